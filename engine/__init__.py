@@ -2,6 +2,8 @@
 
 from engine import ops
 from engine.autograd import tape
+from engine.autograd.checkpoint import recompute
+from engine.autograd.creation import full, ones, ones_like, parameter, rand, randn, tensor, zeros, zeros_like
 from engine.autograd.differentiate import (
     grad,
     gradcheck,
@@ -16,16 +18,12 @@ from engine.autograd.differentiate import (
     vjp,
 )
 from engine.autograd.function import Function, once_differentiable
-from engine.autograd.gradient_statistics import GradientStatistics, gradient_statistics
-from engine.autograd.layout import reshape_columns
-from engine.autograd.leaves import full, ones, ones_like, rand, randn, zeros, zeros_like
-from engine.autograd.named_gradients import gradients_by_name
-from engine.autograd.recomputation import recompute
-from engine.autograd.tensors import parameter, tensor
-from engine.autograd.vectorize import vmap
+from engine.autograd.gradients import GradientStatistics, gradient_statistics, gradients_by_name
+from engine.autograd.memory_layout import reshape_columns
+from engine.autograd.vmap import vmap
 from engine.core.array_statistics import ArrayStatistics, array_statistics
-from engine.core.cores import cpu_quota, usable_cores, usable_cpus
-from engine.core.cost import Admit, Cost
+from engine.core.budget import Admit, Cost
+from engine.core.cpu import cpu_quota, usable_cores, usable_cpus
 from engine.core.defaults import get_default_device, get_default_dtype, set_default_device, set_default_dtype
 from engine.core.errors import (
     AttributeValueError,
@@ -53,6 +51,7 @@ from engine.core.errors import (
     ShapeError,
     UnknownName,
 )
+from engine.core.fingerprint import fingerprint, set_blas_threads
 from engine.core.modes import (
     detect_anomaly,
     enable_grad,
@@ -62,7 +61,6 @@ from engine.core.modes import (
     set_grad_enabled,
     training_mode,
 )
-from engine.core.numerics import fingerprint, set_blas_threads
 from engine.core.value import Value
 from engine.data import (
     Batch,
@@ -105,9 +103,8 @@ from engine.ggml.session.session import ElementWrite, StaticSession, check_index
 from engine.ggml.threadpool import Priority, Threadpool, ThreadpoolParams
 from engine.graph.capture import capture, graph_function
 from engine.graph.codec import parse_graph
-from engine.graph.definition import Definition, tensor_to_json
+from engine.graph.definition import Definition, needed_inputs, tensor_to_json
 from engine.graph.limits import GraphLimits
-from engine.graph.needed import needed_inputs
 from engine.graph.printer import graph_dot, graph_nodes, graph_text
 from engine.graph.tensors import read_tensor_document
 from engine.nn.layers import layer_catalogue, loss_catalogue

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine.autograd.backward import pull_back, reachable, seed_of
-from engine.autograd.vectorize import vmap
+from engine.autograd.vmap import vmap
 from engine.core.dtypes import is_float
 from engine.core.errors import DTypeError, GradientError, ShapeError
 from engine.core.modes import differentiating, no_grad

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from engine.core.dtypes import INT64
-from engine.core.infer import normalize_axis
 from engine.core.registry import OPS, Op
+from engine.core.shape_rules import normalize_axis
 from engine.core.value import Shape, Spec, Value
 
 Outputs = Value | tuple[Value, ...]

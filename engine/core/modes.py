@@ -10,39 +10,9 @@ from contextlib import AbstractContextManager, ContextDecorator, contextmanager
 
 import numpy as np
 
-from engine.core.errors import LimitError
-from engine.core.keys import KeySource
+from engine.core.budget import TraceBudget
+from engine.core.rng import KeySource
 from engine.core.value import Value
-
-
-class Room:
-    """What a trace may still grow by: operations, and bytes of the tables that ops make while they are traced.
-
-    A node of a graph may become no more than `node_operations` of them.
-    """
-
-    def __init__(self, operations: int, node_operations: int, table_bytes: int) -> None:
-        """Start with all of it."""
-        self.operations = operations
-        self.table_bytes = table_bytes
-        self._most = self._left = node_operations
-
-    def begin_node(self) -> None:
-        """Begin to count the operations of another node."""
-        self._left = self._most
-
-    def take_operation(self) -> None:
-        """Count an operation; LimitError if there is no room for it."""
-        self.operations -= 1
-        self._left -= 1
-        if self.operations < 0 or self._left < 0:
-            raise LimitError("the graph unrolls into more operations than are taken; use fewer repetitions")
-
-    def take_table(self, op: str, size_bytes: int) -> None:
-        """Count a table; LimitError if there is no room for it."""
-        if size_bytes > self.table_bytes:
-            raise LimitError(f"{op}: a table of {size_bytes} bytes is more than is left for such; use smaller extents")
-        self.table_bytes -= size_bytes
 
 
 class Modes(threading.local):
@@ -56,7 +26,7 @@ class Modes(threading.local):
         """Start as a new thread does: recording, eager, in training mode."""
         self.recording = True
         self.tracing = False
-        self.room: Room | None = None
+        self.budget: TraceBudget | None = None
         self.recorder: Callable[..., None] | None = None
         self.training = True
         self.inference = False
@@ -130,21 +100,25 @@ def tracing(next_key: Callable[[], Value]) -> AbstractContextManager[None]:
     return _Changed(tracing=True, recording=True, next_key=next_key, recorder=None)
 
 
-def bounded(room: Room) -> AbstractContextManager[None]:
-    """Let what is traced inside take no more than is left of `room`."""
-    return _Changed(room=room)
+def charging(budget: TraceBudget) -> AbstractContextManager[None]:
+    """Charge what is traced inside to `budget`."""
+    return _Changed(budget=budget)
 
 
-def require_room(op: str, *extents: int, item_bytes: int = 8) -> None:
-    """Refuse, before it is made, a table of these extents that there is no room for in this trace."""
-    if MODES.room is not None:
-        MODES.room.take_table(op, math.prod(extents) * item_bytes)
+def charge_table(op: str, *extents: int, item_bytes: int = 8) -> None:
+    """Charge a table of these extents to the budget of this trace, if it has one, before the table is built.
+
+    Raises:
+        LimitError: the budget is exceeded.
+    """
+    if MODES.budget is not None:
+        MODES.budget.charge_table(op, math.prod(extents) * item_bytes)
 
 
 def recording_calls(recorder: Callable[..., None] | None) -> AbstractContextManager[None]:
-    """Tell `recorder` of every call of an op inside a trace: the op, its operands and attributes, and its results.
+    """Call `recorder` with every op called inside a trace: the op, its operands and attributes, and its results.
 
-    Calls that ops make themselves are not told.
+    Calls made by ops themselves are not recorded.
     """
     return _Changed(recorder=recorder)
 

@@ -16,9 +16,9 @@ from functools import cache
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from engine.core.attributes import describe
+from engine.core.constraints import Range
 from engine.core.documents import Reader
 from engine.core.errors import escape
-from engine.core.ranges import Range
 
 T = TypeVar("T")
 

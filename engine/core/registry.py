@@ -46,11 +46,11 @@ from engine.core.errors import (
     accepted_names,
     name_op,
 )
-from engine.core.infer import broadcast, broadcast_bool, same, same_bool, same_number
+from engine.core.half_precision import SMALL, round_results, widen_halves
 from engine.core.modes import MODES, recording_calls
-from engine.core.narrow import SMALL, rounded, widened
 from engine.core.samples import Sample
-from engine.core.unsupported import refuse_unsupported
+from engine.core.shape_rules import broadcast, broadcast_bool, same, same_bool, same_number
+from engine.core.unsupported_ops import refuse_unsupported
 from engine.core.value import Node, Operand, Shape, Spec, Value, as_value
 
 Kernel = Callable[..., Any]
@@ -387,8 +387,8 @@ class Op(Generic[R]):
             if value.dtype is BFLOAT16 or (self.compute_float32 and value.dtype is FLOAT16 and value.size >= SMALL):
                 narrow = True
             arrays.append(data)
-        if not eager and MODES.room is not None:
-            MODES.room.take_operation()
+        if not eager and MODES.budget is not None:
+            MODES.budget.charge_operation()
         needs_grad = tracked and MODES.recording and self.differentiable
         results = self._run(arrays, attrs, specs, narrow) if eager else None
         node = None
@@ -413,14 +413,14 @@ class Op(Generic[R]):
     def _run(self, arrays: list[Any], attrs: dict[str, Any], specs: tuple[Spec, ...], narrow: bool) -> tuple[Any, ...]:
         """Run the kernel. Results that are no views are row-major, as in plans: sums depend on the order in memory."""
         narrow = narrow and not self.supports_bfloat16
-        made = MODES.kernels.run(self.body, *(widened(arrays) if narrow else arrays), **attrs)
+        made = MODES.kernels.run(self.body, *(widen_halves(arrays) if narrow else arrays), **attrs)
         results = made if self.multi_output else (made if made.__class__ is np.ndarray else np.asarray(made),)
         if not self.view:
             for result in results:
                 if not result.flags.c_contiguous:
                     results = tuple(np.asarray(result, order="C") for result in results)
                     break
-        return rounded(results, specs) if narrow else results
+        return round_results(results, specs) if narrow else results
 
 
 @overload

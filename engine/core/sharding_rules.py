@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from engine.core.declarations import Sharding
-from engine.core.infer import normalize_axes
 from engine.core.registry import Op
+from engine.core.shape_rules import normalize_axes
 from engine.core.value import Shape
 
 PARTIAL, WHOLE = -1, -2

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.autograd.layout import Layout, check_layout
+from engine.autograd.memory_layout import Layout, check_layout
 from engine.core.errors import AttributeValueError, DataError
 from engine.core.value import Array, Operand, Value, as_value
 from engine.data.batches import Batches

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from engine.core.constraints import Range
 from engine.core.documents import Reader
 from engine.core.errors import DataError, accepted_names, escape, nearest
 from engine.core.options import read_options
-from engine.core.ranges import Range
 from engine.core.value import Array
 from engine.data.column import Column
 from engine.data.scaling import Affine, Scales

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from engine.core.constraints import Range
 from engine.core.errors import DataError
-from engine.core.ranges import Range
 from engine.core.value import Array
 from engine.data.labels import check_labels
 from engine.data.source import Source

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from engine.core.constraints import Range
 from engine.core.documents import Reader
 from engine.core.options import read_options
-from engine.core.ranges import Range
 from engine.core.value import Array
 
 

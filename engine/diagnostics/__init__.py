@@ -3,7 +3,7 @@
 from engine.diagnostics.evaluation import compute
 from engine.diagnostics.gradient_check import check_gradients
 from engine.diagnostics.profiling import Timing, profile_step
-from engine.diagnostics.rows import RowLosses, row_losses
+from engine.diagnostics.row_losses import RowLosses, row_losses
 from engine.execution.interpreter.nonfinite import Nonfinite, Operand, trace_nonfinite
 
 __all__ = [

@@ -12,11 +12,11 @@ import numpy as np
 from engine.autograd.backward import pull_back
 from engine.core.dtypes import is_float
 from engine.core.errors import UnsupportedOp
-from engine.core.keys import key_value
 from engine.core.modes import tracing
 from engine.core.registry import OPS, Op, lookup
+from engine.core.rng import key_value
 from engine.core.samples import Sample
-from engine.core.unsupported import FAMILIES, Family
+from engine.core.unsupported_ops import FAMILIES, Family
 from engine.core.value import Value
 from engine.nn.initializers import INITIALIZERS, options_of
 from engine.ops.creation import ones

@@ -10,8 +10,8 @@ from engine.autograd.differentiate import grad, hessian, hvp, jacobian, jvp, vhp
 from engine.core.documents import Reader
 from engine.core.errors import REFUSALS, EngineError
 from engine.core.value import Shape, Value
+from engine.diagnostics.requests import DerivativeRequest
 from engine.diagnostics.transforms import Scalar, function_of, leaves_of, one_of, total_of, weighted
-from engine.diagnostics.wants import Derivative
 from engine.execution.interpreter.cost_limits import DERIVATIVES, NODES, PRODUCTS, RESULT_BYTES, check_leaves, refuse
 from engine.graph.trace import Trace
 
@@ -23,7 +23,7 @@ GROWTH = 4
 """How many times as many nodes one more differentiation makes of a graph, about."""
 
 
-def check_sizes(graph: Trace, wanted: Sequence[Derivative]) -> None:
+def check_sizes(graph: Trace, wanted: Sequence[DerivativeRequest]) -> None:
     """Refuse too many derivatives, and Jacobians and Hessians that are too large, before anything is traced.
 
     Raises:
@@ -55,7 +55,7 @@ def check_sizes(graph: Trace, wanted: Sequence[Derivative]) -> None:
             raise refuse(pointer, f"{detail}; the limit is {NODES}: ask for a lower order")
 
 
-def derive(graph: Trace, wanted: Sequence[Derivative]) -> list[dict[str, Value]]:
+def derive(graph: Trace, wanted: Sequence[DerivativeRequest]) -> list[dict[str, Value]]:
     """Append each derivative to the graph and return its results: by output for a JVP, else by leaf.
 
     Where no path leads from a leaf to a value there are zeros, as the transforms have it.
@@ -78,7 +78,7 @@ def derive(graph: Trace, wanted: Sequence[Derivative]) -> list[dict[str, Value]]
     return made
 
 
-def _derived(graph: Trace, want: Derivative) -> dict[str, Value]:
+def _derived(graph: Trace, want: DerivativeRequest) -> dict[str, Value]:
     leaves = leaves_of(graph)
     primals = [leaves[name] for name in want.by]
     directions = [want.vectors[name] for name in want.by if name in want.vectors]
@@ -98,7 +98,7 @@ def _derived(graph: Trace, want: Derivative) -> dict[str, Value]:
     return dict(zip(want.by, found, strict=True))
 
 
-def _of_order(graph: Trace, want: Derivative) -> Value:
+def _of_order(graph: Trace, want: DerivativeRequest) -> Value:
     """Differentiate by one leaf after the other, each time in the mode of fewer products."""
     by = tuple(dict.fromkeys(want.by))
     function = function_of(graph, want.of, by)
@@ -119,7 +119,7 @@ def gradients(function: Scalar, primals: Sequence[Value]) -> tuple[Value, ...]:
     return grad(function, tuple(range(len(primals))))(*primals)  # type: ignore[no-any-return]
 
 
-def _matrix(graph: Trace, want: Derivative) -> tuple[Shape, int, int]:
+def _matrix(graph: Trace, want: DerivativeRequest) -> tuple[Shape, int, int]:
     """Return the shape of a matrix of derivatives, the products it takes, and the bytes of an element."""
     leaves = [leaves_of(graph)[name] for name in want.by]
     leaf = leaves[0]

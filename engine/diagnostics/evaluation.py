@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engine.core.cost import Admit, Cost, admit_any
+from engine.core.budget import Admit, Cost, admit_any
 from engine.core.documents import Reader
 from engine.core.value import Array, Value
 from engine.diagnostics.derivatives import check_sizes, derive
-from engine.diagnostics.wants import NAMES, Derivative, read_wants
+from engine.diagnostics.requests import NAMES, DerivativeRequest, read_requests
 from engine.execution.interpreter.cost_limits import check_memory, check_work, output_bytes
 from engine.execution.interpreter.point import FIELDS, Point, feed, read_point, run
 from engine.execution.plan import NumpyExecutor, Plan, make_plan
@@ -54,7 +54,7 @@ def compute(definition: Definition, request: Mapping[str, Any], admit: Admit = a
     point = read_point(definition, request, reader, wanted=request.get("want", list(NAMES)))
     definition = point.definition
     graph = build(definition, point.dims, training=point.training)
-    names, wanted = read_wants(request.get("want", list(NAMES)), graph, reader)
+    names, wanted = read_requests(request.get("want", list(NAMES)), graph, reader)
     reader.finish()
     check_sizes(graph, wanted)
     values, gradients = _values(graph, names)
@@ -105,5 +105,5 @@ def _answer(
     return answer
 
 
-def _described(want: Derivative, tensors: dict[str, Array]) -> dict[str, Any]:
+def _described(want: DerivativeRequest, tensors: dict[str, Array]) -> dict[str, Any]:
     return {"want": want.place, "kind": want.kind, "of": list(want.of), "by": list(want.by), "tensors": tensors}

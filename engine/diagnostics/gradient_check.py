@@ -10,12 +10,12 @@ from zlib import crc32
 
 import numpy as np
 
-from engine.core.cost import Admit, Cost, admit_any
+from engine.core.budget import Admit, Cost, admit_any
 from engine.core.documents import Reader
 from engine.core.dtypes import FLOAT64, dtype_of, is_float
 from engine.core.value import Array, Value
 from engine.diagnostics.derivatives import gradients
-from engine.diagnostics.references import References
+from engine.diagnostics.requests import References
 from engine.diagnostics.transforms import function_of, leaves_of, moved_by_default, weighted
 from engine.execution.interpreter.cost_limits import check_leaves, check_memory, check_work, output_bytes
 from engine.execution.interpreter.point import FIELDS, Point, read_point, run

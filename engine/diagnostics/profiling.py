@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from engine.core.cost import Admit, Cost, admit_any
+from engine.core.budget import Admit, Cost, admit_any
 from engine.core.documents import Reader
 from engine.core.errors import DocumentError, EngineError, Finding
 from engine.core.value import Array

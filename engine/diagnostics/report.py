@@ -1,33 +1,72 @@
-"""What a client wants to know of a graph before it runs: shapes, counts, memory, findings; and its plan."""
+"""Report of a graph before it runs: shapes, counts, memory, findings; and its plan."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from engine.core.errors import DocumentError, Finding
+from engine.core.registry import lookup
+from engine.core.shape_rules import broadcast, broadcast_bool
 from engine.execution.native import chosen, most_shards
 from engine.execution.plan import Plan, plan_json
-from engine.graph.broadcasts import broadcast_findings
 from engine.graph.codec import unused_values
-from engine.graph.definition import Definition
+from engine.graph.definition import Definition, NodeSpec
 from engine.graph.fans import fan_findings
 from engine.graph.limits import LIMITS
-from engine.graph.probe import Probe, probe
+from engine.graph.shape_inference import InferredShapes, infer_shapes
+from engine.nn.layers.losses import LOSSES
 from engine.optim import make_transform
 from engine.optim.groups import one_group
 from engine.training.model import Form
 from engine.training.recipe import Recipe, Record
 from engine.training.step import cached_plan, plan_evaluation, plan_training, trained_parameters
 
+ADVICE = "make the shapes equal, with squeeze, unsqueeze or reshape, or by declaring the input so"
+
+
+def broadcast_findings(definition: Definition, probed: InferredShapes) -> list[Finding]:
+    """Return a warning for each node that broadcasts what belongs together row by row.
+
+    These are losses whose operands have unequal shapes, and operations such as `pred - y` of [batch, 1] and [batch],
+    operands of different rank whose result [batch, batch] has a named extent more often than either of them.
+    """
+    return [
+        Finding(node.pointer or f"/nodes/{index}", "broadcast_operands", f"{node.place}{detail}; {ADVICE}", "warning")
+        for index, node in enumerate(definition.nodes)
+        for detail in _unequal(node, probed)
+    ]
+
+
+def _unequal(node: NodeSpec, probed: InferredShapes) -> Iterator[str]:
+    op = lookup(node.op)
+    loss = LOSSES.get(op.name)
+    shapes = [probed.shape(operand) if isinstance(operand, str) else None for operand in node.inputs]
+    if loss is not None and shapes and shapes[0] is not None:
+        for operand, shape in zip(loss.operands, shapes[1:], strict=False):
+            if operand.name in loss.paired and shape is not None and shape != shapes[0]:
+                yield (
+                    f"{op.name} of predictions {shapes[0]} and {operand.name} {shape}: they broadcast, and each row "
+                    "is compared with others"
+                )
+    elif op.shape_rule in (broadcast, broadcast_bool):
+        given = [shape for shape in shapes if shape is not None]
+        result = probed.shape(node.name)
+        names = {extent for extent in result if isinstance(extent, str)}
+        outer = any(result.count(name) > max(shape.count(name) for shape in given) for name in names)
+        if len(given) > 1 and outer and len({len(shape) for shape in given}) > 1:
+            shown = " and ".join(str(shape) for shape in given)
+            yield f"{op.name} of {shown} is broadcast to {result}, which pairs each row with every other"
+
+
 STANDARD_BATCH = 32
 
 
 def graph_report(definition: Definition) -> dict[str, Any]:
     """Report parameter and node counts, inferred shapes, an estimate of memory, and findings."""
-    probed = probe(definition, LIMITS)
+    probed = infer_shapes(definition, LIMITS)
     references = {
         name: [name] if len(outputs) == 1 else [f"{name}:{index}" for index in range(len(outputs))]
         for name, outputs in probed.graph.values.items()
@@ -49,7 +88,7 @@ def graph_report(definition: Definition) -> dict[str, Any]:
     }
 
 
-def graph_findings(definition: Definition, probed: Probe) -> list[Finding]:
+def graph_findings(definition: Definition, probed: InferredShapes) -> list[Finding]:
     """Return what is allowed but probably not meant: unused leaves and values, parameters that nothing trains."""
     used = {
         operand.partition(":")[0] for node in definition.nodes for operand in node.inputs if isinstance(operand, str)
@@ -118,7 +157,7 @@ def plan_step(
     """
     dims = dict.fromkeys(definition.dimension_names, batch)
     leading = {spec.shape[0] for spec in definition.inputs.values() if spec.shape}
-    sizes = probe(definition, LIMITS).graph.dims
+    sizes = infer_shapes(definition, LIMITS).graph.dims
     dims = {name: batch if name in leading else sizes[name] for name in dims}
     if optimizer is None:
         form = Form(definition, (), None)
@@ -133,7 +172,7 @@ def plan_step(
     return model, cached_plan(plan_training, model, dims, recipe, most_shards=shards)
 
 
-def _memory(probed: Probe) -> dict[str, int]:
+def _memory(probed: InferredShapes) -> dict[str, int]:
     """Estimate bytes: of parameters and buffers, and of all values of a forward pass at the trial extents."""
     return {
         "parameter_bytes": sum(value.nbytes for value in probed.graph.parameters.values()),

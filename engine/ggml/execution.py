@@ -11,8 +11,8 @@ import numpy as np
 
 from engine.core.dtypes import INT64
 from engine.core.errors import ComputeError, GraphError
-from engine.core.keys import fold, key_value
 from engine.core.modes import MODES
+from engine.core.rng import fold, key_value
 from engine.core.value import Array, Value
 from engine.ggml.compute_plan import ComputePlan, Status
 from engine.ggml.context import Context

@@ -18,7 +18,7 @@ Accumulators = Mapping[str, Value] | Sequence[Value | None] | None
 
 
 @dataclass
-class Gradients:
+class BackwardNodes:
     """What `build` appended.
 
     Attributes:
@@ -45,7 +45,7 @@ def build(
     *,
     accumulate: bool,
     order: EvaluationOrder,
-) -> Gradients:
+) -> BackwardNodes:
     """Append the gradients of the sum of the losses to `table`; called while tracing.
 
     Args:
@@ -60,7 +60,7 @@ def build(
         GraphFull: the gradients do not fit.
     """
     losses, implicit = _losses(table, marked)
-    result = Gradients(losses, implicit)
+    result = BackwardNodes(losses, implicit)
     flowing = _flowing(table, losses)
     seeds = [given.get(loss.key, Value(loss.shape, loss.dtype, None)) for loss in losses]
     gradients = pull_back(losses, seeds, flowing)
@@ -172,7 +172,7 @@ def _check_given(table: TensorTable, given: Mapping[object, Value], pulled: Mapp
             raise GradientError(f"no gradient flows to {table.name_of(value)}, so it can have no accumulator")
 
 
-def _name(table: TensorTable, result: Gradients) -> None:
+def _name(table: TensorTable, result: BackwardNodes) -> None:
     """Name the gradients after what they are of; a gradient that two values share keeps the first name."""
     sums = {total.key: leaf for total, leaf in result.sums}
     seeds = {seed.key for seed in result.seeds}

@@ -13,7 +13,7 @@ from engine.core.value import Array, Value
 from engine.ggml.compute_plan import ComputePlan, Status, make_compute_plan
 from engine.ggml.context import DEFAULT_GRAPH_SIZE, Context, graph_overhead, set_param, tensor_overhead
 from engine.ggml.execution import Execution, GraphKey
-from engine.ggml.gradients import Accumulators, Gradients, build, given_accumulators
+from engine.ggml.gradients import Accumulators, BackwardNodes, build, given_accumulators
 from engine.ggml.inspection import Inspection
 from engine.ggml.printer import graph_drawing, graph_listing
 from engine.ggml.storage import Storage
@@ -69,7 +69,7 @@ class Graph(Inspection):
         self._key = key
         self._marked: list[Value] = []
         self._ends: tuple[tuple[int, int, int], tuple[int, int, int]] | None = None
-        self._gradients: Gradients | None = None
+        self._gradients: BackwardNodes | None = None
         self._execution = Execution(table, storage, key)
 
     # Building

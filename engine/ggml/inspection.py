@@ -6,7 +6,7 @@ from engine.core.errors import UnknownName
 from engine.core.value import Value
 from engine.ggml.context import check_name
 from engine.ggml.execution import Execution
-from engine.ggml.gradients import Gradients
+from engine.ggml.gradients import BackwardNodes
 from engine.ggml.storage import DataAccess
 from engine.ggml.tensor_table import EvaluationOrder, TensorTable
 
@@ -15,7 +15,7 @@ class Inspection(DataAccess):
     """What can be seen of a graph, or of the part of one that a view shows."""
 
     _table: TensorTable
-    _gradients: Gradients | None
+    _gradients: BackwardNodes | None
     _execution: Execution
     _window: range | None
     _ends: tuple[tuple[int, int, int], tuple[int, int, int]] | None

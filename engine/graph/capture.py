@@ -15,7 +15,7 @@ from engine.core.value import Operand, Shape, Value, as_value
 from engine.graph.codec import parse_graph, read_leaves
 from engine.graph.definition import Definition, plain, tensor_to_json
 from engine.graph.limits import LIMITS
-from engine.graph.probe import trial_dims
+from engine.graph.shape_inference import choose_trial_dims
 from engine.graph.trace import Trace, apply_node, bind_dims
 from engine.ops.random import fold_in
 
@@ -177,7 +177,7 @@ def _record(function: Callable[..., Any], draft: Definition, dims: Mapping[str, 
 
 
 def _two_trials(draft: Definition) -> list[dict[str, int]]:
-    trials = list(trial_dims(draft))
+    trials = list(choose_trial_dims(draft))
     return trials[:2] if draft.dimension_names else trials[:1]
 
 

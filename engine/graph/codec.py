@@ -14,11 +14,11 @@ from engine.core.dtypes import is_float
 from engine.core.errors import DocumentError, EngineError, Finding, escape, nearest
 from engine.core.value import Shape
 from engine.graph.definition import Definition, InputSpec, NodeSpec, StateSpec
+from engine.graph.expression_parser import parse_program
 from engine.graph.fans import with_fans
+from engine.graph.layers_spec import expand_layers
 from engine.graph.limits import LIMITS, GraphLimits
-from engine.graph.probe import probe
-from engine.graph.program import parse_program
-from engine.graph.stack import expand_layers
+from engine.graph.shape_inference import infer_shapes
 from engine.graph.tensors import bounded_extents, is_extent, read_dtype, read_shape, read_tensor
 from engine.graph.trace import Trace, check_loss, output_index
 from engine.nn.initializers import default_kind, resolve
@@ -215,7 +215,7 @@ def _complete(
         limits.check_count(node.pointer, "inputs of a node", len(node.inputs), limits.inputs_per_node)
         limits.check_attributes(node.pointer, node.attrs)
     limits.check_states("/parameters", [spec.shape for spec in (*draft.parameters.values(), *draft.buffers.values())])
-    graph = probe(draft, limits).graph
+    graph = infer_shapes(draft, limits).graph
     reader = Reader()
     said = reader.typed(document.get("implicit_loss", False), bool, "/implicit_loss", "implicit_loss", False)
     losses = _references(document, "losses", graph, reader) or draft.losses

@@ -11,7 +11,7 @@ from engine.autograd.backward import reachable
 from engine.core.value import Value
 from engine.graph.definition import Definition
 from engine.graph.limits import LIMITS
-from engine.graph.probe import probe
+from engine.graph.shape_inference import infer_shapes
 from engine.graph.trace import Trace
 
 COLOURS = {
@@ -85,7 +85,7 @@ def graph_dot(definition: Definition, *, backward: bool = False) -> str:
 
 def _lines(definition: Definition, *, backward: bool) -> list[Line]:
     """List leaves, forward and backward values, each after what it depends on; named extents keep their names."""
-    probed = probe(definition, LIMITS)
+    probed = infer_shapes(definition, LIMITS)
     lines = list(_traced_lines(probed.graph, backward=backward))
     if probed.second is None:
         return lines

@@ -15,7 +15,7 @@ import numpy as np
 from engine.autograd.backward import reachable
 from engine.core.dtypes import BFLOAT16
 from engine.core.errors import REFUSALS, EngineError
-from engine.core.narrow import narrow_kernel
+from engine.core.half_precision import half_precision_kernel
 from engine.core.registry import Op
 from engine.core.value import Array, Node, Spec, Value
 
@@ -139,7 +139,7 @@ class _Lister:
         if sum(math.prod(spec.shape) for spec in node.outputs) > FOLD_ELEMENTS:
             return None
         narrow = any(constants[number].dtype is BFLOAT16 for number in inputs) and not node.op.supports_bfloat16
-        kernel = narrow_kernel(node.op.body, node.outputs) if narrow else node.op.body
+        kernel = half_precision_kernel(node.op.body, node.outputs) if narrow else node.op.body
         try:
             with np.errstate(all="ignore"):
                 made = kernel(*(constants[number] for number in inputs), **node.attrs)

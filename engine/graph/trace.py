@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 
 from engine.autograd.backward import Reading, pull_back, reachable
+from engine.core.budget import TraceBudget
 from engine.core.dtypes import INT64, DType, computing_dtype, is_float
 from engine.core.errors import REFUSALS, DocumentError, EngineError, Finding, nearest
-from engine.core.modes import Room, bounded, tracing
+from engine.core.modes import charging, tracing
 from engine.core.registry import lookup
 from engine.core.value import Node, Shape, Value
 from engine.graph.autocast import at_autocast, check_autocast
 from engine.graph.definition import Definition, NodeSpec
 from engine.graph.limits import LIMITS, GraphLimits
-from engine.graph.second_run import SecondRun
-from engine.graph.segments import Segmentation, Segments
+from engine.graph.remat_segments import RematOptions, RematSegments
+from engine.graph.rematerialization import Rematerializer
 from engine.ops.casting import cast
 from engine.ops.random import fold_in
 from engine.ops.shape import reshape
@@ -55,13 +56,13 @@ class Trace:
     parameter_updates: dict[str, Value] = field(default_factory=dict)
     autocast: DType | None = None
     waiting: DType | None = None
-    segmentation: Segmentation | None = None
-    room: Room = field(init=False, repr=False)
+    segmentation: RematSegments | None = None
+    budget: TraceBudget = field(init=False, repr=False)
     _keys: Iterator[int] = field(default_factory=itertools.count, repr=False)
 
     def __post_init__(self) -> None:
-        """Start with all the room that the limits give."""
-        self.room = Room(self.limits.operations, self.limits.node_operations, self.limits.table_bytes)
+        """Start with the full budget of the limits."""
+        self.budget = TraceBudget(self.limits.operations, self.limits.node_operations, self.limits.table_bytes)
 
     def value(self, reference: str) -> Value:
         """Return the Value a reference (`name` or `name:k`) stands for."""
@@ -112,7 +113,9 @@ class Trace:
         """Return what rules read in the place of what the forward pass of `nodes` does not keep."""
         if self.autocast is None and self.segmentation is None and self.waiting is None:
             return None
-        return SecondRun(nodes, self.segmentation.of if self.segmentation else lambda _: None, self.waiting).reading
+        return Rematerializer(
+            nodes, self.segmentation.of if self.segmentation else lambda _: None, self.waiting
+        ).reading
 
     def trace(self) -> Any:
         """Return a context in which operations join this graph."""
@@ -132,7 +135,7 @@ def build(
     buffers: Mapping[str, Value] | None = None,
     limits: GraphLimits = LIMITS,
     autocast: DType | None = None,
-    recompute: Segments | None = None,
+    recompute: RematOptions | None = None,
     waiting: DType | None = None,
 ) -> Trace:
     """Trace `definition` with its named extents bound to `dims`.
@@ -146,7 +149,7 @@ def build(
         limits: sizes that are refused.
         autocast: float16 or bfloat16 for mixed precision (see engine.graph.autocast), on a float32 definition.
         recompute: which parts the backward pass computes again; the pointers of its faults begin at these options.
-        waiting: float16 or bfloat16 for values of float32 that wait in it for the backward pass (engine.graph.waiting).
+        waiting: float16 or bfloat16, in which saved float32 activations are stored until the backward pass.
 
     Raises:
         DocumentError: with the first fault, its pointer and what to change.
@@ -195,9 +198,9 @@ def apply_node(graph: Trace, node: NodeSpec, limits: GraphLimits = LIMITS) -> tu
     attrs = dict(node.attrs)
     if "training" in op.attributes and attrs.get("training") is None:
         attrs["training"] = graph.training
-    graph.room.begin_node()
+    graph.budget.begin_node()
     try:
-        with bounded(graph.room):
+        with charging(graph.budget):
             made = op(*(operands if graph.autocast is None else at_autocast(op, operands, graph.autocast)), **attrs)
     except EngineError as error:
         raise _fault(node, "", error) from error

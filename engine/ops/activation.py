@@ -10,9 +10,9 @@ from engine.core.batching import by_itself
 from engine.core.declarations import Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32, FLOAT64, INT64, DType
 from engine.core.errors import AttributeValueError
-from engine.core.infer import broadcast, same
 from engine.core.registry import composite, primitive
 from engine.core.samples import away_from, sample
+from engine.core.shape_rules import broadcast, same
 from engine.core.value import Array, Spec, Value
 from engine.ops.blocks import BLOCK, blockwise
 from engine.ops.compare import where

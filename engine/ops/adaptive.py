@@ -12,9 +12,9 @@ from engine.core.batching import along
 from engine.core.declarations import Numerics
 from engine.core.dtypes import INT64
 from engine.core.errors import ShapeError
-from engine.core.infer import normalize_axis, require_float
 from engine.core.registry import composite, primitive
 from engine.core.samples import distinct, sample
+from engine.core.shape_rules import normalize_axis, require_float
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.creation import arange
 from engine.ops.index import gather

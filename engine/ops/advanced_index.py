@@ -14,9 +14,9 @@ from engine.core.batching import Call, Outputs
 from engine.core.declarations import CallForms
 from engine.core.dtypes import BOOL, category
 from engine.core.errors import AttributeValueError, DTypeError, GradientError, ShapeError
-from engine.core.infer import broadcast_shapes, normalize_axis, require_extents, require_integer
 from engine.core.registry import composite, primitive
 from engine.core.samples import Argument, integers, sample
+from engine.core.shape_rules import broadcast_shapes, normalize_axis, require_extents, require_integer
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.arrangement import movedim
 from engine.ops.casting import cast

@@ -9,9 +9,9 @@ import numpy as np
 from engine.core.declarations import Numerics
 from engine.core.dtypes import BOOL, FLOAT16, FLOAT32, INT64, computing_dtype
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import require_float, require_integer
 from engine.core.registry import composite, primitive
 from engine.core.samples import Argument, Sample, integers, sample
+from engine.core.shape_rules import require_float, require_integer
 from engine.core.value import Array, Spec, Value
 from engine.ops.casting import cast, stop_gradient
 from engine.ops.compare import eq, where

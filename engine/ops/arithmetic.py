@@ -9,9 +9,9 @@ import numpy as np
 from engine.core.declarations import CallForms, Numerics
 from engine.core.dtypes import FLOAT32, FLOAT64, is_float
 from engine.core.errors import ShapeError
-from engine.core.infer import same
 from engine.core.registry import composite, primitive
 from engine.core.samples import away_from, integers, normal, positive, sample
+from engine.core.shape_rules import same
 from engine.core.value import Array, Value
 from engine.ops.casting import cast
 from engine.ops.elementwise import power, square

@@ -7,9 +7,9 @@ from typing import Literal
 
 from engine.core.attributes import Ints
 from engine.core.errors import AttributeValueError, LimitError, ShapeError
-from engine.core.infer import normalize_axis
 from engine.core.registry import composite
 from engine.core.samples import sample
+from engine.core.shape_rules import normalize_axis
 from engine.core.value import Value
 from engine.ops.shape import MOST_PARTS, broadcast_to, concat, permute, reshape, slice, squeeze
 

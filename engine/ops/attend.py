@@ -9,7 +9,7 @@ import numpy as np
 from engine.core.declarations import CallForms, Numerics
 from engine.core.dtypes import BOOL, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
-from engine.core.modes import require_room
+from engine.core.modes import charge_table
 from engine.core.registry import composite
 from engine.core.samples import booleans, key, sample
 from engine.core.value import Value, as_value
@@ -100,7 +100,7 @@ def scaled_dot_product_attention(
         return attention(q, k, v, mask, scale=factor, causal=causal, masked_row_zero=masked_row_zero)[0]
     scores = matrix_product(q * factor, transpose(k))
     if causal:
-        require_room("scaled_dot_product_attention", q.shape[-2], k.shape[-2], item_bytes=1)
+        charge_table("scaled_dot_product_attention", q.shape[-2], k.shape[-2], item_bytes=1)
         scores = where(np.tri(q.shape[-2], k.shape[-2], dtype=bool), scores, -np.inf)
     weights = soft_max(scores, mask, masked_row_zero=masked_row_zero)
     return matrix_product(drop(weights, key, p=dropout, training=True), v)
@@ -151,7 +151,7 @@ def joined_masks(
     mask = _joined(attn_mask, padding, like)
     if not causal:
         return mask
-    require_room(op, rows, columns, item_bytes=1)
+    charge_table(op, rows, columns, item_bytes=1)
     return _joined(mask, as_value(np.tri(rows, columns, dtype=bool)), like)
 
 

@@ -17,9 +17,9 @@ from engine.core.batching import Call, Outputs
 from engine.core.declarations import Documentation, Memory, Numerics, computing_itemsize, nbytes
 from engine.core.dtypes import FLOAT16, FLOAT32, DType, is_float
 from engine.core.errors import ShapeError
-from engine.core.infer import broadcast_shapes, require_float
 from engine.core.registry import primitive
 from engine.core.samples import booleans, sample
+from engine.core.shape_rules import broadcast_shapes, require_float
 from engine.core.sharding_rules import matrix_axes
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.compare import where

@@ -10,9 +10,9 @@ from engine.core.batching import by_itself
 from engine.core.declarations import CallForms, Numerics
 from engine.core.dtypes import BOOL, INT64
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import require_integer, require_rank
 from engine.core.registry import composite, primitive
 from engine.core.samples import Argument, integers, sample
+from engine.core.shape_rules import require_integer, require_rank
 from engine.core.value import Array, Spec, Value
 from engine.ops.casting import cast, stop_gradient
 from engine.ops.compare import eq, isnan, logical_or, ne, where

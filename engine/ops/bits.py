@@ -8,9 +8,9 @@ from engine.core.batching import by_itself
 from engine.core.declarations import Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import DTypeError
-from engine.core.infer import broadcast, broadcast_bool, same
 from engine.core.registry import primitive
 from engine.core.samples import booleans, integers, sample
+from engine.core.shape_rules import broadcast, broadcast_bool, same
 from engine.core.value import Array, Spec, Value
 
 PAIRS = [sample(integers(-9, 9, 2, 3), integers(0, 9, 3)), sample(booleans(2, 3), booleans(3))]

@@ -8,10 +8,10 @@ from engine.core.batching import Call, Outputs, by_itself
 from engine.core.declarations import Algebra, Documentation, Memory, Numerics
 from engine.core.dtypes import BOOL, DType, is_float
 from engine.core.errors import DTypeError
-from engine.core.infer import same
-from engine.core.narrow import converted
+from engine.core.half_precision import convert_dtype
 from engine.core.registry import composite, primitive
 from engine.core.samples import integers, sample
+from engine.core.shape_rules import same
 from engine.core.sharding_rules import ELEMENTWISE
 from engine.core.value import Array, Spec, Value
 
@@ -30,7 +30,7 @@ def _cast(x: Value, *, dtype: DType) -> Spec:
 )
 def cast(x: Array, *, dtype: DType, out: Array | None = None) -> Array:
     """x as another dtype; floats become integers towards zero. The gradient is cast back."""
-    return converted(x, dtype, out)
+    return convert_dtype(x, dtype, out)
 
 
 cast.batch(by_itself)

@@ -8,9 +8,9 @@ from engine.core.batching import Call, Outputs, join_channels, part_channels
 from engine.core.declarations import CallForms, Documentation, Memory, Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
-from engine.core.infer import require_integer, require_rank
 from engine.core.registry import composite, primitive
 from engine.core.samples import integers, normal, positive, sample
+from engine.core.shape_rules import require_integer, require_rank
 from engine.core.sharding_rules import batch_axes
 from engine.core.value import Array, Spec, Value
 from engine.ops.casting import cast

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import require_float
 from engine.core.registry import composite
 from engine.core.samples import sample, uniform
+from engine.core.shape_rules import require_float
 from engine.core.value import Value
 from engine.ops.elementwise import clamp, log
 from engine.ops.loss import Reduction, reduced

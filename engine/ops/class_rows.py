@@ -8,9 +8,9 @@ from engine.core.batching import by_itself, folded
 from engine.core.declarations import Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32, INT64
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import require_float, require_integer, require_rank
 from engine.core.registry import primitive
 from engine.core.samples import integers, positive, sample
+from engine.core.shape_rules import require_float, require_integer, require_rank
 from engine.core.sharding_rules import batch_axes
 from engine.core.value import Array, Spec, Value
 from engine.ops.compare import ne, where

@@ -9,9 +9,9 @@ import numpy as np
 from engine.core.declarations import CallForms, Documentation, Numerics
 from engine.core.dtypes import FLOAT64, computing_dtype, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
-from engine.core.infer import require_float, require_integer
 from engine.core.registry import composite, primitive
 from engine.core.samples import integers, normal, positive, sample, uniform
+from engine.core.shape_rules import require_float, require_integer
 from engine.core.value import Array, Spec, Value
 from engine.ops.casting import cast
 from engine.ops.class_rows import IGNORE, class_index, softmax_cross_entropy

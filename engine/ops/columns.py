@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.core.declarations import computing_itemsize
 from engine.core.dtypes import FLOAT16, FLOAT32
-from engine.core.narrow import converted
+from engine.core.half_precision import convert_dtype
 from engine.core.value import Array, Shape, Spec
 from engine.ops.windows import Ints, Pairs, sliding, tap
 
@@ -25,13 +25,13 @@ WHOLE = (slice(None), slice(None))
 
 def widen(x: Array) -> Array:
     """Return float16 as float32, in which it accumulates."""
-    return converted(x, FLOAT32) if x.dtype == FLOAT16 else x
+    return convert_dtype(x, FLOAT32) if x.dtype == FLOAT16 else x
 
 
 def store(result: Array, dtype: np.dtype, out: Array | None) -> Array:
     """Return the result as a contiguous array of `dtype`, or write it into `out`."""
     if result.dtype != dtype:
-        return converted(np.ascontiguousarray(result), dtype, out)
+        return convert_dtype(np.ascontiguousarray(result), dtype, out)
     if out is None:
         return np.ascontiguousarray(result)
     np.copyto(out, result)

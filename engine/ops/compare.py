@@ -7,9 +7,9 @@ import numpy as np
 from engine.core.batching import by_itself
 from engine.core.declarations import Numerics
 from engine.core.errors import DTypeError
-from engine.core.infer import broadcast_bool, broadcast_shapes, same_bool
 from engine.core.registry import primitive
 from engine.core.samples import booleans, sample
+from engine.core.shape_rules import broadcast_bool, broadcast_shapes, same_bool
 from engine.core.sharding_rules import ELEMENTWISE
 from engine.core.value import Array, Spec, Value
 

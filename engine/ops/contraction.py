@@ -10,9 +10,9 @@ from typing import NamedTuple
 from engine.core.attributes import Ints
 from engine.core.declarations import CallForms, Numerics
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import normalize_axis
 from engine.core.registry import composite
 from engine.core.samples import sample
+from engine.core.shape_rules import normalize_axis
 from engine.core.value import Value
 from engine.ops.diagonals import diagonal
 from engine.ops.elementwise import mul

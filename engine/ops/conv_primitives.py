@@ -15,9 +15,9 @@ from engine.core.batching import Call, Outputs, folded, join_channels, part_chan
 from engine.core.declarations import Memory, Numerics, computing_itemsize, nbytes
 from engine.core.dtypes import computing_dtype
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import require_float
 from engine.core.registry import primitive
 from engine.core.samples import sample
+from engine.core.shape_rules import require_float
 from engine.core.sharding_rules import batch_axes
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.columns import (

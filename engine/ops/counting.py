@@ -10,10 +10,10 @@ from engine.core.batching import each
 from engine.core.declarations import Documentation, Numerics
 from engine.core.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, is_float
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import require_float, require_integer, require_rank, same_bool
 from engine.core.modes import MODES
 from engine.core.registry import composite, primitive
 from engine.core.samples import integers, positive, sample, uniform
+from engine.core.shape_rules import require_float, require_integer, require_rank, same_bool
 from engine.core.value import Array, Spec, Value
 from engine.ops.casting import cast
 from engine.ops.compare import eq

@@ -8,9 +8,9 @@ from engine.core.attributes import Ints
 from engine.core.batching import Call, Outputs, along, shifted
 from engine.core.declarations import CallForms, Memory, Numerics
 from engine.core.errors import ShapeError
-from engine.core.infer import normalize_axis
 from engine.core.registry import composite, primitive
 from engine.core.samples import sample
+from engine.core.shape_rules import normalize_axis
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.reduce import sum
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from engine.core.declarations import CallForms, Numerics
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import normalize_axis
 from engine.core.registry import composite
 from engine.core.samples import sample
+from engine.core.shape_rules import normalize_axis
 from engine.core.value import Value
 from engine.ops.reduce import sum
 from engine.ops.scan import cumsum

@@ -6,10 +6,10 @@ import numpy as np
 
 from engine.core.declarations import CallForms, Numerics
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import broadcast_shapes, normalize_axis, require_rank
-from engine.core.modes import require_room
+from engine.core.modes import charge_table
 from engine.core.registry import composite
 from engine.core.samples import sample
+from engine.core.shape_rules import broadcast_shapes, normalize_axis, require_rank
 from engine.core.value import Value, as_value
 from engine.ops.compare import gt, where
 from engine.ops.index import embedding
@@ -47,7 +47,7 @@ def cdist(a: Value, b: Value, *, p: Power = 2.0) -> Value:
 def pdist(x: Value, *, p: Power = 2.0) -> Value:
     """The p-norms of the differences of each row of the matrix x and those after it, as a vector."""
     require_rank("pdist", "a matrix", x, 2)
-    require_room("pdist", x.shape[0], x.shape[0])
+    charge_table("pdist", x.shape[0], x.shape[0])
     first, second = (as_value(places) for places in np.triu_indices(x.shape[0], 1))
     return norm(embedding(x, first) - embedding(x, second), p=p, axis=-1)
 

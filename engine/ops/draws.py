@@ -10,10 +10,10 @@ from engine.core.attributes import Ints
 from engine.core.declarations import CallForms, Documentation, Numerics
 from engine.core.dtypes import FLOAT32, INT64, DType, computing_dtype, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
-from engine.core.infer import normalize_axis, require_float
-from engine.core.modes import require_room
+from engine.core.modes import charge_table
 from engine.core.registry import composite, primitive
 from engine.core.samples import key, positive, sample
+from engine.core.shape_rules import normalize_axis, require_float
 from engine.core.value import Array, Spec, Value
 from engine.ops.casting import cast, stop_gradient
 from engine.ops.compare import eq, where
@@ -214,7 +214,7 @@ def gumbel_softmax(logits: Value, key: Value, *, tau: float = 1.0, hard: bool = 
     soft = cast(softmax((logits + noise) / tau, axis=axis), dtype=logits.dtype)
     if not hard:
         return soft
-    require_room("gumbel_softmax", logits.size)
+    charge_table("gumbel_softmax", logits.size)
     classes = np.arange(logits.shape[place] if logits.ndim else 1)
     classes = classes.reshape([-1 if a == place else 1 for a in range(logits.ndim)])
     chosen = eq(argmax(soft, axis=place, keepdims=True) if logits.ndim else np.zeros((), np.int64), classes)

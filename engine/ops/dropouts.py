@@ -6,9 +6,9 @@ import math
 
 from engine.core.declarations import Numerics
 from engine.core.errors import ShapeError
-from engine.core.infer import require_float
 from engine.core.registry import composite
 from engine.core.samples import key, sample
+from engine.core.shape_rules import require_float
 from engine.core.value import Shape, Value
 from engine.ops.activation import SELU_ALPHA, SELU_SCALE
 from engine.ops.compare import where

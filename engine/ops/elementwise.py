@@ -11,9 +11,9 @@ from engine.core.batching import by_itself
 from engine.core.declarations import Algebra, Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import broadcast, same, same_number
 from engine.core.registry import composite, primitive
 from engine.core.samples import away_from, distinct, integers, normal, positive, sample, uniform
+from engine.core.shape_rules import broadcast, same, same_number
 from engine.core.value import Array, Spec, Value
 from engine.ops.blocks import blockwise
 from engine.ops.compare import eq, where

@@ -12,9 +12,9 @@ import numpy as np
 from engine.core.batching import by_itself, spread
 from engine.core.declarations import CallForms, Numerics
 from engine.core.errors import ShapeError
-from engine.core.infer import broadcast_shapes, require_float
 from engine.core.registry import composite, primitive
 from engine.core.samples import sample
+from engine.core.shape_rules import broadcast_shapes, require_float
 from engine.core.value import Array, Spec, Value
 from engine.ops.compare import where
 from engine.ops.creation import eye

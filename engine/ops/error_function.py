@@ -13,9 +13,9 @@ import numpy as np
 
 from engine.core.declarations import Numerics
 from engine.core.dtypes import FLOAT64
-from engine.core.infer import same
 from engine.core.registry import composite, primitive
 from engine.core.samples import normal, sample, uniform
+from engine.core.shape_rules import same
 from engine.core.value import Array, Value
 from engine.ops.blocks import blockwise, polynomial
 from engine.ops.compare import lt, where

@@ -10,9 +10,9 @@ from engine.core.attributes import Axes
 from engine.core.batching import along
 from engine.core.declarations import Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32, INT64, is_float
-from engine.core.infer import normalize_axes, reduction_sum
 from engine.core.registry import primitive
 from engine.core.samples import sample
+from engine.core.shape_rules import normalize_axes, reduction_sum
 from engine.core.value import Array, Spec, Value
 from engine.ops.compare import where
 from engine.ops.reduce import REDUCTIONS, spread, sum

@@ -15,9 +15,9 @@ from engine.core.batching import along
 from engine.core.declarations import Documentation, Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32, DType
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
-from engine.core.infer import normalize_axes, normalize_axis, require_float
 from engine.core.registry import composite, primitive
 from engine.core.samples import sample
+from engine.core.shape_rules import normalize_axes, normalize_axis, require_float
 from engine.core.value import Array, Spec, Value
 from engine.ops.arrangement import roll
 from engine.ops.creation import arange, zeros

@@ -15,9 +15,9 @@ import numpy as np
 from engine.core.batching import by_itself
 from engine.core.declarations import CallForms, Numerics
 from engine.core.errors import AttributeValueError
-from engine.core.infer import same
 from engine.core.registry import composite, primitive
 from engine.core.samples import away_from, positive, sample, uniform
+from engine.core.shape_rules import same
 from engine.core.value import Array, Spec, Value
 from engine.ops.blocks import polynomial
 from engine.ops.results import in_float64

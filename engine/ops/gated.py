@@ -11,9 +11,9 @@ import numpy as np
 
 from engine.core.declarations import Numerics
 from engine.core.dtypes import FLOAT64
-from engine.core.infer import broadcast, same
 from engine.core.registry import composite, primitive
 from engine.core.samples import away_from, sample
+from engine.core.shape_rules import broadcast, same
 from engine.core.value import Array, Value
 from engine.ops.activation import relu6, sigmoid, softplus
 from engine.ops.blocks import blockwise, polynomial

@@ -9,9 +9,9 @@ from engine.core.attributes import Ints
 from engine.core.declarations import Numerics
 from engine.core.dtypes import INT64
 from engine.core.errors import ShapeError
-from engine.core.infer import require_float
 from engine.core.registry import composite
 from engine.core.samples import sample, uniform
+from engine.core.shape_rules import require_float
 from engine.core.value import Value
 from engine.ops.advanced_index import index_get
 from engine.ops.casting import cast, stop_gradient

@@ -9,9 +9,9 @@ import numpy as np
 from engine.core.batching import folded
 from engine.core.declarations import Numerics
 from engine.core.errors import ShapeError
-from engine.core.infer import require_float, require_integer, require_rank
 from engine.core.registry import composite, primitive
 from engine.core.samples import integers, sample
+from engine.core.shape_rules import require_float, require_integer, require_rank
 from engine.core.value import Array, Spec, Value
 from engine.ops.index import check_range
 from engine.ops.shape import broadcast_to, reshape, transpose

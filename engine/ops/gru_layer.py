@@ -6,9 +6,9 @@ import numpy as np
 
 from engine.core.declarations import Numerics
 from engine.core.errors import ShapeError
-from engine.core.infer import require_float
 from engine.core.registry import primitive
 from engine.core.samples import integers, sample, uniform
+from engine.core.shape_rules import require_float
 from engine.core.sharding_rules import batch_axes
 from engine.core.value import Array, Spec, Value
 from engine.ops.compare import where

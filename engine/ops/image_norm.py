@@ -6,9 +6,9 @@ import math
 
 from engine.core.declarations import CallForms, Documentation, Memory, Numerics
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import require_float
 from engine.core.registry import composite
 from engine.core.samples import normal, positive, sample
+from engine.core.shape_rules import require_float
 from engine.core.value import Value
 from engine.ops.channel_norm import batch_normalize
 from engine.ops.elementwise import power, square

@@ -8,10 +8,10 @@ from engine.core.batching import Call, Outputs, along, by_itself, each, shifted
 from engine.core.declarations import CallForms, Documentation
 from engine.core.dtypes import FLOAT16, FLOAT32, DType
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import broadcast_shapes, normalize_axis, require_extents, require_integer
 from engine.core.modes import MODES
 from engine.core.registry import OPS, composite, primitive
 from engine.core.samples import integers, sample
+from engine.core.shape_rules import broadcast_shapes, normalize_axis, require_extents, require_integer
 from engine.core.sharding_rules import batch_axes
 from engine.core.value import Array, Shape, Spec, Value, as_value
 from engine.ops.compare import eq, where

@@ -9,9 +9,9 @@ import numpy as np
 
 from engine.core.attributes import Ints
 from engine.core.errors import AttributeValueError, LimitError, ShapeError
-from engine.core.infer import broadcast_shapes, normalize_axis, require_rank
 from engine.core.registry import composite
 from engine.core.samples import sample
+from engine.core.shape_rules import broadcast_shapes, normalize_axis, require_rank
 from engine.core.value import Value, as_value
 from engine.ops.arrangement import meshgrid
 from engine.ops.diagonals import diag

@@ -12,10 +12,10 @@ from engine.core.batching import Call, Outputs
 from engine.core.declarations import Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32, computing_dtype
 from engine.core.errors import AttributeValueError
-from engine.core.infer import broadcast_shapes, normalize_axes, require_float
-from engine.core.narrow import converted
+from engine.core.half_precision import convert_dtype
 from engine.core.registry import composite, primitive
 from engine.core.samples import away_from, distinct, normal, sample
+from engine.core.shape_rules import broadcast_shapes, normalize_axes, require_float
 from engine.core.sharding_rules import PARTIAL, Case, Cut, along_first_axis
 from engine.core.value import Array, Spec, Value
 from engine.ops.casting import cast
@@ -48,7 +48,7 @@ def _sum_of_squares(x: Value) -> Spec:
 def sum_of_squares(x: Array, *, out: Array | None = None) -> Array:
     """Sum of the squares of all elements, the square of the Euclidean length; float16 accumulates in float32."""
     flat = x.reshape(-1)
-    wide = converted(flat, FLOAT32) if x.dtype == FLOAT16 else flat
+    wide = convert_dtype(flat, FLOAT32) if x.dtype == FLOAT16 else flat
     whole = wide.size // ROW * ROW
     rows, rest = wide[:whole].reshape(-1, ROW), wide[whole:]
     total = np.vecdot(rest, rest)

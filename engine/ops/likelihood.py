@@ -7,9 +7,9 @@ import math
 from engine.core.declarations import Memory, Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, GradientError, ShapeError
-from engine.core.infer import broadcast_shapes, require_float, same
 from engine.core.registry import composite, primitive
 from engine.core.samples import booleans, positive, sample, uniform
+from engine.core.shape_rules import broadcast_shapes, require_float, same
 from engine.core.value import Array, Value
 from engine.ops.activation import sigmoid
 from engine.ops.casting import cast, stop_gradient

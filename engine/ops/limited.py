@@ -8,9 +8,9 @@ from engine.core.batching import each
 from engine.core.declarations import Documentation, Memory, Numerics
 from engine.core.dtypes import computing_dtype
 from engine.core.errors import AttributeValueError
-from engine.core.infer import require_float, require_integer, require_rank
 from engine.core.registry import primitive
 from engine.core.samples import integers, sample
+from engine.core.shape_rules import require_float, require_integer, require_rank
 from engine.core.value import Array, Spec, Value
 from engine.ops.index import check_range
 

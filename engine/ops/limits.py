@@ -8,9 +8,9 @@ from engine.core.batching import by_itself
 from engine.core.declarations import Algebra, Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import DTypeError
-from engine.core.infer import broadcast, same, same_bool
 from engine.core.registry import composite, primitive
 from engine.core.samples import away_from, distinct, sample, uniform
+from engine.core.shape_rules import broadcast, same, same_bool
 from engine.core.value import Array, Spec, Value
 from engine.ops.compare import eq, ge, gt, isfinite, isnan, le, lt, where
 from engine.ops.results import stored

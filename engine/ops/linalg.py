@@ -13,10 +13,10 @@ from engine.core.batching import by_itself
 from engine.core.declarations import Numerics, Sharding
 from engine.core.dtypes import FLOAT16, FLOAT32, is_float
 from engine.core.errors import ShapeError
-from engine.core.infer import broadcast_shapes
-from engine.core.narrow import converted
+from engine.core.half_precision import convert_dtype
 from engine.core.registry import composite, primitive
 from engine.core.samples import sample
+from engine.core.shape_rules import broadcast_shapes
 from engine.core.sharding_rules import PARTIAL, WHOLE, Case, Cut, State
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.reduce import sum
@@ -119,8 +119,8 @@ def matrix_product(
     float16 accumulates in float32.
     """
     if a.dtype == np.float16:
-        a, b = converted(a, FLOAT32), converted(b, FLOAT32)
-        return converted(matrix_product.body(a, b, transpose_a=transpose_a, transpose_b=transpose_b), FLOAT16, out)
+        a, b = convert_dtype(a, FLOAT32), convert_dtype(b, FLOAT32)
+        return convert_dtype(matrix_product.body(a, b, transpose_a=transpose_a, transpose_b=transpose_b), FLOAT16, out)
     if transpose_b:
         b = b.swapaxes(-1, -2)
     if transpose_a:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from engine.core.declarations import CallForms, Numerics
 from engine.core.errors import ShapeError
-from engine.core.infer import normalize_axis
 from engine.core.registry import composite
 from engine.core.samples import away_from, sample
+from engine.core.shape_rules import normalize_axis
 from engine.core.value import Value
 from engine.ops.activation import relu, sigmoid
 from engine.ops.gated import Approximation, gelu, silu

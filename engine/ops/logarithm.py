@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from engine.core.declarations import Numerics
-from engine.core.infer import broadcast, same
 from engine.core.registry import primitive
 from engine.core.samples import normal, positive, sample, uniform
+from engine.core.shape_rules import broadcast, same
 from engine.core.value import Array, Value
 from engine.ops.activation import sigmoid
 from engine.ops.compare import eq, le, where

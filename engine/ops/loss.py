@@ -13,9 +13,9 @@ import numpy as np
 from engine.core.batching import spread
 from engine.core.declarations import CallForms, Numerics
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import broadcast_shapes, require_float
 from engine.core.registry import composite, primitive
 from engine.core.samples import Sample, booleans, normal, positive, sample, uniform
+from engine.core.shape_rules import broadcast_shapes, require_float
 from engine.core.value import Array, Spec, Value
 from engine.ops.activation import logsigmoid
 from engine.ops.compare import eq, where

@@ -7,10 +7,10 @@ import numpy as np
 from engine.core.declarations import CallForms, Numerics
 from engine.core.dtypes import BOOL, INT64
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import require_float, require_integer
-from engine.core.modes import require_room
+from engine.core.modes import charge_table
 from engine.core.registry import composite, primitive
 from engine.core.samples import Argument, booleans, integers, positive, sample
+from engine.core.shape_rules import require_float, require_integer
 from engine.core.value import Array, Spec, Value
 from engine.ops.activation import logsigmoid, relu
 from engine.ops.class_rows import class_index
@@ -75,7 +75,7 @@ def multi_margin_loss(
         excess = square(excess)
     if weight is not None:
         excess = excess * unsqueeze(embedding(weight, index), axis=-1)
-    require_room("multi_margin_loss", classes)
+    charge_table("multi_margin_loss", classes)
     others = where(eq(unsqueeze(index, axis=-1), np.arange(classes)), 0.0, excess)
     return reduced(sum(others, axis=-1) / float(classes), reduction)
 

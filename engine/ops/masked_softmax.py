@@ -8,9 +8,9 @@ from engine.core.batching import Call, Outputs
 from engine.core.declarations import Numerics
 from engine.core.dtypes import BOOL, FLOAT16, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
-from engine.core.infer import broadcast_shapes, require_float
 from engine.core.registry import primitive
 from engine.core.samples import booleans, sample
+from engine.core.shape_rules import broadcast_shapes, require_float
 from engine.core.value import Array, Spec, Value
 from engine.ops.arithmetic import scale as scaled
 from engine.ops.probability import softmax_backward

@@ -9,8 +9,8 @@ import numpy as np
 
 from engine.core.dtypes import FLOAT16, FLOAT32, DType
 from engine.core.errors import NumericalError, ShapeError
-from engine.core.infer import require_float
 from engine.core.samples import Argument
+from engine.core.shape_rules import require_float
 from engine.core.value import Array, Shape, Value
 from engine.ops.shape import broadcast_to, transpose
 

@@ -15,9 +15,9 @@ from engine.core.attributes import Ints
 from engine.core.batching import by_itself
 from engine.core.dtypes import FLOAT64, INT64
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import normalize_axis, require_float
 from engine.core.registry import composite, primitive
 from engine.core.samples import Argument, sample
+from engine.core.shape_rules import normalize_axis, require_float
 from engine.core.value import Array, Spec, Value
 from engine.ops.arrangement import movedim
 from engine.ops.creation import arange, zeros

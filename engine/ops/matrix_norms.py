@@ -7,9 +7,9 @@ from typing import Literal
 from engine.core.attributes import Axes, Ints
 from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import normalize_axis, require_float
 from engine.core.registry import composite
 from engine.core.samples import distinct, sample
+from engine.core.shape_rules import normalize_axis, require_float
 from engine.core.value import Value
 from engine.ops.arrangement import movedim
 from engine.ops.elementwise import abs

@@ -5,9 +5,9 @@ from __future__ import annotations
 from engine.core.declarations import CallForms, Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import ShapeError
-from engine.core.infer import require_float, require_integer, require_rank
 from engine.core.registry import composite
 from engine.core.samples import integers, positive, sample
+from engine.core.shape_rules import require_float, require_integer, require_rank
 from engine.core.value import Value
 from engine.ops.casting import cast
 from engine.ops.diagonals import diagonal

@@ -9,9 +9,9 @@ from engine.core.batching import along
 from engine.core.declarations import CallForms, Numerics
 from engine.core.dtypes import DType, computing_dtype
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import normalize_axes, reduced_shape, require_float
 from engine.core.registry import composite, primitive
 from engine.core.samples import positive, sample
+from engine.core.shape_rules import normalize_axes, reduced_shape, require_float
 from engine.core.sharding_rules import ALONG_AXIS
 from engine.core.value import Array, Spec, Value
 from engine.ops.reduce import count, mean, sum

@@ -13,9 +13,9 @@ import numpy as np
 from engine.core.batching import by_itself
 from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError
-from engine.core.infer import same
 from engine.core.registry import primitive
 from engine.core.samples import positive, sample, uniform
+from engine.core.shape_rules import same
 from engine.core.value import Array, Spec, Value
 from engine.ops.blocks import blockwise, polynomial
 from engine.ops.compare import where

@@ -6,9 +6,9 @@ import numpy as np
 
 from engine.core.dtypes import DType, Strength, is_float, result_type, to_float
 from engine.core.errors import AttributeValueError, DTypeError
-from engine.core.infer import same_number
 from engine.core.registry import primitive
 from engine.core.samples import positive, sample
+from engine.core.shape_rules import same_number
 from engine.core.value import Array, Value
 from engine.ops.casting import cast
 

@@ -7,9 +7,9 @@ import numpy as np
 from engine.core.declarations import Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import require_float
 from engine.core.registry import primitive
 from engine.core.samples import Argument, positive, sample
+from engine.core.shape_rules import require_float
 from engine.core.value import Array, Spec, Value
 
 

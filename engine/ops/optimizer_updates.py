@@ -14,9 +14,9 @@ import numpy as np
 from engine.core.declarations import Documentation, Memory, Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32, FLOAT64, DType, computing_dtype
 from engine.core.errors import ShapeError
-from engine.core.infer import require_float, require_integer
 from engine.core.registry import primitive
 from engine.core.samples import Argument, positive, sample, uniform
+from engine.core.shape_rules import require_float, require_integer
 from engine.core.sharding_rules import ELEMENTWISE
 from engine.core.value import Array, Spec, Value
 from engine.ops.casting import cast

@@ -11,9 +11,9 @@ from engine.core.batching import along
 from engine.core.declarations import CallForms, Documentation, Numerics
 from engine.core.dtypes import INT64
 from engine.core.errors import AttributeValueError
-from engine.core.infer import nonempty_reduction, normalize_axis
 from engine.core.registry import composite, primitive
 from engine.core.samples import distinct, integers, sample
+from engine.core.shape_rules import nonempty_reduction, normalize_axis
 from engine.core.value import Array, Spec, Value
 from engine.ops.compare import eq, isnan, where
 from engine.ops.index import gather

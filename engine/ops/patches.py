@@ -10,9 +10,9 @@ from engine.core.attributes import Ints, Window
 from engine.core.batching import folded
 from engine.core.declarations import CallForms, Numerics
 from engine.core.errors import ShapeError
-from engine.core.infer import require_float
 from engine.core.registry import primitive
 from engine.core.samples import sample
+from engine.core.shape_rules import require_float
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.windows import Pairs, pad_spatial, per_axis, positions, sliding, tap
 

@@ -7,9 +7,9 @@ import math
 from engine.core.declarations import CallForms, Numerics
 from engine.core.dtypes import BOOL
 from engine.core.errors import DTypeError, ShapeError
-from engine.core.infer import normalize_axis, require_integer, require_rank
 from engine.core.registry import composite
 from engine.core.samples import Argument, booleans, integers, sample
+from engine.core.shape_rules import normalize_axis, require_integer, require_rank
 from engine.core.value import Value, as_value
 from engine.ops.advanced_index import index_put, like
 from engine.ops.compare import where

@@ -12,9 +12,9 @@ from engine.core.batching import folded
 from engine.core.declarations import Memory, computing_itemsize, nbytes
 from engine.core.dtypes import FLOAT16, FLOAT32, INT64
 from engine.core.errors import AttributeValueError, LimitError, ShapeError
-from engine.core.infer import require_float, require_integer
 from engine.core.registry import primitive
 from engine.core.samples import distinct, integers, sample
+from engine.core.shape_rules import require_float, require_integer
 from engine.core.sharding_rules import batch_axes
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.columns import padded_bytes

@@ -10,9 +10,9 @@ from engine.core.batching import along
 from engine.core.declarations import Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32
 from engine.core.errors import ShapeError
-from engine.core.infer import normalize_axis, require_float
 from engine.core.registry import composite, primitive
 from engine.core.samples import sample
+from engine.core.shape_rules import normalize_axis, require_float
 from engine.core.sharding_rules import ALONG_AXIS
 from engine.core.value import Array, Spec, Value
 from engine.ops.elementwise import exp

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from engine.core.declarations import CallForms, Numerics
 from engine.core.errors import ShapeError
-from engine.core.infer import broadcast_shapes, normalize_axis, require_rank
 from engine.core.registry import composite
 from engine.core.samples import sample
+from engine.core.shape_rules import broadcast_shapes, normalize_axis, require_rank
 from engine.core.value import Value
 from engine.ops.arrangement import roll
 from engine.ops.contraction import einsum, tensordot

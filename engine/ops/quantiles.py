@@ -9,9 +9,9 @@ import numpy as np
 from engine.core.declarations import Numerics
 from engine.core.dtypes import FLOAT64, INT64
 from engine.core.errors import AttributeValueError
-from engine.core.infer import nonempty_reduction, require_float
 from engine.core.registry import composite
 from engine.core.samples import distinct, sample
+from engine.core.shape_rules import nonempty_reduction, require_float
 from engine.core.value import Value, as_value
 from engine.ops.arrangement import movedim
 from engine.ops.casting import cast

@@ -14,11 +14,11 @@ from engine.core.attributes import Ints
 from engine.core.declarations import CallForms
 from engine.core.dtypes import BOOL, FLOAT32, INT64, DType, computing_dtype, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
-from engine.core.infer import require_float
-from engine.core.keys import fold, mix
 from engine.core.modes import MODES
 from engine.core.registry import composite, primitive
+from engine.core.rng import fold, mix
 from engine.core.samples import integers, key, sample
+from engine.core.shape_rules import require_float
 from engine.core.value import Array, Spec, Value
 from engine.ops.results import stored
 

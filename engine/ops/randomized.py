@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError
-from engine.core.infer import require_float
 from engine.core.registry import composite
 from engine.core.samples import away_from, key, sample
+from engine.core.shape_rules import require_float
 from engine.core.value import Value
 from engine.ops.compare import gt, where
 from engine.ops.random import check_key, random_uniform

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import broadcast_shapes, require_float
 from engine.core.registry import composite
 from engine.core.samples import Argument, sample, uniform
+from engine.core.shape_rules import broadcast_shapes, require_float
 from engine.core.value import Shape, Value
 from engine.ops.activation import logsigmoid
 from engine.ops.compare import eq, where

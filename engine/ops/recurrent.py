@@ -13,10 +13,10 @@ import numpy as np
 
 from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import require_integer
-from engine.core.modes import require_room
+from engine.core.modes import charge_table
 from engine.core.registry import composite
 from engine.core.samples import Argument, Sample, integers, key, normal, sample
+from engine.core.shape_rules import require_integer
 from engine.core.value import Value
 from engine.ops.compare import eq, gt, where
 from engine.ops.creation import full, zeros
@@ -177,7 +177,7 @@ def _network(
             lasts.append(tuple(at(state, 0 if direction else count - 1) for state in states))
         x = outputs[0] if form.directions == 1 else concat(*outputs, axis=2)
     if parts.lengths is not None:
-        require_room(form.op, count)
+        charge_table(form.op, count)
         running = gt(reshape(lengths, shape=(1, rows, 1)), np.arange(count).reshape(count, 1, 1))
         x = where(running, x, 0.0)
     ends = tuple(stack(*states) for states in zip(*lasts, strict=True))
@@ -262,7 +262,7 @@ def _projecting(
     counts = reshape(lengths, shape=(1, lengths.size, 1))
     if initial:
         start = counts - 1 if reverse else counts * 0
-        require_room("lstm", x.shape[0])
+        charge_table("lstm", x.shape[0])
         places = np.arange(x.shape[0]).reshape(-1, 1, 1)
         product = product + where(eq(start, places), unsqueeze(linear(first, w_hh), axis=0), 0.0)
     together = matrix_product(w_hh, w_hr)

@@ -12,7 +12,9 @@ from engine.core.batching import Call, Outputs, along
 from engine.core.declarations import Algebra, CallForms, Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32, INT64, is_float
 from engine.core.errors import DTypeError, ShapeError
-from engine.core.infer import (
+from engine.core.registry import composite, primitive
+from engine.core.samples import Sample, booleans, distinct, sample
+from engine.core.shape_rules import (
     nonempty_reduction,
     normalize_axes,
     normalize_axis,
@@ -21,8 +23,6 @@ from engine.core.infer import (
     reduction_bool,
     reduction_sum,
 )
-from engine.core.registry import composite, primitive
-from engine.core.samples import Sample, booleans, distinct, sample
 from engine.core.sharding_rules import PARTIAL, Case, Cut, along_first_axis
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.compare import eq, where

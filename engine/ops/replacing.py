@@ -7,10 +7,10 @@ import numpy as np
 from engine.core.declarations import CallForms
 from engine.core.dtypes import BOOL, INT64
 from engine.core.errors import DTypeError, ShapeError
-from engine.core.infer import broadcast_shapes, normalize_axis, require_integer, require_rank
-from engine.core.modes import require_room
+from engine.core.modes import charge_table
 from engine.core.registry import composite
 from engine.core.samples import Argument, booleans, integers, sample
+from engine.core.shape_rules import broadcast_shapes, normalize_axis, require_integer, require_rank
 from engine.core.value import Value, as_value
 from engine.ops.advanced_index import index_put, like
 from engine.ops.casting import cast
@@ -39,7 +39,7 @@ def slice_replace(
     if not len(picked):
         return x
     written = slice_scatter(like("slice_replace", source, x), axis=place, extent=extent, start=picked.start, step=step)
-    require_room("slice_replace", extent, item_bytes=1)
+    charge_table("slice_replace", extent, item_bytes=1)
     mask = np.zeros(extent, bool)
     mask[picked.start : picked.stop : step] = True
     return where(as_value(mask.reshape(-1, *(1,) * (x.ndim - 1 - place))), written, x)
@@ -61,7 +61,7 @@ def diagonal_replace(x: Value, source: Value, *, offset: int = 0, axis0: int = 0
     where_it_lies = {"offset": offset, "axis0": axis0, "axis1": axis1}
     written = diagonal_scatter(like("diagonal_replace", source, x), shape=x.shape, **where_it_lies)
     first, second = normalize_axis(axis0, x.ndim), normalize_axis(axis1, x.ndim)
-    require_room("diagonal_replace", x.shape[first], x.shape[second], item_bytes=1)
+    charge_table("diagonal_replace", x.shape[first], x.shape[second], item_bytes=1)
     mask = np.eye(x.shape[first], x.shape[second], offset, dtype=bool)
     shape = tuple(extent if axis in (first, second) else 1 for axis, extent in enumerate(x.shape))
     return where(as_value((mask if first < second else mask.T).reshape(shape)), written, x)

@@ -12,9 +12,9 @@ import numpy as np
 from engine.core.batching import along
 from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import normalize_axis, require_float
 from engine.core.registry import primitive
 from engine.core.samples import sample
+from engine.core.shape_rules import normalize_axis, require_float
 from engine.core.value import Array, Spec, Value
 
 Method = Literal["nearest", "nearest-exact", "linear", "cubic", "linear-antialias", "cubic-antialias"]

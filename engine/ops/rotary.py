@@ -10,9 +10,9 @@ import numpy as np
 from engine.core.batching import spread
 from engine.core.dtypes import FLOAT16, FLOAT32, FLOAT64, DType, computing_dtype, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
-from engine.core.infer import broadcast_shapes, normalize_axis, require_float, require_integer
 from engine.core.registry import composite, primitive
 from engine.core.samples import integers, positive, sample
+from engine.core.shape_rules import broadcast_shapes, normalize_axis, require_float, require_integer
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.casting import cast
 from engine.ops.elementwise import cos, sin

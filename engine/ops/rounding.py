@@ -8,9 +8,9 @@ from engine.core.batching import by_itself
 from engine.core.declarations import Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, DTypeError
-from engine.core.infer import broadcast, same
 from engine.core.registry import composite, primitive
 from engine.core.samples import away_from, sample, uniform
+from engine.core.shape_rules import broadcast, same
 from engine.core.value import Array, Spec, Value
 from engine.ops.compare import where
 from engine.ops.results import stored

@@ -15,10 +15,10 @@ from engine.core.batching import along
 from engine.core.declarations import Documentation, Numerics
 from engine.core.dtypes import FLOAT64, INT64, is_float
 from engine.core.errors import ShapeError
-from engine.core.infer import normalize_axis, require_float
-from engine.core.modes import require_room
+from engine.core.modes import charge_table
 from engine.core.registry import composite, primitive
 from engine.core.samples import Sample, distinct, sample, uniform
+from engine.core.shape_rules import normalize_axis, require_float
 from engine.core.value import Array, Spec, Value
 from engine.ops.compare import where
 from engine.ops.elementwise import exp
@@ -62,7 +62,7 @@ def _shifted(x: Value, axis: int, first: float) -> Value:
     if not x.ndim or not x.shape[place]:
         return where(False, x, first)
     shape = (*x.shape[:place], 1, *x.shape[place + 1 :])
-    require_room("scan", *shape, item_bytes=x.dtype.itemsize)
+    charge_table("scan", *shape, item_bytes=x.dtype.itemsize)
     edge = Value(shape, x.dtype, np.full(shape, first, x.dtype))
     return concat(edge, slice(x, axis=place, stop=-1), axis=place)
 

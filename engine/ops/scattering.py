@@ -10,9 +10,9 @@ from engine.core.batching import along
 from engine.core.declarations import CallForms, Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
-from engine.core.infer import normalize_axis, require_float, require_integer
 from engine.core.registry import composite, primitive
 from engine.core.samples import Argument, distinct, integers, positive, sample
+from engine.core.shape_rules import normalize_axis, require_float, require_integer
 from engine.core.value import Array, Spec, Value
 from engine.ops.advanced_index import like, refuse_duplicates
 from engine.ops.compare import eq, where

@@ -9,10 +9,10 @@ import numpy as np
 from engine.core.declarations import CallForms, Numerics
 from engine.core.dtypes import INT64
 from engine.core.errors import ShapeError
-from engine.core.infer import normalize_axis, require_integer
 from engine.core.modes import MODES
 from engine.core.registry import composite, primitive
 from engine.core.samples import Argument, distinct, integers, sample
+from engine.core.shape_rules import normalize_axis, require_integer
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.index import gather
 from engine.ops.shape import slice

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.core.infer import broadcast_shapes
 from engine.core.registry import composite
 from engine.core.samples import booleans, sample
+from engine.core.shape_rules import broadcast_shapes
 from engine.core.value import Value
 from engine.ops.advanced_index import index_get
 from engine.ops.places import places_of

@@ -14,9 +14,9 @@ from engine.core.batching import Call, Outputs, along, shifted
 from engine.core.declarations import Algebra, CallForms, Memory, Numerics, Sharding
 from engine.core.dtypes import BFLOAT16
 from engine.core.errors import AttributeValueError, DTypeError, LimitError, ShapeError
-from engine.core.infer import broadcast_shapes, normalize_axes, normalize_axis, require_axes
 from engine.core.registry import OPS, composite, primitive
 from engine.core.samples import sample
+from engine.core.shape_rules import broadcast_shapes, normalize_axes, normalize_axis, require_axes
 from engine.core.sharding_rules import ALONG_AXIS, PARTIAL, Case, Cut
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.borders import Border, Pairs, check_border, surround

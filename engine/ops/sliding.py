@@ -8,9 +8,9 @@ from numpy.lib.stride_tricks import as_strided
 from engine.core.batching import along
 from engine.core.declarations import Memory
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import normalize_axis
 from engine.core.registry import primitive
 from engine.core.samples import sample
+from engine.core.shape_rules import normalize_axis
 from engine.core.value import Array, Spec, Value
 from engine.ops.shape import reshape
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from engine.core.attributes import Axes
 from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import normalize_axis, require_axes, require_float
 from engine.core.registry import composite
 from engine.core.samples import Argument, sample
+from engine.core.shape_rules import normalize_axis, require_axes, require_float
 from engine.core.value import Value
 from engine.ops.differences import diff
 from engine.ops.shape import concat, reshape, slice

@@ -13,9 +13,9 @@ from engine.core.batching import by_itself
 from engine.core.declarations import CallForms, Documentation, Numerics
 from engine.core.dtypes import INT64
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import broadcast_shapes, require_float
 from engine.core.registry import composite, primitive
 from engine.core.samples import Argument, positive, sample
+from engine.core.shape_rules import broadcast_shapes, require_float
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.casting import cast
 from engine.ops.compare import gt

@@ -9,7 +9,7 @@ import numpy as np
 from engine.core.batching import Call, Outputs, each, join_channels, part_channels
 from engine.core.dtypes import FLOAT16, FLOAT32, DType
 from engine.core.errors import ShapeError
-from engine.core.infer import require_float, require_integer
+from engine.core.shape_rules import require_float, require_integer
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.compare import gt
 from engine.ops.creation import zeros

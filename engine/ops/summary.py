@@ -5,9 +5,9 @@ from __future__ import annotations
 from engine.core.attributes import Axes
 from engine.core.declarations import CallForms, Documentation, Numerics
 from engine.core.errors import ShapeError
-from engine.core.infer import require_float
 from engine.core.registry import composite
 from engine.core.samples import distinct, integers, sample
+from engine.core.shape_rules import require_float
 from engine.core.value import Value
 from engine.ops.compare import eq, isnan, ne, where
 from engine.ops.reduce import amax, amin, mean, std, sum, var

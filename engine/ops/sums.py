@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from engine.core.infer import reduced_shape
+from engine.core.shape_rules import reduced_shape
 from engine.core.value import Array
 from engine.ops.reduce import BLOCK, LONG, sum_array
 

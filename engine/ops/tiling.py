@@ -9,10 +9,10 @@ import numpy as np
 
 from engine.core.attributes import Ints
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import normalize_axis
-from engine.core.modes import require_room
+from engine.core.modes import charge_table
 from engine.core.registry import composite
 from engine.core.samples import sample
+from engine.core.shape_rules import normalize_axis
 from engine.core.value import Shape, Value, as_value
 from engine.ops.index import index_select
 from engine.ops.reduce import sum
@@ -74,7 +74,7 @@ def _repeated(x: Value, repeats: Ints, axis: int | None) -> Value:
         raise AttributeValueError(
             f"repeat_interleave: repeats must hold 1 or {extent} numbers, each at least 0, got {list(repeats)[:10]}"
         )
-    require_room("repeat_interleave", extent)
+    charge_table("repeat_interleave", extent)
     times = repeats * extent if len(repeats) == 1 else repeats
-    require_room("repeat_interleave", builtins.sum(times))
+    charge_table("repeat_interleave", builtins.sum(times))
     return index_select(flat, as_value(np.repeat(np.arange(extent), times)), axis=place)

@@ -7,9 +7,9 @@ import numpy as np
 from engine.core.batching import by_itself
 from engine.core.declarations import Documentation
 from engine.core.errors import ShapeError
-from engine.core.infer import require_float
 from engine.core.registry import composite, primitive
 from engine.core.samples import sample
+from engine.core.shape_rules import require_float
 from engine.core.value import Array, Spec, Value
 
 

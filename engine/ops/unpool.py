@@ -9,9 +9,9 @@ import numpy as np
 from engine.core.attributes import Ints, Window
 from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.infer import require_integer
 from engine.core.registry import composite
 from engine.core.samples import Argument, sample
+from engine.core.shape_rules import require_integer
 from engine.core.value import Array, Shape, Value
 from engine.ops.creation import zeros
 from engine.ops.pool import batched

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
+from engine.core.constraints import Rate
 from engine.core.documents import Reader
 from engine.core.errors import DocumentError, accepted_names
 from engine.core.options import Reads, describe_options, read_options, summary
-from engine.core.ranges import Rate
 from engine.optim.optimizer import Stepped, Transform
 from engine.optim.transforms.adam import (
     ScaleByAdam,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 
-from engine.autograd.functional import NORM_EPSILON
+from engine.autograd.gradients import NORM_EPSILON
 from engine.core.dtypes import FLOAT64, computing_dtype
 from engine.core.errors import AttributeValueError, NumericalError
 from engine.core.modes import no_grad

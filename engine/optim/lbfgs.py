@@ -9,10 +9,10 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
+from engine.core.constraints import Range
 from engine.core.dtypes import FLOAT64, INT64
 from engine.core.errors import AttributeValueError
 from engine.core.options import options_of
-from engine.core.ranges import Range
 from engine.core.value import Array, Spec
 from engine.optim.curvature import Curvature, curvature_slots
 from engine.optim.inner_product import inner, largest

@@ -1,19 +1,51 @@
-"""Batches as a caller gives them: checked against the graph before anything is computed."""
+"""Arrays and batches given by a caller: checked against the graph before anything is computed."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from engine.core.errors import DocumentError, Finding
+from engine.core.errors import DocumentError, Finding, escape, nearest
 from engine.core.value import Array, Shape
 from engine.execution.plan import NumpyExecutor
-from engine.graph.definition import Definition
-from engine.graph.feeds import check_feeds, row_inputs
+from engine.graph.definition import Definition, StateSpec
+from engine.graph.feeds import as_numbers, check_feeds, row_inputs
 from engine.graph.trace import bind_dims
+
+
+def check_arrays(specs: Mapping[str, StateSpec], given: Mapping[str, Any], pointer: str) -> dict[str, Array]:
+    """Return arrays of the dtypes and shapes that `specs` declare for their names.
+
+    Raises:
+        DocumentError: every unknown name and every array that does not suit, with pointers below `pointer`.
+    """
+    findings, found = [], {}
+    for name, value in given.items():
+        place, spec, array = f"{pointer}/{escape(name)}", specs.get(name), as_numbers(value)
+        if spec is None:
+            findings.append(unknown_name(pointer, name, specs))
+        elif array is None:
+            findings.append(Finding(place, "dtype_mismatch", f"{name!r} takes numbers of {spec.dtype.name}"))
+        elif array.shape != spec.shape:
+            detail = f"{name!r} has shape {list(spec.shape)} in the graph, the array given {list(array.shape)}"
+            findings.append(Finding(place, "shape_mismatch", detail))
+        else:
+            with np.errstate(all="ignore"):
+                found[name] = array.astype(spec.dtype)
+    if findings:
+        raise DocumentError(findings)
+    return found
+
+
+def unknown_name(pointer: str, name: object, known: Iterable[str]) -> Finding:
+    """Return the fault that nothing at `pointer` has this name."""
+    names = tuple(known)
+    detail = f"there is none called {str(name)[:64]!r} here{nearest(str(name), names)}"
+    return Finding(f"{pointer}/{escape(name)}", "unknown_name", detail)
+
 
 KNOWN = 64
 """Sets of shapes whose extents are kept."""
@@ -49,7 +81,7 @@ class Batch:
             executor.inputs[name][...] = array
 
 
-class Feeds:
+class BatchReader:
     """Checks batches for one graph."""
 
     def __init__(self, definition: Definition) -> None:

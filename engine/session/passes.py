@@ -14,11 +14,10 @@ from engine.core.value import Array, Spec
 from engine.execution.interpreter.point import run
 from engine.execution.plan import NumpyExecutor
 from engine.graph.trace import KEY
-from engine.session.batch import Batch, Feeds
-from engine.session.reducing import Wanted, share_of, way_of
-from engine.session.results import Forward
-from engine.session.tape import Tape, check_cotangents
-from engine.session.work import Work
+from engine.session.batch import Batch, BatchReader
+from engine.session.reduction import Wanted, choose_reduction, loss_scale
+from engine.session.results import Forward, Tape, check_cotangents
+from engine.session.state import SessionState
 from engine.training.recipe import Recipe
 from engine.training.step.accumulation import plan_accumulation, plan_backward, plan_forward
 from engine.training.step.names import COTANGENT, EACH_LOSS, LOSS, LOSS_WEIGHT, NEW, OUTPUT, SAVED, SHARE
@@ -54,7 +53,7 @@ class Passes:
     """Runs passes on the arrays of a session."""
 
     def __init__(
-        self, work: Work, recipe: Recipe, feeds: Feeds, reached: Mapping[str, frozenset[str]], shards: int
+        self, work: SessionState, recipe: Recipe, feeds: BatchReader, reached: Mapping[str, frozenset[str]], shards: int
     ) -> None:
         """Prepare to run.
 
@@ -154,14 +153,14 @@ class Passes:
             outputs: whether the declared outputs are wanted.
         """
         parts = [batch] if size is None or batch.rows <= size else list(self._feeds.parts(batch, size))
-        way = way_of(natural, wanted, parted=len(parts) > 1)
+        way = choose_reduction(natural, wanted, parted=len(parts) > 1)
         done = Pass()
         with self._undone_on_failure(several=len(parts) > 1) as about_to_change:
             for part in parts:
                 rows = None if way is None or natural is None else (natural, part.rows)
                 executor = self._accumulating(part, rows, outputs=outputs)
                 executor.inputs[KEY][...] = (key[0], key[1] + done.count)
-                share = share_of(way, batch) if rows else 1.0
+                share = loss_scale(way, batch) if rows else 1.0
                 if rows:
                     executor.inputs[SHARE][...] = share
                 part.feed(executor)

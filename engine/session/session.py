@@ -10,33 +10,30 @@ from typing import Any, Literal
 import numpy as np
 
 from engine.core.array_statistics import ArrayStatistics, array_statistics
-from engine.core.cores import usable_cores
+from engine.core.cpu import usable_cores
 from engine.core.dtypes import FLOAT64
 from engine.core.errors import DocumentError, Finding, GradientError
 from engine.core.value import Array
 from engine.data import Scales
 from engine.data.checkpoint import SCALES, Checkpoint
 from engine.diagnostics.profiling import Timing, profile, profile_update, update_plan
-from engine.diagnostics.rows import losses_by_row
+from engine.diagnostics.row_losses import losses_by_row
 from engine.execution.interpreter.node_runner import Walk
 from engine.execution.interpreter.nonfinite import Nonfinite, first_nonfinite
 from engine.execution.interpreter.point import Point
 from engine.execution.native import chosen, most_shards
 from engine.execution.plan import NumpyExecutor
-from engine.graph.definition import Definition, InputSpec
+from engine.graph.definition import Definition, InputSpec, needed_inputs, without_inputs
 from engine.graph.feeds import as_numbers
 from engine.graph.limits import LIMITS
-from engine.graph.needed import needed_inputs, without_inputs
-from engine.graph.probe import probe
-from engine.session.batch import Batch, Feeds
-from engine.session.keeping import Counters, load_parameters, restored, snapshot
-from engine.session.numbers import checked_numbers, unknown
+from engine.graph.shape_inference import infer_shapes
+from engine.session.batch import Batch, BatchReader, check_arrays, unknown_name
 from engine.session.passes import Passes
-from engine.session.reducing import Wanted, check_request
-from engine.session.results import Forward, Gradients, Stepped, Updated
-from engine.session.tape import Tape
-from engine.session.updating import Updating
-from engine.session.work import Work
+from engine.session.reduction import Wanted, check_request
+from engine.session.results import Forward, Gradients, Stepped, Tape, Updated
+from engine.session.serialization import Counters, load_parameters, restore, snapshot
+from engine.session.state import SessionState
+from engine.session.update import OptimizerSteps
 from engine.training.model import at_precision
 from engine.training.predict import Predictor
 from engine.training.recipe import read_recipe
@@ -96,7 +93,7 @@ class Session:
         self.definition = at_precision(definition, self._recipe.precision)
         self._counters = Counters(seed)
         self._scales = Scales()
-        self._feeds = Feeds(self.definition)
+        self._feeds = BatchReader(self.definition)
         self._needed: dict[tuple[str, bool], tuple[str, ...]] = {}
         self._owner = object()
         self._parameters_version = self._buffers_version = 0
@@ -104,17 +101,17 @@ class Session:
         self._predictor_version = (-1, -1)
         groups, parameters = self._recipe.groups, self.definition.parameters
         frozen = {name for name, spec in parameters.items() if groups.frozen(name, spec.shape)}
-        reached = reached_from(probe(self.definition, LIMITS).graph)
+        reached = reached_from(infer_shapes(self.definition, LIMITS).graph)
         self._reached = {name: found - frozen for name, found in reached.items()}
         by_losses = frozenset[str]().union(*(self._reached[name] for name in self.definition.losses))
         apart = {name: 1 for name in parameters if by_losses and name not in by_losses}
-        self._work_on(Work(self.definition, self._recipe, self.executor, threads or usable_cores(), apart))
+        self._work_on(SessionState(self.definition, self._recipe, self.executor, threads or usable_cores(), apart))
 
-    def _work_on(self, work: Work) -> None:
+    def _work_on(self, work: SessionState) -> None:
         self._work = work
         shards = most_shards(self.executor)
         self._passes = Passes(work, self._recipe, self._feeds, self._reached, shards)
-        self._updating = Updating(work, self._recipe)
+        self._updating = OptimizerSteps(work, self._recipe)
 
     @property
     def step(self) -> int:
@@ -264,7 +261,7 @@ class Session:
         Raises:
             DocumentError: an unknown name, or an array that does not suit, with its pointer.
         """
-        checked = checked_numbers(self.definition.parameters, arrays, "/parameters")
+        checked = check_arrays(self.definition.parameters, arrays, "/parameters")
         for name, array in checked.items():
             self._work.model.parameters[name][...] = array
         self._parameters_version += 1
@@ -277,8 +274,8 @@ class Session:
         """
         trained = {n: spec for n, spec in self.definition.parameters.items() if self._work.trains(n)}
         if name not in trained:
-            raise DocumentError([unknown("/gradients", name, trained)])
-        checked = None if array is None else checked_numbers(trained, {name: array}, "/gradients")[name]
+            raise DocumentError([unknown_name("/gradients", name, trained)])
+        checked = None if array is None else check_arrays(trained, {name: array}, "/gradients")[name]
         self._work.set_gradient(name, checked)
 
     def statistics(
@@ -291,7 +288,7 @@ class Session:
         """
         arrays: Mapping[str, Array | None] = getattr(self, of)
         if name not in arrays:
-            raise DocumentError([unknown(f"/{of}", name, arrays)])
+            raise DocumentError([unknown_name(f"/{of}", name, arrays)])
         array = arrays[name]
         return None if array is None else array_statistics(array)
 
@@ -370,7 +367,7 @@ class Session:
         """
         scales = Scales.from_arrays(checkpoint.under(SCALES))
         if optimizer:
-            work, self._counters = restored(checkpoint, self._work, self._counters)
+            work, self._counters = restore(checkpoint, self._work, self._counters)
             self._work_on(work)
         else:
             load_parameters(checkpoint, self._work)

@@ -12,10 +12,9 @@ from engine.core.dtypes import is_float
 from engine.core.errors import DocumentError, EngineError, Finding, GradientError, escape, nearest
 from engine.core.registry import lookup
 from engine.data import CAST_BYTES, Batches, held_out_rows
-from engine.graph.definition import Definition, InputSpec
+from engine.graph.definition import Definition, InputSpec, without_inputs
 from engine.graph.limits import LIMITS
-from engine.graph.needed import without_inputs
-from engine.graph.probe import probe
+from engine.graph.shape_inference import infer_shapes
 from engine.graph.trace import bind_dims, build
 from engine.optim.groups import matches
 from engine.training.fit.absent_inputs import absent_inputs
@@ -418,7 +417,7 @@ def _check_classes(definition: Definition, fed: Mapping[str, ColumnInfo], reader
     known = column.minimum is not None and column.maximum is not None
     if comparison.form not in BY_CLASS or np.dtype(column.dtype).kind == "f" or not known:
         return
-    shape = probe(definition, LIMITS).graph.value(comparison.predictions).shape
+    shape = infer_shapes(definition, LIMITS).graph.value(comparison.predictions).shape
     classes = shape[-1] if comparison.axis == -1 else shape[1] if len(shape) > 1 else shape[0]
     if column.maximum >= classes or (column.minimum < 0 and column.minimum != comparison.ignore_index):  # type: ignore[operator]  # known tells
         holds = f"{comparison.targets!r} holds classes {column.minimum:g} to {column.maximum:g}"

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from engine.autograd.backward import reachable
-from engine.core.cost import STEP_OPERATIONS, Admit, Cost, admit_any
+from engine.core.budget import STEP_OPERATIONS, Admit, Cost, admit_any
 from engine.core.dtypes import FLOAT64, DType
 from engine.core.errors import DocumentError, Finding
 from engine.core.registry import lookup
@@ -22,7 +22,7 @@ from engine.execution.plan import NumpyExecutor, Plan
 from engine.graph.definition import Definition
 from engine.graph.feeds import check_feeds
 from engine.graph.limits import LIMITS
-from engine.graph.probe import Probe, probe
+from engine.graph.shape_inference import InferredShapes, infer_shapes
 from engine.graph.trace import Trace, bind_dims
 from engine.nn.layers import LOSSES
 from engine.training.metrics import find_comparison
@@ -52,7 +52,7 @@ class Predictor:
         self.definition = _without_losses(at_precision(definition, precision))
         self.model = Model(self.definition, (), None, None)
         self.load(checkpoint)
-        probed = probe(self.definition, LIMITS)
+        probed = infer_shapes(self.definition, LIMITS)
         self.inputs = _needed_inputs(probed.graph)
         self._by_row = _inputs_by_row(probed, self.inputs)
         self._executors: dict[Sizes, NumpyExecutor] = {}
@@ -225,7 +225,7 @@ def _needed_inputs(graph: Trace) -> tuple[str, ...]:
     return tuple(name for name, value in graph.inputs.items() if id(value) in leaves)
 
 
-def _inputs_by_row(probed: Probe, needed: tuple[str, ...]) -> tuple[str, ...]:
+def _inputs_by_row(probed: InferredShapes, needed: tuple[str, ...]) -> tuple[str, ...]:
     """Return the inputs that can be cut into chunks of rows: none, unless every output is made row by row."""
     definition = probed.graph.definition
     shapes = [definition.inputs[name].shape for name in needed]

@@ -12,7 +12,7 @@ import engine
 from engine.core.dtypes import is_float
 from engine.core.value import Array
 from engine.graph.limits import LIMITS
-from engine.graph.probe import probe
+from engine.graph.shape_inference import infer_shapes
 
 OPTIMIZER = {"kind": "sgd", "lr": 0.01}
 OF_NUMBERS = "/inputs"
@@ -61,7 +61,7 @@ def _print(definition: engine.Definition) -> None:
 
 def _run(definition: engine.Definition) -> None:
     """Plan and compute at the extents at which the graph was checked."""
-    dims = probe(definition, LIMITS).graph.dims
+    dims = infer_shapes(definition, LIMITS).graph.dims
     leading = [spec.shape[0] for spec in definition.inputs.values() if spec.shape]
     batches = {dims[name] for name in leading if isinstance(name, str)}
     if len(batches) <= 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from engine.core.cost import STEP_OPERATIONS, Cost
+from engine.core.budget import STEP_OPERATIONS, Cost
 from engine.core.errors import DocumentError, Finding
 from engine.execution.interpreter.node_runner import Walk
 from engine.execution.plan import Plan

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.autograd.backward import reachable
 from engine.core.dtypes import DType
-from engine.core.narrow import narrow_kernel
+from engine.core.half_precision import half_precision_kernel
 from engine.core.value import Array, Node, Spec, Value
 from engine.execution.interpreter.point import Point, as_refusals
 from engine.execution.plan.numpy_executor import computes_in_float32
@@ -200,7 +200,7 @@ def _scratch(node: Node) -> int:
 def _results(node: Node, inputs: Sequence[Array]) -> list[Array]:
     op, body = node.op, node.op.body
     if any(computes_in_float32(op, Spec(array.shape, array.dtype)) for array in inputs):
-        body = narrow_kernel(body, node.outputs)
+        body = half_precision_kernel(body, node.outputs)
     made = body(*inputs, **node.attrs)
     results = made if isinstance(made, tuple) else (made,)
     return [np.asarray(result, dtype=spec.dtype) for result, spec in zip(results, node.outputs, strict=True)]

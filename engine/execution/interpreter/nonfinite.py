@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from engine.core.array_statistics import array_statistics
-from engine.core.cost import Admit, admit_any
+from engine.core.budget import Admit, admit_any
 from engine.core.documents import Reader
 from engine.core.dtypes import is_float
 from engine.core.value import Array

@@ -13,8 +13,7 @@ from engine.core.documents import Reader
 from engine.core.errors import REFUSALS, DocumentError, EngineError, Finding, escape, nearest
 from engine.core.value import Array
 from engine.execution.plan import NumpyExecutor
-from engine.graph.definition import Definition
-from engine.graph.needed import needed_inputs, without_inputs
+from engine.graph.definition import Definition, needed_inputs, without_inputs
 from engine.graph.tensors import read_tensor
 from engine.graph.trace import KEY, bind_dims
 from engine.nn.initializers import initial_cost, initialize

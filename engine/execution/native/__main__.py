@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 
-from engine.core.cores import usable_cores
+from engine.core.cpu import usable_cores
 from engine.execution.native import why_missing
 from engine.execution.native.compilation import COMMON, compile_kernels
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import cache
 from queue import SimpleQueue
 
-from engine.core.cores import usable_cores
+from engine.core.cpu import usable_cores
 
 Job = Callable[[], object]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.dtypes import BFLOAT16, FLOAT16
-from engine.core.narrow import SMALL, narrow_kernel
+from engine.core.half_precision import SMALL, half_precision_kernel
 from engine.core.registry import Op
 from engine.core.value import Array, Spec
 from engine.execution.plan.memory import ALIGNMENT
@@ -103,7 +103,7 @@ def prepare(step: Step, inputs: list[Array], outputs: list[Array]) -> Call | Non
     if step.op.memory.packs:
         return _prepare_pack(step, inputs, outputs[0])
     if any(computes_in_float32(step.op, Spec(array.shape, array.dtype)) for array in inputs):
-        kernel = narrow_kernel(step.op.body, [Spec(array.shape, array.dtype) for array in outputs])
+        kernel = half_precision_kernel(step.op.body, [Spec(array.shape, array.dtype) for array in outputs])
         return partial(_store_all, partial(kernel, *inputs, **step.attrs), outputs)
     if step.op.takes_out:
         return partial(step.op.body, *inputs, **step.attrs, out=tuple(outputs) if step.op.multi_output else outputs[0])

@@ -14,7 +14,7 @@ from engine.execution.plan.places import give_parts
 from engine.execution.plan.plan import Buffer, Kind, Phase, Plan, Root, Step
 from engine.execution.plan.sharding import Sharding, shard, worthwhile_shards
 from engine.execution.plan.verifier import should_verify, verify_plan
-from engine.graph.early_casts import cast_early
+from engine.graph.cast_scheduling import schedule_casts
 from engine.graph.simplify import Instruction, Listing, simplify
 
 END = 2**62
@@ -56,7 +56,7 @@ def _planned(
     rows: Collection[str],
     most_shards: int,
 ) -> Plan:
-    listing = cast_early(simplify(inputs, state, outputs, updates))
+    listing = schedule_casts(simplify(inputs, state, outputs, updates))
     count = min(most_shards, worthwhile_shards(listing)) if rows else 1
     extents = [listing.specs[listing.inputs[name]].shape[:1] for name in rows]
     while count > 1 and any(extent % count for first in extents for extent in first):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.core.narrow import narrow_kernel
+from engine.core.half_precision import half_precision_kernel
 from engine.core.registry import Op
 from engine.core.value import Spec
 from engine.execution.plan.kernel_source import KernelSource, numpy_call
@@ -118,7 +118,7 @@ class _Program:
         narrow = {run.step.op.name for run in self.runs if self._is_narrow(run)}
         ops = {run.step.op.name: run.step.op for run in self.runs}
         self.kernels = {name: self._kernel(op, narrow=name in narrow) for name, op in ops.items()}
-        self.narrow = self.source.function(narrow_kernel) if narrow else None
+        self.narrow = self.source.function(half_precision_kernel) if narrow else None
         self.spec = self.source.function(Spec) if self.narrow else None
         self.taken = {function: self.source.function(function) for function in (sequel.functions if sequel else ())}
         self.names = _names(plan, self.runs, self.source.bind())

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from engine.core.cores import usable_cores
+from engine.core.cpu import usable_cores
 from engine.core.errors import ComputeError, GraphError, PoolError, PoolMissing, ShapeError, UnknownName
 from engine.core.value import Value
 from engine.ggml.compute_plan import DEFAULT_N_THREADS, Status
@@ -30,7 +30,7 @@ def clamped(n_threads: int) -> tuple[int, tuple[str, ...]]:
     return most, (f"{n_threads} threads asked for, this machine takes {most}: so many are used",)
 
 
-class Pooling:
+class SessionThreadpool:
     """At most one pool.
 
     Attributes:
@@ -149,14 +149,14 @@ class Computed:
     warnings: tuple[str, ...]
 
 
-class Computing:
+class GraphRunner:
     """Computes graphs over one context.
 
     Attributes:
         count: how many computations there have been; random ops draw from it.
     """
 
-    def __init__(self, values: NamedValues, context: Context, pooling: Pooling) -> None:
+    def __init__(self, values: NamedValues, context: Context, pooling: SessionThreadpool) -> None:
         """Begin before the first computation."""
         self.count = 0
         self._values = values

@@ -92,7 +92,7 @@ def still_needed(changes: Sequence[Change], graphs: Iterable[int]) -> list[Chang
     return kept[::-1]
 
 
-class Structure:
+class SessionGraphs:
     """Graphs by name over the values of one definition, changed by verbs that are kept, to be made again.
 
     Attributes:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from engine.core.documents import Reader
 from engine.core.errors import UnknownName, escape, nearest
-from engine.core.keys import fold, key_value
+from engine.core.rng import fold, key_value
 from engine.core.value import Value
 from engine.ggml.context import Context
 from engine.graph.definition import Definition

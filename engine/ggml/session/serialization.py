@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.core.errors import CheckpointError, EngineError
-from engine.core.numerics import fingerprint
+from engine.core.fingerprint import fingerprint
 from engine.core.value import Value
 from engine.data.checkpoint import Checkpoint
 from engine.ggml.context import Context
 from engine.ggml.graph import Graph
-from engine.ggml.session.computing import Computing, Pooling
-from engine.ggml.session.graphs import Structure
+from engine.ggml.session.computing import GraphRunner, SessionThreadpool
+from engine.ggml.session.graphs import SessionGraphs
 from engine.graph.definition import Definition
 
 LEAF, RESULT = "leaf/", "result/"
@@ -25,7 +25,11 @@ STATIC = "static"
 
 
 def snapshot(
-    definition: Definition, structure: Structure, computing: Computing, context: Context, pooling: Pooling
+    definition: Definition,
+    structure: SessionGraphs,
+    computing: GraphRunner,
+    context: Context,
+    pooling: SessionThreadpool,
 ) -> Checkpoint:
     """Copy everything that the next calls depend on; parameters and buffers stand under their names."""
     storage, leaves = context.storage, structure.values.leaves
@@ -56,10 +60,10 @@ def snapshot(
 def restore(
     checkpoint: Checkpoint,
     definition: Definition,
-    structure: Structure,
-    computing: Computing,
+    structure: SessionGraphs,
+    computing: GraphRunner,
     context: Context,
-    pooling: Pooling,
+    pooling: SessionThreadpool,
 ) -> None:
     """Take up what `snapshot` copied.
 
@@ -93,7 +97,7 @@ def _resume(graph: Graph, checkpoint: Checkpoint, number: int, context: Context,
         graph.resume(results, context if reserved else None, reserved)
 
 
-def _other_leaves(definition: Definition, structure: Structure) -> Iterator[Value]:
+def _other_leaves(definition: Definition, structure: SessionGraphs) -> Iterator[Value]:
     """Yield every leaf but parameters and buffers, each once, in an order that follows from the structure."""
     named = structure.values.leaves
     seen = {named[name].key for name in (*definition.parameters, *definition.buffers)}

@@ -17,14 +17,14 @@ from engine.ggml.graph import Graph
 from engine.ggml.session.computing import (
     Computed,
     ComputeManner,
-    Computing,
-    Pooling,
+    GraphRunner,
+    SessionThreadpool,
     by_position,
     check_settable,
     clamped,
     set_all,
 )
-from engine.ggml.session.graphs import NUMBERS, PARS, StepKind, Structure
+from engine.ggml.session.graphs import NUMBERS, PARS, SessionGraphs, StepKind
 from engine.ggml.session.named_values import NamedValues
 from engine.ggml.session.serialization import restore, snapshot
 from engine.ggml.tensor_table import EvaluationOrder
@@ -103,9 +103,9 @@ class StaticSession:
         except MemoryError as error:
             raise LimitError(f"the system has no {mem_size} bytes for a context; take a smaller mem_size") from error
         values = NamedValues(self.definition, dims or {}, self.context, training=training, seed=seed)
-        self.pooling = Pooling()
-        self._structure = Structure(values, self.context)
-        self._computing = Computing(values, self.context, self.pooling)
+        self.pooling = SessionThreadpool()
+        self._structure = SessionGraphs(values, self.context)
+        self._computing = GraphRunner(values, self.context, self.pooling)
         self._structure.make("new_graph", MAIN, size=size, grads=grads, order=order)
         if threadpool is not None:
             self.pooling.new(threadpool)

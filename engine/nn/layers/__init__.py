@@ -1,21 +1,23 @@
-"""Layers and losses: what the `layers` spelling of a graph is made of; importing it declares every family."""
+"""Layers and losses of the `layers` form of a graph definition; importing this package declares all of them."""
 
-from engine.nn.layers import (
-    activation,
-    attention,
-    convolution,
-    dense,
-    dropout,
-    nesting,
-    normalization,
-    pooling,
-    position,
-    recurrent,
-    rows,
-    shape,
-    transformer,
-    transformer_stack,
-)
+# The catalogue lists layers in the order of these imports.
+# isort: off
+from engine.nn.layers import activation
+from engine.nn.layers import attention
+from engine.nn.layers import convolution
+from engine.nn.layers import dense
+from engine.nn.layers import dropout
+from engine.nn.layers import containers
+from engine.nn.layers import normalization
+from engine.nn.layers import pooling
+from engine.nn.layers import positional_encoding
+from engine.nn.layers import recurrent
+from engine.nn.layers import embedding
+from engine.nn.layers import shape
+from engine.nn.layers import transformer
+from engine.nn.layers import transformer_stack
+
+# isort: on
 from engine.nn.layers.losses import LOSSES, loss_catalogue
 from engine.nn.layers.table import LAYERS, find_layer, layer_catalogue
 
@@ -24,18 +26,18 @@ __all__ = [
     "LOSSES",
     "activation",
     "attention",
+    "containers",
     "convolution",
     "dense",
     "dropout",
+    "embedding",
     "find_layer",
     "layer_catalogue",
     "loss_catalogue",
-    "nesting",
     "normalization",
     "pooling",
-    "position",
+    "positional_encoding",
     "recurrent",
-    "rows",
     "shape",
     "transformer",
     "transformer_stack",

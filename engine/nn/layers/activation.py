@@ -6,8 +6,7 @@ from typing import Literal
 
 from engine.core.errors import ShapeError
 from engine.core.value import Value
-from engine.nn.layers.scope import Scope
-from engine.nn.layers.table import layer, layer_of_op
+from engine.nn.layers.table import Scope, layer, layer_of_op
 
 Activation = Literal[
     "relu", "sigmoid", "tanh", "gelu", "silu", "softplus", "softmax", "log_softmax", "leaky_relu", "elu", "relu6",

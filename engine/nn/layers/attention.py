@@ -8,8 +8,7 @@ from typing import Literal
 
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.value import Shape, Value
-from engine.nn.layers.scope import Scope
-from engine.nn.layers.table import layer
+from engine.nn.layers.table import Scope, layer
 
 NeedWeights = Literal["none", "mean", "heads"]
 

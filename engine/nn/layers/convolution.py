@@ -10,8 +10,7 @@ from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.value import Value
 from engine.nn.layers.activation import Activation, activate
 from engine.nn.layers.dense import affine_start
-from engine.nn.layers.scope import Scope
-from engine.nn.layers.table import Layer, layer
+from engine.nn.layers.table import Layer, Scope, layer
 
 Border = Literal["zeros", "reflect", "replicate", "circular"]
 

@@ -8,8 +8,7 @@ from typing import Any, Literal
 from engine.core.errors import ShapeError
 from engine.core.value import Value
 from engine.nn.layers.activation import Activation, activate
-from engine.nn.layers.scope import Scope
-from engine.nn.layers.table import layer
+from engine.nn.layers.table import Scope, layer
 
 
 def affine_start(fan_in: int) -> dict[str, Any]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.value import Shape, Value
-from engine.nn.layers.scope import Scope
-from engine.nn.layers.table import layer, layer_of_op
+from engine.nn.layers.table import Scope, layer, layer_of_op
 
 
 def _scale_and_shift(scope: Scope, shape: Shape) -> tuple[Value, Value]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from engine.core.errors import ShapeError
 from engine.core.value import Value
-from engine.nn.layers.scope import Scope
-from engine.nn.layers.table import layer, layer_of_op
+from engine.nn.layers.table import Scope, layer, layer_of_op
 
 for _family in ("max_pool", "avg_pool", "lp_pool", "adaptive_max_pool", "adaptive_avg_pool"):
     for _rank in (1, 2, 3):

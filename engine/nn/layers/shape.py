@@ -5,8 +5,7 @@ from __future__ import annotations
 from engine.core.attributes import Window
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.value import Value
-from engine.nn.layers.scope import Scope
-from engine.nn.layers.table import Layer, layer, layer_of_op
+from engine.nn.layers.table import Layer, Scope, layer, layer_of_op
 
 
 @layer

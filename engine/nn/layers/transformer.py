@@ -10,8 +10,7 @@ from engine.core.value import Value
 from engine.nn.layers.attention import Attention
 from engine.nn.layers.dense import linear
 from engine.nn.layers.normalization import layer_norm
-from engine.nn.layers.scope import Inner, Scope
-from engine.nn.layers.table import layer
+from engine.nn.layers.table import Inner, Scope, layer
 
 Between = Literal["relu", "gelu"]
 

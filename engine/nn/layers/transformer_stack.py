@@ -8,8 +8,7 @@ from typing import Any
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.value import Shape, Value
 from engine.nn.layers.normalization import layer_norm
-from engine.nn.layers.scope import Inner, Scope
-from engine.nn.layers.table import layer
+from engine.nn.layers.table import Inner, Scope, layer
 from engine.nn.layers.transformer import Between, Block, Masks, Unnamed, decode, encode
 
 MOST_LAYERS = 100

@@ -1,9 +1,8 @@
 """Models as objects on the tape: modules that hold their parameters, and what is done with whole models."""
 
 from engine.nn.modules.data_parallel import Trained, dp_train
-from engine.nn.modules.inference import predict_in_chunks
+from engine.nn.modules.functional import predict_in_chunks, probability_cross_entropy_loss, softmax_cross_entropy_loss
 from engine.nn.modules.layer import Layer
-from engine.nn.modules.losses import probability_cross_entropy_loss, softmax_cross_entropy_loss
 from engine.nn.modules.module import Module
 from engine.nn.modules.sequential import Sequential
 

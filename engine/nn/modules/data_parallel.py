@@ -11,11 +11,11 @@ from typing import Any
 from engine.autograd import tape
 from engine.core.defaults import DEFAULTS
 from engine.core.errors import AttributeValueError, DataError
-from engine.core.keys import fold
 from engine.core.modes import MODES
+from engine.core.rng import fold
 from engine.core.value import Value
 from engine.nn.modules.module import Module
-from engine.nn.modules.state import fill
+from engine.nn.modules.state import load_arrays
 from engine.optim.clipping import clip_gradients
 from engine.optim.tape_optimizer import TapeOptimizer
 
@@ -91,7 +91,7 @@ def dp_train(
             clip_gradients(gradients, max_norm)
             stepper.step(gradients)
             for model in models[1:]:
-                fill(model.parameters(), first.parameters(), "replica 0")
+                load_arrays(model.parameters(), first.parameters(), "replica 0")
             history.append(sum(loss for loss, _ in results) / replicas)
             if on_iteration is not None:
                 on_iteration(iteration + 1, history[-1])

@@ -12,7 +12,7 @@ from engine.core.modes import MODES, tracing, training_mode
 from engine.core.value import Operand, Spec, Value, as_value
 from engine.nn.layers import find_layer
 from engine.nn.modules.module import Module
-from engine.nn.modules.scopes import Declaring, Running
+from engine.nn.modules.scopes import DeclarationScope, ExecutionScope
 
 TRIAL_ROWS = 2
 """Rows of the input without data at which a layer is asked for its state: batch norm needs more than one."""
@@ -53,7 +53,7 @@ class Layer(Module):
         self.precision = precision
         self._build = find_layer(kind)
         self._attrs = bind(kind, {a.name: a for a in attributes_of(self._build)}, options)
-        scope = Declaring(
+        scope = DeclarationScope(
             name or kind,
             drawn_seed() if seed is None else seed,
             dtype or master_dtype(DEFAULTS.dtype),
@@ -69,7 +69,7 @@ class Layer(Module):
 
     def forward(self, x: Operand, **others: Operand) -> Value:
         """Apply the layer to x and its other inputs, in this module's mode; in training running statistics move."""
-        scope = Running(
+        scope = ExecutionScope(
             self._table("_parameters"),
             self._table("_buffers"),
             inputs={name: as_value(value) for name, value in others.items()},

@@ -13,8 +13,7 @@ from engine.core.dtypes import DType, dtype_of, is_float
 from engine.core.errors import DTypeError, EngineError, UnknownName, nearest
 from engine.core.value import Array, Value
 from engine.data.checkpoint import Checkpoint, write_tensors
-from engine.nn.modules.state import fill, snapshot
-from engine.nn.modules.summary import summarize
+from engine.nn.modules.state import copy_arrays, load_arrays, summarize
 
 Parts = dict[str, Value]
 
@@ -145,7 +144,7 @@ class Module(ABC):
 
     def state_dict(self) -> dict[str, Array]:
         """Return copies of all parameters and buffers by name."""
-        return snapshot({**self.parameters(), **self.buffers()})
+        return copy_arrays({**self.parameters(), **self.buffers()})
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Write parameters and buffers from `state` into the leaves.
@@ -153,7 +152,7 @@ class Module(ABC):
         Raises:
             CheckpointError: a name is missing or unknown, or a shape does not fit; nothing has been changed then.
         """
-        fill({**self.parameters(), **self.buffers()}, state, "the state")
+        load_arrays({**self.parameters(), **self.buffers()}, state, "the state")
 
     def save(self, path: Path) -> None:
         """Write parameters and buffers, named as in a state_dict of PyTorch, to a safetensors file."""
@@ -167,7 +166,9 @@ class Module(ABC):
             CheckpointError: no such file of this model; nothing has been changed then.
         """
         checkpoint = Checkpoint.load(path)
-        fill({**self.parameters(), **self.buffers()}, {**checkpoint.parameters, **checkpoint.buffers}, "the checkpoint")
+        load_arrays(
+            {**self.parameters(), **self.buffers()}, {**checkpoint.parameters, **checkpoint.buffers}, "the checkpoint"
+        )
 
     def _part_path(self, part: str, name: str) -> str:
         """Return the name, seen from here, of what `part` calls `name`."""

@@ -1,17 +1,28 @@
-"""The places a layer of the table is built in on the tape: first to declare its state, then to run it."""
+"""Narrow precision in the forward pass: numbers are rounded to a half-size type, everything else stays wide."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from engine.core.dtypes import DEFAULT_FLOAT, DType, dtype_of
+from engine.core.dtypes import DEFAULT_FLOAT, DType, dtype_of, is_float
 from engine.core.errors import ShapeError, UnknownName, nearest
 from engine.core.modes import no_grad
 from engine.core.registry import lookup
 from engine.core.value import Shape, Value
 from engine.nn.initializers import initialize
-from engine.nn.modules.precision import rounded
+from engine.ops.casting import cast, stop_gradient
+
+
+def round_through(x: Value, dtype: DType | None) -> Value:
+    """Round a floating x to the numbers of `dtype` and keep its own type; None leaves it as it is.
+
+    The gradient passes as if nothing had been rounded, in full precision (a straight-through estimate).
+    """
+    if dtype is None or not is_float(x.dtype) or x.dtype.itemsize <= dtype.itemsize:
+        return x
+    # What rounding changes is itself exact in the wide type, so the sum is exactly the rounded number.
+    return x + stop_gradient(cast(cast(x, dtype=dtype), dtype=x.dtype) - x)
 
 
 def _input(inputs: Mapping[str, Value], name: str) -> Value:
@@ -23,7 +34,7 @@ def _input(inputs: Mapping[str, Value], name: str) -> Value:
     return inputs[name]
 
 
-class Declaring:
+class DeclarationScope:
     """The scope in which a layer says which parameters and buffers it has; they are made and initialised."""
 
     def __init__(self, name: str, seed: int, dtype: DType, inputs: Mapping[str, Value]) -> None:
@@ -65,7 +76,7 @@ class Declaring:
         return Value(shape, dtype, initialize(init, full, shape, dtype, self.seed), name=full)
 
 
-class Running:
+class ExecutionScope:
     """The scope in which a layer that has its state is applied to an input."""
 
     def __init__(
@@ -96,7 +107,7 @@ class Running:
                 f"{leaf.name or name} has shape {list(leaf.shape)}, but this input needs {list(shape)}: the layer was "
                 "made for inputs of another shape"
             )
-        return rounded(leaf, self._precision)
+        return round_through(leaf, self._precision)
 
     def buffer(self, name: str, shape: Shape, *, kind: str = "zeros", dtype: str = "float32") -> Value:
         """Return the buffer."""
@@ -116,7 +127,7 @@ class Running:
         if self._training:
             for source, result in chosen.memory.state_updates.items():
                 self._update(inputs[source], outputs[result])
-        return tuple(rounded(output, self._precision) for output in outputs)
+        return tuple(round_through(output, self._precision) for output in outputs)
 
     def _update(self, state: Value | float, new: Value) -> None:
         held = (*self._buffers.values(), *self._parameters.values())

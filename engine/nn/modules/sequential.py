@@ -1,22 +1,34 @@
-"""Sequential: layers through which an input flows one after another."""
+"""Sequential: layers applied one after another."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
-from engine.autograd.layout import Layout, check_layout, reversed_axes
+from engine.autograd.memory_layout import Layout, check_layout, reverse_axes
 from engine.core.defaults import DEFAULTS, check_device, master_dtype
 from engine.core.documents import Reader
 from engine.core.dtypes import DType, dtype_of
 from engine.core.errors import AttributeValueError, EngineError, UnknownName
 from engine.core.modes import tracing, training_mode
 from engine.core.value import Operand, Shape, Spec, Value, as_value
-from engine.nn.layers.document import read_layer
+from engine.nn.layers.containers import read_layer
 from engine.nn.modules.layer import TRIAL_ROWS, Layer, drawn_seed, no_key
 from engine.nn.modules.module import Module
-from engine.nn.modules.naming import NAMINGS, Naming, ggmlr_name
-from engine.nn.modules.precision import rounded
+from engine.nn.modules.scopes import round_through
+
+Naming = Literal["torch", "ggmlR"]
+NAMINGS = ("torch", "ggmlR")
+
+SHORT = {"weight": "W", "bias": "b"}
+NORM_SHORT = {"weight": "gamma", "bias": "beta"}
+
+
+def ggmlr_name(number: int, kind: str, name: str) -> str:
+    """Return what ggmlR calls `name` of layer `number` (from 1): layer1_W, layer2_gamma."""
+    short = NORM_SHORT if kind.endswith("norm") else SHORT
+    return f"layer{number}_{short.get(name, name.replace('.', '_'))}"
+
 
 Item = str | Mapping[str, Any] | tuple[str, Mapping[str, Any]] | Module
 
@@ -73,11 +85,11 @@ class Sequential(Module):
         """Let a batch flow through the layers."""
         value = as_value(x)
         if self.layout == "col":
-            value = reversed_axes(value)
-        value = rounded(value, self.precision)
+            value = reverse_axes(value)
+        value = round_through(value, self.precision)
         for part in self._table("_parts").values():
             value = part(value)
-        return reversed_axes(value) if self.layout == "col" else value
+        return reverse_axes(value) if self.layout == "col" else value
 
     def __len__(self) -> int:
         """Return the number of layers."""

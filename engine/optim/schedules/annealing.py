@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from engine.core.ranges import Length, Rate
+from engine.core.constraints import Length, Rate
 
 
 def cosine(

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Annotated, Any, Protocol
 
+from engine.core.constraints import Length, Range
 from engine.core.errors import AttributeValueError
-from engine.core.ranges import Length, Range
 
 Faults = Iterator[tuple[str, str]]
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from engine.core.constraints import Factor, Length, Range, Rate, Share
 from engine.core.errors import AttributeValueError
-from engine.core.ranges import Factor, Length, Range, Rate, Share
 
 Divisor = Annotated[float, Range(0, above=True)]
 Momentum = Annotated[float, Range(0, 1, above=True, below=True)]

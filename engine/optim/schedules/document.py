@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from engine.core.attributes import MISSING, Attribute, attributes_of, check, describe
+from engine.core.constraints import constraints_of
 from engine.core.documents import Reader, type_name
 from engine.core.errors import (
     AttributeValueError,
@@ -18,7 +19,6 @@ from engine.core.errors import (
     escape,
     nearest,
 )
-from engine.core.ranges import ranges_of
 from engine.optim.schedules.composed import Member
 from engine.optim.schedules.schedule import Schedule
 from engine.optim.schedules.table import CHECKS, NESTED, SCHEDULES
@@ -97,7 +97,7 @@ class _Reading:
         unknown = [name for name in document if name != "kind" and name not in options]
         for name in unknown:
             self.refuse(f"{pointer}/{escape(name)}", _unknown(kind, str(name)[:64], options))
-        ranges, found = ranges_of(SCHEDULES[kind]), {}
+        ranges, found = constraints_of(SCHEDULES[kind]), {}
         for name, option in options.items():
             value = document.get(name, option.default)
             if value is MISSING:

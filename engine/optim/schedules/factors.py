@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Annotated
 
-from engine.core.ranges import Factor, Length, Range, Share
+from engine.core.constraints import Factor, Length, Range, Share
 
 
 def constant(base: float, t: int) -> float:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from engine.core.attributes import Attribute, attributes_of
-from engine.core.ranges import ranges_of
+from engine.core.constraints import constraints_of
 from engine.optim.schedules.annealing import cosine, cosine_warm_restarts
 from engine.optim.schedules.composed import (
     Member,
@@ -89,7 +89,7 @@ def schedule_catalogue() -> list[dict[str, Any]]:
 
 
 def _options(rate: Callable[..., float]) -> list[dict[str, Any]]:
-    ranges = ranges_of(rate)
+    ranges = constraints_of(rate)
     return [
         {**_described(option), **({"range": str(ranges[option.name])} if option.name in ranges else {})}
         for option in attributes_of(rate)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, NamedTuple
 
+from engine.core.constraints import Range
 from engine.core.dtypes import FLOAT64, INT64
-from engine.core.ranges import Range
 from engine.core.value import Spec, Value
 from engine.ops.casting import cast
 from engine.ops.compare import eq, gt, where

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from engine.autograd.functional import NORM_EPSILON, clip_by_norm
+from engine.autograd.gradients import NORM_EPSILON, clip_by_norm
+from engine.core.constraints import Range
 from engine.core.documents import Reader
 from engine.core.dtypes import FLOAT64, computing_dtype
 from engine.core.options import Reads
-from engine.core.ranges import Range
 from engine.core.value import Shape, Value, as_value
 from engine.ops.casting import cast
 from engine.ops.compare import isfinite, logical_and, lt, where

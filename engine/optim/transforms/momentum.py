@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from engine.core.ranges import Length
+from engine.core.constraints import Length
 from engine.core.value import Spec, Value
 from engine.ops.compare import eq, where
 from engine.ops.elementwise import sign

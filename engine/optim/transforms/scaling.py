@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from engine.core.ranges import Range
+from engine.core.constraints import Range
 from engine.core.value import Spec, Value
 from engine.ops.compare import gt, where
 from engine.ops.elementwise import clamp, maximum, rsqrt, sqrt, square

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 
-from engine.graph.definition import Definition
-from engine.graph.needed import needed_inputs
+from engine.graph.definition import Definition, needed_inputs
 from engine.training.metrics import find_comparison
 from engine.training.recipe import Recipe
 

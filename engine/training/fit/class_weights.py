@@ -13,7 +13,7 @@ from engine.core.value import Array
 from engine.data import Source, class_weights
 from engine.graph.definition import Definition, NodeSpec
 from engine.graph.limits import LIMITS
-from engine.graph.probe import probe
+from engine.graph.shape_inference import infer_shapes
 from engine.training.step.reduction import BY_CLASS
 
 NAME = "class_weights"
@@ -38,7 +38,7 @@ def weigh_classes(
     node = _weighable(definition)
     logits, target = node.inputs[0], node.inputs[1]
     assert isinstance(logits, str)
-    traced = probe(definition, LIMITS).graph.value(logits)
+    traced = infer_shapes(definition, LIMITS).graph.value(logits)
     classes = traced.shape[1] if len(traced.shape) > 1 else traced.shape[0]
     if weights != "balanced":
         if len(weights) != classes:

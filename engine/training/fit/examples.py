@@ -21,8 +21,7 @@ from engine.data import (
     rounded_inputs,
     split_examples,
 )
-from engine.graph.definition import Definition
-from engine.graph.needed import without_inputs
+from engine.graph.definition import Definition, without_inputs
 from engine.graph.trace import bind_dims
 from engine.training.fit.absent_inputs import absent_inputs
 from engine.training.fit.class_weights import weigh_classes

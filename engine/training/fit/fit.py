@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from engine.core.cores import usable_cores
+from engine.core.cpu import usable_cores
 from engine.core.errors import CheckpointError, EngineError, GradientError, NonfiniteError
-from engine.core.numerics import fingerprint
+from engine.core.fingerprint import fingerprint
 from engine.core.value import Array
 from engine.data import RoundedInput, meta_with_classes
 from engine.data.checkpoint import SCALES, Checkpoint

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from engine.core.constraints import Range
 from engine.core.errors import AttributeValueError
-from engine.core.ranges import Range
 from engine.core.value import Value
 from engine.ops.compare import eq, gt, isnan, logical_and, logical_or, lt, where
 from engine.ops.creation import arange

@@ -10,8 +10,7 @@ from typing import Any
 from engine.core.errors import EngineError, UnknownName, nearest
 from engine.core.registry import lookup
 from engine.core.value import Value
-from engine.graph.definition import Definition, NodeSpec
-from engine.graph.needed import names_needed
+from engine.graph.definition import Definition, NodeSpec, names_needed
 from engine.graph.trace import Trace, output_index
 from engine.ops.elementwise import sub
 from engine.training.metrics.forms import NUMBERS, PredictionForm, derive, misfit

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
+from engine.core.constraints import Range
 from engine.core.documents import NAME
 from engine.core.errors import AttributeValueError
-from engine.core.ranges import Range
 from engine.core.value import Value
 from engine.graph.trace import Trace
 from engine.training.metrics.comparisons import find_operands

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from engine.core.constraints import Range
 from engine.core.documents import Reader
 from engine.core.options import Reads, read_options
-from engine.core.ranges import Range
 
 
 @dataclass(frozen=True, kw_only=True)

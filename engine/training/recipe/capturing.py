@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from engine.core.ranges import Range
+from engine.core.constraints import Range
 from engine.optim.groups import matches
 
 CAPTURES = 10_000

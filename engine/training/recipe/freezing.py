@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from engine.core.ranges import Range
+from engine.core.constraints import Range
 
 
 @dataclass(frozen=True, kw_only=True)

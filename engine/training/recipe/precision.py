@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from engine.core.constraints import Range
 from engine.core.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, DType
-from engine.core.ranges import Range
 
 Precision = Literal["float32", "float64", "mixed_float16", "mixed_bfloat16"]
 Activations = Literal["float16", "bfloat16"] | None

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
+from engine.core.constraints import Range
 from engine.core.documents import Reader
 from engine.core.dtypes import BFLOAT16
 from engine.core.errors import DocumentError, Finding
 from engine.core.options import Reads, read_options
-from engine.core.ranges import Range
 from engine.data import ClassEncoding, Sampling, Shuffle, Split, Windows, read_classes, read_normalize, read_shuffle
 from engine.data.normalization import Normalization
-from engine.graph.segments import Segments
+from engine.graph.remat_segments import RematOptions
 from engine.optim import LBFGS, Schedule, read_schedule
 from engine.optim.adam import Adam
 from engine.optim.groups import ParameterGroups, one_group, read_groups
@@ -129,7 +129,7 @@ class Recipe:
     loss_scaling: LossScaling = field(default_factory=LossScaling)
     clip: Clip = field(default_factory=Clip)
     noise: GradientNoise | None = None
-    recompute: Segments | None = None
+    recompute: RematOptions | None = None
     memory_budget: Annotated[int | None, Range(1, 2**63 - 1)] = None
     activations: Activations = None
     average: Average = None

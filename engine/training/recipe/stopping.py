@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from engine.core.ranges import Range
+from engine.core.constraints import Range
 
 
 @dataclass(frozen=True, kw_only=True)

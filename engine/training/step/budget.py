@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from engine.core.errors import DocumentError, Finding
 from engine.execution.plan import Plan
-from engine.graph.segments import Segments
+from engine.graph.remat_segments import RematOptions
 from engine.training.recipe import Recipe
 
 MOST_PIECES = 512
@@ -17,7 +17,7 @@ FUTILE = 2
 
 def within_budget(recipe: Recipe, make: Callable[[Recipe], Plan]) -> Plan:
     """Plan with `make`, computing as little again as the recipe's memory budget allows: nothing, or 2, 3, 4, 6, ... of
-    the pieces of `Segments`. The gradients are the same to the bit, whatever is chosen.
+    the pieces of `RematOptions`. The gradients are the same to the bit, whatever is chosen.
 
     Raises:
         DocumentError: no number of pieces makes the plan fit; it tells the least bytes that one comes to.
@@ -29,7 +29,7 @@ def within_budget(recipe: Recipe, make: Callable[[Recipe], Plan]) -> Plan:
     least, futile = plan.peak_bytes, 0
     for pieces in _numbers():
         try:
-            plan = make(replace(recipe, recompute=Segments(segments=pieces)))
+            plan = make(replace(recipe, recompute=RematOptions(segments=pieces)))
         except DocumentError as error:
             if any(finding.pointer != "/segments" for finding in error.findings):
                 raise

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from engine.core.constraints import Range
 from engine.core.documents import Reader
 from engine.core.errors import escape, nearest
 from engine.core.options import Reads, options_of, read_options
-from engine.core.ranges import Range
 from engine.training.recipe import Recipe
 from engine.training.sweep.paths import DEPTH
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine.autograd.differentiate import vjp
-from engine.autograd.vectorize import vmap
+from engine.autograd.vmap import vmap
 from engine.core.batching import Call, apply_batched, each, rule_of
 from engine.core.registry import Op
 from engine.core.samples import Sample

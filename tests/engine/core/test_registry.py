@@ -7,9 +7,9 @@ import pytest
 
 import engine.ops
 from engine.core.errors import AttributeValueError, ShapeError, UnknownName
-from engine.core.infer import same
 from engine.core.modes import MODES, no_grad, tracing, training_mode
 from engine.core.registry import composite, lookup, primitive
+from engine.core.shape_rules import same
 from engine.core.value import Array, Value, tensor
 from engine.ops import OPS
 from engine.ops.methods import NOT_METHODS

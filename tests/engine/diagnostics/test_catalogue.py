@@ -9,7 +9,7 @@ import pytest
 
 import engine
 from engine.core.registry import lookup
-from engine.core.unsupported import FAMILIES
+from engine.core.unsupported_ops import FAMILIES
 from engine.ops import OPS
 
 ENTRIES = {entry["name"]: entry for entry in engine.op_catalogue()}

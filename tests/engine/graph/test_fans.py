@@ -6,7 +6,7 @@ import pytest
 import engine
 from engine.graph.fans import parameter_fans
 from engine.graph.limits import LIMITS
-from engine.graph.probe import probe
+from engine.graph.shape_inference import infer_shapes
 
 X = {"x": ["batch", 6]}
 USES = {
@@ -32,7 +32,7 @@ def parsed(shape, program, inputs=X):
 def test_the_default_goes_by_the_product_that_a_parameter_enters(use):
     shape, program, (fan_in, fan_out) = USES[use]
     graph = parsed(shape, program)
-    assert parameter_fans(probe(graph, LIMITS).graph)["w"] == [(fan_in, fan_out)]
+    assert parameter_fans(infer_shapes(graph, LIMITS).graph)["w"] == [(fan_in, fan_out)]
     init = graph.parameters["w"].init
     conventional = (shape[1] * int(np.prod(shape[2:])), shape[0] * int(np.prod(shape[2:]))) == (fan_in, fan_out)
     assert init == ({"kind": "kaiming_uniform"} | ({} if conventional else {"fan_in": fan_in, "fan_out": fan_out}))
@@ -45,7 +45,7 @@ def test_the_default_goes_by_the_product_that_a_parameter_enters(use):
 )
 def test_convolutions_count_channels_in_times_the_window(op, shape, fan_in):
     graph = parsed(shape, f"y = {op}(x, w)", {"x": ["batch", 3, 9, 9]})
-    assert parameter_fans(probe(graph, LIMITS).graph)["w"][0][0] == fan_in
+    assert parameter_fans(infer_shapes(graph, LIMITS).graph)["w"][0][0] == fan_in
     assert graph.parameters["w"].init.get("fan_in", 75) == fan_in
 
 

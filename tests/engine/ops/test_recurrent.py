@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.autograd.backward import pull_back
-from engine.autograd.functional import scan
+from engine.autograd.scan import scan
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.value import Array, Value, tensor
 from engine.ops import OPS

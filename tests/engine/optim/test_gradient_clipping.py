@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.autograd.functional import clip_by_norm
+from engine.autograd.gradients import clip_by_norm
 from engine.core.documents import Reader
 from engine.core.dtypes import FLOAT32, FLOAT64
 from engine.core.modes import tracing

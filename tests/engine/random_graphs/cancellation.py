@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.core.infer import normalize_axes
+from engine.core.shape_rules import normalize_axes
 from engine.core.value import Array
 
 LONG_SUM = 64

@@ -12,9 +12,9 @@ import numpy as np
 
 from engine.autograd.backward import pull_back
 from engine.core.dtypes import is_float
-from engine.core.keys import key_value
+from engine.core.half_precision import half_precision_kernel
 from engine.core.modes import MODES, no_grad, set_grad_enabled
-from engine.core.narrow import narrow_kernel
+from engine.core.rng import key_value
 from engine.core.value import Array, Value
 from engine.execution.native.executor import NativeExecutor
 from engine.execution.plan import NumpyExecutor, Plan, make_plan
@@ -222,4 +222,4 @@ def _results(node: Any, inputs: Sequence[Array]) -> list[Array]:
 
 def _kernel(node: Any) -> Callable[..., Any]:
     narrow = any(computes_in_float32(node.op, value.spec) for value in node.inputs)
-    return narrow_kernel(node.op.body, node.outputs) if narrow else node.op.body
+    return half_precision_kernel(node.op.body, node.outputs) if narrow else node.op.body

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from engine.core.dtypes import is_float
-from engine.core.infer import same
 from engine.core.registry import Op
+from engine.core.shape_rules import same
 from engine.ops import OPS
 from tests.engine.random_graphs.generator import WHOLE, Generator, Refused
 from tests.engine.random_graphs.program import Program

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from engine.core.dtypes import DType
-from engine.core.infer import normalize_axes
+from engine.core.shape_rules import normalize_axes
 from engine.core.value import Array
 from engine.execution.native.kernel import FLOATS, Kernel, real
 from engine.execution.native.kernels.elementwise import UNARY_KERNELS, operands, unary

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from engine.core.infer import normalize_axis
+from engine.core.shape_rules import normalize_axis
 from engine.core.value import Array
 from engine.execution.native.inline.pointers import float_of, view
 from engine.execution.native.inline.vectors import add_row, copy_row

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.infer import normalize_axes
+from engine.core.shape_rules import normalize_axes
 from engine.core.value import Array
 from engine.execution.native.inline.pointers import float_of, view
 from engine.execution.native.inline.rows import PIECE, dot, total

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.infer import normalize_axes
+from engine.core.shape_rules import normalize_axes
 from engine.core.value import Array
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.kernel import FLOATS, Kernel, itemsize, kernel, real

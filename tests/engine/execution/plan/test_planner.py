@@ -8,7 +8,7 @@ import pytest
 import engine
 from engine import ops
 from engine.autograd.backward import pull_back
-from engine.core.infer import broadcast, broadcast_bool, same, same_bool
+from engine.core.shape_rules import broadcast, broadcast_bool, same, same_bool
 from engine.core.value import Spec, Value
 from engine.execution.plan.fusion import overwritable
 from engine.execution.plan.planner import make_plan

@@ -17,11 +17,11 @@ import engine
 from engine.autograd.backward import pull_back
 from engine.core.dtypes import BFLOAT16, FLOAT16
 from engine.core.errors import EngineError
-from engine.core.infer import same
+from engine.core.fingerprint import blas_threads
 from engine.core.modes import tracing
-from engine.core.numerics import blas_threads
 from engine.core.registry import OPS as REGISTRY
 from engine.core.registry import Op, primitive
+from engine.core.shape_rules import same
 from engine.core.value import Array, Value
 from engine.execution.plan import NumpyExecutor, Plan, make_plan, plan_program
 from engine.ops import OPS

@@ -1,0 +1,168 @@
+"""Creation of leaves: tensors and parameters from data, and zeros, ones, full and random numbers from a shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.autograd.memory_layout import Layout, fill_shape
+from engine.core import value
+from engine.core.defaults import DEFAULTS, check_device, master_dtype
+from engine.core.dtypes import DEFAULT_FLOAT, DType, dtype_of, is_float
+from engine.core.errors import DTypeError, ShapeError
+from engine.core.value import Array, Shape, Value
+from engine.ops.random import random_normal, random_uniform
+
+
+def tensor(
+    data: Any,
+    *,
+    dtype: object = None,
+    requires_grad: bool = False,
+    name: str | None = None,
+    shape: Shape | None = None,
+    layout: Layout = "row",
+    device: str | None = None,
+) -> Value:
+    """Make a leaf from an array, a number or nested lists.
+
+    Args:
+        data: what it holds; it is copied.
+        dtype: its element type. Left out, arrays keep theirs and floats of Python get this thread's default, which is
+            float32 until `set_default_dtype` says otherwise.
+        requires_grad: whether a backward pass gives it a gradient; only floating leaves may.
+        name: what it is called, in gradients by name and in errors.
+        shape: pours flat data into this shape, by columns or by rows as `layout` says; one extent may be -1.
+        layout: "col" also turns a bare vector into a column [n, 1], as in R.
+        device: "cpu" or None; another one is a DeviceError.
+    """
+    check_device(device)
+    made = value.tensor(data, dtype=_chosen(data, dtype), requires_grad=requires_grad, name=name)
+    if shape is None and layout == "row":
+        return made
+    array = fill_shape(made.numpy(), shape, layout)
+    return Value(array.shape, made.dtype, array, requires_grad=requires_grad, name=name)
+
+
+def parameter(
+    data: Any,
+    *,
+    dtype: object = None,
+    name: str | None = None,
+    shape: Shape | None = None,
+    layout: Layout = "row",
+    device: str | None = None,
+) -> Value:
+    """Make a leaf that is trained (see `tensor`).
+
+    Where the default dtype is float16 or bfloat16 it is float32 all the same: rounding belongs into the forward pass,
+    small steps would be lost on narrow weights.
+    """
+    chosen = _chosen(data, dtype)
+    if dtype is None and chosen is not None:
+        chosen = master_dtype(dtype_of(chosen))
+    return tensor(data, dtype=chosen, requires_grad=True, name=name, shape=shape, layout=layout, device=device)
+
+
+def _chosen(data: Any, dtype: object) -> object:
+    """Return the dtype asked for; the thread's default for what would become a float32 unasked."""
+    if dtype is not None or isinstance(data, Value | np.ndarray | np.generic) or DEFAULTS.dtype == DEFAULT_FLOAT:
+        return dtype
+    try:
+        kind = np.asarray(data).dtype.kind
+    except ValueError as error:
+        raise ShapeError("the nested lists are ragged: every list of one level needs the same length") from error
+    return DEFAULTS.dtype if kind == "f" else None
+
+
+def zeros(
+    shape: Shape,
+    *,
+    dtype: object = None,
+    requires_grad: bool = False,
+    name: str | None = None,
+    device: str | None = None,
+) -> Value:
+    """Make a leaf of `shape` that holds 0 everywhere; `dtype` is this thread's default when left out.
+
+    Raises:
+        DTypeError: a gradient is required and the dtype is no floating one; so for every function here.
+    """
+    return full(shape, 0, dtype=dtype, requires_grad=requires_grad, name=name, device=device)
+
+
+def ones(
+    shape: Shape,
+    *,
+    dtype: object = None,
+    requires_grad: bool = False,
+    name: str | None = None,
+    device: str | None = None,
+) -> Value:
+    """Make a leaf of `shape` that holds 1 everywhere (see `zeros`)."""
+    return full(shape, 1, dtype=dtype, requires_grad=requires_grad, name=name, device=device)
+
+
+def full(
+    shape: Shape,
+    value: float,
+    *,
+    dtype: object = None,
+    requires_grad: bool = False,
+    name: str | None = None,
+    device: str | None = None,
+) -> Value:
+    """Make a leaf of `shape` that holds `value` everywhere (see `zeros`)."""
+    chosen = _checked(shape, dtype, requires_grad, device)
+    return _leaf(np.full(shape, value, chosen), chosen, requires_grad, name)
+
+
+def rand(
+    shape: Shape,
+    *,
+    dtype: object = None,
+    requires_grad: bool = False,
+    name: str | None = None,
+    device: str | None = None,
+) -> Value:
+    """Make a leaf of numbers drawn evenly from 0 <= u < 1, by this thread's seed (see `zeros`)."""
+    chosen = _checked(shape, dtype, requires_grad, device)
+    return _leaf(random_uniform(shape=shape, dtype=chosen).numpy(), chosen, requires_grad, name)
+
+
+def randn(
+    shape: Shape,
+    *,
+    dtype: object = None,
+    requires_grad: bool = False,
+    name: str | None = None,
+    device: str | None = None,
+) -> Value:
+    """Make a leaf of standard normal numbers, by this thread's seed (see `zeros`)."""
+    chosen = _checked(shape, dtype, requires_grad, device)
+    return _leaf(random_normal(shape=shape, dtype=chosen).numpy(), chosen, requires_grad, name)
+
+
+def zeros_like(value: Value, *, dtype: object = None, requires_grad: bool = False) -> Value:
+    """Make a leaf of the shape (and dtype, unless given) of `value` that holds 0 everywhere."""
+    return zeros(value.shape, dtype=dtype or value.dtype, requires_grad=requires_grad)
+
+
+def ones_like(value: Value, *, dtype: object = None, requires_grad: bool = False) -> Value:
+    """Make a leaf of the shape (and dtype, unless given) of `value` that holds 1 everywhere."""
+    return ones(value.shape, dtype=dtype or value.dtype, requires_grad=requires_grad)
+
+
+def _checked(shape: Shape, dtype: object, requires_grad: bool, device: str | None) -> DType:
+    check_device(device)
+    chosen = DEFAULTS.dtype if dtype is None else dtype_of(dtype)
+    if requires_grad and not is_float(chosen):
+        raise DTypeError(f"only floating values can require gradients; this one is {chosen.name}")
+    if any(extent < 0 for extent in shape):
+        raise ShapeError(f"shape {list(shape)} may hold no negative extent")
+    return chosen
+
+
+def _leaf(array: Array, dtype: DType, requires_grad: bool, name: str | None) -> Value:
+    return Value(array.shape, dtype, array, requires_grad=requires_grad, name=name)

@@ -1,0 +1,61 @@
+"""The place of casts to what waits for the backward pass: right after the last reader before, to free memory early."""
+
+from __future__ import annotations
+
+from engine.core.dtypes import FLOAT32
+from engine.graph.simplify import Instruction, Listing
+from engine.ops.casting import barrier, cast
+
+
+def schedule_casts(listing: Listing) -> Listing:
+    """Move casts from float32 to a smaller type, of which only barriers read, to where float32 is no longer wanted.
+
+    They were traced where the backward pass first wants what they make. Nothing else changes its place.
+    """
+    instructions = listing.instructions
+    readers = _readers(listing)
+    moving: dict[int, list[Instruction]] = {}
+    moved: set[int] = set()
+    latest: dict[int, int] = {}
+    bases: dict[int, int] = {}
+    for index, instruction in enumerate(instructions):
+        if instruction.op is cast and _waits(listing, instruction, readers):
+            after = latest.get(bases.get(instruction.inputs[0], instruction.inputs[0]), -1)
+            moving.setdefault(after, []).append(instruction)
+            moved.add(index)
+            continue
+        if instruction.op.view:
+            bases[instruction.outputs[0]] = bases.get(instruction.inputs[0], instruction.inputs[0])
+        for number in (*instruction.inputs, *instruction.outputs):
+            latest[bases.get(number, number)] = index
+    if moved:
+        listing.instructions = [
+            placed
+            for index, instruction in enumerate(instructions)
+            for placed in (*(() if index in moved else (instruction,)), *moving.get(index, ()))
+        ]
+    return listing
+
+
+def _readers(listing: Listing) -> dict[int, list[Instruction]]:
+    readers: dict[int, list[Instruction]] = {}
+    for instruction in listing.instructions:
+        for number in instruction.inputs:
+            readers.setdefault(number, []).append(instruction)
+    return readers
+
+
+def _waits(listing: Listing, instruction: Instruction, readers: dict[int, list[Instruction]]) -> bool:
+    """Tell whether what a cast makes is read behind barriers only, directly or by windows."""
+    source, made = listing.specs[instruction.inputs[0]], listing.specs[instruction.outputs[0]]
+    if source.dtype != FLOAT32 or made.dtype.itemsize >= source.dtype.itemsize:
+        return False
+    waiting = [instruction.outputs[0]]
+    while waiting:
+        for reader in readers.get(waiting.pop(), ()):
+            if reader.op is barrier:
+                continue
+            if not reader.op.view:
+                return False
+            waiting.append(reader.outputs[0])
+    return True

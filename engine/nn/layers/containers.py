@@ -1,0 +1,155 @@
+"""Layers made of layers: a list of them one after another, alone or with its input added, or side by side."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from engine.core.attributes import Window, attributes_of, bind
+from engine.core.documents import NAME, NAME_RULE, Reader
+from engine.core.errors import AttributeValueError, DocumentError, EngineError, ShapeError
+from engine.core.value import Value
+from engine.nn.layers.convolution import per_axis
+from engine.nn.layers.dense import linear
+from engine.nn.layers.table import Inner, Scope, find_layer, layer
+
+Layers = tuple[str | dict[str, Any], ...]
+"""Kinds, and objects with layer, perhaps a name, and options."""
+
+DEEPEST = 8
+"""Maximum depth of layers within layers."""
+
+
+def _named(layers: Layers) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return name, kind and options of each: the name given, or its place, from 0, as in torch.nn.Sequential."""
+    if not layers:
+        raise AttributeValueError("layers must hold at least one layer")
+    named = []
+    for place, entry in enumerate(layers):
+        options = {"layer": entry} if isinstance(entry, str) else dict(entry)
+        kind, name = options.pop("layer", None), options.pop("name", "")
+        if not isinstance(kind, str) or not isinstance(name, str):
+            raise AttributeValueError("each of layers must be a kind, or an object with layer and perhaps a name")
+        named.append((name or str(place), kind, options))
+    names = [name for name, _, _ in named]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise AttributeValueError(f"the name {twice[:64]!r} is already taken; give this layer another")
+    return named
+
+
+def _built(scope: Scope, x: Value, entry: tuple[str, str, dict[str, Any]]) -> Value:
+    """Build one layer on x."""
+    name, kind, options = entry
+    build = find_layer(kind)
+    attrs = bind(kind, {a.name: a for a in attributes_of(build)}, options)
+    try:
+        return build(Inner(scope, name), x, **attrs)
+    except EngineError as error:
+        if not isinstance(error, DocumentError):  # whose faults have pointers
+            error.args = (f"{name} ({kind}): {error}", *error.args[1:])
+        raise
+
+
+def _through(scope: Scope, x: Value, layers: Layers) -> Value:
+    """Let x flow through the layers."""
+    for entry in _named(layers):
+        x = _built(scope, x, entry)
+    return x
+
+
+@layer
+def sequential(scope: Scope, x: Value, *, layers: Layers) -> Value:
+    """Layers one after another as one, each a kind or an object with layer, perhaps name, and options.
+
+    Parameters are named by the places of the layers within, as in torch.nn.Sequential, or by their names:
+    sequential_0.0.weight, block.last.bias.
+    """
+    return _through(scope, x, layers)
+
+
+@layer
+def parallel(
+    scope: Scope,
+    x: Value,
+    *,
+    layers: Layers,
+    join: Literal["concat", "sum", "mean", "product"] = "concat",
+    axis: int = -1,
+) -> Value:
+    """What each of several layers makes of x, joined: side by side on `axis`, or element by element.
+
+    The layers as in sequential, and named like there; one of them may be a sequential itself.
+    """
+    branches = [_built(scope, x, entry) for entry in _named(layers)]
+    if join == "concat":
+        return scope.apply("concat", *branches, axis=axis)
+    if any(branch.shape != branches[0].shape for branch in branches):
+        shapes = ", ".join(str(list(branch.shape)) for branch in branches)
+        raise ShapeError(f"parallel: join {join!r} needs branches of one shape, got {shapes}; join 'concat' may not")
+    y = branches[0]
+    for number, branch in enumerate(branches[1:], 2):
+        name = "" if number == len(branches) and join != "mean" else f"join{number}"
+        y = scope.apply("mul" if join == "product" else "add", y, branch, name=name)
+    return scope.apply("scale", y, factor=1 / len(branches)) if join == "mean" else y
+
+
+@layer
+def residual(
+    scope: Scope,
+    x: Value,
+    *,
+    layers: Layers,
+    projection: Literal["none", "linear", "convolution"] = "none",
+    stride: Window = 1,
+    bias: bool = True,
+) -> Value:
+    """What a list of layers makes of x, with x added (He et al. 2016); the layers as in sequential.
+
+    Where they change the shape, x is projected: by a linear map of the last axis, or by a convolution of kernel 1 and
+    `stride`; `bias` is of the projection, its parameters are projection.weight and projection.bias.
+    """
+    y = _through(scope, x, layers)
+    inner = Inner(scope, "projection")
+    if projection == "linear":
+        x = linear(inner, x, units=y.shape[-1] if y.ndim else 1, bias=bias)
+    elif projection == "convolution":
+        rank = x.ndim - 2
+        if rank not in (1, 2, 3) or y.ndim != x.ndim:
+            raise ShapeError(
+                "residual: a convolution projects [batch, channels, 1 to 3 more], got "
+                f"{list(x.shape)} and {list(y.shape)}"
+            )
+        strides = per_axis("residual.stride", stride, rank)
+        x = find_layer(f"conv{rank}d")(inner, x, channels=y.shape[1], kernel=1, stride=strides, bias=bias)
+    if x.shape != y.shape:
+        raise ShapeError(
+            f"residual: the layers give {list(y.shape)} and {list(x.shape)} is added; "
+            "set projection to linear or convolution, or its stride, so that both are alike"
+        )
+    return scope.apply("add", y, x)
+
+
+def read_layer(entry: Any, pointer: str, reader: Reader, depth: int = 0) -> tuple[str, str, dict[str, Any]]:
+    """Return kind, name ("" when it has none) and checked attributes of a layer; faults go to the reader."""
+    if depth > DEEPEST:
+        reader.fault(pointer, "limit_exceeded", f"layers within layers go {DEEPEST} deep at most")
+        return "", "", {}
+    entry = {"layer": entry} if isinstance(entry, str) else reader.mapping(entry, pointer)
+    kind = reader.typed(entry.get("layer"), str, f"{pointer}/layer", "layer", "")
+    name = reader.typed(entry.get("name", ""), str, f"{pointer}/name", "name", "")
+    if name and not NAME.match(f"_.{name}" if depth else name):  # names within follow that of the layer around them
+        reader.fault(f"{pointer}/name", "name_invalid", NAME_RULE)
+    attrs: dict[str, Any] = {}
+    nested: list[str] = []
+    if kind:
+        try:
+            attributes = {a.name: a for a in attributes_of(find_layer(kind))}
+            given = {key: value for key, value in entry.items() if key not in ("layer", "name")}
+            attrs = bind(kind, attributes, given)
+            nested = [name for name, attribute in attributes.items() if attribute.type == Layers]
+        except EngineError as error:
+            reader.error(f"{pointer}/layer" if error.code == "unknown_name" else pointer, error)
+    for within in nested:
+        for index, inner in enumerate(attrs[within]):
+            read_layer(inner, f"{pointer}/{within}/{index}", reader, depth + 1)
+    return kind, name, attrs

@@ -1,0 +1,95 @@
+"""Tables of rows picked by integers: embeddings and bags of them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.value import Value
+from engine.nn.layers.table import Scope, layer
+
+
+def _table(scope: Scope, kind: str, rows: int, units: int, padding_idx: int | None) -> Value:
+    if rows < 1 or units < 1:
+        raise AttributeValueError(f"{kind}: rows {rows} and units {units} must be at least 1")
+    if padding_idx is None:
+        return scope.parameter("weight", (rows, units), kind="normal")
+    if not -rows <= padding_idx < rows:
+        raise AttributeValueError(
+            f"{kind}: padding_idx {padding_idx} must be one of the {rows} rows, {-rows} to {rows - 1}"
+        )
+    return scope.parameter("weight", (rows, units), kind="normal_rows", zero_row=padding_idx % rows)
+
+
+def _limited(scope: Scope, kind: str, weight: Value, x: Value, max_norm: float | None, norm_type: float) -> Value:
+    """Bring the rows that are looked up to the length max_norm, if one is given."""
+    if max_norm is None:
+        return weight
+    if not max_norm > 0 or not norm_type > 0:
+        raise AttributeValueError(
+            f"{kind}: max_norm {max_norm} and norm_type {norm_type} must be greater than 0, or max_norm null"
+        )
+    return scope.apply("limit_rows", weight, x, name="limited", max_norm=max_norm, norm_type=norm_type)
+
+
+@layer
+def embedding(
+    scope: Scope,
+    x: Value,
+    *,
+    rows: int,
+    units: int,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+) -> Value:
+    """Rows of a table [rows, units] picked by integer inputs; starts standard normal.
+
+    The row `padding_idx` starts as 0 and is not trained. Rows whose norm of order `norm_type` is above `max_norm` are
+    brought to that length when they are picked, in training in the table itself. `scale_grad_by_freq` divides the
+    gradient of a row by how often a batch picks it. See torch.nn.Embedding.
+    """
+    weight = _limited(scope, "embedding", _table(scope, "embedding", rows, units, padding_idx), x, max_norm, norm_type)
+    return scope.apply("embedding", weight, x, padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq)
+
+
+@layer
+def embedding_bag(
+    scope: Scope,
+    x: Value,
+    *,
+    rows: int,
+    units: int,
+    mode: Literal["sum", "mean", "max"] = "mean",
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    weights: str | None = None,
+) -> Value:
+    """Sum, mean or largest elements of the rows of a table [rows, units] that integers [batch, n] pick: [batch, units].
+
+    Entries equal to `padding_idx` do not count; `max_norm` and `norm_type` as of embedding. `weights` names an input
+    [batch, n] by which the rows are multiplied in mode "sum". Starts as torch.nn.EmbeddingBag.
+    """
+    if x.ndim != 2:
+        raise ShapeError(f"embedding_bag needs an input [batch, n] of integers, got shape {list(x.shape)}")
+    if weights is not None and mode != "sum":
+        raise AttributeValueError(f"embedding_bag: weights go with mode 'sum', not {mode!r}")
+    table = _table(scope, "embedding_bag", rows, units, padding_idx)
+    inputs = [_limited(scope, "embedding_bag", table, x, max_norm, norm_type), x]
+    if weights is not None:
+        return _weighted_bag(scope, inputs[0], x, scope.input(weights), padding_idx)
+    return scope.apply("embedding_bag", *inputs, mode=mode, padding_idx=padding_idx)
+
+
+def _weighted_bag(scope: Scope, table: Value, x: Value, weights: Value, padding_idx: int | None) -> Value:
+    """Add up the rows of each bag times their weights; padding weighs nothing."""
+    if weights.shape != x.shape:
+        raise ShapeError(f"embedding_bag: weights {list(weights.shape)} must have the shape {list(x.shape)}")
+    if padding_idx is not None:
+        counted = scope.apply("ne", x, padding_idx % table.shape[0], name="counted")
+        weights = scope.apply("where", counted, weights, 0.0, name="weights")
+    picked = scope.apply("embedding", table, x, name="rows", padding_idx=padding_idx)
+    columns = scope.apply("unsqueeze", weights, name="columns", axis=2)
+    return scope.apply("sum", scope.apply("mul", picked, columns, name="weighted"), axis=1)

@@ -1,0 +1,87 @@
+"""Functions over modules and layouts: prediction in chunks and classification losses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from engine.autograd.memory_layout import Layout, check_layout, reverse_axes
+from engine.core.dtypes import is_float
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.modes import inference_mode
+from engine.core.value import Array, Operand, Value, as_value
+from engine.nn.modules.module import Module
+from engine.ops.class_probabilities import categorical_cross_entropy
+from engine.ops.classification import cross_entropy
+from engine.ops.loss import Reduction
+
+
+def predict_in_chunks(module: Module, x: Operand, *, chunk: int = 64, layout: Layout | None = None) -> Array:
+    """Apply `module` to many examples in evaluation mode, recording nothing, and join the results.
+
+    Args:
+        module: called with one input; its parts get back the modes they had.
+        x: the examples: rows under the layout "row", columns (the last axis) under "col".
+        chunk: how many are computed at a time; the result does not depend on it beyond rounding.
+        layout: of x and of the result; left out, the module's own, or "row".
+    """
+    own: Layout = getattr(module, "layout", "row")
+    chosen = own if layout is None else layout
+    check_layout(chosen)
+    value = as_value(x)
+    if chunk < 1:
+        raise AttributeValueError(f"chunk must be at least 1, not {chunk}")
+    if not value.ndim:
+        raise ShapeError("the examples need an axis: x has none")
+    axis = 0 if chosen == "row" else -1
+    array = value.numpy()
+    starts = range(0, max(array.shape[axis], 1), chunk)
+    with evaluating(module), inference_mode():
+        parts = [module(_cut(array, axis, start, start + chunk)).numpy() for start in starts]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=axis)
+
+
+@contextmanager
+def evaluating(module: Module) -> Iterator[None]:
+    """Put a module and all below it in evaluation mode inside; each gets back the mode it had."""
+    before = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, mode in before:
+            part.training = mode
+
+
+def _cut(array: Array, axis: int, start: int, stop: int) -> Value:
+    piece = array[start:stop] if axis == 0 else array[..., start:stop]
+    return Value(piece.shape, piece.dtype, piece)
+
+
+def softmax_cross_entropy_loss(
+    logits: Operand, target: Operand, *, layout: Layout = "row", reduction: Reduction = "mean"
+) -> Value:
+    """Cross entropy of softmax(logits) against classes or probabilities, computed from the exact log-softmax.
+
+    Args:
+        logits: [batch, classes] under the layout "row", [classes, batch] under "col".
+        target: one class (from 0) for each example, or probabilities, one-hot or soft, in the shape of the logits.
+        layout: of both.
+        reduction: over the examples.
+    """
+    return cross_entropy(_by_row(logits, layout), _by_row(target, layout), reduction=reduction)
+
+
+def probability_cross_entropy_loss(
+    p: Operand, target: Operand, *, layout: Layout = "row", reduction: Reduction = "mean"
+) -> Value:
+    """Cross entropy of probabilities p, limited to 1e-7..1-1e-7, against probabilities; both in the same layout."""
+    return categorical_cross_entropy(_by_row(p, layout), _by_row(target, layout), reduction=reduction)
+
+
+def _by_row(operand: Operand, layout: Layout) -> Value:
+    check_layout(layout)
+    value = as_value(operand)
+    return reverse_axes(value) if layout == "col" and is_float(value.dtype) else value

@@ -1,0 +1,204 @@
+"""The arrays of a session: the model, the sums of gradients beside it, and the plans that work on both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Self
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from engine.core.dtypes import is_float
+from engine.core.value import Array
+from engine.execution.plan import NumpyExecutor
+from engine.graph.definition import Definition
+from engine.session.results import Gradients
+from engine.training.model import LOSS_SCALE, VECTOR, Flat, Model, slot_array
+from engine.training.recipe import Recipe
+from engine.training.step.executors import Executors
+from engine.training.step.names import GRADIENT, NEW, SQUARED_NORM
+from engine.training.step.norms import root
+
+PLANS = 16
+"""Executors that are kept, each with its memory: those of the usual batches, and a few more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a plan has among its outputs that is of the states of a session.
+
+    Attributes:
+        new: states, each with what it becomes.
+        squares: squared norms of gradients by parameter or vector.
+        limits: whether parameters are among the states.
+    """
+
+    new: Sequence[tuple[Array, Array]]
+    squares: Sequence[tuple[str, Array]]
+    limits: bool
+
+    @classmethod
+    def of(cls, executor: NumpyExecutor, states: Mapping[str, Array]) -> Self:
+        """Look through the outputs of a plan."""
+        outputs = executor.outputs.items()
+        new = {name.removeprefix(NEW): array for name, array in outputs if name.startswith(NEW)}
+        squares = [(name.removeprefix(SQUARED_NORM), array) for name, array in outputs if name.startswith(SQUARED_NORM)]
+        limits = any(state.startswith(VECTOR) for state in new)
+        return cls([(states[state], array) for state, array in new.items()], squares, limits)
+
+
+class SessionState:
+    """Arrays, and which gradients there are.
+
+    Attributes:
+        model: parameters, buffers and optimizer state.
+        apart: numbers of parameters; those of different numbers lie in different vectors.
+        origin: those that it began with.
+        sums: the sums of gradients, one vector for each vector of parameters; as the loss is, they are scaled.
+        reached: the parameters that have a gradient.
+        squares: the squared norms of gradients, by parameter and by vector.
+        trained: number of parameters that can have one.
+    """
+
+    def __init__(
+        self, definition: Definition, recipe: Recipe, executor: str, threads: int, apart: Mapping[str, int]
+    ) -> None:
+        """Make the first values, and no gradients."""
+        self._made_from = (definition, recipe, executor, threads)
+        self.apart = dict(apart)
+        self.origin: Mapping[str, int] = self.apart
+        trained = [n for n, s in definition.parameters.items() if is_float(s.dtype) and not s.frozen]
+        self.model = Model(definition, trained, recipe.groups, recipe.seed, scaled=recipe.scaled, apart=apart)
+        if recipe.scaled:
+            self.model.arrays[LOSS_SCALE][...] = recipe.loss_scaling.initial
+        self.sums = {GRADIENT + flat.name: np.zeros(flat.size, flat.dtype) for flat in self.model.flats}
+        self.arrays = {**self.model.arrays, **self.sums}
+        self.reached: set[str] = set()
+        self.squares: dict[str, float] = {}
+        self.trained = sum(len(flat.shapes) for flat in self.model.flats)
+        self._told: Gradients | None = None
+        self._effects: WeakKeyDictionary[NumpyExecutor, Effects] = WeakKeyDictionary()
+        self.executors = Executors(self.arrays, executor, threads, PLANS)
+
+    @property
+    def scale(self) -> float:
+        """What the loss is multiplied by."""
+        return self.model.arrays[LOSS_SCALE].item() if LOSS_SCALE in self.model.arrays else 1.0
+
+    def trains(self, name: str) -> bool:
+        """Tell whether a parameter can have a gradient: it is not frozen."""
+        return any(name in flat.shapes for flat in self.model.flats)
+
+    def flats_of(self, names: Set[str]) -> tuple[Flat, ...]:
+        """Return the vectors in which some of the parameters lie."""
+        return tuple([flat for flat in self.model.flats if not names.isdisjoint(flat.shapes)])
+
+    def take_over(self, executor: NumpyExecutor) -> bool:
+        """Take over what a run has made of the states; return whether parameters are among them."""
+        effects = self.effects(executor)
+        for state, output in effects.new:
+            np.copyto(state, output)
+        return effects.limits
+
+    def reach(self, names: Iterable[str], executor: NumpyExecutor) -> None:
+        """Note that parameters have gradients now, and the squared norms that a run has put out."""
+        self._told = None
+        self.reached.update(names)
+        self.squares.update({name: output.item() for name, output in self.effects(executor).squares})
+
+    def effects(self, executor: NumpyExecutor) -> Effects:
+        """Return what among the outputs of a plan is of the states."""
+        if executor not in self._effects:
+            self._effects[executor] = Effects.of(executor, self.arrays)
+        return self._effects[executor]
+
+    def gradients(self) -> Gradients:
+        """Return the norms of the gradients that there are."""
+        if self._told is None:
+            total = sum([self.squares.get(flat.name, 0.0) for flat in self.model.flats])
+            norms = {n: root(self.squares[n]) for n in self.model.parameters if n in self.reached}
+            self._told = Gradients(root(total), norms)
+        return self._told
+
+    def gradient(self, name: str) -> Array | None:
+        """Return the gradient of a parameter, None if there is none; unscaled it is a window on the sums."""
+        if name not in self.reached:
+            return None
+        view = self.raw_gradient(name)
+        if self.scale == 1.0:
+            return view
+        with np.errstate(all="ignore"):
+            plain: Array = (view * np.float64(1.0 / self.scale)).astype(view.dtype)
+        return plain
+
+    def set_gradient(self, name: str, array: Array | None) -> None:
+        """Put an array of the parameter's shape, or nothing, in the place of its gradient."""
+        self._told = None
+        view, (flat,) = self.raw_gradient(name), self.flats_of({name})
+        with np.errstate(all="ignore"):
+            view[...] = 0 if array is None else array * self.scale
+            plain = flat.views(self.sums[GRADIENT + flat.name].astype(np.float64) / self.scale)
+            squares = {n: float(np.square(gradient).sum()) for n, gradient in plain.items()}
+        self.squares.update({**squares, flat.name: sum(squares.values())})
+        if array is None:
+            self.reached.discard(name)
+        else:
+            self.reached.add(name)
+
+    def clear(self, *, forget: bool) -> None:
+        """Set the sums to 0; with `forget` there are no gradients then."""
+        self._told = None
+        for array in self.sums.values():
+            array.fill(0)
+        self.squares = dict.fromkeys(self.squares, 0.0)
+        if forget:
+            self.reached.clear()
+
+    def clear_momenta(self) -> None:
+        """Set all optimizer state to what it was at first."""
+        for stepped, slots in self.model.slots.items():
+            for slot in slots:
+                self.model.arrays[slot_array(slot, stepped)].fill(0)
+
+    def split(self, names: Iterable[str]) -> SessionState:
+        """Return the same arrays in other vectors: `names` apart from those that they lie together with now."""
+        vectors = {name: place for place, flat in enumerate(self.model.flats) for name in flat.shapes}
+        apart, names = dict(self.apart), set(names)
+        first = 1 + max(apart.values(), default=0)
+        apart.update({name: first + vectors[name] for name in names})
+        return self.laid_out(apart)
+
+    def laid_out(self, apart: Mapping[str, int]) -> SessionState:
+        """Return the same arrays in the vectors that `apart` asks for."""
+        other = SessionState(*self._made_from, apart)
+        other.origin = self.origin
+        for name, array in other.model.arrays.items():
+            if name in self.model.arrays and array.shape == self.model.arrays[name].shape:
+                array[...] = self.model.arrays[name]
+        for flat in other.model.flats:
+            for source, target in self._pairs(other, flat):
+                target[...] = source
+        other.reached, other.squares = set(self.reached), dict(self.squares)
+        for flat in other.model.flats:
+            other.squares[flat.name] = sum(self.squares.get(name, 0.0) for name in flat.shapes)
+        return other
+
+    def _pairs(self, other: SessionState, flat: Flat) -> Iterable[tuple[Array, Array]]:
+        """Yield each array that belongs to a vector of `other`, and before it what it holds here."""
+        owners = {name: owner for owner in self.model.flats for name in owner.shapes}
+        owner = owners[next(iter(flat.shapes))]
+        slots = other.model.slots.get(flat.name, {})
+        names = [flat.name, GRADIENT + flat.name, *(slot_array(slot, flat.name) for slot in slots)]
+        for name in names:
+            target, prefix = other.arrays[name], name.removesuffix(flat.name)
+            if target.shape == (flat.size,):
+                windows = flat.views(target)
+                yield from ((owners[n].views(self.arrays[prefix + owners[n].name])[n], w) for n, w in windows.items())
+            else:
+                yield self.arrays[prefix + owner.name], target
+
+    def raw_gradient(self, name: str) -> Array:
+        """Return the window on the sums that belongs to a parameter; it is scaled as the loss is."""
+        (flat,) = self.flats_of({name})
+        return flat.views(self.sums[GRADIENT + flat.name])[name]
