@@ -137,10 +137,11 @@ from engine.optim import (
 from engine.session import Forward, Gradients, Session, Stepped, Tape, Updated
 from engine.training import sweep
 from engine.training.check import ColumnInfo, FitEstimate, check_fit
-from engine.training.collective import Alone, Collective
+from engine.training.distributed.collective import Alone, Collective
+from engine.training.distributed.shared_memory import Rendezvous
 from engine.training.fit import CapturedGradient, Fit, Point
 from engine.training.metrics import metric_catalogue
-from engine.training.predict import Predictor
+from engine.training.predictor import Predictor
 from engine.training.recipe import (
     ADJUSTABLE,
     CheckpointPolicy,
@@ -151,7 +152,6 @@ from engine.training.recipe import (
     form_of_recipe,
     read_recipe,
 )
-from engine.training.shared_collective import Rendezvous
 from engine.training.sweep import Sweep
 
 __all__ = [

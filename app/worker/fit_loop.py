@@ -118,7 +118,7 @@ def _lead(
         wanted = None
         try:
             while not _there(fit, rung) and (wanted := agreed(collective, control.wanted)) is None:
-                recorder.add(fit, fit.proceed(None if rung is None else rung.step))
+                recorder.add(fit, fit.advance_chunk(None if rung is None else rung.step))
                 recorder.gradients(fit, staging, storage.run)
                 keeper.after(fit)
             _put_aside(fit, keeper, recorder, wanted)

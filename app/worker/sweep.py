@@ -34,7 +34,7 @@ class _Sweep:
         self._control = control
         self._share = share = SweepShare.from_json(assignment.sweep)
         self._resume_from = [variant.resume_from for variant in share.variants]
-        self._ladder = engine.sweep.Ladder(
+        self._halving = engine.sweep.SuccessiveHalving(
             len(share.variants),
             share.rungs,
             eta=share.eta,
@@ -50,11 +50,13 @@ class _Sweep:
 
     def run(self) -> Finished:
         """Work until every variant has ended, or the server wants to stop."""
-        engine.sweep.Walkers(self._ladder, self._carry, self._leave, threads=self._share.threads).run()
+        engine.sweep.VariantPool(self._halving, self._run_variant, self._leave, threads=self._share.threads).run()
         wanted = self._control.wanted
-        return Finished("succeeded" if self._ladder.done or wanted is None else OUTCOMES[wanted])
+        return Finished("succeeded" if self._halving.done or wanted is None else OUTCOMES[wanted])
 
-    def _carry(self, index: int, goal: int | None) -> engine.sweep.Reached | engine.sweep.Ended | engine.sweep.Halted:
+    def _run_variant(
+        self, index: int, goal: int | None
+    ) -> engine.sweep.Reached | engine.sweep.Ended | engine.sweep.Halted:
         """Work on one variant up to a rung, or to its end."""
         if self._control.wanted is not None:
             return engine.sweep.Halted()

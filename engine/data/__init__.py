@@ -1,23 +1,22 @@
 """Rows, their order and their batches."""
 
-from engine.data.batches import Batches
+from engine.data.batches import Batches, Shuffle, read_shuffle
 from engine.data.class_encoding import (
     CLASSES,
     ClassEncoding,
+    Labels,
+    check_labels,
     classes_of_checkpoint,
     encode_texts,
     meta_with_classes,
     read_class_encodings,
     read_classes,
 )
-from engine.data.labels import Labels, check_labels
-from engine.data.loader import Batch, DataLoader
+from engine.data.loader import Batch, DataLoader, Prefetcher, prefetch_depth
 from engine.data.normalization import MinMax, Normalization, Robust, Standard, fit_scales, read_normalize
-from engine.data.prefetcher import Prefetcher, prefetch_depth
 from engine.data.rounding import CAST_BYTES, RoundedInput, cast_inputs, rounded_inputs
 from engine.data.sampling import Sampler, Sampling, class_weights, make_sampler
 from engine.data.scaling import Affine, Scales
-from engine.data.shuffling import Shuffle, read_shuffle
 from engine.data.source import Source, open_source
 from engine.data.splitting import (
     Split,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from engine.core.value import Array
 CLASSES = "classes"
 """The entry of a checkpoint's meta that holds the class encodings of the model."""
 NAME_LENGTH = 1024
-MOST_CLASSES = 100_000
+MAX_CLASSES = 100_000
 _SHOWN = 3
 _FIELDS = ("names", "unknown")
 
@@ -175,8 +175,8 @@ def _read_encoding(reader: Reader, document: Any, pointer: str) -> ClassEncoding
 
 
 def _name_faults(names: Sequence[str]) -> Iterable[str]:
-    if not 0 < len(names) <= MOST_CLASSES:
-        yield f"must be 1 to {MOST_CLASSES} class names, not {len(names)}"
+    if not 0 < len(names) <= MAX_CLASSES:
+        yield f"must be 1 to {MAX_CLASSES} class names, not {len(names)}"
     repeated = next((name for name, count in Counter(names).items() if count > 1), None)
     if repeated is not None:
         yield f"names the class {repeated[:64]!r} twice"
@@ -188,3 +188,30 @@ def _listed(names: Sequence[str]) -> str:
     """Return the first names, quoted and shortened, and how many more there are."""
     shown = ", ".join(repr(name[:64]) for name in names[:_SHOWN])
     return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
+
+
+class Labels(NamedTuple):
+    """Labels as numbers: `codes` (int64) index the `names`, which are sorted."""
+
+    codes: Array
+    names: Array
+
+    @property
+    def counts(self) -> Array:
+        """How often each occurs."""
+        return np.bincount(self.codes, minlength=len(self.names))
+
+
+def check_labels(column: str, values: Array, purpose: str) -> Labels:
+    """Return the labels of a column; `purpose` says in errors what they are for.
+
+    Raises:
+        DataError: it holds fractions, which are no labels, or NaN.
+    """
+    if values.dtype.kind not in "iufbUS":
+        raise DataError(f"column {column!r} of type {values.dtype} has no labels to {purpose} by")
+    if values.dtype.kind == "f" and not (np.isfinite(values) & (np.trunc(values) == values)).all():
+        advice = "name a column of whole numbers or strings"
+        raise DataError(f"column {column!r} holds fractions or NaN, which are no labels to {purpose} by: {advice}")
+    names, codes = np.unique(values, return_inverse=True)
+    return Labels(codes.reshape(-1), names)

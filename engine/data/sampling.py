@@ -11,7 +11,7 @@ import numpy as np
 from engine.core.constraints import Range
 from engine.core.errors import DataError
 from engine.core.value import Array
-from engine.data.labels import check_labels
+from engine.data.class_encoding import check_labels
 from engine.data.source import Source
 
 BALANCED = "balanced"

@@ -11,9 +11,9 @@ import numpy as np
 from engine.core.constraints import Range
 from engine.core.errors import DataError
 from engine.core.value import Array
-from engine.data.labels import Labels, check_labels
+from engine.data.batches import SPLIT_STREAM, generator
+from engine.data.class_encoding import Labels, check_labels
 from engine.data.source import Source
-from engine.data.streams import SPLIT_STREAM, generator
 from engine.data.windows import Windows
 
 EXACT = 10**8

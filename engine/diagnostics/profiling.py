@@ -20,10 +20,10 @@ from engine.execution.interpreter.point import WITHOUT_MODE, Point, read_point
 from engine.execution.plan import NumpyExecutor, Plan
 from engine.execution.plan.numpy_executor import prepare
 from engine.graph.definition import Definition
-from engine.training.model import Form
 from engine.training.recipe import Recipe, read_recipe
 from engine.training.step import cached_plan, plan_update, trained_parameters
 from engine.training.step.names import GRADIENT
+from engine.training.train_state import StateLayout
 
 REPEATS, REPEATS_MAX = 3, 100
 
@@ -100,9 +100,9 @@ def profile(walk: Walk, repeats: int = 1) -> list[Timing]:
     return _medians([list(_visited(walk)) for _ in range(repeats)])
 
 
-def update_plan(form: Form, recipe: Recipe) -> Plan:
+def update_plan(form: StateLayout, recipe: Recipe) -> Plan:
     """Return the plan of the update by gradients that have been added up."""
-    return cached_plan(plan_update, form, recipe, form.flats, "sum", tells_clipping=True)
+    return cached_plan(plan_update, form, recipe, form.flat_groups, "sum", tells_clipping=True)
 
 
 def profile_update(plan: Plan, arrays: Mapping[str, Array], repeats: int = 1) -> list[Timing]:
@@ -163,21 +163,21 @@ def _medians(runs: Sequence[Sequence[Timing]]) -> list[Timing]:
     return [replace(same[0], seconds=median(timing.seconds for timing in same)) for same in zip(*runs, strict=True)]
 
 
-def _update(definition: Definition, point: Point, recipe: Recipe) -> tuple[Form, Plan]:
+def _update(definition: Definition, point: Point, recipe: Recipe) -> tuple[StateLayout, Plan]:
     try:
-        form = Form(definition, trained_parameters(definition, point.dims), recipe.groups)
+        form = StateLayout(definition, trained_parameters(definition, point.dims), recipe.groups)
         plan = update_plan(form, recipe)
     except EngineError as error:  # such as an optimizer that steps matrices only
         raise _refusal(error.code, str(error)) from error
-    if not form.flats:
+    if not form.flat_groups:
         raise _refusal("nothing_to_train", "no loss depends on a trainable parameter, so there is nothing to update")
     return form, plan
 
 
-def _arrays(form: Form, walk: Walk) -> dict[str, Array]:
+def _arrays(form: StateLayout, walk: Walk) -> dict[str, Array]:
     """Return the arrays of a model at the parameters of a walk; optimizer state and gradients are 0."""
     arrays = {name: np.zeros(spec.shape, spec.dtype) for name, spec in form.specs.items()}
-    for flat in form.flats:
+    for flat in form.flat_groups:
         arrays[GRADIENT + flat.name] = np.zeros(flat.size, flat.dtype)
         for name, window in flat.views(arrays[flat.name]).items():
             window[...] = walk.arrays[name]

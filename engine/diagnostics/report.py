@@ -20,9 +20,9 @@ from engine.graph.shape_inference import InferredShapes, infer_shapes
 from engine.nn.layers.losses import LOSSES
 from engine.optim import make_transform
 from engine.optim.groups import one_group
-from engine.training.model import Form
 from engine.training.recipe import Recipe, Record
 from engine.training.step import cached_plan, plan_evaluation, plan_training, trained_parameters
+from engine.training.train_state import StateLayout
 
 ADVICE = "make the shapes equal, with squeeze, unsqueeze or reshape, or by declaring the input so"
 
@@ -149,7 +149,7 @@ def plan_report(
 
 def plan_step(
     definition: Definition, batch: int, optimizer: Mapping[str, Any] | None, shards: int = 1
-) -> tuple[Form, Plan]:
+) -> tuple[StateLayout, Plan]:
     """Plan a training step (with an optimizer) or an evaluation (without); return also the arrays that it works on.
 
     Raises:
@@ -160,13 +160,13 @@ def plan_step(
     sizes = infer_shapes(definition, LIMITS).graph.dims
     dims = {name: batch if name in leading else sizes[name] for name in dims}
     if optimizer is None:
-        form = Form(definition, (), None)
+        form = StateLayout(definition, (), None)
         return form, cached_plan(plan_evaluation, form, dims, (), outputs=True, most_shards=shards)
     if not definition.losses:
         raise DocumentError([Finding("", "no_loss", "the graph has no loss, so there is no training step to plan")])
     groups = one_group(make_transform(optimizer))
-    model = Form(definition, trained_parameters(definition, dims), groups)
-    if not model.flats:
+    model = StateLayout(definition, trained_parameters(definition, dims), groups)
+    if not model.flat_groups:
         raise DocumentError([Finding("", "nothing_to_train", "no loss depends on a trainable parameter")])
     recipe = Recipe(optimizer=groups, record=Record(gradient_norms=False))
     return model, cached_plan(plan_training, model, dims, recipe, most_shards=shards)

@@ -18,9 +18,9 @@ from engine.execution.plan import NumpyExecutor
 from engine.graph.definition import Definition
 from engine.graph.feeds import row_inputs
 from engine.graph.trace import KEY, bind_dims
-from engine.training.model import Form
 from engine.training.step import cached_plan, plan_evaluation
 from engine.training.step.names import LOSS
+from engine.training.train_state import StateLayout
 
 TOP = 10
 
@@ -63,7 +63,7 @@ def row_losses(definition: Definition, request: Mapping[str, Any], admit: Admit 
     definition = point.definition
 
     def bind(dims: Mapping[str, int]) -> NumpyExecutor:
-        form = Form(definition, (), None)
+        form = StateLayout(definition, (), None)
         plan = cached_plan(plan_evaluation, form, dims, ())
         cast = sum(root.nbytes for root in plan.roots if root.kind == "state")
         taken = {"plan_bytes": plan.peak_bytes + cast, "initial_bytes": point.initial_bytes}

@@ -14,8 +14,8 @@ from engine.graph.definition import Definition, StateSpec
 from engine.graph.feeds import row_inputs
 from engine.graph.trace import KEY
 from engine.nn.initializers import resolve
-from engine.training.model import Form
 from engine.training.step.names import rate_input
+from engine.training.train_state import StateLayout
 
 ABOUT = """{what} of the graph {name} on {batch} rows, as a NumPy program: {steps} steps, {bytes} bytes, about {flops}
 operations a run. It gives the bits of the NumPy executor with the same versions of NumPy and its BLAS.
@@ -233,18 +233,18 @@ def _reads(plan: Plan, name: str) -> bool:
     return plan.buffers[plan.inputs[name]].root in read
 
 
-def _rates(form: Form, plan: Plan) -> dict[str, float]:
+def _rates(form: StateLayout, plan: Plan) -> dict[str, float]:
     groups = form.groups.groups if form.groups is not None else ()
     rates = {rate_input(place): group.optimizer.lr for place, group in enumerate(groups)}
     assert plan.inputs.keys() <= {*form.definition.inputs, KEY, *rates}
     return {name: rate for name, rate in rates.items() if name in plan.inputs}
 
 
-def _windows(form: Form, plan: Plan) -> Iterator[str]:
+def _windows(form: StateLayout, plan: Plan) -> Iterator[str]:
     """Yield each parameter that the plan has as a window on the program's state."""
     for name in _kept(form.definition.parameters, "parameter:", plan):
         yield f"{name!r}: STATE[{f'parameter:{name}'!r}]"
-    for flat in form.flats:
+    for flat in form.flat_groups:
         for name, offset in flat.offsets.items():
             window = f"[{offset}:{offset + math.prod(flat.shapes[name])}].reshape({flat.shapes[name]!r})"
             yield f"{name!r}: STATE[{flat.name!r}]{window}"

@@ -15,7 +15,7 @@ from engine.core.modes import enable_grad, no_grad
 from engine.core.value import Array, Spec, Value
 from engine.optim.lbfgs import LBFGS, LBFGSStep
 from engine.optim.optimizers import CLOSURE_OPTIMIZERS, make_optimizer
-from engine.optim.parameters import named_parameters
+from engine.optim.tape_optimizer import named_parameters
 
 Closure = Callable[[], Value]
 MASTER = "master"

@@ -14,10 +14,8 @@ from engine.core.dtypes import FLOAT64, INT64
 from engine.core.errors import AttributeValueError
 from engine.core.options import options_of
 from engine.core.value import Array, Spec
-from engine.optim.curvature import Curvature, curvature_slots
-from engine.optim.inner_product import inner, largest
+from engine.optim.line_search import Curvature, Trial, curvature_slots, inner, largest, strong_wolfe
 from engine.optim.optimizer import Optimizer
-from engine.optim.strong_wolfe import Trial, strong_wolfe
 from engine.optim.transforms.base import COUNT
 
 Evaluate = Callable[[Array], tuple[float, Array]]

@@ -34,13 +34,13 @@ from engine.session.results import Forward, Gradients, Stepped, Tape, Updated
 from engine.session.serialization import Counters, load_parameters, restore, snapshot
 from engine.session.state import SessionState
 from engine.session.update import OptimizerSteps
-from engine.training.model import at_precision
-from engine.training.predict import Predictor
+from engine.training.predictor import Predictor
 from engine.training.recipe import read_recipe
-from engine.training.recipe.precision import Precision
+from engine.training.recipe.options import Precision
 from engine.training.step import batch_reduction, plan_evaluation
 from engine.training.step.accumulation import reached_from
 from engine.training.step.reduction import Reduction
+from engine.training.train_state import at_precision
 
 
 class Session:
@@ -396,7 +396,7 @@ class Session:
         Of several `repeats` the medians are told.
         """
         timings, model = profile(self._walk(inputs), repeats), self._work.model
-        if not model.flats:
+        if not model.flat_groups:
             return timings
         return [*timings, *profile_update(update_plan(model, self._recipe), self._work.arrays, repeats)]
 

@@ -14,11 +14,10 @@ from engine.core.value import Array
 from engine.execution.plan import NumpyExecutor
 from engine.graph.definition import Definition
 from engine.session.results import Gradients
-from engine.training.model import LOSS_SCALE, VECTOR, Flat, Model, slot_array
 from engine.training.recipe import Recipe
-from engine.training.step.executors import Executors
-from engine.training.step.names import GRADIENT, NEW, SQUARED_NORM
-from engine.training.step.norms import root
+from engine.training.step.names import GRADIENT, NEW, SQUARED_NORM, root
+from engine.training.step.plan_cache import Executors
+from engine.training.train_state import LOSS_SCALE, VECTOR, FlatGroup, TrainState, slot_array
 
 PLANS = 16
 """Executors that are kept, each with its memory: those of the usual batches, and a few more."""
@@ -69,14 +68,14 @@ class SessionState:
         self.apart = dict(apart)
         self.origin: Mapping[str, int] = self.apart
         trained = [n for n, s in definition.parameters.items() if is_float(s.dtype) and not s.frozen]
-        self.model = Model(definition, trained, recipe.groups, recipe.seed, scaled=recipe.scaled, apart=apart)
+        self.model = TrainState(definition, trained, recipe.groups, recipe.seed, scaled=recipe.scaled, separate=apart)
         if recipe.scaled:
             self.model.arrays[LOSS_SCALE][...] = recipe.loss_scaling.initial
-        self.sums = {GRADIENT + flat.name: np.zeros(flat.size, flat.dtype) for flat in self.model.flats}
+        self.sums = {GRADIENT + flat.name: np.zeros(flat.size, flat.dtype) for flat in self.model.flat_groups}
         self.arrays = {**self.model.arrays, **self.sums}
         self.reached: set[str] = set()
         self.squares: dict[str, float] = {}
-        self.trained = sum(len(flat.shapes) for flat in self.model.flats)
+        self.trained = sum(len(flat.shapes) for flat in self.model.flat_groups)
         self._told: Gradients | None = None
         self._effects: WeakKeyDictionary[NumpyExecutor, Effects] = WeakKeyDictionary()
         self.executors = Executors(self.arrays, executor, threads, PLANS)
@@ -88,11 +87,11 @@ class SessionState:
 
     def trains(self, name: str) -> bool:
         """Tell whether a parameter can have a gradient: it is not frozen."""
-        return any(name in flat.shapes for flat in self.model.flats)
+        return any(name in flat.shapes for flat in self.model.flat_groups)
 
-    def flats_of(self, names: Set[str]) -> tuple[Flat, ...]:
+    def flats_of(self, names: Set[str]) -> tuple[FlatGroup, ...]:
         """Return the vectors in which some of the parameters lie."""
-        return tuple([flat for flat in self.model.flats if not names.isdisjoint(flat.shapes)])
+        return tuple([flat for flat in self.model.flat_groups if not names.isdisjoint(flat.shapes)])
 
     def take_over(self, executor: NumpyExecutor) -> bool:
         """Take over what a run has made of the states; return whether parameters are among them."""
@@ -116,7 +115,7 @@ class SessionState:
     def gradients(self) -> Gradients:
         """Return the norms of the gradients that there are."""
         if self._told is None:
-            total = sum([self.squares.get(flat.name, 0.0) for flat in self.model.flats])
+            total = sum([self.squares.get(flat.name, 0.0) for flat in self.model.flat_groups])
             norms = {n: root(self.squares[n]) for n in self.model.parameters if n in self.reached}
             self._told = Gradients(root(total), norms)
         return self._told
@@ -163,7 +162,7 @@ class SessionState:
 
     def split(self, names: Iterable[str]) -> SessionState:
         """Return the same arrays in other vectors: `names` apart from those that they lie together with now."""
-        vectors = {name: place for place, flat in enumerate(self.model.flats) for name in flat.shapes}
+        vectors = {name: place for place, flat in enumerate(self.model.flat_groups) for name in flat.shapes}
         apart, names = dict(self.apart), set(names)
         first = 1 + max(apart.values(), default=0)
         apart.update({name: first + vectors[name] for name in names})
@@ -176,17 +175,17 @@ class SessionState:
         for name, array in other.model.arrays.items():
             if name in self.model.arrays and array.shape == self.model.arrays[name].shape:
                 array[...] = self.model.arrays[name]
-        for flat in other.model.flats:
+        for flat in other.model.flat_groups:
             for source, target in self._pairs(other, flat):
                 target[...] = source
         other.reached, other.squares = set(self.reached), dict(self.squares)
-        for flat in other.model.flats:
+        for flat in other.model.flat_groups:
             other.squares[flat.name] = sum(self.squares.get(name, 0.0) for name in flat.shapes)
         return other
 
-    def _pairs(self, other: SessionState, flat: Flat) -> Iterable[tuple[Array, Array]]:
+    def _pairs(self, other: SessionState, flat: FlatGroup) -> Iterable[tuple[Array, Array]]:
         """Yield each array that belongs to a vector of `other`, and before it what it holds here."""
-        owners = {name: owner for owner in self.model.flats for name in owner.shapes}
+        owners = {name: owner for owner in self.model.flat_groups for name in owner.shapes}
         owner = owners[next(iter(flat.shapes))]
         slots = other.model.slots.get(flat.name, {})
         names = [flat.name, GRADIENT + flat.name, *(slot_array(slot, flat.name) for slot in slots)]

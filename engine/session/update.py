@@ -7,15 +7,14 @@ from typing import Any
 
 from engine.core.errors import DocumentError, EngineError, Finding, NumericalError
 from engine.graph.trace import KEY
-from engine.optim.groups import ParameterGroups
-from engine.optim.overrides import overridden, rate_of
+from engine.optim.groups import ParameterGroups, overridden, rate_of
 from engine.session.results import Updated
 from engine.session.state import PLANS, SessionState
-from engine.training.model import Form
 from engine.training.recipe import Recipe
 from engine.training.step.names import CLIPPED, FINITE, rate_input
 from engine.training.step.plan_cache import fact
 from engine.training.step.plans import plan_update
+from engine.training.train_state import StateLayout
 
 Options = Mapping[str, Any]
 
@@ -31,7 +30,7 @@ class OptimizerSteps:
         self._work = work
         self._recipe = recipe
         self._rates = [group.optimizer.lr for group in recipe.groups.groups]
-        self._forms: dict[Hashable, Form] = {}
+        self._forms: dict[Hashable, StateLayout] = {}
 
     def step(self, key: tuple[int, int], given: Options) -> Updated:
         """Take a step under options in the place of the optimizer's; `key` holds the seed and the steps before.
@@ -44,15 +43,15 @@ class OptimizerSteps:
         """
         work = self._work
         rates, facts, form = self._options(given)
-        flats = work.flats_of(work.reached)
-        if not flats:
+        flat_groups = work.flats_of(work.reached)
+        if not flat_groups:
             return Updated(key[1], 0.0, {}, clipped=False, taken=False)
         executor = work.executors.of(
-            ("update", tuple(flat.name for flat in flats), facts),
+            ("update", tuple(flat.name for flat in flat_groups), facts),
             plan_update,
             form,
             self._recipe,
-            flats,
+            flat_groups,
             "sum",
             tells_clipping=True,
         )
@@ -69,7 +68,7 @@ class OptimizerSteps:
         clipped = bool(executor.outputs[CLIPPED]) if CLIPPED in executor.outputs else False
         return Updated(key[1] + finite, found.norm, found.norms, clipped, finite)
 
-    def _options(self, given: Options) -> tuple[list[float], Hashable, Form]:
+    def _options(self, given: Options) -> tuple[list[float], Hashable, StateLayout]:
         """Return the rate of each group, what else of the options a plan depends on, and the model under them."""
         own = self._recipe.groups
         if given.keys() <= FED:
@@ -78,7 +77,7 @@ class OptimizerSteps:
         groups = overridden(own, given)
         return [group.optimizer.lr for group in groups.groups], *self._form(groups)
 
-    def _form(self, groups: ParameterGroups) -> tuple[Hashable, Form]:
+    def _form(self, groups: ParameterGroups) -> tuple[Hashable, StateLayout]:
         """Return what of the groups a plan depends on, and the model under their optimizers."""
         facts = fact(groups) if groups is not self._recipe.groups else None
         if facts not in self._forms:

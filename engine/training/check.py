@@ -17,19 +17,18 @@ from engine.graph.limits import LIMITS
 from engine.graph.shape_inference import infer_shapes
 from engine.graph.trace import bind_dims, build
 from engine.optim.groups import matches
-from engine.training.fit.absent_inputs import absent_inputs
-from engine.training.fit.class_weights import weigh_classes
-from engine.training.footprint import Footprint
+from engine.training.estimate import Footprint
+from engine.training.fit.examples import absent_inputs, weigh_classes
 from engine.training.metrics import find_comparison
 from engine.training.metrics.comparisons import numeric_comparisons
-from engine.training.metrics.forms import BY_CLASS
+from engine.training.metrics.operands import BY_CLASS
+from engine.training.metrics.regression import NORMALIZED_LOSS
 from engine.training.metrics.target_units import targets_in_units
-from engine.training.metrics.units_loss import NORMALIZED_LOSS
-from engine.training.model import at_precision
 from engine.training.recipe import Recipe
-from engine.training.recipe.capturing import CAPTURES
+from engine.training.recipe.options import CAPTURES
 from engine.training.step import batch_reduction
-from engine.training.step.units import with_units_loss
+from engine.training.step.reduction import with_units_loss
+from engine.training.train_state import at_precision
 
 _PLACES = {"metrics": "", "segments": "/recompute", "match": "/recompute", "optimizer": "", "memory_budget": ""}
 """What stands before the pointers of a plan's faults, by how they begin; before others "/graph"."""

@@ -126,7 +126,7 @@ def _halved(array: Any) -> Any:
 
 def plant_in_worker() -> None:
     """Change how fits are saved and taken up again, and have the first process of each die."""
-    snapshot, restore, proceed = engine.Fit.snapshot, engine.Fit.restore, engine.Fit.proceed
+    snapshot, restore, advance_chunk = engine.Fit.snapshot, engine.Fit.restore, engine.Fit.advance_chunk
     taken_up: set[int] = set()
 
     def saved(fit: Any) -> engine.Checkpoint:
@@ -143,11 +143,11 @@ def plant_in_worker() -> None:
         if _name_of(fit) and fit.step >= DIES_AT and id(fit) not in taken_up:
             time.sleep(TOLD_SECONDS)
             os.kill(os.getpid(), signal.SIGKILL)
-        return proceed(fit, end)
+        return advance_chunk(fit, end)
 
     engine.Fit.snapshot = saved  # type: ignore[method-assign] # this is what it is about
     engine.Fit.restore = restored  # type: ignore[method-assign] # likewise
-    engine.Fit.proceed = proceeded  # type: ignore[method-assign] # likewise
+    engine.Fit.advance_chunk = proceeded  # type: ignore[method-assign] # likewise
 
 
 def _name_of(fit: Any) -> str:

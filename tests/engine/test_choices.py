@@ -17,7 +17,7 @@ from engine.nn.layers import LAYERS, LOSSES
 from engine.nn.layers.table import find_layer
 from engine.optim.chain import TRANSFORMS, read_transforms
 from engine.optim.optimizers import OPTIMIZERS, make_optimizer
-from engine.optim.schedules.document import SCHEDULES
+from engine.optim.schedules.schedule import SCHEDULES
 from engine.training.metrics.table import METRICS, read_metrics
 
 

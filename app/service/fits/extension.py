@@ -133,8 +133,8 @@ def _longer_sweep(
     terms, changed = terms_of(sweep), {variant.id: variant for variant in longer}
     lengths = [changed.get(variant.id, variant).total_steps for variant in variants]
     if terms.rungs:
-        ladder = engine.sweep.Ladder(len(variants), terms.rungs, eta=terms.eta)
-        total_steps = ladder.total_steps(max(variant.total_steps for variant in longer))
+        halving = engine.sweep.SuccessiveHalving(len(variants), terms.rungs, eta=terms.eta)
+        total_steps = halving.total_steps(max(variant.total_steps for variant in longer))
     else:
         total_steps = sum(lengths)
     request = sweep.request

@@ -101,7 +101,7 @@ def _in_the_running(terms: SweepTerms, variants: Sequence[FitRecord], ended: set
         return reached < len(terms.rungs) and farthest > terms.rungs[reached]
 
     gone = {place for place, variant in enumerate(variants) if variant.id in ended or overtaken(variant)}
-    ladder = engine.sweep.Ladder(
+    halving = engine.sweep.SuccessiveHalving(
         len(variants),
         terms.rungs,
         eta=terms.eta,
@@ -109,7 +109,7 @@ def _in_the_running(terms: SweepTerms, variants: Sequence[FitRecord], ended: set
         reached=[_terms(variant).reached for variant in variants],
         ended=gone,
     )
-    gone.update(left.variant for left in ladder.left_behind())
+    gone.update(left.variant for left in halving.left_behind())
     return tuple(variant for place, variant in enumerate(variants) if place not in gone)
 
 

@@ -30,8 +30,8 @@ from engine.ggml.session.serialization import restore, snapshot
 from engine.ggml.tensor_table import EvaluationOrder
 from engine.ggml.threadpool import ThreadpoolParams
 from engine.graph.definition import Definition
-from engine.training.model import at_precision
-from engine.training.recipe.precision import Precision
+from engine.training.recipe.options import Precision
+from engine.training.train_state import at_precision
 
 MAIN = "main"
 """The name of the graph that a session begins with."""

@@ -1,15 +1,28 @@
-"""A schedule with its options: the learning rate of a run as a function of the count and, at most, a small state."""
+"""A schedule: its rates and momenta by step and epoch, read from a document, and the catalogue."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from engine.core.errors import AttributeValueError
+from engine.core.attributes import MISSING, Attribute, attributes_of, check, describe
+from engine.core.constraints import constraints_of
+from engine.core.documents import Reader, type_name
+from engine.core.errors import (
+    AttributeValueError,
+    DocumentError,
+    EngineError,
+    Finding,
+    UnknownName,
+    accepted_names,
+    escape,
+    nearest,
+)
+from engine.optim.schedules.composed import Member
 from engine.optim.schedules.plateau import Plateau
-from engine.optim.schedules.table import MOMENTA, SCHEDULES
+from engine.optim.schedules.table import CHECKS, MOMENTA, NESTED, SCHEDULES
 
 
 @dataclass(frozen=True)
@@ -100,3 +113,140 @@ class _Watching:
     options: Mapping[str, Any]
     delay: int
     pointer: str
+
+
+DEPTH = 8
+"""So many schedules may stand within one another."""
+
+MAX_SCHEDULES = 64
+"""So many schedules may stand in one list."""
+
+Report = Callable[[str, EngineError], None]
+
+
+def make_schedule(document: Mapping[str, Any]) -> Schedule:
+    """Make a schedule from {"kind": ..., "per": "epoch" | "step", options}; options may hold further schedules.
+
+    Raises:
+        EngineError: the first fault, in the words of `read_schedule`.
+    """
+    faults: list[EngineError] = []
+    schedule = _read(document, "", lambda _, error: faults.append(error))
+    if schedule is None or faults:
+        raise faults[0]
+    return schedule
+
+
+def read_schedule(reader: Reader, document: Any, pointer: str) -> Schedule | None:
+    """Make a schedule from the document at `pointer`; every fault is noted, and then the schedule may be None."""
+    return _read(document, pointer, reader.error)
+
+
+def _read(document: Any, pointer: str, report: Report) -> Schedule | None:
+    per: Literal["epoch", "step"] = "epoch"
+    if isinstance(document, Mapping) and "per" in document:
+        document = dict(document)
+        try:
+            per = check("schedule.per", Literal["epoch", "step"], document.pop("per"))
+        except EngineError as error:
+            report(f"{pointer}/per", error)
+    return _Reading(per, report).schedule(document, pointer, 1)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """One reading: what all parts of the document share."""
+
+    per: Literal["epoch", "step"]
+    report: Report
+
+    def refuse(self, pointer: str, detail: str) -> None:
+        """Report an option that cannot be taken."""
+        self.report(pointer, AttributeValueError(detail))
+
+    def schedule(self, document: Any, pointer: str, depth: int) -> Schedule | None:
+        """Read one schedule and those in it; a text alone is a kind without options."""
+        document = {"kind": document} if isinstance(document, str) else document
+        if not isinstance(document, Mapping):
+            detail = f"must be an object, not {type_name(document)}"
+            self.report(pointer, DocumentError([Finding("", "type_mismatch", detail)]))
+            return None
+        kind = document.get("kind")
+        if not isinstance(kind, str) or kind not in SCHEDULES:
+            shown = str(kind)[:64]
+            hint = accepted_names(shown, SCHEDULES, "GET /v1/schedules")
+            self.report(pointer, UnknownName(f"there is no schedule called {shown!r}{hint}"))
+            return None
+        if depth > DEPTH:
+            self.refuse(pointer, f"schedules may stand within one another {DEPTH} deep, not deeper")
+            return None
+        options = self._options(kind, document, pointer, depth)
+        return None if options is None else self._checked(Schedule(kind, options, self.per), pointer)
+
+    def _options(self, kind: str, document: Mapping[str, Any], pointer: str, depth: int) -> dict[str, Any] | None:
+        """Return every option, defaults filled in; None after a fault."""
+        options = {option.name: option for option in attributes_of(SCHEDULES[kind])}
+        unknown = [name for name in document if name != "kind" and name not in options]
+        for name in unknown:
+            self.refuse(f"{pointer}/{escape(name)}", _unknown(kind, str(name)[:64], options))
+        ranges, found = constraints_of(SCHEDULES[kind]), {}
+        for name, option in options.items():
+            value = document.get(name, option.default)
+            if value is MISSING:
+                wanted = NESTED[option.type] if option.type in NESTED else describe(option.type)
+                self.refuse(pointer, f"{kind} needs the option {name!r} ({wanted})")
+                continue
+            try:
+                found[name] = self._option(option, value, f"{pointer}/{name}", kind, depth)
+            except _Refused:
+                continue
+            if name in ranges and not ranges[name].holds(found[name]):
+                detail = f"{kind}.{name} must be {ranges[name]}, not {ranges[name].outside(found.pop(name))}"
+                self.refuse(f"{pointer}/{name}", detail)
+        return found if len(found) == len(options) and not unknown else None
+
+    def _option(self, option: Attribute, value: Any, pointer: str, kind: str, depth: int) -> Any:
+        """Read the value of an option, which may be schedules."""
+        if option.type is Member:
+            return self._member(value, pointer, depth)
+        if option.type in NESTED:
+            if not isinstance(value, list | tuple):
+                self.refuse(pointer, f"{kind}.{option.name} must be a list of schedules")
+                raise _Refused
+            if len(value) > MAX_SCHEDULES:
+                self.refuse(pointer, f"{kind}.{option.name} may hold {MAX_SCHEDULES} schedules, not {len(value)}")
+                raise _Refused
+            members = [self.schedule(item, f"{pointer}/{index}", depth + 1) for index, item in enumerate(value)]
+            if None in members:
+                raise _Refused
+            return tuple(members)
+        try:
+            return check(f"{kind}.{option.name}", option.type, value)
+        except EngineError as error:
+            self.report(pointer, error)
+            raise _Refused from error
+
+    def _member(self, value: Any, pointer: str, depth: int) -> Schedule:
+        member = self.schedule(value, pointer, depth + 1)
+        if member is None:
+            raise _Refused
+        return member
+
+    def _checked(self, schedule: Schedule, pointer: str) -> Schedule | None:
+        """Look at the options together."""
+        faults = list(CHECKS[schedule.kind](schedule.options)) if schedule.kind in CHECKS else []
+        if self.per == "step" and schedule.options.get("monitor") == "val_loss":
+            faults.append(("/monitor", 'val_loss is known once an epoch; per step, monitor "loss"'))
+        for place, detail in faults:
+            self.refuse(pointer + place, detail)
+        return None if faults else schedule
+
+
+class _Refused(Exception):  # noqa: N818 - it never leaves this module
+    """A fault that has been reported."""
+
+
+def _unknown(kind: str, name: str, options: Mapping[str, Attribute]) -> str:
+    if name == "per":
+        return "'per' counts for the whole schedule; give it beside the outermost kind"
+    return f"{kind} has no option {name!r} (it has: {', '.join(options) or 'none'}){nearest(name, options)}"

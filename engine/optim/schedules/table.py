@@ -9,7 +9,6 @@ from typing import Any
 
 from engine.core.attributes import Attribute, attributes_of
 from engine.core.constraints import constraints_of
-from engine.optim.schedules.annealing import cosine, cosine_warm_restarts
 from engine.optim.schedules.composed import (
     Member,
     chained,
@@ -21,14 +20,20 @@ from engine.optim.schedules.composed import (
     warm_up,
     warm_up_momentum,
 )
-from engine.optim.schedules.cycles import check_cyclic, cyclic, cyclic_momentum, one_cycle, one_cycle_momentum
 from engine.optim.schedules.factors import (
+    check_cyclic,
     constant,
     constant_factor,
+    cosine,
+    cosine_warm_restarts,
+    cyclic,
+    cyclic_momentum,
     exponential,
     linear,
     multi_step,
     multiplicative,
+    one_cycle,
+    one_cycle_momentum,
     polynomial,
     step,
 )

@@ -9,16 +9,16 @@ from functools import partial
 from engine.core.value import Array
 from engine.execution.native import bind, most_shards
 from engine.execution.plan import NumpyExecutor
-from engine.training.collective import Collective
+from engine.training.distributed.collective import Collective
 from engine.training.fit.examples import Examples
-from engine.training.fit.losses import LossTally
+from engine.training.fit.steps import LossTally
 from engine.training.metrics import Tally
-from engine.training.metrics.units_loss import loss_in_units_first
-from engine.training.model import Model
+from engine.training.metrics.regression import loss_in_units_first
 from engine.training.step.names import LOSS, LOSS_WEIGHT
 from engine.training.step.plan_cache import cached_plan
 from engine.training.step.plans import plan_evaluation
 from engine.training.step.reduction import Reduction
+from engine.training.train_state import TrainState
 
 UNCERTAINTY = "_uncertainty"
 
@@ -28,7 +28,7 @@ class Evaluator:
 
     def __init__(
         self,
-        model: Model,
+        model: TrainState,
         examples: Examples,
         reduction: Reduction,
         collective: Collective,

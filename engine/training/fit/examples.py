@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
-from engine.core.errors import DataError
+from engine.core.errors import DataError, DocumentError, Finding
 from engine.core.value import Array
 from engine.data import (
     Batches,
@@ -14,6 +16,7 @@ from engine.data import (
     RoundedInput,
     Source,
     cast_inputs,
+    class_weights,
     fit_scales,
     make_sampler,
     open_source,
@@ -21,14 +24,15 @@ from engine.data import (
     rounded_inputs,
     split_examples,
 )
-from engine.graph.definition import Definition, without_inputs
+from engine.graph.definition import Definition, NodeSpec, needed_inputs, without_inputs
+from engine.graph.limits import LIMITS
+from engine.graph.shape_inference import infer_shapes
 from engine.graph.trace import bind_dims
-from engine.training.fit.absent_inputs import absent_inputs
-from engine.training.fit.class_weights import weigh_classes
-from engine.training.fit.stepping import Rows
+from engine.training.fit.train_step import Rows
+from engine.training.metrics import find_comparison
 from engine.training.metrics.target_units import targets_in_units
 from engine.training.recipe import Recipe
-from engine.training.step.units import with_units_loss
+from engine.training.step.reduction import BY_CLASS, with_units_loss
 
 Columns = Mapping[str, Array | Sequence[Array]]
 
@@ -122,3 +126,86 @@ def _batches(recipe: Recipe, source: Source, train: Array) -> Batches:
     if not batches.per_epoch:
         raise DataError("there are no examples to train on")
     return batches
+
+
+def absent_inputs(definition: Definition, recipe: Recipe, *tables: Container[str]) -> tuple[str, ...]:
+    """Return the inputs that are left out of a fit.
+
+    They have no column in one of the `tables`, the recipe does not name them, and neither the losses, the metrics nor
+    running statistics depend on them.
+    """
+    named = {*recipe.feeds, *recipe.normalize, *recipe.classes}
+    missing = [n for n in definition.inputs if n not in named and any(n not in columns for columns in tables)]
+    if not missing:
+        return ()
+    needed = needed_inputs(definition, (*definition.losses, *_compared(definition, recipe)), training=True)
+    return tuple(name for name in missing if name not in needed)
+
+
+def _compared(definition: Definition, recipe: Recipe) -> Iterator[str]:
+    """Yield what the metrics are computed from: what they name, or else what the graph compares."""
+    for metric in recipe.metrics:
+        yield from (reference for reference in (metric.predictions, metric.targets) if reference is not None)
+    comparison = find_comparison(definition) if recipe.metrics else None
+    if comparison is not None:
+        yield from (comparison.predictions, comparison.targets)
+
+
+NAME = "class_weights"
+
+
+def weigh_classes(
+    definition: Definition, weights: Literal["balanced"] | Sequence[float] | None, source: Source | None, train: Array
+) -> Definition:
+    """Return the graph with weights for the classes of its loss.
+
+    Args:
+        definition: the graph; its loss must be one of classes, without weights.
+        weights: a factor for each class; "balanced" makes all classes of the training examples count the same; or None.
+        source: where the labels are; without it balanced weights are taken as 1.
+        train: the training examples.
+
+    Raises:
+        DocumentError: there is no such loss, or not as many classes.
+    """
+    if weights is None:
+        return definition
+    node = _weighable(definition)
+    logits, target = node.inputs[0], node.inputs[1]
+    assert isinstance(logits, str)
+    traced = infer_shapes(definition, LIMITS).graph.value(logits)
+    classes = traced.shape[1] if len(traced.shape) > 1 else traced.shape[0]
+    if weights != "balanced":
+        if len(weights) != classes:
+            raise _refused(f"must be {classes} numbers, one for each class, not {len(weights)}")
+        factors = np.asarray(weights, np.float64)
+    elif source is None:
+        factors = np.ones(classes)
+    elif target in source.inputs:
+        labels = source.read(train)[str(target)]
+        factors = class_weights(labels, classes, "balanced", ignored=node.attrs.get("ignore_index", -100))
+    else:
+        raise _refused(f"{target!r} is computed by the graph; balanced weights need classes that are fed")
+    if NAME in {*definition.inputs, *definition.parameters, *definition.buffers, *definition.constants}:
+        raise _refused(f"the graph has something called {NAME!r} already; give it another name")
+    weighted = replace(node, inputs=(*node.inputs, NAME))
+    return replace(
+        definition,
+        constants={**definition.constants, NAME: factors.astype(traced.dtype)},
+        nodes=tuple(weighted if other is node else other for other in definition.nodes),
+    )
+
+
+def _weighable(definition: Definition) -> NodeSpec:
+    losses = {loss.partition(":")[0] for loss in definition.losses}
+    found = [node for node in definition.nodes if node.op in BY_CLASS]
+    found = [node for node in found if node.name in losses] or found
+    if len(found) != 1:
+        raise _refused(f"the graph needs one loss of classes ({', '.join(BY_CLASS)}) to weigh; it has {len(found)}")
+    if len(found[0].inputs) > 2:
+        raise _refused("the loss has weights of its own; leave out one of both")
+    return found[0]
+
+
+def _refused(detail: str) -> DocumentError:
+    return DocumentError([Finding("/class_weights", "attribute_invalid", detail)])

@@ -17,25 +17,22 @@ from engine.data import RoundedInput, meta_with_classes
 from engine.data.checkpoint import SCALES, Checkpoint
 from engine.execution.native import chosen
 from engine.graph.definition import Definition
-from engine.training.collective import Alone, Collective
-from engine.training.fit.capturing import CapturedGradient, Capturing
-from engine.training.fit.cursor import Cursor
+from engine.training.distributed.collective import Alone, Collective
 from engine.training.fit.evaluation import Evaluator, summarized
 from engine.training.fit.examples import Columns, Examples
-from engine.training.fit.kept import Anchor, Kept, read_kept, read_reopened
-from engine.training.fit.losses import LossTally
+from engine.training.fit.fit_state import Cursor, FitState, RollbackPoint, read_fit_state, read_reopened_state
+from engine.training.fit.gradient_capture import CapturedGradient, GradientCapture
+from engine.training.fit.multi_step import MAX_STEPS_PER_CALL
 from engine.training.fit.nonfinite import RecentState, failure_at, first_bad_parameter, source_row, trace_batch
-from engine.training.fit.point import Point
-from engine.training.fit.running import MOST
-from engine.training.fit.stepping import Stepper
-from engine.training.fit.steps import SkippedSteps, StepBatch, StepInputs, StepResult
+from engine.training.fit.steps import LossTally, Point, SkippedSteps, StepBatch, StepInputs, StepResult
+from engine.training.fit.train_step import TrainStep
 from engine.training.metrics import Tally
-from engine.training.metrics.units_loss import loss_in_units_first
-from engine.training.model import LOSS_SCALE, SCALE, SHIFT, Model, at_precision
+from engine.training.metrics.regression import loss_in_units_first
 from engine.training.recipe import Recipe
-from engine.training.recipe.stopping import Divergence, improves, mode_of
+from engine.training.recipe.options import Divergence, improves, mode_of
 from engine.training.step import batch_reduction, trained_parameters
 from engine.training.step.reduction import Reduction
+from engine.training.train_state import LOSS_SCALE, SCALE, SHIFT, TrainState, at_precision
 
 Callback = Callable[["Fit", Sequence[Point]], None]
 
@@ -50,7 +47,7 @@ class Fit:
     """A fit in progress. After each `advance()` it may be stopped, and `snapshot()` holds everything to go on.
 
     `failure` is set when the fit ended because something was not finite; `stopped` says why it ended early. `captured`
-    holds the gradients that the recipe asks for, of the steps of the last `advance` or `proceed`.
+    holds the gradients that the recipe asks for, of the steps of the last `advance` or `advance_chunk`.
     """
 
     def __init__(
@@ -93,24 +90,24 @@ class Fit:
         self._evaluator = Evaluator(
             self.model, self._examples, self._reduction, self._collective, self.executor, self.threads
         )
-        self._stepper = Stepper(
+        self._train_step = TrainStep(
             self.model, self.recipe, self._examples.dims, self._reduction, self._collective, self.executor, self.threads
         )
         self._cursor = self._first_cursor()
         self._pace = self._taken_at_once = 1
         self._at_once = self.executor == "native"
         self._order = self._batches.order(0)
-        self._epoch_tally = Tally(self._stepper.metrics)
+        self._epoch_tally = Tally(self._train_step.metrics)
         self._best: dict[str, Array] = {}
-        self._last: dict[str, Array] = {}
-        self._anchor = self._anchored()
+        self._final: dict[str, Array] = {}
+        self._rollback_point = self._new_rollback_point()
         self._recent: RecentState | None = None
         if self.recipe.watched and self._collective.size == 1:
             self._recent = RecentState(self.model.arrays)
-        trained = [name for flat in self.model.flats for name in flat.shapes]
+        trained = [name for flat in self.model.flat_groups for name in flat.shapes]
         # Of a fit on several ranks the first one tells.
         record = self.recipe.record.gradients if self._collective.rank == 0 else None
-        self._capturing = Capturing(record, trained)
+        self._capture = GradientCapture(record, trained)
         self.captured: list[CapturedGradient] = []
 
     @property
@@ -195,13 +192,13 @@ class Fit:
         points: list[Point] = []
         captured: list[CapturedGradient] = []
         while steps > 0 and not self.done:
-            points += self.proceed(min(self.step + steps, self.total_steps))
+            points += self.advance_chunk(min(self.step + steps, self.total_steps))
             captured += self.captured
             steps -= self._taken_at_once
         self.captured = captured
         return points
 
-    def proceed(self, end: int | None = None) -> list[Point]:
+    def advance_chunk(self, end: int | None = None) -> list[Point]:
         """Run a step, and on to where somebody looks, but not past the step `end`; return the points that come of it.
 
         Steps that make no point and after which neither a validation nor a checkpoint is due run in one call, as far as
@@ -217,16 +214,16 @@ class Fit:
         rows = self._batches.batch(self._order, position)
         whole = self._whole and not self.recipe.closure
         reader = self._examples.reader(cursor.step, self.total_steps, whole=whole)
-        order = self._ordered(rows, epoch)
-        unseen = self._unseen(most, position) if whole and reader is self._examples.training else 1
-        outcome = self._steps(order, epoch, position, unseen) if unseen > 1 else None
-        if outcome is None:
-            outcome = self._stepper.step(reader, order, self._capturing.wanted(order.step))
-        self.captured = [CapturedGradient(order.step, name, array) for name, array in outcome.gradients.items()]
-        self._taken_at_once = cursor.step + 1 - order.step
+        inputs = self._step_inputs(rows, epoch)
+        unobserved = self._unobserved_steps(most, position) if whole and reader is self._examples.training else 1
+        result = self._run_steps(inputs, epoch, position, unobserved) if unobserved > 1 else None
+        if result is None:
+            result = self._train_step.step(reader, inputs, self._capture.wanted(inputs.step))
+        self.captured = [CapturedGradient(inputs.step, name, array) for name, array in result.gradients.items()]
+        self._taken_at_once = cursor.step + 1 - inputs.step
         self._set_pace(self._taken_at_once)
-        diverged = self._has_diverged(outcome)
-        values = self._values(outcome)
+        diverged = self._has_diverged(result)
+        values = self._values(result)
         if diverged and self.recipe.nonfinite == "stop":
             # How many steps one call takes depends on the clock: of the one that failed only this is known in any case.
             values = {n: v for n, v in values.items() if n in FAILED_ROW or n.startswith("lr/")}
@@ -234,7 +231,7 @@ class Fit:
         cursor.step += 1
         cursor.latest.update({name: value for name, value in values.items() if "/" not in name})
         self.improved = False
-        points = self._diverged(outcome, values) if diverged else self._taken(outcome, values, rows)
+        points = self._after_divergence(result, values) if diverged else self._after_update(result, values, rows)
         if self.recipe.budget.seconds is not None:
             self._cursor.seconds = self._spent()
         if self.done:
@@ -243,7 +240,7 @@ class Fit:
             callback(self, points)
         return points
 
-    def _unseen(self, most: int, position: int) -> int:
+    def _unobserved_steps(self, most: int, position: int) -> int:
         """Return how many of the next steps may run before somebody looks: the last of them makes points, or might."""
         recipe, step = self.recipe, self.step
         watched = self._callbacks or recipe.record.epochs or recipe.average is not None or self._cursor.plateaus
@@ -251,7 +248,7 @@ class Fit:
             return 1
         whole = self._batches.examples // self._batches.batch_size
         # A step whose gradients are captured is taken by itself.
-        steps = min(most, MOST, whole - position, self._pace, self._capturing.next(step) - step)
+        steps = min(most, MAX_STEPS_PER_CALL, whole - position, self._pace, self._capture.next(step) - step)
         stops = (recipe.record.every(self.total_steps), recipe.checkpoint.every_steps, recipe.validation.every_steps)
         for every in stops:
             if every is not None:
@@ -260,7 +257,7 @@ class Fit:
             steps = min(steps, recipe.budget.steps - step)
         return max(steps, 1)
 
-    def _orders(self, first: StepInputs, epoch: int, position: int, steps: int) -> StepBatch:
+    def _step_batch(self, first: StepInputs, epoch: int, position: int, steps: int) -> StepBatch:
         """Say what so many steps of an epoch are to do."""
         size, recipe, start = self._batches.batch_size, self.recipe, first.step
         rows = self._order[position * size : (position + steps) * size].reshape(steps, size)
@@ -272,37 +269,39 @@ class Fit:
         fed = None if first.momentum is None else np.array(momenta, np.float64)
         return StepBatch(first, rows, np.array(rates, np.float64).reshape(steps, -1), fed)
 
-    def _steps(self, first: StepInputs, epoch: int, position: int, steps: int) -> StepResult | None:
+    def _run_steps(self, first: StepInputs, epoch: int, position: int, steps: int) -> StepResult | None:
         """Take so many steps in one call; return what came of the last, None where that cannot be done."""
-        orders = self._orders(first, epoch, position, steps)
-        taken = self._stepper.steps(self._examples.training, orders)
+        batch = self._step_batch(first, epoch, position, steps)
+        taken = self._train_step.steps(self._examples.training, batch)
         if taken is None:
             self._at_once = False
             return None
-        passed, outcome = taken
-        self._pass_by(passed, len(first.rows), orders)
-        return outcome
+        passed, result = taken
+        self._count_skipped(passed, len(first.rows), batch)
+        return result
 
-    def _pass_by(self, passed: SkippedSteps, rows: int, orders: StepBatch) -> None:
+    def _count_skipped(self, passed: SkippedSteps, rows: int, batch: StepBatch) -> None:
         """Take account of steps that were taken and that nobody has looked at."""
         cursor, steps = self._cursor, len(passed.losses)
         cursor.epoch_losses.extend(passed.losses, passed.weights)
         cursor.epoch_rows += steps * rows
         cursor.step += steps
-        self._rates = orders.rates[steps].tolist()
+        self._rates = batch.rates[steps].tolist()
         if steps:
             cursor.skipped = 0
 
     def _set_pace(self, steps: int) -> None:
         """Let the next call take about as long as somebody who waits should have to, at the most."""
         seconds = max(time.perf_counter() - self._begun, 1e-6)
-        self._pace = max(min(int(steps * LONGEST_CALL / seconds), MOST), 1)
+        self._pace = max(min(int(steps * LONGEST_CALL / seconds), MAX_STEPS_PER_CALL), 1)
 
     def snapshot(self) -> Checkpoint:
         """Copy the state after the last step. Random draws are a function of seed and step, which are the cursor's."""
         checkpoint = self.model.snapshot(averaged=self._cursor.averaged > 0)
         checkpoint.cursor["epoch"] = self.epoch
-        Kept(self._cursor, self._best, self._last, self._anchor, self._epoch_state()).write(checkpoint, self.recipe)
+        FitState(self._cursor, self._best, self._final, self._rollback_point, self._epoch_state()).write(
+            checkpoint, self.recipe
+        )
         checkpoint.state.update({SCALES + n: array.copy() for n, array in self._examples.scales.to_arrays().items()})
         checkpoint.meta = {"graph": self._examples.digest, "fingerprint": fingerprint(self.executor)}
         checkpoint.meta = meta_with_classes(checkpoint.meta, self.recipe.classes)
@@ -324,14 +323,14 @@ class Fit:
             raise CheckpointError(f"the checkpoint was made with another seed; this fit has {self.recipe.seed}")
         model, recipe, start = self.model, self.recipe, self._first_cursor()
         if reopened:
-            kept = read_reopened(checkpoint, model, recipe, start, self._monitor)
+            state = read_reopened_state(checkpoint, model, recipe, start, self._monitor)
         else:
-            kept = read_kept(checkpoint, model, recipe, start)
-        model.restore(checkpoint, averaged=kept.cursor.averaged > 0)
+            state = read_fit_state(checkpoint, model, recipe, start)
+        model.restore(checkpoint, averaged=state.cursor.averaged > 0)
         if reopened:
-            self._put(kept.last)
-            kept.last = {}
-        self._go_on(kept)
+            self._put(state.final)
+            state.final = {}
+        self._resume(state)
 
     def fork(self, checkpoint: Checkpoint, *, restore: Literal["all", "parameters"] = "all") -> None:
         """Begin this fit, of which no step is done, at a checkpoint of another one.
@@ -349,25 +348,25 @@ class Fit:
             self._cursor.seq, self._cursor.seconds = 0, 0.0
         else:
             self.model.restore(checkpoint, optimizer=False)
-            self._go_on(Kept(self._first_cursor()))
+            self._resume(FitState(self._first_cursor()))
 
-    def _go_on(self, kept: Kept) -> None:
+    def _resume(self, state: FitState) -> None:
         """Take up what a fit had kept, whose arrays are in the model."""
-        self._cursor, self._best, self._last = kept.cursor, kept.best, kept.last
+        self._cursor, self._best, self._final = state.cursor, state.best, state.final
         if self._recent is not None:
             self._recent.forget()
-        self._anchor = kept.anchor or self._anchored()
+        self._rollback_point = state.rollback_point or self._new_rollback_point()
         self._epoch_tally.clear()
-        if kept.epoch:
-            self._epoch_tally.add(kept.epoch)
+        if state.epoch:
+            self._epoch_tally.add(state.epoch)
         self._order = self._batches.order(self.step // self.steps_per_epoch)
         self.failure = None
         self.close()
 
-    def _new_model(self) -> Model:
+    def _new_model(self) -> TrainState:
         recipe = self.recipe
         trained = trained_parameters(self.definition, self._examples.dims(self._batches.batch_size))
-        model = Model(
+        model = TrainState(
             self.definition,
             trained,
             recipe.groups,
@@ -380,7 +379,7 @@ class Fit:
         for name in self._examples.targets:
             model.arrays[f"{SCALE}:{name}"][...] = self._examples.scales.of[name].scale
             model.arrays[f"{SHIFT}:{name}"][...] = self._examples.scales.of[name].shift
-        if recipe.closure and len(model.flats) != 1:
+        if recipe.closure and len(model.flat_groups) != 1:
             raise GradientError("lbfgs steps parameters of one type; give all the same dtype, or freeze the others")
         if recipe.scaled:
             model.arrays[LOSS_SCALE][...] = recipe.loss_scaling.initial
@@ -399,7 +398,7 @@ class Fit:
         self._cursor.epoch_losses, self._cursor.epoch_rows = LossTally(self._reduction == "sum"), 0
         self._epoch_tally.clear()
 
-    def _ordered(self, rows: Array, epoch: int) -> StepInputs:
+    def _step_inputs(self, rows: Array, epoch: int) -> StepInputs:
         """Say what the next step is to do."""
         cursor, recipe, step = self._cursor, self.recipe, self._cursor.step
         rates = self._rates_at(epoch, step)
@@ -419,30 +418,30 @@ class Fit:
             rates.append(rate * cursor.rate_factor)
         return rates
 
-    def _values(self, outcome: StepResult) -> dict[str, float]:
+    def _values(self, result: StepResult) -> dict[str, float]:
         """Return what a metric row says of a step."""
-        values = loss_in_units_first({"loss": outcome.loss, **self._stepper.tally.result(), "lr": self._rates[-1]})
+        values = loss_in_units_first({"loss": result.loss, **self._train_step.tally.result(), "lr": self._rates[-1]})
         values.update({f"lr/{place}": rate for place, rate in enumerate(self._rates[:-1])})
-        values.update(outcome.norms)
-        if self._stepper.loss_scale is not None:
-            values["loss_scale"] = self._stepper.loss_scale
+        values.update(result.norms)
+        if self._train_step.loss_scale is not None:
+            values["loss_scale"] = self._train_step.loss_scale
         if self.recipe.reports_skipped:
-            values["skipped"] = float(not outcome.finite)
+            values["skipped"] = float(not result.finite)
         return values
 
-    def _has_diverged(self, outcome: StepResult) -> bool:
+    def _has_diverged(self, result: StepResult) -> bool:
         """Tell whether the step was not taken, and that is no matter of the scale of the loss."""
         if self.recipe.nonfinite == "continue":
             return False
-        return not outcome.finite and not (self.recipe.scaled and math.isfinite(outcome.loss))
+        return not result.finite and not (self.recipe.scaled and math.isfinite(result.loss))
 
-    def _taken(self, outcome: StepResult, values: Mapping[str, float], rows: Array) -> list[Point]:
+    def _after_update(self, result: StepResult, values: Mapping[str, float], rows: Array) -> list[Point]:
         """Go on after a step: record it, and end the epoch if it was its last."""
         cursor, recipe = self._cursor, self.recipe
         cursor.skipped = 0
-        cursor.epoch_losses.merge(outcome.losses)
+        cursor.epoch_losses.merge(result.losses)
         cursor.epoch_rows += len(rows)
-        if (recipe.record.epochs or self._examples.targets) and (state := self._stepper.tally.state()):
+        if (recipe.record.epochs or self._examples.targets) and (state := self._train_step.tally.state()):
             self._epoch_tally.add(state)
         if recipe.schedule.per == "step":
             self._observe({"loss": values["loss"]})
@@ -450,15 +449,15 @@ class Fit:
         points = []
         if cursor.step % recipe.record.every(self.total_steps) == 0 or self.done:
             points.append(self._point("train", values))
-        return points + self._evaluated_if_due()
+        return points + self._evaluate_if_due()
 
-    def _diverged(self, outcome: StepResult, values: dict[str, float]) -> list[Point]:
+    def _after_divergence(self, result: StepResult, values: dict[str, float]) -> list[Point]:
         """Do what the recipe says about a step that was not finite, and record it."""
         cursor, action = self._cursor, self.recipe.nonfinite
         limit = (self.recipe.divergence or Divergence()).limit
-        failed = f"the {self._nonfinite_number(outcome)}"
+        failed = f"the {self._nonfinite_number(result)}"
         if action == "stop":
-            self.failure = self._explained(failed)
+            self.failure = self._diagnose(failed)
         elif action == "skip":
             cursor.skipped += 1
             if cursor.skipped > limit:
@@ -472,23 +471,23 @@ class Fit:
             self._roll_back()
         elif self.failure is None:
             self._check_budget()
-            points += self._evaluated_if_due()
+            points += self._evaluate_if_due()
         return points
 
-    def _nonfinite_number(self, outcome: StepResult) -> str:
+    def _nonfinite_number(self, result: StepResult) -> str:
         """Say which number of the last step is not finite."""
-        step, norm = self._cursor.step, outcome.norms.get("grad_norm")
-        if not math.isfinite(outcome.loss):
-            return f"loss of step {step} is {outcome.loss}"
+        step, norm = self._cursor.step, result.norms.get("grad_norm")
+        if not math.isfinite(result.loss):
+            return f"loss of step {step} is {result.loss}"
         if norm is not None and not math.isfinite(norm):
             return f"norm of the gradients of step {step} is {norm}"
         return f"gradient of step {step} is not finite"
 
-    def _explained(self, what: str) -> NonfiniteError:
+    def _diagnose(self, what: str) -> NonfiniteError:
         """Return why the last step failed: the arrays go back to where they were before it, and it is traced."""
         step, now = self._cursor.step, self._cursor
         try:
-            if not self._restored_before(step - 1):
+            if not self._replay_to(step - 1):
                 return failure_at(what, step, None, self.recipe)
             epoch, position = divmod(step - 1, self.steps_per_epoch)
             rows = self._batches.batch(self._batches.order(epoch), position)
@@ -498,7 +497,7 @@ class Fit:
         found = trace_batch(self.definition, self.recipe, self.model, source, rows, dims, step=step - 1, training=True)
         return failure_at(what, step, found, self.recipe, source_row(source, rows, found))
 
-    def _restored_before(self, step: int) -> bool:
+    def _replay_to(self, step: int) -> bool:
         """Bring the arrays to where they were after `step` steps, by taking the last steps again; tell if it worked."""
         if self.recipe.guarded:
             return True  # the step that failed has changed nothing
@@ -510,17 +509,17 @@ class Fit:
         while cursor.step < step:
             epoch, position = divmod(cursor.step, self.steps_per_epoch)
             rows = self._batches.batch(self._batches.order(epoch), position)
-            outcome = self._stepper.step(self._examples.training, self._ordered(rows, epoch))
+            result = self._train_step.step(self._examples.training, self._step_inputs(rows, epoch))
             cursor.step += 1
             if self.recipe.schedule.per == "step":
-                self._observe({"loss": outcome.loss})
+                self._observe({"loss": result.loss})
         self._rates = rates
         return True
 
     def _roll_back(self) -> None:
         """Go back to the state at the end of the last good epoch, and on at a lower rate."""
-        assert self._anchor is not None
-        now, (cursor, arrays) = self._cursor, self._anchor
+        assert self._rollback_point is not None
+        now, (cursor, arrays) = self._cursor, self._rollback_point
         self._put(arrays)
         self._cursor = cursor.copy()
         self._cursor.seq, self._cursor.seconds, self._cursor.returns = now.seq, now.seconds, now.returns + 1
@@ -529,7 +528,7 @@ class Fit:
         self._cursor.best, self._cursor.stale = now.best, now.stale
         self.close()
 
-    def _evaluated_if_due(self) -> list[Point]:
+    def _evaluate_if_due(self) -> list[Point]:
         """Evaluate where an epoch, a stretch of steps or the fit ends."""
         step = self._cursor.step
         ended = step % self.steps_per_epoch == 0
@@ -560,8 +559,8 @@ class Fit:
         self._watch(metrics)
         if ended:
             cursor.returns = 0
-            if self._anchor is not None:
-                self._anchor = self._anchored()
+            if self._rollback_point is not None:
+                self._rollback_point = self._new_rollback_point()
         return points
 
     @property
@@ -582,7 +581,7 @@ class Fit:
             cursor.best = {"metric": monitor, "value": value, "step": self.step, "epoch": self.epoch}
             cursor.stale, self.improved = 0, True
             if stopping is not None and stopping.restore_best:
-                self._best = self._learned()
+                self._best = self._copy_learned()
         elif stopping is not None and self.epoch >= stopping.first_epoch:
             cursor.stale += 1
             if cursor.stale >= max(stopping.patience, 1):
@@ -642,7 +641,7 @@ class Fit:
     def _stop(self, reason: str) -> None:
         self._cursor.stopped = self._cursor.stopped or reason
 
-    def _learned(self) -> dict[str, Array]:
+    def _copy_learned(self) -> dict[str, Array]:
         """Copy what predictions depend on; before the average first takes weights it is the weights themselves."""
         arrays = self.model.arrays
         if not self._cursor.averaged:
@@ -653,8 +652,8 @@ class Fit:
         """Let the best weights take the place of the last ones if the recipe says so."""
         self.close()
         self._check_parameters()
-        if self.failure is None and not self._last:
-            self._last = {name: self.model.arrays[name].copy() for name in self._best}
+        if self.failure is None and not self._final:
+            self._final = {name: self.model.arrays[name].copy() for name in self._best}
             self._put(self._best)
 
     def _put(self, arrays: Mapping[str, Array]) -> None:
@@ -662,7 +661,7 @@ class Fit:
         for name, array in arrays.items():
             self.model.arrays[name][...] = array
 
-    def _anchored(self) -> Anchor | None:
+    def _new_rollback_point(self) -> RollbackPoint | None:
         """Return where to go back to, if the recipe ever goes back."""
         if self.recipe.nonfinite != "roll_back":
             return None

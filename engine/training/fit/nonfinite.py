@@ -20,10 +20,10 @@ from engine.execution.interpreter.node_runner import Walk
 from engine.execution.interpreter.nonfinite import Nonfinite, first_nonfinite
 from engine.execution.interpreter.point import Point
 from engine.graph.definition import Definition
-from engine.training.fit.cursor import Cursor
-from engine.training.model import Model
+from engine.training.fit.fit_state import Cursor
 from engine.training.recipe import Recipe
-from engine.training.recipe.precision import low_dtype
+from engine.training.recipe.options import low_dtype
+from engine.training.train_state import TrainState
 
 SPACING_SECONDS = 1.0
 """Least time between two copies of the arrays of a fit."""
@@ -79,7 +79,7 @@ class RecentState:
 def trace_batch(
     definition: Definition,
     recipe: Recipe,
-    model: Model,
+    model: TrainState,
     source: Source,
     rows: Array,
     dims: Mapping[str, int],
@@ -124,7 +124,7 @@ def source_row(source: Source, rows: Array, found: Nonfinite | None) -> int | No
     return int(source.row_of(rows[found.index[0] : found.index[0] + 1])[0])
 
 
-def first_bad_parameter(model: Model, *, averaged: bool) -> str | None:
+def first_bad_parameter(model: TrainState, *, averaged: bool) -> str | None:
     """Return the name of a parameter, a buffer or, with `averaged`, an average that is not finite throughout."""
     for of_average in (False, True)[: 1 + averaged]:
         for name, array in model.named_arrays(averaged=of_average).items():

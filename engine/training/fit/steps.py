@@ -1,12 +1,14 @@
-"""Inputs and results of training steps."""
+"""Inputs and results of training steps, running losses, and metric rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
 
 from engine.core.value import Array
-from engine.training.fit.losses import LossTally
 
 
 @dataclass(frozen=True)
@@ -72,3 +74,108 @@ class StepResult:
     def loss(self) -> float:
         """The loss over the batch, before the step."""
         return self.losses.value
+
+
+@dataclass
+class LossTally:
+    """Adds up the losses of batches, each with what it weighs: rows, weights of targets, or 1 where losses add up.
+
+    The uncertainty is that of ggml_opt_result_loss: the deviation of the batches' losses, of a mean divided by the root
+    of their number; NaN below two batches.
+    """
+
+    summed: bool = False
+    total: float = 0.0
+    weight: float = 0.0
+    batches: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+
+    def add(self, loss: float, weight: float) -> None:
+        """Take in the loss of a batch; one that weighs nothing, whose loss is 0 / 0, says nothing."""
+        if not weight:
+            return
+        self.total += loss * weight
+        self.weight += weight
+        self.batches += 1
+        before = loss - self.mean
+        self.mean += before / self.batches
+        self.squares += before * (loss - self.mean)
+
+    def merge(self, other: LossTally) -> None:
+        """Take in the batches of another tally."""
+        if not other.batches:
+            return
+        batches, distance = self.batches + other.batches, other.mean - self.mean
+        self.squares += other.squares + distance * distance * self.batches * other.batches / batches
+        self.mean += distance * other.batches / batches
+        self.total, self.weight, self.batches = self.total + other.total, self.weight + other.weight, batches
+
+    def extend(self, losses: Sequence[float], weights: Sequence[float]) -> None:
+        """Take in many batches one after another: to the bit what `merge` does with a tally of each."""
+        total, weight, batches, mean, squares = self.total, self.weight, self.batches, self.mean, self.squares
+        for loss, own in zip(losses, weights, strict=True):
+            if own:
+                distance = loss - mean
+                squares += loss * (loss - loss) + distance * distance * batches / (batches + 1)
+                batches += 1
+                mean += distance / batches
+                total += loss * own
+                weight += own
+        self.total, self.weight, self.batches, self.mean, self.squares = total, weight, batches, mean, squares
+
+    @property
+    def value(self) -> float:
+        """The loss over all rows; NaN without any."""
+        if self.summed:
+            return self.total
+        return self.total / self.weight if self.weight else math.nan
+
+    @property
+    def uncertainty(self) -> float:
+        """How far the loss may be from that of other rows like these."""
+        if self.batches < 2:
+            return math.nan
+        variance = self.squares / (self.batches - 1)
+        if not self.summed:
+            variance /= self.batches
+        return math.sqrt(variance) if variance >= 0 else variance
+
+    def to_json(self) -> dict[str, Any]:
+        """Write it as plain data; floats as hexadecimal text, which is exact."""
+        return {name: value.hex() if isinstance(value, float) else value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_json` wrote.
+
+        Raises:
+            KeyError, TypeError, ValueError, OverflowError: it is incomplete or damaged.
+        """
+        floats = {name: float.fromhex(document[name]) for name in ("total", "weight", "mean", "squares")}
+        batches = document["batches"]
+        if type(batches) is not int or batches < 0:
+            raise ValueError(f"{str(batches)[:40]!r} is no count of batches")
+        return cls(bool(document["summed"]), batches=batches, **floats)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One row of a fit's curve. `seq` is gap-free from 1; `step` and `epoch` count from 1."""
+
+    seq: int
+    step: int
+    epoch: int
+    split: str
+    values: Mapping[str, float]
+
+    def to_json(self) -> str:
+        """Write the row as clients get it: a non-finite number is null, and named under `nonfinite`."""
+        values = {name: value if math.isfinite(value) else None for name, value in self.values.items()}
+        nonfinite = {name: _nonfinite(value) for name, value in self.values.items() if not math.isfinite(value)}
+        row = {"seq": self.seq, "step": self.step, "epoch": self.epoch, "split": self.split}
+        return json.dumps({**row, "values": values, "nonfinite": nonfinite}, separators=(",", ":"), allow_nan=False)
+
+
+def _nonfinite(value: float) -> str:
+    return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"

@@ -18,8 +18,7 @@ from engine.core.value import Array, Value
 from engine.ops.casting import cast
 from engine.ops.index import scatter_add
 from engine.ops.shape import reshape
-from engine.training.metrics.joining import Statistics
-from engine.training.metrics.metric import Goal, ThresholdMetric, check_class_count
+from engine.training.metrics.metric import Goal, Statistics, ThresholdMetric, check_class_count
 from engine.training.metrics.operands import Operands
 
 Average = Literal["binary", "macro", "micro", "weighted"]

@@ -3,25 +3,107 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Protocol
+
+import numpy as np
 
 from engine.core.constraints import Range
 from engine.core.documents import NAME
+from engine.core.dtypes import FLOAT64, INT64, is_float
 from engine.core.errors import AttributeValueError
-from engine.core.value import Value
+from engine.core.value import Array, Value
 from engine.graph.trace import Trace
 from engine.training.metrics.comparisons import find_operands
-from engine.training.metrics.forms import BINARY, BY_CLASS, FORMS, PredictionForm
-from engine.training.metrics.joining import Joining, Statistics, Sums
-from engine.training.metrics.operands import Operands
+from engine.training.metrics.operands import BINARY, BY_CLASS, FORMS, Operands, PredictionForm
 from engine.training.metrics.target_units import Units, operands_in_units
+
+Statistics = Mapping[str, Array]
+
+
+class Joining(Protocol):
+    """The statistics of the batches so far. Batches count in the order in which they are added."""
+
+    def add(self, batch: Statistics) -> None:
+        """Take in another batch; its arrays may be overwritten afterwards."""
+
+    def arrays(self) -> dict[str, Array]:
+        """Return the statistics of all rows so far; nothing before the first batch."""
+
+
+class Sums:
+    """Sums: integers in int64, numbers in float64."""
+
+    def __init__(self) -> None:
+        """Start without batches."""
+        self._totals: dict[str, Array] = {}
+
+    def add(self, batch: Statistics) -> None:
+        """Add the statistics of a batch."""
+        for name, array in batch.items():
+            total = array.astype(FLOAT64 if is_float(array.dtype) else INT64)
+            self._totals[name] = self._totals[name] + total if name in self._totals else total
+
+    def arrays(self) -> dict[str, Array]:
+        """Return the totals."""
+        return dict(self._totals)
+
+
+class Collection:
+    """Every row, for what cannot be computed from less: memory grows with the rows."""
+
+    def __init__(self) -> None:
+        """Start without batches."""
+        self._parts: dict[str, list[Array]] = {}
+
+    def add(self, batch: Statistics) -> None:
+        """Copy the rows of a batch."""
+        for name, array in batch.items():
+            self._parts.setdefault(name, []).append(array.copy())
+
+    def arrays(self) -> dict[str, Array]:
+        """Return all rows one after another."""
+        return {name: np.concatenate(parts) for name, parts in self._parts.items()}
+
+
+class Moments:
+    """Sums, and the squared deviations of targets from a mean that moves with the rows.
+
+    `rows`, `mean` and `spread` (the sum of squared deviations from the mean) are merged by the formula of Chan, Golub
+    and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances" (1979), which stays exact
+    where the targets lie far from 0; what else there is adds up.
+    """
+
+    def __init__(self) -> None:
+        """Start without batches."""
+        self._merged: dict[str, Array] = {}
+
+    def add(self, batch: Statistics) -> None:
+        """Merge the statistics of a batch; one without rows changes nothing."""
+        if not self._merged or not self._merged["rows"]:
+            self._merged = {name: array.copy() for name, array in batch.items()}
+        elif batch["rows"]:
+            self._merged = _merged(self._merged, batch)
+
+    def arrays(self) -> dict[str, Array]:
+        """Return the statistics of all rows."""
+        return dict(self._merged)
+
+
+def _merged(a: Statistics, b: Statistics) -> dict[str, Array]:
+    share = b["rows"] / (a["rows"] + b["rows"])
+    shift = b["mean"] - a["mean"]
+    merged = {name: a[name] + b[name] for name in a}
+    merged["mean"] = a["mean"] + shift * share
+    merged["spread"] = merged["spread"] + shift**2 * (a["rows"] * share)
+    return merged
+
 
 TAKEN = ("loss", "normalized_loss", "lr", "grad_norm")
 """Names that other values of a metric row have."""
 
-MOST_CLASSES = 64
+MAX_CLASSES = 64
 """With more classes than these nothing is told or kept for each of them."""
 
 LONGEST_NAME = 64
@@ -148,7 +230,7 @@ class ThresholdMetric(ClassMetric):
 
 def check_class_count(metric: Metric, what: str, classes: int) -> None:
     """Refuse to tell or keep something for each class when there are too many."""
-    if classes > MOST_CLASSES:
+    if classes > MAX_CLASSES:
         raise AttributeValueError(
-            f"{metric.row_name}: {what} for {classes} classes is too large, {MOST_CLASSES} is the most"
+            f"{metric.row_name}: {what} for {classes} classes is too large, {MAX_CLASSES} is the most"
         )

@@ -9,13 +9,11 @@ from typing import Any
 from engine.core.documents import Reader
 from engine.core.errors import accepted_names
 from engine.core.options import describe_options, read_options, summary
-from engine.training.metrics.accuracies import Accuracy, TopKAccuracy
-from engine.training.metrics.areas import Auc
 from engine.training.metrics.class_counts import F1, ConfusionMatrix, Precision, Recall
-from engine.training.metrics.forms import FORMS
 from engine.training.metrics.metric import Metric
-from engine.training.metrics.perplexities import Perplexity
+from engine.training.metrics.operands import FORMS
 from engine.training.metrics.regression import R2, Mae, Rmse
+from engine.training.metrics.scores import Accuracy, Auc, Perplexity, TopKAccuracy
 
 METRICS: Mapping[str, type[Metric]] = MappingProxyType(
     {
@@ -37,7 +35,7 @@ METRICS: Mapping[str, type[Metric]] = MappingProxyType(
 )
 """Every metric by its kind."""
 
-MOST_METRICS = 64
+MAX_METRICS = 64
 """So many metrics a fit may have."""
 
 
@@ -59,8 +57,8 @@ def metric_catalogue() -> list[dict[str, Any]]:
 def read_metrics(reader: Reader, value: Any, pointer: str) -> tuple[Metric, ...]:
     """Read a list of kinds, or of objects {"kind": ..., options}; every fault is noted and that metric left out."""
     items = reader.sequence(value, pointer)
-    if len(items) > MOST_METRICS:
-        reader.fault(pointer, "limit_exceeded", f"{len(items)} metrics are too many, {MOST_METRICS} is the most")
+    if len(items) > MAX_METRICS:
+        reader.fault(pointer, "limit_exceeded", f"{len(items)} metrics are too many, {MAX_METRICS} is the most")
         return ()
     metrics: dict[str, Metric] = {}
     for index, item in enumerate(items):

@@ -18,8 +18,7 @@ from engine.ops.casting import cast
 from engine.ops.elementwise import square
 from engine.ops.shape import reshape
 from engine.training.metrics.comparisons import Comparison, numeric_comparisons
-from engine.training.metrics.forms import NUMBERS
-from engine.training.metrics.operands import Operands
+from engine.training.metrics.operands import NUMBERS, Operands
 
 VARIANCE = "gaussian_nll_loss"
 """The loss whose third operand is a variance, in squared units."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
+
+import numpy as np
 
 from engine.core.constraints import Range
 from engine.core.documents import Reader
@@ -20,12 +24,18 @@ from engine.optim.adam import Adam
 from engine.optim.groups import ParameterGroups, one_group, read_groups
 from engine.optim.transforms.clipping import Clip, GradientNoise
 from engine.training.metrics import Metric, read_metrics
-from engine.training.recipe.averaging import Average
-from engine.training.recipe.freezing import Freeze
-from engine.training.recipe.keeping import CheckpointPolicy, Record
-from engine.training.recipe.precision import Activations, LossScaling, Precision
-from engine.training.recipe.presets import filled_in, held_out_share, whole_batches
-from engine.training.recipe.stopping import Budget, Divergence, EarlyStopping
+from engine.training.recipe.options import (
+    Activations,
+    Average,
+    Budget,
+    CheckpointPolicy,
+    Divergence,
+    EarlyStopping,
+    Freeze,
+    LossScaling,
+    Precision,
+    Record,
+)
 
 ClassWeights = Literal["balanced"] | tuple[float, ...] | None
 
@@ -284,3 +294,62 @@ def read_recipe(document: Mapping[str, Any]) -> Recipe:
     reader.finish()
     assert recipe is not None
     return recipe
+
+
+GGML = "ggml_opt_fit"
+
+PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {GGML: {"optimizer": {"kind": "adamw", "weight_decay": 0.0}, "record": {"epochs": True}, "batch_size": 32}}
+)
+"""The fields that a preset gives. "ggml_opt_fit" also wants whole batches, and holds out a whole number of them."""
+
+
+def filled_in(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a document with the fields of its preset where it has none of its own."""
+    preset = document.get("preset")
+    if not isinstance(preset, str) or preset not in PRESETS:
+        return document
+    filled = {**PRESETS[preset], **{name: value for name, value in document.items() if value is not None}}
+    if isinstance(filled["record"], Mapping):
+        filled["record"] = {**PRESETS[preset]["record"], **filled["record"]}
+    return filled
+
+
+def whole_batches(examples: int, batch_size: int, micro_batch_size: int | None) -> Iterator[tuple[str, str]]:
+    """Yield what keeps batches from being whole, as ggml_opt_fit wants them: a pointer and a sentence."""
+    if examples % batch_size:
+        yield "/batch_size", f"{GGML} takes whole batches: {examples} examples do not divide into {batch_size}"
+    if micro_batch_size is not None and batch_size % micro_batch_size:
+        detail = f"{GGML} takes whole parts of batches: {batch_size} does not divide into {micro_batch_size}"
+        yield "/micro_batch_size", detail
+
+
+def held_out_share(examples: int, batch_size: int, split: float) -> float:
+    """Return the share of the examples that ggml_opt_fit holds out: whole batches, counted in float32 as there."""
+    batches = examples // batch_size
+    trained = int(np.float32(1.0 - np.float32(split)) * np.float32(batches))
+    return (batches - trained) / batches if batches else split
+
+
+SCALES = frozenset({"optimizer", "clip", "noise", "loss_scaling"})
+"""Fields whose fractional numbers scale what a step computes, and change neither its form nor the memory it takes."""
+
+
+def form_of_recipe(recipe: Mapping[str, Any]) -> str:
+    """Spell what is equal for recipes that take the same steps and bytes: the recipe without seed and mere factors.
+
+    The recipe is one that `read_recipe` takes.
+    """
+    plain = {name: _shape_of(value) if name in SCALES else value for name, value in recipe.items() if name != "seed"}
+    return json.dumps(plain, sort_keys=True, default=str)
+
+
+def _shape_of(value: Any) -> Any:
+    """Return the document with fractional numbers made alike. Zero is not like others: it may leave something out."""
+    if isinstance(value, Mapping):
+        return {name: _shape_of(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_shape_of(inner) for inner in value]
+    if isinstance(value, float) and value != 0 and math.isfinite(value):
+        return "a number"
+    return value

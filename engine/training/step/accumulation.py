@@ -6,36 +6,35 @@ becomes once the caller takes it over.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from engine.autograd.backward import pull_back, reachable
 from engine.core.dtypes import computing_dtype, is_float
-from engine.core.value import Value
+from engine.core.value import Node, Value
 from engine.execution.plan import Plan, make_plan
 from engine.graph.trace import KEY, Trace
 from engine.ops.casting import cast
 from engine.ops.lengths import sum_of_squares
 from engine.ops.shape import reshape
-from engine.training.model import LOSS_SCALE, Flat, Form
 from engine.training.recipe import Recipe
 from engine.training.step.gradient import differentiate_loss, entering, kept_finite, packed, traced
 from engine.training.step.names import COTANGENT, EACH_LOSS, GRADIENT, NEW, OUTPUT, SAVED, SQUARED_NORM
 from engine.training.step.reduction import Reduction
-from engine.training.step.saved import Saved
 from engine.training.step.update import unscaled
+from engine.training.train_state import LOSS_SCALE, FlatGroup, StateLayout
 
 
 def plan_accumulation(
-    model: Form,
+    model: StateLayout,
     dims: Mapping[str, int],
     recipe: Recipe,
-    flats: Sequence[Flat],
+    flat_groups: Sequence[FlatGroup],
     part: tuple[Reduction, int] | None = None,
     *,
     outputs: bool = False,
     most_shards: int = 1,
 ) -> Plan:
-    """Plan forward and backward of a batch, and the gradients of the vectors `flats` added to the states `GRADIENT`.
+    """Plan forward and backward of a batch; the gradients of `flat_groups` are added to the states `GRADIENT`.
 
     Outputs are the loss, each loss if there are several, the declared outputs if wanted, and squared norms of the
     gradients as they are added up.
@@ -50,18 +49,18 @@ def plan_accumulation(
         outputs: whether the declared outputs are wanted.
         most_shards: into how many shards the batch may be cut.
     """
-    made = differentiate_loss(model, dims, recipe, flats, part)
+    made = differentiate_loss(model, dims, recipe, flat_groups, part)
     graph, leaves = made.graph, dict(made.leaves)
     found = {**made.outputs, **_results(graph, outputs=outputs)}
     with graph.trace():
-        found.update(_added_up(flats, made.given(), leaves))
+        found.update(_added_up(flat_groups, made.given(), leaves))
         found.update(_changed(model, graph, leaves, recipe))
     inputs = {**graph.inputs, KEY: graph.key, **made.inputs}
     return make_plan(inputs, leaves, found, {}, rows=tuple(graph.inputs), most_shards=most_shards)
 
 
 def plan_forward(
-    model: Form,
+    model: StateLayout,
     dims: Mapping[str, int],
     recipe: Recipe,
     *,
@@ -74,12 +73,12 @@ def plan_forward(
     With `keep` the outputs `SAVED` + number are what a backward pass by `plan_backward` reads; else it may be cut into
     shards.
     """
-    flats = model.flats if keep else ()
-    leaves, graph = traced(model, dims, recipe, flats, training=training)
+    flat_groups = model.flat_groups if keep else ()
+    leaves, graph = traced(model, dims, recipe, flat_groups, training=training)
     found = _results(graph, outputs=True, each=True)
     inputs = {**graph.inputs, KEY: graph.key}
     if keep:
-        taped = _Taped(graph, leaves, flats)
+        taped = _Taped(graph, leaves, flat_groups)
         _, saved = taped.pull_back(taped.ends)
         found.update({SAVED + number: value for number, value in saved.sources.items()})
     with graph.trace():
@@ -89,10 +88,10 @@ def plan_forward(
 
 
 def plan_backward(
-    model: Form,
+    model: StateLayout,
     dims: Mapping[str, int],
     recipe: Recipe,
-    flats: Sequence[Flat],
+    flat_groups: Sequence[FlatGroup],
     names: Collection[str],
     *,
     training: bool,
@@ -102,12 +101,12 @@ def plan_backward(
     Inputs are `COTANGENT` + name, and of what the forward pass has saved, `SAVED` + number, that which is read.
     Outputs are squared norms of the gradients as they are added up.
     """
-    leaves, graph = traced(model, dims, recipe, model.flats, training=training)
+    leaves, graph = traced(model, dims, recipe, model.flat_groups, training=training)
     leaves = dict(leaves)
-    taped = _Taped(graph, leaves, model.flats)
+    taped = _Taped(graph, leaves, model.flat_groups)
     gradients, saved = taped.pull_back(names)
     with graph.trace():
-        found = _added_up(flats, gradients, leaves)
+        found = _added_up(flat_groups, gradients, leaves)
     inputs = {**taped.cotangents, **{SAVED + number: value for number, value in saved.stand_ins.items()}}
     return make_plan(inputs, leaves, found, {})
 
@@ -115,12 +114,12 @@ def plan_backward(
 class _Taped:
     """A forward pass that is traced, and its backward pass from some of its ends."""
 
-    def __init__(self, graph: Trace, leaves: Mapping[str, Value], flats: Sequence[Flat]) -> None:
+    def __init__(self, graph: Trace, leaves: Mapping[str, Value], flat_groups: Sequence[FlatGroup]) -> None:
         self.graph = graph
         self.leaves = leaves
         self.ends = ends_of(graph)
         self.cotangents: dict[str, Value] = {}
-        self._parameters = {name: graph.parameters[name] for flat in flats for name in flat.shapes}
+        self._parameters = {name: graph.parameters[name] for flat in flat_groups for name in flat.shapes}
 
     def pull_back(self, names: Collection[str]) -> tuple[dict[str, Value], Saved]:
         """Return the gradients that there are from the ends `names`, and what they read of the forward pass."""
@@ -172,10 +171,12 @@ def _results(graph: Trace, *, outputs: bool, each: bool = False) -> dict[str, Va
     return found
 
 
-def _added_up(flats: Sequence[Flat], gradients: Mapping[str, Value], leaves: dict[str, Value]) -> dict[str, Value]:
+def _added_up(
+    flat_groups: Sequence[FlatGroup], gradients: Mapping[str, Value], leaves: dict[str, Value]
+) -> dict[str, Value]:
     """Return the sums of gradients with new ones added, and the squared norms of their vectors and parameters."""
     found: dict[str, Value] = {}
-    for flat in flats:
+    for flat in flat_groups:
         name = GRADIENT + flat.name
         leaves[name] = Value((flat.size,), flat.dtype, None, name=name)
         found[NEW + name] = total = leaves[name] + packed(flat, gradients)
@@ -185,13 +186,61 @@ def _added_up(flats: Sequence[Flat], gradients: Mapping[str, Value], leaves: dic
     return found
 
 
-def _changed(model: Form, graph: Trace, leaves: Mapping[str, Value], recipe: Recipe) -> dict[str, Value]:
+def _changed(model: StateLayout, graph: Trace, leaves: Mapping[str, Value], recipe: Recipe) -> dict[str, Value]:
     """Return what a forward pass in training makes of running statistics, and of parameters that it limits."""
     found = {}
     for name, new in graph.buffer_updates.items():
         state = f"buffer:{name}"
         found[NEW + state] = kept_finite(new, leaves[state], recipe)
-    for flat in model.flats:
+    for flat in model.flat_groups:
         if any(name in graph.parameter_updates for name in flat.shapes):
             found[NEW + flat.name] = entering(flat, graph, leaves)
     return found
+
+
+class Saved:
+    """Stand-ins for values of a forward pass: `reading` is for `pull_back`. Use it while tracing.
+
+    Values are numbered in the order of the forward pass, the same for every trace of a graph. Leaves that are held
+    until the backward pass, and constants, stand for themselves; of a view what it is a view of is saved.
+
+    Attributes:
+        stand_ins: leaves in the place of values, by the numbers of these.
+        sources: the values, by the same numbers.
+    """
+
+    def __init__(self, nodes: Sequence[Node], held: Iterable[Value]) -> None:
+        """Take the nodes of the forward pass in order, and the leaves that keep what they hold."""
+        self.stand_ins: dict[str, Value] = {}
+        self.sources: dict[str, Value] = {}
+        self._found: dict[object, Value] = {leaf.key: leaf for leaf in held}
+        self._numbers: dict[object, str] = {}
+        for node in nodes:
+            for value in (*node.inputs, *(node.output(index) for index in range(len(node.outputs)))):
+                self._numbers.setdefault(value.key, str(len(self._numbers)))
+
+    def reading(self, node: Node, _: Value) -> tuple[Sequence[Value], Sequence[Value]]:
+        """Return inputs and outputs for the rule of a node."""
+        outputs = [node.output(index) for index in range(len(node.outputs))]
+        return [self._read(value) for value in node.inputs], [self._read(value) for value in outputs]
+
+    def keep_what_is_read(self, results: Sequence[Value]) -> None:
+        """Forget the stand-ins that nothing reads on the way to `results`."""
+        read = {value.key for node in reachable(results) for value in node.inputs} | {value.key for value in results}
+        self.stand_ins = {number: leaf for number, leaf in self.stand_ins.items() if leaf.key in read}
+        self.sources = {number: self.sources[number] for number in self.stand_ins}
+
+    def _read(self, value: Value) -> Value:
+        views: list[Node] = []
+        while value.key not in self._found and value.data is None and value.node is not None and value.node.op.view:
+            views.append(value.node)
+            value = value.node.inputs[0]
+        read = value if value.data is not None else self._found.get(value.key)
+        if read is None:
+            number = self._numbers[value.key]
+            read = self._found[value.key] = Value(value.shape, value.dtype, None, name=f"saved {number}")
+            self.stand_ins[number], self.sources[number] = read, value
+        for node in reversed(views):
+            read = Node(node.op, (read,), node.attrs, node.outputs, None, node.needs_grad).output(0)
+            self._found[node.output(0).key] = read
+        return read

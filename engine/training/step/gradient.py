@@ -16,11 +16,11 @@ from engine.ops.reduce import all
 from engine.ops.shape import pack
 from engine.training.metrics import metric_statistics
 from engine.training.metrics.target_units import Unit
-from engine.training.model import LOSS_SCALE, SCALE, SHIFT, Flat, Form
 from engine.training.recipe import Recipe
-from engine.training.recipe.precision import low_dtype, waiting_dtype
+from engine.training.recipe.options import low_dtype, waiting_dtype
 from engine.training.step.names import LOSS, LOSS_WEIGHT, SHARE
 from engine.training.step.reduction import Reduction, summing, weight_of_targets
+from engine.training.train_state import LOSS_SCALE, SCALE, SHIFT, FlatGroup, StateLayout
 
 Part = tuple[Reduction, int]
 """How the loss sums up rows, and how many rows of a batch there are here."""
@@ -50,9 +50,13 @@ class Gradients:
 
 
 def differentiate_loss(
-    model: Form, dims: Mapping[str, int], recipe: Recipe, flats: Sequence[Flat], part: Part | None = None
+    model: StateLayout,
+    dims: Mapping[str, int],
+    recipe: Recipe,
+    flat_groups: Sequence[FlatGroup],
+    part: Part | None = None,
 ) -> Gradients:
-    """Trace the loss and its gradients with respect to the vectors `flats`.
+    """Trace the loss and its gradients with respect to the vectors `flat_groups`.
 
     Args:
         model: the arrays to work on.
@@ -61,11 +65,11 @@ def differentiate_loss(
         flats: the vectors that are trained in this step.
         part: given when this is a part of a batch, whose gradients are to be added to those of the others.
     """
-    leaves, graph = traced(model, dims, recipe, flats, training=True)
+    leaves, graph = traced(model, dims, recipe, flat_groups, training=True)
     weight = weight_of_targets(graph) if part is not None and part[0] == "weighted" else None
     if weight is not None:
         # Of the mean over a part without any weight, 0 / 0, no factor makes a gradient of 0.
-        leaves, graph = traced(model, dims, recipe, flats, training=True, summed=True)
+        leaves, graph = traced(model, dims, recipe, flat_groups, training=True, summed=True)
         weight = weight_of_targets(graph)
     inputs: dict[str, Value] = {}
     objective = graph.total_loss()
@@ -82,15 +86,15 @@ def differentiate_loss(
     if LOSS_SCALE in leaves:
         with graph.trace():
             objective = _scaled(objective, leaves[LOSS_SCALE])
-    wrt = {name: graph.parameters[name] for flat in flats for name in flat.shapes}
+    wrt = {name: graph.parameters[name] for flat in flat_groups for name in flat.shapes}
     return Gradients(graph, leaves, inputs, outputs, graph.gradients(objective, wrt))
 
 
 def traced(
-    model: Form,
+    model: StateLayout,
     dims: Mapping[str, int],
     recipe: Recipe | None,
-    flats: Sequence[Flat],
+    flat_groups: Sequence[FlatGroup],
     *,
     training: bool,
     summed: bool = False,
@@ -101,7 +105,7 @@ def traced(
     """
     empty = build(Definition("", {}, {}, {}, {}, (), (), ()), {}, training=training)
     with empty.trace():
-        leaves, parameters, buffers = model.values(flats)
+        leaves, parameters, buffers = model.values(flat_groups)
     graph = build(
         summing(model.definition) if summed else model.definition,
         dims,
@@ -115,18 +119,18 @@ def traced(
     return leaves, graph
 
 
-def units_of(model: Form, leaves: Mapping[str, Value]) -> dict[str, Unit]:
+def units_of(model: StateLayout, leaves: Mapping[str, Value]) -> dict[str, Unit]:
     """Return the inverse of the normalisation of each normalised target, by its name."""
     return {name: Unit(leaves[f"{SCALE}:{name}"], leaves[f"{SHIFT}:{name}"]) for name in model.units}
 
 
-def packed(flat: Flat, gradients: Mapping[str, Value]) -> Value:
+def packed(flat: FlatGroup, gradients: Mapping[str, Value]) -> Value:
     """Return the gradients of a vector's parameters in one vector; 0 where there is none."""
     parts = {name: gradients[name] for name in flat.shapes if name in gradients}
     return pack(*parts.values(), offsets=tuple(flat.offsets[name] for name in parts), size=flat.size)
 
 
-def entering(flat: Flat, graph: Trace, leaves: Mapping[str, Value]) -> Value:
+def entering(flat: FlatGroup, graph: Trace, leaves: Mapping[str, Value]) -> Value:
     """Return a vector of parameters as the step finds it: some layers limit their rows in the forward pass."""
     vector = leaves[flat.name]
     if not any(name in graph.parameter_updates for name in flat.shapes):

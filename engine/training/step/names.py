@@ -1,4 +1,11 @@
-"""Names of a plan's inputs and outputs beside those of the graph, whose names never hold a colon."""
+"""Names of a plan's inputs and outputs beside those of the graph, whose names never contain a colon."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from engine.core.value import Array
 
 RATE = ":lr:"
 """The learning rate of a parameter group, float64; its place follows."""
@@ -35,3 +42,15 @@ CLIPPED = "clipped"
 def rate_input(group: int) -> str:
     """Name the input that takes the learning rate of a parameter group."""
     return f"{RATE}{group}"
+
+
+def norms_of(outputs: Mapping[str, Array]) -> Iterator[tuple[str, float]]:
+    """Yield what each squared norm among the outputs of a plan is of, "" for all gradients together, and its root."""
+    for name, output in outputs.items():
+        if name.startswith(SQUARED_NORM):
+            yield name.removeprefix(SQUARED_NORM), root(output.item())
+
+
+def root(squared: float) -> float:
+    """Return the root of a sum of squares; NaN stays what it is."""
+    return math.sqrt(squared) if squared >= 0 else squared

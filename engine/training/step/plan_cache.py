@@ -1,27 +1,25 @@
-"""Plans that were made before in this process: a sweep of many fits of one graph plans each step once.
-
-A plan is found again by everything that it was made from: the function that makes it, the graph's digest, and the
-facts of model and recipe. Facts count unless they are known not to change a plan (`LEFT_OUT`), so one that is forgotten
-here costs a plan made twice, never a wrong one.
-"""
+"""Cached plans, and executors that bind them to the arrays of one model."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import partial
 from threading import Lock
 from typing import Any, ParamSpec
 
 import numpy as np
 
 from engine.core.registry import OPS
-from engine.execution.plan import Plan
+from engine.core.value import Array
+from engine.execution.native import bind
+from engine.execution.plan import NumpyExecutor, Plan
 from engine.graph.definition import Definition
 from engine.optim import Optimizer
-from engine.training.model import Form
 from engine.training.recipe import Recipe
-from engine.training.recipe.keeping import Record
+from engine.training.recipe.options import Record
+from engine.training.train_state import StateLayout
 
 PLANS = 128
 """Plans that are kept."""
@@ -110,9 +108,9 @@ def cached_plan(make: Callable[P, Plan], *args: P.args, **kwargs: P.kwargs) -> P
 
 def fact(value: Any) -> Hashable:
     """Return what of a value a plan depends on, as a key: equal keys, equal plans."""
-    if isinstance(value, Form):
-        arrays = (value.flats, value.slots, value.specs, value.averages)
-        return (Form, fact(value.definition), fact(value.groups), *map(fact, arrays))
+    if isinstance(value, StateLayout):
+        arrays = (value.flat_groups, value.slots, value.specs, value.averages)
+        return (StateLayout, fact(value.definition), fact(value.groups), *map(fact, arrays))
     if isinstance(value, Definition):
         ops = sorted({node.op for node in value.nodes})
         return (Definition, value.digest, *(OPS.get(op) for op in ops))  # a name may be given to another op
@@ -132,3 +130,34 @@ def fact(value: Any) -> Hashable:
 
 def _constant_bytes(plan: Plan) -> int:
     return sum(array.nbytes for array in plan.constants.values())
+
+
+class Executors:
+    """Executors that work on the same arrays, found again by a key."""
+
+    def __init__(
+        self, arrays: Mapping[str, Array], executor: str, threads: int | None = None, most: int | None = None
+    ) -> None:
+        """Bind plans to `arrays`.
+
+        Args:
+            arrays: the states of every plan, by name.
+            executor: "numpy" or "native".
+            threads: how many may work inside a plan.
+            most: how many are kept, those asked for last; by default all.
+        """
+        self._arrays = arrays
+        self._bound = partial(bind, executor=executor, threads=threads)
+        self._most = most
+        self._found: OrderedDict[Hashable, NumpyExecutor] = OrderedDict()
+
+    def of(self, key: Hashable, make: Callable[P, Plan], *args: P.args, **kwargs: P.kwargs) -> NumpyExecutor:
+        """Return what runs `make(*args, **kwargs)`, which `key` stands for."""
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = self._bound(cached_plan(make, *args, **kwargs), self._arrays)
+            if self._most is not None and len(self._found) > self._most:
+                self._found.popitem(last=False)
+        elif self._most is not None:
+            self._found.move_to_end(key)
+        return found

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from engine.core.dtypes import FLOAT64
+from engine.core.errors import DocumentError, Finding
 from engine.core.value import Value
 from engine.execution.plan import Plan, make_plan
 from engine.graph.definition import Definition
+from engine.graph.remat_segments import RematOptions
 from engine.graph.trace import KEY, build
 from engine.ops.casting import cast
 from engine.training.metrics import Metric, metric_statistics
-from engine.training.model import Flat, Form
 from engine.training.recipe import Recipe
-from engine.training.step.budget import within_budget
 from engine.training.step.gradient import differentiate_loss, entering, kept_finite, packed, traced, units_of
 from engine.training.step.names import BATCH_LOSS, GRADIENT, LOSS, LOSS_WEIGHT, WEIGHT
 from engine.training.step.reduction import Reduction, weight_of_targets
 from engine.training.step.update import Update, unscaled
+from engine.training.train_state import FlatGroup, StateLayout
 
 
 def trained_parameters(definition: Definition, dims: Mapping[str, int]) -> tuple[str, ...]:
@@ -28,10 +30,10 @@ def trained_parameters(definition: Definition, dims: Mapping[str, int]) -> tuple
 
 
 def plan_training(
-    model: Form,
+    model: StateLayout,
     dims: Mapping[str, int],
     recipe: Recipe,
-    flats: Sequence[Flat] | None = None,
+    flat_groups: Sequence[FlatGroup] | None = None,
     *,
     averaging: bool = False,
     most_shards: int = 1,
@@ -53,41 +55,43 @@ def plan_training(
     if recipe.memory_budget is not None:
         return within_budget(
             recipe,
-            lambda chosen: plan_training(model, dims, chosen, flats, averaging=averaging, most_shards=most_shards),
+            lambda chosen: plan_training(
+                model, dims, chosen, flat_groups, averaging=averaging, most_shards=most_shards
+            ),
         )
-    flats = model.flats if flats is None else flats
-    made = differentiate_loss(model, dims, recipe, flats)
+    flat_groups = model.flat_groups if flat_groups is None else flat_groups
+    made = differentiate_loss(model, dims, recipe, flat_groups)
     graph, leaves = made.graph, made.leaves
     update = Update(model, recipe, leaves, averaging)
     with graph.trace():
         gradients = made.given()
-        vectors = {flat.name: packed(flat, gradients) for flat in flats}
-        start = {flat.name: entering(flat, graph, leaves) for flat in flats}
-        update.step(flats, gradients, vectors, start, graph.buffer_updates, graph.key, made.outputs[LOSS])
+        vectors = {flat.name: packed(flat, gradients) for flat in flat_groups}
+        start = {flat.name: entering(flat, graph, leaves) for flat in flat_groups}
+        update.step(flat_groups, gradients, vectors, start, graph.buffer_updates, graph.key, made.outputs[LOSS])
     inputs = {**graph.inputs, KEY: graph.key, **made.inputs, **update.inputs}
     outputs = {**made.outputs, **update.outputs}
     return make_plan(inputs, leaves, outputs, update.updates, rows=tuple(graph.inputs), most_shards=most_shards)
 
 
 def plan_gradients(
-    model: Form,
+    model: StateLayout,
     dims: Mapping[str, int],
     recipe: Recipe,
-    flats: Sequence[Flat],
+    flat_groups: Sequence[FlatGroup],
     names: Sequence[str],
     *,
     most_shards: int = 1,
 ) -> Plan:
-    """Plan the gradients of the loss by some parameters in the vectors `flats`, as the step by `plan_training` has
-    them before clipping and without the scale of the loss; every array of the model stays as it is.
+    """Plan the gradients of the loss with respect to some parameters of `flat_groups`; no array of the model changes.
 
-    Outputs are the gradients, by `GRADIENT` and the name of the parameter.
+    They are the gradients that the step of `plan_training` has before clipping, without the scale of the loss. Outputs
+    are named `GRADIENT` and the name of the parameter.
     """
     if recipe.memory_budget is not None:
         return within_budget(
-            recipe, lambda chosen: plan_gradients(model, dims, chosen, flats, names, most_shards=most_shards)
+            recipe, lambda chosen: plan_gradients(model, dims, chosen, flat_groups, names, most_shards=most_shards)
         )
-    made = differentiate_loss(model, dims, recipe, flats)
+    made = differentiate_loss(model, dims, recipe, flat_groups)
     graph, leaves, gradients = made.graph, made.leaves, made.given()
     with graph.trace():
         outputs = {GRADIENT + name: unscaled(gradients[name], leaves) for name in names}
@@ -96,10 +100,10 @@ def plan_gradients(
 
 
 def plan_part(
-    model: Form,
+    model: StateLayout,
     dims: Mapping[str, int],
     recipe: Recipe,
-    flats: Sequence[Flat],
+    flat_groups: Sequence[FlatGroup],
     reduction: Reduction,
     rows: int,
     *,
@@ -112,15 +116,15 @@ def plan_part(
     """
     if recipe.memory_budget is not None:
         return within_budget(
-            recipe, lambda chosen: plan_part(model, dims, chosen, flats, reduction, rows, most_shards=most_shards)
+            recipe, lambda chosen: plan_part(model, dims, chosen, flat_groups, reduction, rows, most_shards=most_shards)
         )
-    made = differentiate_loss(model, dims, recipe, flats, (reduction, rows))
+    made = differentiate_loss(model, dims, recipe, flat_groups, (reduction, rows))
     graph, leaves = made.graph, dict(made.leaves)
     with graph.trace():
         gradients = made.given()
         buffers = {f"buffer:{name}": new for name, new in graph.buffer_updates.items()}
         updates = {name: kept_finite(new, leaves[name], recipe) for name, new in buffers.items()}
-        for flat in flats:
+        for flat in flat_groups:
             total = leaves[GRADIENT + flat.name] = Value((flat.size,), flat.dtype, None, name=GRADIENT + flat.name)
             updates[GRADIENT + flat.name] = total + packed(flat, gradients)
             if any(name in graph.parameter_updates for name in flat.shapes):
@@ -130,9 +134,9 @@ def plan_part(
 
 
 def plan_update(
-    model: Form,
+    model: StateLayout,
     recipe: Recipe,
-    flats: Sequence[Flat],
+    flat_groups: Sequence[FlatGroup],
     reduction: Reduction,
     *,
     averaging: bool = False,
@@ -149,7 +153,7 @@ def plan_update(
         update = Update(model, recipe, leaves, averaging, tells_clipping)
         inputs: dict[str, Value] = {}
         vectors = {}
-        for flat in flats:
+        for flat in flat_groups:
             total = leaves[GRADIENT + flat.name] = Value((flat.size,), flat.dtype, None, name=GRADIENT + flat.name)
             if reduction == "weighted":
                 weight = inputs.setdefault(WEIGHT, Value((), FLOAT64, None, name="weight"))
@@ -158,13 +162,15 @@ def plan_update(
         loss = None
         if recipe.guarded and recipe.nonfinite != "continue":
             loss = inputs[BATCH_LOSS] = Value((), FLOAT64, None, name="loss")
-        gradients = {n: g for flat in flats for n, g in flat.values(vectors[flat.name]).items()}
-        update.step(flats, gradients, vectors, {flat.name: leaves[flat.name] for flat in flats}, {}, graph.key, loss)
+        gradients = {n: g for flat in flat_groups for n, g in flat.values(vectors[flat.name]).items()}
+        update.step(
+            flat_groups, gradients, vectors, {flat.name: leaves[flat.name] for flat in flat_groups}, {}, graph.key, loss
+        )
     return make_plan({KEY: graph.key, **inputs, **update.inputs}, leaves, update.outputs, update.updates)
 
 
 def plan_evaluation(
-    model: Form,
+    model: StateLayout,
     dims: Mapping[str, int],
     metrics: Sequence[Metric],
     *,
@@ -185,3 +191,47 @@ def plan_evaluation(
     if weight is not None:
         wanted[LOSS_WEIGHT] = weight
     return make_plan(inputs, leaves, wanted, {}, rows=rows, most_shards=most_shards)
+
+
+MAX_SEGMENTS = 512
+FUTILE = 2
+"""Numbers of pieces in a row that save no more memory, after which no more are tried."""
+
+
+def within_budget(recipe: Recipe, make: Callable[[Recipe], Plan]) -> Plan:
+    """Plan with `make`, computing as little again as the recipe's memory budget allows: nothing, or 2, 3, 4, 6, ... of
+    the pieces of `RematOptions`. The gradients are the same to the bit, whatever is chosen.
+
+    Raises:
+        DocumentError: no number of pieces makes the plan fit; it tells the least bytes that one comes to.
+    """
+    budget, recipe = recipe.memory_budget, replace(recipe, memory_budget=None)
+    plan = make(recipe)
+    if budget is None or plan.peak_bytes <= budget:
+        return plan
+    least, futile = plan.peak_bytes, 0
+    for pieces in _numbers():
+        try:
+            plan = make(replace(recipe, recompute=RematOptions(segments=pieces)))
+        except DocumentError as error:
+            if any(finding.pointer != "/segments" for finding in error.findings):
+                raise
+            break  # more pieces than the graph has nodes
+        if plan.peak_bytes <= budget:
+            return plan
+        futile = futile + 1 if plan.peak_bytes >= least else 0
+        least = min(least, plan.peak_bytes)
+        if futile == FUTILE:
+            break
+    detail = f"a step of this fit takes {least} bytes at least, however much is computed again; the budget is {budget}"
+    detail = f"{detail}: allow more, or take smaller batches or micro-batches"
+    raise DocumentError([Finding("/memory_budget", "memory_exceeded", detail)])
+
+
+def _numbers() -> Iterator[int]:
+    """Yield 2, 3, 4, 6, 8, 12, 16, ...: each about half as many again."""
+    pieces = 2
+    while pieces <= MAX_SEGMENTS:
+        yield pieces
+        yield pieces * 3 // 2
+        pieces *= 2

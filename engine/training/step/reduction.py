@@ -12,6 +12,8 @@ from engine.graph.trace import Trace
 from engine.ops.casting import cast
 from engine.ops.classification import target_weights
 from engine.ops.reduce import sum
+from engine.training.metrics.regression import UnitsLoss
+from engine.training.recipe import Recipe
 
 Reduction = Literal["mean", "sum", "weighted"]
 """mean over rows; sum over rows; mean over the weights of the classes, of those targets that are not ignored."""
@@ -62,3 +64,9 @@ def named_reduction(definition: Definition) -> Reduction:
     node = only_loss(definition)
     summed = node is not None and (node.op == "sum" or node.attrs.get("reduction") == "sum")
     return "sum" if summed else "mean"
+
+
+def with_units_loss(recipe: Recipe, definition: Definition) -> Recipe:
+    """Return the recipe with a metric that tells the loss of the graph in the units of the data."""
+    loss = UnitsLoss(summed=named_reduction(definition) == "sum")
+    return replace(recipe, metrics=(*recipe.metrics, loss))

@@ -13,10 +13,10 @@ from engine.execution.plan import NumpyExecutor
 from engine.graph.definition import Definition
 from engine.graph.trace import bind_dims
 from engine.nn.layers import LOSSES
-from engine.training.model import Model, at_precision
 from engine.training.step.plan_cache import cached_plan
 from engine.training.step.plans import plan_evaluation
 from engine.training.step.reduction import Reduction, named_reduction, only_loss, weighted_loss
+from engine.training.train_state import TrainState, at_precision
 
 ROWS = 2
 """Rows on which a loss is tried."""
@@ -68,7 +68,7 @@ def _loss(definition: Definition, rows: dict[str, Array]) -> float:
     """Return the loss of rows in evaluation mode and float64."""
     definition = at_precision(definition, "float64")
     dims = bind_dims(definition, {name: array.shape for name, array in rows.items()})
-    model = Model(definition, (), None, 0)
+    model = TrainState(definition, (), None, 0)
     executor = NumpyExecutor(cached_plan(plan_evaluation, model, dims, ()), model.arrays)
     for name, array in rows.items():
         executor.inputs[name][...] = array

@@ -16,10 +16,10 @@ from engine.ops.shape import pack
 from engine.optim.optimizer import Transform
 from engine.optim.transforms.base import typed
 from engine.optim.transforms.clipping import Clip, clipped_apart, clipped_together, noisy_gradients
-from engine.training.model import GOOD_STEPS, LOSS_SCALE, Flat, Form, slot_array
 from engine.training.recipe import Recipe
 from engine.training.step.gradient import packed
 from engine.training.step.names import AVERAGING, CLIPPED, FINITE, MOMENTUM, SQUARED_NORM, STEP, rate_input
+from engine.training.train_state import GOOD_STEPS, LOSS_SCALE, FlatGroup, StateLayout, slot_array
 
 LARGEST_SCALE = 3e38
 
@@ -44,7 +44,7 @@ class Update:
         updates: the new value of each array that changes.
     """
 
-    model: Form
+    model: StateLayout
     recipe: Recipe
     leaves: Mapping[str, Value]
     averaging: bool
@@ -55,7 +55,7 @@ class Update:
 
     def step(
         self,
-        flats: Sequence[Flat],
+        flat_groups: Sequence[FlatGroup],
         gradients: Mapping[str, Value],
         vectors: Mapping[str, Value],
         parameters: Mapping[str, Value],
@@ -63,7 +63,7 @@ class Update:
         key: Value,
         loss: Value | None = None,
     ) -> None:
-        """Trace the update of the vectors `flats`.
+        """Trace the update of the vectors `flat_groups`.
 
         Args:
             flats: the vectors that are trained.
@@ -74,11 +74,11 @@ class Update:
             key: the random key of noise.
             loss: what must be finite too, if steps that are not are left out.
         """
-        gradients, vectors = self._unscaled(flats, gradients, vectors)
+        gradients, vectors = self._unscaled(flat_groups, gradients, vectors)
         self._report(gradients, vectors)
         finite = self._finite(vectors, loss)
-        vectors = self._limited(flats, gradients, vectors, key)
-        for flat in flats:
+        vectors = self._limited(flat_groups, gradients, vectors, key)
+        for flat in flat_groups:
             self._move(flat, vectors[flat.name], parameters[flat.name])
         self.updates.update({f"buffer:{name}": value for name, value in buffers.items()})
         if finite is not None:
@@ -90,18 +90,20 @@ class Update:
         return self.inputs.setdefault(name, Value((), dtype, None, name=name.strip(":")))
 
     def _unscaled(
-        self, flats: Sequence[Flat], gradients: Mapping[str, Value], vectors: Mapping[str, Value]
+        self, flat_groups: Sequence[FlatGroup], gradients: Mapping[str, Value], vectors: Mapping[str, Value]
     ) -> tuple[Mapping[str, Value], Mapping[str, Value]]:
         if LOSS_SCALE not in self.leaves:
             return gradients, vectors
         vectors = {name: unscaled(vector, self.leaves) for name, vector in vectors.items()}
-        return self._cut(flats, gradients, vectors), vectors
+        return self._cut(flat_groups, gradients, vectors), vectors
 
     @staticmethod
-    def _cut(flats: Sequence[Flat], gradients: Mapping[str, Value], vectors: Mapping[str, Value]) -> dict[str, Value]:
+    def _cut(
+        flat_groups: Sequence[FlatGroup], gradients: Mapping[str, Value], vectors: Mapping[str, Value]
+    ) -> dict[str, Value]:
         """Return the gradients as windows on vectors."""
         found: dict[str, Value] = {}
-        for flat in flats:
+        for flat in flat_groups:
             found.update({n: g for n, g in flat.values(vectors[flat.name]).items() if n in gradients})
         return found
 
@@ -133,27 +135,27 @@ class Update:
         return finite
 
     def _limited(
-        self, flats: Sequence[Flat], gradients: Mapping[str, Value], vectors: Mapping[str, Value], key: Value
+        self, flat_groups: Sequence[FlatGroup], gradients: Mapping[str, Value], vectors: Mapping[str, Value], key: Value
     ) -> Mapping[str, Value]:
         """Clip the gradients and add noise."""
         clip, before = self.recipe.clip, vectors
         if clip.adaptive is not None or clip.per_parameter is not None:
             parameters: dict[str, Value] = {}
-            for flat in flats:
+            for flat in flat_groups:
                 parameters.update(flat.values(self.leaves[flat.name]))
             gradients = clipped_apart(gradients, parameters, clip)
-            vectors = {flat.name: packed(flat, gradients) for flat in flats}
+            vectors = {flat.name: packed(flat, gradients) for flat in flat_groups}
         vectors = clipped_together(vectors, clip)
         if self.tells_clipping and clip != Clip(nonfinite=clip.nonfinite):
             same = [all(eq(vectors[name], vector)) for name, vector in before.items()]
             self.outputs[CLIPPED] = logical_not(reduce(logical_and, same))
         if self.recipe.noise is not None:
-            gradients = self._cut(flats, gradients, vectors)
+            gradients = self._cut(flat_groups, gradients, vectors)
             noisy = noisy_gradients(gradients, key, self._input(STEP, INT64), self.recipe.noise)
-            vectors = {flat.name: packed(flat, noisy) for flat in flats}
+            vectors = {flat.name: packed(flat, noisy) for flat in flat_groups}
         return vectors
 
-    def _move(self, flat: Flat, gradient: Value, vector: Value) -> None:
+    def _move(self, flat: FlatGroup, gradient: Value, vector: Value) -> None:
         """Step a vector of parameters: in one go, or where that will not do parameter by parameter."""
         optimizer = self.model.optimizer(flat)
         assert isinstance(optimizer, Transform)

@@ -2,24 +2,23 @@
 
 from engine.training.sweep.admission import SweepEstimate, check_sweep
 from engine.training.sweep.expansion import Variant, expand
-from engine.training.sweep.ladder import Ladder, LeftBehind
+from engine.training.sweep.halving import LeftBehind, SuccessiveHalving, ranked, standing
 from engine.training.sweep.options import SweepOptions, read_sweep
-from engine.training.sweep.ranking import ranked, standing
 from engine.training.sweep.sweep import Result, Sweep
-from engine.training.sweep.walkers import Ended, Halted, Reached, Walkers
+from engine.training.sweep.variant_pool import Ended, Halted, Reached, VariantPool
 
 __all__ = [
     "Ended",
     "Halted",
-    "Ladder",
     "LeftBehind",
     "Reached",
     "Result",
+    "SuccessiveHalving",
     "Sweep",
     "SweepEstimate",
     "SweepOptions",
     "Variant",
-    "Walkers",
+    "VariantPool",
     "check_sweep",
     "expand",
     "ranked",

@@ -12,9 +12,8 @@ from engine.graph.definition import Definition
 from engine.training.check import ColumnInfo, FitEstimate, check_fit
 from engine.training.recipe import Recipe, form_of_recipe, read_recipe
 from engine.training.sweep.expansion import Variant
-from engine.training.sweep.ladder import Ladder, rungs
+from engine.training.sweep.halving import Mode, SuccessiveHalving, chosen_monitor, rungs
 from engine.training.sweep.options import SweepOptions
-from engine.training.sweep.ranking import Mode, chosen_monitor
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +64,9 @@ def check_sweep(
     if options.monitor is not None:
         _check_monitor(monitor, recipes[0], validated=validation is not None or recipes[0].validation.split > 0)
     steps = max(fit.total_steps for fit in fits)
-    ladder = _ladder(options, len(variants), steps)
-    total = ladder.total_steps(steps) if ladder.steps else sum(fit.total_steps for fit in fits)
-    return SweepEstimate(tuple(fits), monitor, mode, ladder.steps, total)
+    halving = _halving(options, len(variants), steps)
+    total = halving.total_steps(steps) if halving.steps else sum(fit.total_steps for fit in fits)
+    return SweepEstimate(tuple(fits), monitor, mode, halving.steps, total)
 
 
 def _checked(variants: Sequence[Variant], check: Callable[[Variant], Any], found: dict[Finding, None]) -> Iterator[Any]:
@@ -105,10 +104,10 @@ def _check_monitor(monitor: str, recipe: Recipe, *, validated: bool) -> None:
         raise DocumentError([Finding("/sweep/monitor", "unknown_name", detail)])
 
 
-def _ladder(options: SweepOptions, variants: int, steps: int) -> Ladder:
+def _halving(options: SweepOptions, variants: int, steps: int) -> SuccessiveHalving:
     if options.kind != "halving":
-        return Ladder(variants)
+        return SuccessiveHalving(variants)
     if options.min_steps is not None and options.min_steps >= steps:
         detail = f"the fits have {steps} steps; the first rung must come before their end"
         raise DocumentError([Finding("/sweep/min_steps", "out_of_range", detail)])
-    return Ladder(variants, rungs(steps, variants, options.eta, options.min_steps), eta=options.eta)
+    return SuccessiveHalving(variants, rungs(steps, variants, options.eta, options.min_steps), eta=options.eta)

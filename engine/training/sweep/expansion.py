@@ -12,9 +12,8 @@ import numpy as np
 
 from engine.core.documents import Reader
 from engine.core.errors import Finding, escape
-from engine.training.recipe.presets import filled_in
-from engine.training.sweep.options import Interval, SweepOptions
-from engine.training.sweep.paths import PathError, replaced, without
+from engine.training.recipe.recipe import filled_in
+from engine.training.sweep.options import Interval, PathError, SweepOptions, replaced, without
 
 DEFAULT_OPTIMIZER = {"kind": "adam"}
 """What a recipe without an optimizer is stepped by, spelled out for paths into it."""

@@ -13,10 +13,9 @@ from engine.graph.definition import Definition
 from engine.training.fit import Columns, Fit, Point
 from engine.training.recipe import read_recipe
 from engine.training.sweep.expansion import Variant, expand
-from engine.training.sweep.ladder import Ladder, LeftBehind, rungs
+from engine.training.sweep.halving import LeftBehind, SuccessiveHalving, chosen_monitor, ranked, rungs, standing
 from engine.training.sweep.options import SweepOptions, read_sweep
-from engine.training.sweep.ranking import chosen_monitor, ranked, standing
-from engine.training.sweep.walkers import Ended, Reached, Walkers
+from engine.training.sweep.variant_pool import Ended, Reached, VariantPool
 
 SIZES = ("epochs", "steps", "batch_size", "drop_last", "sampling")
 """Fields that say how many steps a fit has."""
@@ -81,7 +80,7 @@ class Sweep:
         self._results = [Result(variant) for variant in self.variants]
         first = read_recipe(self.variants[0].recipe)
         self.monitor, self.mode = chosen_monitor(options, first, validated=validation is not None)
-        self._ladder = Ladder(len(self.variants), self._rungs(options), eta=options.eta, mode=self.mode)
+        self._halving = SuccessiveHalving(len(self.variants), self._rungs(options), eta=options.eta, mode=self.mode)
 
     @property
     def results(self) -> tuple[Result, ...]:
@@ -95,10 +94,10 @@ class Sweep:
         sweep stops with that exception; run again, it goes on with the variants from where they last came to rest.
         """
 
-        def carry(index: int, goal: int | None) -> Reached | Ended:
-            return self._carry(index, goal, watch)
+        def run_variant(index: int, goal: int | None) -> Reached | Ended:
+            return self._run_variant(index, goal, watch)
 
-        Walkers(self._ladder, carry, self._leave, threads=self._threads).run()
+        VariantPool(self._halving, run_variant, self._leave, threads=self._threads).run()
         return self.results
 
     def _rungs(self, options: SweepOptions) -> tuple[int, ...]:
@@ -108,13 +107,13 @@ class Sweep:
         steps = max(self._fit(variant).total_steps for variant in alike.values())
         return rungs(steps, len(self.variants), options.eta, options.min_steps)
 
-    def _carry(self, index: int, goal: int | None, watch: Watch | None) -> Reached | Ended:
+    def _run_variant(self, index: int, goal: int | None, watch: Watch | None) -> Reached | Ended:
         variant, before = self.variants[index], self._results[index]
         with closing(self._fit(variant)) as fit:
             if before.checkpoint is not None:
                 fit.restore(before.checkpoint)
             while not fit.done and (goal is None or fit.step < goal):
-                points = fit.proceed(goal)
+                points = fit.advance_chunk(goal)
                 if watch is not None:
                     watch(variant, fit, points)
             value = standing(self.monitor, fit.best, fit.latest)

@@ -15,7 +15,7 @@ from app.service.fits.admission import NOT_RECIPE
 from engine.core.options import Option, options_of
 from engine.data.normalization import KINDS
 from engine.training.recipe import Recipe
-from engine.training.recipe.averaging import Averaging
+from engine.training.recipe.options import Averaging
 from tests.patience import LONGEST_WAIT
 
 ROWS = {

@@ -9,7 +9,7 @@ from app.domain.messages import Assignment, Message
 from app.domain.messages import Control as Order
 from app.worker import control as module
 from app.worker.control import ORPHANED, WISHES, Control, agreed
-from engine.training.collective import Alone, in_memory
+from engine.training.distributed.collective import Alone, in_memory
 from tests.patience import PATIENCE
 
 

@@ -28,7 +28,7 @@ from app.domain.messages import (
 from app.system.durable import Durable
 from app.worker.fit_loop import OUTCOMES, follow, work
 from app.worker.reporter import Recorder
-from engine.training.collective import in_memory
+from engine.training.distributed.collective import in_memory
 from tests.patience import PATIENCE
 
 Assign = Callable[..., Assignment]
@@ -332,14 +332,14 @@ def test_a_fault_loses_no_row_and_tells_clients_only_what_they_may_know(
     fault: Exception,
     verdict: Failed,
 ) -> None:
-    proceed = engine.Fit.proceed
+    advance_chunk = engine.Fit.advance_chunk
 
     def faulty(fit: engine.Fit, end: int | None = None) -> list[engine.Point]:
         if fit.step == 2:
             raise fault
-        return proceed(fit, end)
+        return advance_chunk(fit, end)
 
-    monkeypatch.setattr(engine.Fit, "proceed", faulty)
+    monkeypatch.setattr(engine.Fit, "advance_chunk", faulty)
     found = work(assign(), recorder, Wish(), ALONE)
     recorder.send(found)
     assert isinstance(found, Failed)

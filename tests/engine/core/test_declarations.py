@@ -28,8 +28,8 @@ definition."""
 KNOWN = {
     # The options of a `loss` document, by the loss.
     "engine/graph/loss_spec.py", "engine/diagnostics/report.py", "engine/training/metrics/comparisons.py",
-    "engine/training/metrics/target_units.py", "engine/training/fit/class_weights.py",
-    "engine/training/step/reduction.py", "engine/training/step/trial.py", "engine/training/predict.py",
+    "engine/training/metrics/target_units.py", "engine/training/fit/examples.py",
+    "engine/training/step/reduction.py", "engine/training/step/trial.py", "engine/training/predictor.py",
 }  # fmt: skip
 """Modules that may know losses by name."""
 

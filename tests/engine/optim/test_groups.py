@@ -7,7 +7,7 @@ import engine
 from engine.core.documents import Reader
 from engine.core.errors import DocumentError
 from engine.optim import make_optimizer
-from engine.optim.groups import GROUPS, one_group, read_groups
+from engine.optim.groups import MAX_GROUPS, one_group, read_groups
 
 SHAPES = {"stem.w": (3, 4), "stem.b": (4,), "head.w": (4, 2), "head.b": (2,), "scale": ()}
 
@@ -82,7 +82,7 @@ FAULTS = {
         [("/lr", "attribute_invalid"), ("/groups/1/lr", "attribute_invalid")],
     ),
     "groups that lbfgs would step": ({"kind": "lbfgs", "groups": [{"match": "b"}]}, [("/groups", "conflict")]),
-    "too many": ({**A, "groups": [{"match": "*"}] * (GROUPS + 1)}, [("/groups", "too_many")]),
+    "too many": ({**A, "groups": [{"match": "*"}] * (MAX_GROUPS + 1)}, [("/groups", "too_many")]),
 }
 
 

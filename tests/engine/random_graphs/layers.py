@@ -15,7 +15,7 @@ from engine.core.value import Array, Shape
 from engine.graph.definition import Definition
 from engine.nn.initializers import initialize
 from engine.nn.layers.activation import PLAIN
-from engine.training.model import at_precision
+from engine.training.train_state import at_precision
 from tests.engine.random_graphs.program import DESCEND, Program
 
 Document = dict[str, Any]

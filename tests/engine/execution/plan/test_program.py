@@ -25,8 +25,8 @@ from engine.core.shape_rules import same
 from engine.core.value import Array, Value
 from engine.execution.plan import NumpyExecutor, Plan, make_plan, plan_program
 from engine.ops import OPS
-from engine.training.model import Model
 from engine.training.step import plan_training, trained_parameters
+from engine.training.train_state import TrainState
 
 OPS_IN_A_PLAN = 24
 RUNS = 2
@@ -153,7 +153,7 @@ def training(name: str) -> tuple[Plan, dict[str, Array], list[dict[str, Array]]]
     recipe = engine.read_recipe({"steps": STEPS, "batch_size": BATCH, **options})
     definition = engine.parse_graph(document)
     dims = dict.fromkeys(definition.dimension_names, BATCH)
-    model = Model(definition, trained_parameters(definition, dims), recipe.groups, 0, scaled=recipe.scaled)
+    model = TrainState(definition, trained_parameters(definition, dims), recipe.groups, 0, scaled=recipe.scaled)
     plan = plan_training(model, dims, recipe)
     draw = np.random.default_rng(0)
     feeds = []

@@ -92,5 +92,5 @@ def test_a_fit_is_pytorchs_step_for_step(case, waves):
     assert fit.done
     if "counts" in case:
         slots = fit.snapshot().optimizer
-        steps = {name: int(slots[f"step/{flat.name}"]) for flat in fit.model.flats for name in flat.shapes}
+        steps = {name: int(slots[f"step/{flat.name}"]) for flat in fit.model.flat_groups for name in flat.shapes}
         assert steps == case["counts"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.training.fit.losses import LossTally
+from engine.training.fit.steps import LossTally
 
 BATCHES = [(1.5, 4.0), (0.25, 4.0), (3.0, 1.0), (-1.0, 2.5)]
 

@@ -8,7 +8,7 @@ import pytest
 
 import engine
 from engine.optim import CLOSURE_OPTIMIZERS, OPTIMIZERS
-from engine.training.collective import in_memory
+from engine.training.distributed.collective import in_memory
 from tests.extent import FULL
 
 ROWS = np.random.default_rng(3)

@@ -3,7 +3,7 @@
 import pytest
 
 import engine
-from engine.training.recipe.averaging import Averaging
+from engine.training.recipe.options import Averaging
 
 TAKEN = {
     "every step of an ema": ({}, [1, 2, 3, 4, 5, 6, 7, 8, 9]),

@@ -3,7 +3,7 @@
 import pytest
 
 import engine
-from engine.training.recipe.freezing import Freeze
+from engine.training.recipe.options import Freeze
 
 
 @pytest.mark.parametrize(

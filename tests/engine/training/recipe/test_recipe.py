@@ -6,7 +6,7 @@ import engine
 from engine.optim import Clip, make_optimizer
 from engine.optim.groups import one_group
 from engine.training.metrics import Accuracy
-from engine.training.recipe.stopping import Budget
+from engine.training.recipe.options import Budget
 
 
 def test_defaults_are_filled_in():

@@ -7,7 +7,7 @@ import pytest
 
 import engine
 from engine.core.errors import NumericalError
-from engine.training.recipe.stopping import EarlyStopping, improves, mode_of
+from engine.training.recipe.options import EarlyStopping, improves, mode_of
 
 
 def walk(value, columns=None, held_out=None, **recipe):

@@ -11,8 +11,8 @@ import engine
 from engine.core.errors import DocumentError
 from engine.execution.plan import Plan, plan_text
 from engine.training.check import ColumnInfo
-from engine.training.model import Form
 from engine.training.step import plan_training, trained_parameters
+from engine.training.train_state import StateLayout
 
 UNITS, LAYERS, ROWS = 16, 24, 256
 DEEP = engine.parse_graph(
@@ -30,7 +30,7 @@ DEEP = engine.parse_graph(
 def planned(**options: Any) -> Plan:
     recipe = engine.read_recipe({"steps": 2, "batch_size": ROWS, **options})
     dims = {"n": ROWS}
-    return plan_training(Form(DEEP, trained_parameters(DEEP, dims), recipe.groups), dims, recipe)
+    return plan_training(StateLayout(DEEP, trained_parameters(DEEP, dims), recipe.groups), dims, recipe)
 
 
 PLAIN = planned()

@@ -13,9 +13,9 @@ import engine
 from engine.core.errors import EngineError
 from engine.execution.plan import Plan, make_plan
 from engine.graph.trace import build
-from engine.training.model import Form
 from engine.training.step import PlanCache, plan_evaluation, plan_training, plan_update, trained_parameters
 from engine.training.step.plan_cache import LEFT_OUT, fact
+from engine.training.train_state import StateLayout
 
 GRAPH: dict[str, Any] = {
     "inputs": {"x": ["batch", 4], "label": {"shape": ["batch"], "dtype": "int64"}},
@@ -29,7 +29,7 @@ def planned(cache: PlanCache, batch: int = 8, graph: dict[str, Any] = GRAPH, **o
     definition = engine.parse_graph(graph)
     recipe = engine.read_recipe({"steps": 5, "optimizer": "adam", **options})
     dims = {"batch": batch}
-    form = Form(
+    form = StateLayout(
         definition, trained_parameters(definition, dims), recipe.groups, freeze=recipe.freeze, scaled=recipe.scaled
     )
     return cache.plan(plan_training, form, dims, recipe)
@@ -83,11 +83,11 @@ def test_a_fit_that_steps_in_another_way_has_a_plan_of_its_own(options: dict[str
 def test_what_is_planned_is_part_of_the_key() -> None:
     cache, definition = PlanCache(), engine.parse_graph(GRAPH)
     recipe = engine.read_recipe({"steps": 5})
-    form = Form(definition, trained_parameters(definition, {"batch": 4}), recipe.groups)
+    form = StateLayout(definition, trained_parameters(definition, {"batch": 4}), recipe.groups)
     plans = [
         cache.plan(plan_training, form, {"batch": 4}, recipe),
-        cache.plan(plan_update, form, recipe, form.flats, "mean"),
-        cache.plan(plan_update, form, recipe, form.flats, "weighted"),
+        cache.plan(plan_update, form, recipe, form.flat_groups, "mean"),
+        cache.plan(plan_update, form, recipe, form.flat_groups, "weighted"),
         cache.plan(plan_evaluation, form, {"batch": 4}, ()),
         cache.plan(plan_evaluation, form, {"batch": 4}, (), outputs=True),
     ]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import engine
-from engine.training.sweep.paths import PathError, replaced, without
+from engine.training.sweep.options import PathError, replaced, without
 
 RECIPE: dict[str, Any] = {
     "epochs": 2,

@@ -1,0 +1,266 @@
+"""A collective of processes on one host, over memory that they share and pipes that they wait at.
+
+All is made before the processes are forked and has no name, so that nothing is left of it whatever happens to them.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from struct import Struct
+
+import numpy as np
+
+from engine.core.dtypes import DType
+from engine.core.errors import AttributeValueError, CollectiveError, RankAborted, RankLost
+from engine.training.distributed.collective import Array, refuse_disagreement, refuse_unsummable, sum_in_order
+
+PIECE_BYTES = 1 << 20
+"""How much of a buffer is summed at once: few enough to stay in the caches, enough to make waiting cheap."""
+
+SHARED_OUT_BYTES = 1 << 18
+"""As long as it saves no more than so much adding, work is not shared out: each rank adds all of a piece itself, since
+to wait for the others' shares would take longer."""
+
+CALL = Struct("=16s16sqq")
+"""What a rank is about to do: operation, element type, elements; and the bytes of what it says in a `gather`."""
+SAME = CALL.size - 8
+"""So many bytes of that must be equal on all ranks."""
+
+ABORT = b"abort"
+_NOTE = b"\0"
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """The pipes between two ranks, as one of them has them."""
+
+    incoming: int
+    outgoing: int
+
+    def close(self) -> None:
+        os.close(self.incoming)
+        os.close(self.outgoing)
+
+
+class Rendezvous:
+    """What the processes of a collective will share; to be made by the one that forks them.
+
+    Each process joins once, as its rank, and thereby lets go of what belongs to others; the one that forks does so when
+    it has forked them all. As long as a process that did not join holds on to this, the loss of a rank is not noticed.
+    """
+
+    def __init__(self, ranks: int, piece_bytes: int = PIECE_BYTES) -> None:
+        """Make memory for `ranks` processes; pages that are never needed cost nothing.
+
+        Larger buffers are summed in pieces of `piece_bytes`, a multiple of 8.
+
+        Raises:
+            AttributeValueError: no rank, or a size that is no positive multiple of 8.
+            OSError: the system has no room for it.
+        """
+        if ranks < 1 or piece_bytes < 8 or piece_bytes % 8:
+            raise AttributeValueError(
+                f"a rendezvous needs ranks >= 1 and piece_bytes a positive multiple of 8, got {ranks} and {piece_bytes}"
+            )
+        self._board = _Board(ranks, piece_bytes)
+        self._links: dict[int, tuple[_Link, _Link]] = {}
+        for rank in range(1, ranks):
+            (heard_by_first, told_to_first), (heard, told) = os.pipe(), os.pipe()
+            self._links[rank] = _Link(heard_by_first, told), _Link(heard, told_to_first)
+
+    def join(self, rank: int) -> SharedCollective:
+        """Be rank `rank` from now on."""
+        mine: dict[int, _Link] = {}
+        for other, (of_first, of_other) in self._links.items():
+            if rank == 0:
+                mine[other] = of_first
+                of_other.close()
+            else:
+                of_first.close()
+                if other == rank:
+                    mine[0] = of_other
+                else:
+                    of_other.close()
+        self._links = {}
+        return SharedCollective(rank, self._board, mine)
+
+
+class SharedCollective:
+    """One process's end of a `Collective`; `Rendezvous.join` returns it.
+
+    Rank 0 waits for a note from every other rank, then sends one to each. There are two sets of slots, used by turns:
+    who fills a slot again has been to a later meeting, and so has everyone who was still reading it.
+    """
+
+    def __init__(self, rank: int, board: _Board, links: Mapping[int, _Link]) -> None:
+        """Meet the others on `board`; `links` lead to rank 0, or from there to every other."""
+        self._rank = rank
+        self._board = board
+        self._links = links
+        self._turn = 0
+        self._closed = False
+
+    @property
+    def rank(self) -> int:
+        """Which of the ranks this is."""
+        return self._rank
+
+    @property
+    def size(self) -> int:
+        """How many ranks there are."""
+        return self._board.ranks
+
+    def allreduce_(self, buffer: Array) -> None:
+        """Replace `buffer` by its sum over the ranks."""
+        refuse_unsummable(buffer)
+        step = self._board.piece_bytes // buffer.itemsize
+        for start in range(0, max(1, buffer.size), step):
+            self._sum(buffer[start : start + step], buffer.size)
+
+    def gather(self, payload: bytes) -> list[bytes]:
+        """Return what each rank said."""
+        said = [bytearray() for _ in range(self.size)]
+        done = 0
+        while True:
+            self._board.say(self._turn, self._rank, payload[done : done + self._board.piece_bytes])
+            turn = self._meet(b"gather", length=len(payload))
+            lengths = [self._board.length(turn, rank) for rank in range(self.size)]
+            for rank, length in enumerate(lengths):
+                said[rank] += self._board.said(turn, rank, length - done)
+            done += self._board.piece_bytes
+            if done >= max(lengths):
+                return [bytes(whole) for whole in said]
+
+    def barrier(self) -> None:
+        """Wait for all."""
+        self._meet(b"barrier")
+
+    def abort(self, reason: bytes) -> None:
+        """Give up; a reason longer than a piece is cut."""
+        reason = reason[: self._board.piece_bytes]
+        with suppress(CollectiveError):
+            self._board.say(self._turn, self._rank, reason)
+            self._meet(ABORT, length=len(reason))
+
+    def close(self) -> None:
+        """Leave."""
+        if not self._closed:
+            self._closed = True
+            for link in self._links.values():
+                link.close()
+
+    def _sum(self, piece: Array, elements: int) -> None:
+        """Sum one share of the piece for everyone, and take the others' shares from them."""
+        slots = self._board.slots(self._turn, piece.dtype)[:, : piece.size]
+        slots[self._rank] = piece
+        self._meet(b"allreduce_", _name(piece.dtype), elements)
+        if piece.nbytes * (self.size - 2) <= SHARED_OUT_BYTES:
+            sum_in_order(slots, out=piece)
+            return
+        share = slice(piece.size * self._rank // self.size, piece.size * (self._rank + 1) // self.size)
+        sum_in_order(slots[:, share], out=slots[0, share])
+        self._wait()
+        piece[:] = slots[0]
+
+    def _meet(self, operation: bytes, dtype: bytes = b"", elements: int = 0, length: int = 0) -> int:
+        """Wait for all, and see that they do the same; return whose turn it was among the sets of slots."""
+        turn = self._turn
+        self._turn = 1 - turn
+        self._board.announce(turn, self._rank, CALL.pack(operation, dtype, elements, length))
+        self._wait()
+        self._board.refuse_disagreement(turn)
+        return turn
+
+    def _wait(self) -> None:
+        if self._closed:
+            raise RankLost(self._rank)
+        if self._rank == 0:
+            for rank, link in self._links.items():
+                _hear(rank, link)
+            for rank, link in self._links.items():
+                _tell(rank, link)
+        else:
+            _tell(0, self._links[0])
+            _hear(0, self._links[0])
+
+
+class _Board:
+    """The shared memory: for each of two turns, what every rank is about to do, and its slot."""
+
+    def __init__(self, ranks: int, piece_bytes: int) -> None:
+        self.ranks = ranks
+        self.piece_bytes = piece_bytes
+        self._calls = -(-2 * ranks * CALL.size // mmap.PAGESIZE) * mmap.PAGESIZE
+        self._memory = mmap.mmap(-1, self._calls + 2 * ranks * piece_bytes)
+        self._slots = np.frombuffer(self._memory, np.uint8, offset=self._calls).reshape(2, ranks, piece_bytes)
+
+    def slots(self, turn: int, dtype: DType) -> Array:
+        """Return the slots as an array (ranks, elements of a piece)."""
+        slots: Array = self._slots[turn].view(dtype)
+        return slots
+
+    def announce(self, turn: int, rank: int, call: bytes) -> None:
+        """Write down what `rank` is about to do."""
+        start = self._call(turn, rank)
+        self._memory[start : start + CALL.size] = call
+
+    def length(self, turn: int, rank: int) -> int:
+        """Return how many bytes `rank` has to say in all."""
+        length: int = CALL.unpack_from(self._memory, self._call(turn, rank))[3]
+        return length
+
+    def say(self, turn: int, rank: int, words: bytes) -> None:
+        """Write `words`, no more than a piece, into the slot of `rank`."""
+        start = self._slot(turn, rank)
+        self._memory[start : start + len(words)] = words
+
+    def said(self, turn: int, rank: int, length: int) -> bytes:
+        """Return what is in the slot of `rank`, at most `length` bytes."""
+        start = self._slot(turn, rank)
+        return self._memory[start : start + max(0, min(length, self.piece_bytes))]
+
+    def refuse_disagreement(self, turn: int) -> None:
+        """Refuse to go on with a rank that gave up or does something else: CollectiveError."""
+        starts = [self._call(turn, rank) for rank in range(self.ranks)]
+        calls = [self._memory[start : start + SAME] for start in starts]
+        if calls.count(calls[0]) == self.ranks and not calls[0].startswith(ABORT):
+            return
+        for rank, call in enumerate(calls):
+            if call.startswith(ABORT):
+                raise RankAborted(rank, self.said(turn, rank, self.length(turn, rank)))
+        refuse_disagreement([_described(self._memory, start) for start in starts])
+
+    def _call(self, turn: int, rank: int) -> int:
+        return (turn * self.ranks + rank) * CALL.size
+
+    def _slot(self, turn: int, rank: int) -> int:
+        return self._calls + (turn * self.ranks + rank) * self.piece_bytes
+
+
+def _described(memory: mmap.mmap, start: int) -> str:
+    operation, dtype, elements, _ = CALL.unpack_from(memory, start)
+    name, kind = (text.rstrip(b"\0").decode() for text in (operation, dtype))
+    return f"{name} of {elements} {kind}" if kind else name
+
+
+@cache
+def _name(dtype: DType) -> bytes:
+    # NumPy takes longer over this than over adding a thousand numbers.
+    return dtype.name.encode()
+
+
+def _hear(rank: int, link: _Link) -> None:
+    if not os.read(link.incoming, 1):
+        raise RankLost(rank)
+
+
+def _tell(rank: int, link: _Link) -> None:
+    try:
+        os.write(link.outgoing, _NOTE)
+    except BrokenPipeError:
+        raise RankLost(rank) from None

@@ -1,0 +1,238 @@
+"""Predictions of a trained model in evaluation mode, in chunks of rows."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from engine.autograd.backward import reachable
+from engine.core.budget import STEP_OPERATIONS, Admit, Cost, admit_any
+from engine.core.dtypes import FLOAT64, DType
+from engine.core.errors import DocumentError, Finding
+from engine.core.registry import lookup
+from engine.core.value import Array
+from engine.data import ClassEncoding, Scales, classes_of_checkpoint, encode_texts
+from engine.data.checkpoint import SCALES, Checkpoint
+from engine.execution.interpreter.point import as_refusals
+from engine.execution.plan import NumpyExecutor, Plan
+from engine.graph.definition import Definition
+from engine.graph.feeds import check_feeds
+from engine.graph.limits import LIMITS
+from engine.graph.shape_inference import InferredShapes, infer_shapes
+from engine.graph.trace import Trace, bind_dims
+from engine.nn.layers import LOSSES
+from engine.training.metrics import find_comparison
+from engine.training.metrics.operands import BY_CLASS
+from engine.training.metrics.target_units import predicted_targets
+from engine.training.recipe.options import Precision
+from engine.training.step import cached_plan, plan_evaluation
+from engine.training.train_state import TrainState, at_precision
+
+EXECUTORS = 4
+"""Plans kept for repeated sizes: the usual chunk, the last one, and a few more."""
+
+Sizes = tuple[tuple[str, tuple[int, ...]], ...]
+
+
+class Predictor:
+    """Computes a graph's outputs (its losses left out) for any number of rows."""
+
+    def __init__(self, definition: Definition, checkpoint: Checkpoint, precision: Precision = "float32") -> None:
+        """Load the parameters and buffers of `checkpoint` into the graph, or their averages if there are any.
+
+        Inputs that were normalised in training are normalised likewise, and texts become the class numbers that they
+        had in training. What predicts a target that was normalised is told in the units of the data, in float64.
+        """
+        self._given = definition
+        self._comparison = find_comparison(definition)
+        self.definition = _without_losses(at_precision(definition, precision))
+        self.model = TrainState(self.definition, (), None, None)
+        self.load(checkpoint)
+        probed = infer_shapes(self.definition, LIMITS)
+        self.inputs = _needed_inputs(probed.graph)
+        self._by_row = _inputs_by_row(probed, self.inputs)
+        self._executors: dict[Sizes, NumpyExecutor] = {}
+
+    def load(self, checkpoint: Checkpoint) -> None:
+        """Predict by the parameters and buffers of another checkpoint from here on, or by their averages."""
+        self.model.restore(checkpoint.averaged(), optimizer=False)
+        self._scales = Scales.from_arrays(checkpoint.under(SCALES))
+        self._classes = classes_of_checkpoint(checkpoint.meta) or {}
+        predicted = predicted_targets(self._given, self._scales.of)
+        self._predicted = {name: (target, power) for name, target, power in predicted}
+
+    @property
+    def classes(self) -> Mapping[str, ClassEncoding]:
+        """The class names of each input that took text in training."""
+        return self._classes
+
+    @property
+    def output_classes(self) -> dict[str, list[str]]:
+        """The class names along the axis of classes of each output that predicts a text target."""
+        compared = self._comparison
+        if compared is None or compared.form not in BY_CLASS or compared.targets not in self._classes:
+            return {}
+        names = list(self._classes[compared.targets].names)
+        return {name: names for name in self.definition.outputs if name == compared.predictions}
+
+    @property
+    def input_dtypes(self) -> dict[str, DType]:
+        """The dtype that numbers for each input are read as: its own, or float64 where they are normalised first."""
+        specs = self.definition.inputs
+        return {name: FLOAT64 if name in self._scales else spec.dtype for name, spec in specs.items()}
+
+    @property
+    def model_bytes(self) -> int:
+        """Bytes of the parameters and buffers."""
+        return sum(array.nbytes for array in self.model.arrays.values())
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes that are kept beside the model for inputs of sizes that were met before."""
+        return sum(_apart(executor.plan) for executor in self._executors.values())
+
+    def forget_sizes(self) -> None:
+        """Keep nothing beside the model."""
+        self._executors.clear()
+
+    def predict(self, inputs: Mapping[str, Array], chunk: int = 256, *, admit: Admit = admit_any) -> dict[str, Array]:
+        """Compute the outputs.
+
+        Args:
+            inputs: an array for each input that the outputs depend on, with one leading extent for the rows; another
+                one may be given, and is only checked. Text is fed as the number of its class.
+            chunk: rows that are computed at a time; the result does not depend on it beyond rounding. Where an output
+                has no axis of rows in front, or one more behind, all rows are computed at once.
+            admit: is told what it takes, beside the model and what is kept, before that is taken.
+
+        Returns:
+            each output, joined over all chunks.
+
+        Raises:
+            DocumentError: a missing, unknown or ill-shaped input, with its pointer.
+        """
+        arrays = self._checked(inputs)
+        rows = max((len(arrays[name]) for name in self._by_row), default=0)
+        starts = range(0, rows, chunk) if rows > chunk else range(1)
+        admit(self._cost(arrays, rows, chunk))
+        parts = [self._run(self._part(arrays, start, chunk) if len(starts) > 1 else arrays) for start in starts]
+        if len(parts) == 1:
+            return parts[0]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def _part(self, arrays: Mapping[str, Array], start: int, chunk: int) -> dict[str, Array]:
+        """Return so many rows of what has rows, and the rest as it is."""
+        return {name: a[start : start + chunk] if name in self._by_row else a for name, a in arrays.items()}
+
+    def _cost(self, arrays: Mapping[str, Array], rows: int, chunk: int) -> Cost:
+        """Return what so many rows take, from the plans of whole chunks and of the last one."""
+        whole, rest = divmod(rows, chunk) if rows > chunk else (1, 0)
+        sizes = [(_sizes(self._part(arrays, 0, chunk) if rows > chunk else arrays), whole)]
+        sizes += [(_sizes(self._part(arrays, rows - rest, chunk)), 1)] * bool(rest)
+        plans = [(self._plan(size), size in self._executors, runs) for size, runs in sizes]
+        outputs = sum(runs * self._answer_bytes(plan) for plan, _, runs in plans)
+        taken = {
+            "plan_bytes": sum(_apart(plan) for plan, kept, _ in plans if not kept),
+            "output_bytes": outputs * (1 if len(plans) == whole == 1 else 2),  # parts, and then the whole
+            "part_bytes": max(self._answer_bytes(plan) for plan, _, _ in plans) if self._predicted else 0,
+        }
+        return Cost(
+            taken, sum(runs * (plan.flops + STEP_OPERATIONS * (len(plan.steps) + 1)) for plan, _, runs in plans)
+        )
+
+    def _answer_bytes(self, plan: Plan) -> int:
+        specs = {name: plan.buffers[number].spec for name, number in plan.outputs.items()}
+        wide = {
+            name: FLOAT64.itemsize if name in self._predicted else spec.dtype.itemsize for name, spec in specs.items()
+        }
+        return sum(math.prod(spec.shape) * wide[name] for name, spec in specs.items())
+
+    def _plan(self, sizes: Sizes) -> Plan:
+        """Return the plan for arrays of these shapes."""
+        if sizes in self._executors:
+            return self._executors[sizes].plan
+        dims = dict.fromkeys(self.definition.dimension_names, 1)
+        dims.update(bind_dims(self.definition, dict(sizes)))
+        return cached_plan(plan_evaluation, self.model, dims, (), outputs=True)
+
+    def _checked(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        arrays = check_feeds(self.definition, self.inputs, encode_texts(self._classes, inputs))
+        with np.errstate(all="ignore"):
+            for name, array in arrays.items():
+                arrays[name] = self._scales.apply(name, array).astype(self.definition.inputs[name].dtype)
+        bind_dims(self.definition, {name: array.shape for name, array in arrays.items()})
+        return {name: arrays[name] for name in self.inputs}
+
+    def _run(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        sizes = _sizes(arrays)
+        if sizes not in self._executors:
+            plan = self._plan(sizes)
+            while len(self._executors) >= EXECUTORS:
+                self._executors.pop(next(iter(self._executors)))
+            self._executors[sizes] = NumpyExecutor(plan, self.model.arrays)
+        executor = self._executors[sizes]
+        for name, array in arrays.items():
+            executor.inputs[name][...] = array
+        with as_refusals():
+            executor.run()
+        return {name: self._in_units(name, array) for name, array in executor.outputs.items()}
+
+    def _in_units(self, name: str, array: Array) -> Array:
+        """Return a copy of an output; of one that predicts a normalised target, in the units of the data (float64)."""
+        if name not in self._predicted:
+            return array.copy()
+        target, power = self._predicted[name]
+        unit = self._scales.of[target]
+        rows = array.astype(np.float64).reshape(-1, *unit.scale.shape)
+        return (unit.invert(rows) if power == 1 else rows * unit.scale**power).reshape(array.shape)
+
+
+def _sizes(arrays: Mapping[str, Array]) -> Sizes:
+    return tuple((name, array.shape) for name, array in arrays.items())
+
+
+def _apart(plan: Plan) -> int:
+    """Return the bytes that a plan takes beside the model."""
+    return plan.peak_bytes - sum(root.nbytes for root in plan.roots if root.kind == "state")
+
+
+def _without_losses(definition: Definition) -> Definition:
+    """Keep the outputs that are neither losses nor a part of one; without any, what a known loss compares."""
+    losses = definition.losses
+    outputs = tuple(o for o in definition.outputs if o not in losses and not any(o.startswith(f"{x}.") for x in losses))
+    outputs = outputs or _before_losses(definition)
+    if not outputs:
+        detail = "the graph has no outputs but its losses; name its predictions in 'outputs' when posting the graph"
+        raise DocumentError([Finding("", "no_outputs", detail)])
+    return replace(definition, outputs=outputs)
+
+
+def _before_losses(definition: Definition) -> tuple[str, ...]:
+    """Return the first input of each loss that is a loss op of a computed value."""
+    nodes = {node.name: node for node in definition.nodes}
+    losses = [nodes[loss.partition(":")[0]] for loss in definition.losses if loss.partition(":")[0] in nodes]
+    firsts = [node.inputs[0] for node in losses if lookup(node.op).name in LOSSES]
+    return tuple(dict.fromkeys(f for f in firsts if isinstance(f, str) and f.partition(":")[0] in nodes))
+
+
+def _needed_inputs(graph: Trace) -> tuple[str, ...]:
+    leaves = {id(value) for node in reachable(list(graph.outputs.values())) for value in node.inputs}
+    leaves |= {id(value) for value in graph.outputs.values()}
+    return tuple(name for name, value in graph.inputs.items() if id(value) in leaves)
+
+
+def _inputs_by_row(probed: InferredShapes, needed: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the inputs that can be cut into chunks of rows: none, unless every output is made row by row."""
+    definition = probed.graph.definition
+    shapes = [definition.inputs[name].shape for name in needed]
+    rows = next((shape[0] for shape in shapes if shape and isinstance(shape[0], str)), None)
+    for shape in (*shapes, *(probed.shape(output) for output in definition.outputs)):
+        if any(isinstance(extent, str) and rows in re.split(r"[*+-]", extent) for extent in shape[1:]):
+            return ()
+    if any(shape[:1] != [rows] for shape in map(probed.shape, definition.outputs)):
+        return ()
+    return tuple(name for name in needed if definition.inputs[name].shape[:1] == (rows,))
