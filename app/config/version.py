@@ -2,7 +2,7 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
-DISTRIBUTION = "adjoint"
+DISTRIBUTION = "adjoint-server"
 
 
 def server_version() -> str:

@@ -46,7 +46,7 @@ def load() -> Any:
 def read_parquet(file: BufferedReader, size_bytes: int, columns: ColumnSet, _options: IngestOptions) -> None:
     """Read every column under its own name."""
     if load() is None:
-        detail = "the server has no reader of Parquet: install adjoint[parquet] there, or send .npz or CSV"
+        detail = "the server has no reader of Parquet: install adjoint-server[parquet] there, or send .npz or CSV"
         raise IngestError("extra_missing", "", detail)
     footer = read_footer(file, size_bytes, columns.limits, columns.check_name)
     widths = {leaf.name: _width(leaf, footer) for leaf in footer.leaves}

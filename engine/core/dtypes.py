@@ -81,7 +81,7 @@ def dtype_of(name: object) -> DType:
         return np.dtype(known)
     if BFLOAT16 is None:
         raise MissingExtra(
-            "bfloat16 needs the package ml_dtypes: install it with pip install 'adjoint[bfloat16]', or use float16"
+            "bfloat16 needs the package ml_dtypes: pip install 'adjoint-server[bfloat16]', or use float16"
         )
     return BFLOAT16
 

@@ -21,7 +21,7 @@ from tests.extent import FULL
 USER = 10001
 SETUPTOOLS = 77
 """The first major version that reads these projects."""
-SOURCES = ("pyproject.toml", "README.md", "LICENSE", "app", "engine", "clients/python")
+SOURCES = ("pyproject.toml", "README.md", "LICENSE", "app", "engine", "deploy/bin", "clients/python")
 NATIVE = "native" in engine.executors()
 WAYS = {about: way for about, way in FITS.items() if FULL or about != "half precision"}
 """That one compiles kernels of its own; `make image-test` has it as well."""

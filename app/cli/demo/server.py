@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 READY = "Adjoint listening on "
+_IMPORT_ROOT = Path(__file__).resolve().parents[3]
 _START_SECONDS = 30.0
 _STOP_SECONDS = 15.0
 
@@ -28,8 +29,8 @@ def running_server(data_dir: Path, settings: Mapping[str, str] | None = None) ->
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ADJOINT_")}
     with log.open("wb") as errors:
         process = subprocess.Popen(  # noqa: S603 (the command is fixed)
-            [sys.executable, "-m", "app", "serve", "--port", "0", "--data-dir", str(data_dir)],
-            env={**environment, **(settings or {})},
+            [sys.executable, "-P", "-m", "app", "serve", "--port", "0", "--data-dir", str(data_dir)],
+            env={**environment, "PYTHONPATH": str(_IMPORT_ROOT), **(settings or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,

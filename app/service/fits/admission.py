@@ -268,7 +268,7 @@ def check_resources(resources: Mapping[str, Any]) -> None:
         if cpu not in here
     ]
     if executor not in (AUTO, *engine.executors()):
-        detail = f"this server has no {executor} executor: pip install 'adjoint[fast]' there, or leave this out"
+        detail = f"this server has no {executor} executor: pip install 'adjoint-server[fast]' there, or leave this out"
         faults.append(Finding("/resources/executor", "extra_missing", detail))
     if faults:
         raise invalid(faults)

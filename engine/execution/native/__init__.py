@@ -22,7 +22,7 @@ MOST_SHARDS = 8
 def why_missing() -> str | None:
     """Return why the native executor does not work here, or None."""
     if find_spec("numba") is None:
-        return "the native executor needs numba: pip install 'adjoint[fast]'"
+        return "the native executor needs numba: pip install 'adjoint-server[fast]'"
     try:
         numpy_blas()
     except MissingExtra as error:

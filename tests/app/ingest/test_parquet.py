@@ -154,4 +154,4 @@ def test_without_the_extra_it_is_named(refusal, monkeypatch):
     monkeypatch.setattr(parquet, "load", lambda: None)
     error = refusal(GOOD, "parquet")
     assert error.code == "extra_missing"
-    assert "adjoint[parquet]" in error.detail
+    assert "adjoint-server[parquet]" in error.detail

@@ -508,13 +508,13 @@ def test_the_loss_of_a_rank_is_no_verdict(assign: Assign, recorder: Recorder) ->
 def test_a_fit_never_goes_on_with_another_executor(
     assign: Assign, recorder: Recorder, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "why_native_unusable", lambda: "install it with pip install 'adjoint[fast]'")
+    monkeypatch.setattr(engine, "why_native_unusable", lambda: "install it with pip install 'adjoint-server[fast]'")
     assignment = assign()
     begun = replace(assignment, runtime={**assignment.runtime, "executor": "native"})
     verdict = work(begun, recorder, Wish(), ALONE)
     assert isinstance(verdict, Failed)
     assert verdict.code == "extra_missing"
-    assert "adjoint[fast]" in verdict.detail
+    assert "adjoint-server[fast]" in verdict.detail
     assert server.heard() == []
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.demo.lessons import LESSONS
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[4]
@@ -42,24 +41,6 @@ def check_nothing_is_left(tmp_path, url):
     assert list(tmp_path.glob("adjoint-demo-*")) == []
     with pytest.raises(urllib.error.URLError, match="refused"):
         urllib.request.urlopen(f"{url}/healthz")
-
-
-@pytest.mark.slow
-def test_the_demo_trains_well_and_leaves_nothing_behind(tmp_path):
-    with demo(tmp_path) as process:
-        text, errors = process.communicate()
-    assert (process.returncode, errors) == (0, ""), text
-    assert "f = 16, df/dx = 12" in text
-    for lesson in LESSONS:
-        accuracy = float(re.search(rf"^{lesson.name}: held-out accuracy ([\d.]+)", text, re.MULTILINE)[1])
-        assert accuracy >= lesson.enough
-        assert re.search(rf"^{lesson.name} succeeded .*loss .*val_accuracy", text, re.MULTILINE)
-        assert f"{lesson.name}.safetensors" in text
-    assert text.count("truth") == len(LESSONS)
-    assert text.count("norm of the gradient") == len(LESSONS)
-    assert "linear_0.weight" in text
-    assert "curl -s" in text
-    check_nothing_is_left(tmp_path, address(text))
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])

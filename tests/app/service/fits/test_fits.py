@@ -201,7 +201,7 @@ def test_a_native_fit_is_refused_where_only_numpy_computes(submit: Submit, monke
         submit(resources={"executor": "native"})
     (fault,) = caught.value.findings
     assert (fault.pointer, fault.code) == ("/resources/executor", "extra_missing")
-    assert "pip install 'adjoint[fast]'" in fault.detail
+    assert "pip install 'adjoint-server[fast]'" in fault.detail
 
 
 def test_a_fit_may_wait_to_be_resumed(submit: Submit, fits: Fits, store: Store) -> None:
