@@ -62,7 +62,7 @@ fuzz: $(VENV)/test.stamp ## send the whole hostile corpus to a server, then fuzz
 	$(BIN)/python -m tests.fuzz
 
 # BENCH chooses: `make bench BENCH=--quick`, `make bench BENCH='W1 lstm'`. The last part needs PyTorch, the others do without.
-bench: $(VENV)/run.stamp $(PEERS)/peers.stamp ## measure against other libraries, and write the README's tables; not part of the tests
+bench: $(VENV)/run.stamp $(PEERS)/peers.stamp ## measure against other libraries, and write the tables of docs/benchmarks.md; not part of the tests
 	$(BIN)/python -m tests.benchmarks.run --peers $(PEERS)/bin/python $(BENCH)
 	$(BIN)/python -m tests.benchmarks.readme
 	$(BIN)/python -m tests.benchmarks.cold_start

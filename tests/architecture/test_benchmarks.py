@@ -13,7 +13,7 @@ import pytest
 import engine
 from tests.benchmarks.floor import Peaks, floor_ms
 from tests.benchmarks.measure import Outcome, Running, environment
-from tests.benchmarks.readme import BEGIN, END, RESULTS, with_tables
+from tests.benchmarks.readme import BEGIN, END, PAGE, RESULTS, with_tables
 from tests.benchmarks.results_file import merged, read_results, row, write_results
 from tests.benchmarks.roster import ROSTER, Entry
 from tests.benchmarks.starts import definition
@@ -149,8 +149,8 @@ def test_contenders_get_equal_threads_and_the_kernels_asked_for(monkeypatch: pyt
     )
 
 
-def test_the_tables_in_the_readme_are_those_of_the_results() -> None:
-    text, kept = (ROOT / "README.md").read_text("utf-8"), read_results(RESULTS)
+def test_the_tables_in_the_docs_are_those_of_the_results() -> None:
+    text, kept = PAGE.read_text("utf-8"), read_results(RESULTS)
     assert kept is not None
     assert with_tables(text, kept) == text, "run python -m tests.benchmarks.readme"
     assert with_tables(f"{BEGIN}\nold\n{END}", kept).count("old") == 0

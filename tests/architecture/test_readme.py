@@ -1,146 +1,105 @@
-"""The README tells the truth: its commands run as printed, its settings are those there are."""
+"""The snippets of the README and of docs/ run as printed, and the paths they name exist."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
 import shutil
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from app.config.settings import Settings
-from tests.conftest import ServerProcess
+import engine
+from tests.architecture.snippets import FENCE, PAGES, PRINTED_URL, ROOT, Snippet, pages_with, snippets
+from tests.conftest import ServerProcess, serving
+from tools.docs.http_client import send
+from tools.docs.http_steps import STEPS
 
-ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-PRINTED_URL = "http://127.0.0.1:8000"
+README_LINES_MAX = 150
+LANGUAGES = {"python", "sh", "json", "text", "mermaid"}
+TOO_NEW = ("%header{", "--json", "--fail-with-body", "--url-query", "%output{")
+"""What curl 7.68 does not know."""
 
-
-def block(name: str) -> str:
-    """Return the code that follows the marker `<!-- run: NAME -->`."""
-    match = re.search(rf"<!-- run: {name} -->\n```\w+\n(.*?)```", README, re.DOTALL)
-    assert match is not None
-    return match.group(1)
-
-
-@pytest.mark.parametrize("name", Settings.model_fields)
-def test_every_setting_is_in_the_table(name: str) -> None:
-    field = Settings.model_fields[name]
-    row = re.search(rf"^\| `ADJOINT_{name.upper()}` \| (.*?) \| (.*?) \|$", README, re.MULTILINE)
-    assert row is not None, f"add a row for ADJOINT_{name.upper()} to the README"
-    assert row.group(2) == field.description
-    if isinstance(field.default, int | float | str):
-        assert row.group(1) == str(field.default)
+SEPARATOR = "\x1e"
 
 
-def test_no_setting_in_the_table_is_gone() -> None:
-    documented = re.findall(r"^\| `ADJOINT_(\w+)` \|", README, re.MULTILINE)
-    assert documented == [name.upper() for name in Settings.model_fields]
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """Start the one server of this file: its last test creates a key, after which a server needs one."""
+    with serving(tmp_path_factory.mktemp("docs")) as started:
+        yield started
 
 
-@pytest.mark.parametrize("path", sorted(set(re.findall(r"`((?:app|engine|tests|deploy|clients)/[\w./]+)`", README))))
-def test_every_path_named_exists(path: str) -> None:
-    assert (ROOT / path).exists()
+@pytest.mark.parametrize("page", pages_with("python"))
+def test_python_runs_as_printed(
+    page: str, server: ServerProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for snippet in snippets(ROOT / page, "python"):
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            exec(compile(_here(snippet, server, tmp_path), page, "exec"), names)
+        assert snippet.matches(output.getvalue()), output.getvalue()
+    if "client" in names:
+        names["client"].close()
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-def test_the_curl_lines_run_as_printed(server: ServerProcess, tmp_path: Path) -> None:
-    script = block("curl").replace(PRINTED_URL, server.url).replace("/tmp/", f"{tmp_path}/")
+@pytest.mark.parametrize("page", pages_with("sh"))
+def test_shell_lines_run_as_printed(page: str, server: ServerProcess, tmp_path: Path) -> None:
+    run = list(snippets(ROOT / page, "sh"))
+    script = f"\nprintf '{SEPARATOR}'\n".join(_here(snippet, server, tmp_path) for snippet in run)
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
-    assert '"state":"succeeded"' in done.stdout
-    assert '"f":16.0' in done.stdout
-    assert "12.0" in done.stdout
-    assert (tmp_path / "iris.safetensors").stat().st_size > 500
-    assert "problem" not in done.stdout
+    for snippet, output in zip(run, done.stdout.split(SEPARATOR), strict=True):
+        assert snippet.matches(output), output
+        if snippet.expected is None:
+            assert "/problems/" not in output
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-def test_the_lines_on_sweeps_run_as_printed(server: ServerProcess) -> None:
-    script = block("sweep").replace(PRINTED_URL, server.url)
-    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert '"states":{"succeeded":6}' in done.stdout
-    assert done.stdout.count('"rank":1,') == 2
-    assert "problem" not in done.stdout
+def _here(snippet: Snippet, server: ServerProcess, folder: Path) -> str:
+    return snippet.code.replace(PRINTED_URL, server.url).replace("/tmp/", f"{folder}/")
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-def test_the_lines_on_control_run_as_printed(server: ServerProcess, tmp_path: Path) -> None:
-    script = block("control").replace(PRINTED_URL, server.url).replace("/tmp/", f"{tmp_path}/")
-    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    for state in ("paused", "queued", "cancelled", "succeeded"):
-        assert f'"state":"{state}"' in done.stdout, state
-    assert "problem" not in done.stdout
-    assert json.loads((tmp_path / "bundle.json").read_text())["object"] == "bundle"
+@pytest.mark.parametrize("page", pages_with("json"))
+def test_json_is_json_and_graphs_are_graphs(page: str) -> None:
+    for snippet in snippets(ROOT / page, "json"):
+        document = json.loads(snippet.code)
+        if snippet.note == "graph":
+            assert engine.parse_graph(document).losses
 
 
-def test_the_python_lines_run_as_printed(server: ServerProcess) -> None:
-    code = block("python").replace(PRINTED_URL, server.url)
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert "should be near" in done.stdout
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= README_LINES_MAX
 
 
-def test_the_loop_over_http_runs_as_printed(server: ServerProcess) -> None:
-    code = block("loop").replace(PRINTED_URL, server.url)
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    losses = [float(number) for number in re.findall(r"^loss (\S+)", done.stdout, re.MULTILINE)]
-    assert len(losses) == 2
-    assert losses[1] < 0.01
-    assert "steps 260" in done.stdout
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_a_page_names_exists(page: Path) -> None:
+    text = page.read_text("utf-8")
+    named = set(re.findall(r"`((?:app|engine|tests|deploy|clients|tools|docs|requirements)/[\w./-]+)`", text))
+    prose = FENCE.sub("", text)
+    linked = {link for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", prose) if "://" not in link}
+    pictures = set(re.findall(r'<img src="([^"]+)"', text))
+    assert not [path for path in named if not (ROOT / path).exists()]
+    assert not [path for path in linked | pictures if not (page.parent / path).exists()]
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-def test_the_steps_by_curl_run_as_printed(server: ServerProcess) -> None:
-    script = block("steps").replace(PRINTED_URL, server.url)
-    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert (answers[1]["loss"], answers[1]["seq"]) == (16.0, 2)
-    assert answers[2] == answers[1]
-    assert answers[3]["data"] == [12.0]
-    assert answers[5]["data"] == [pytest.approx(0.8)]
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_block_is_of_a_kind_that_is_tested(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert set(re.findall(r"^ *```(\w+)$", text, re.MULTILINE)) <= LANGUAGES
+    assert not [option for option in TOO_NEW if option in text]
 
 
-def test_the_engine_lines_run_as_printed() -> None:
-    done = subprocess.run([sys.executable, "-c", block("engine")], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert "[[ 6.  0.]\n [ 0. 12.]]" in done.stdout
-    assert "grad for w" in done.stdout
-
-
-def test_the_lines_on_sessions_run_as_printed() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", block("session")], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    assert "'w': 2.0" in done.stdout
-
-
-def test_the_lines_on_modules_run_as_printed() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", block("modules")], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"loss [01]\.\d+ classes \[", done.stdout)
-
-
-@pytest.mark.parametrize(
-    ("lines", "prints"),
-    [
-        ("transforms", ("gradients (8, 3) Hessian (3, 3)", "input x: float32[rows,3]", "of the graph Value(")),
-        ("static", ("16.0 12.0\n24.0",)),
-    ],
-)
-def test_the_lines_on_transforms_and_static_graphs_run_as_printed(lines: str, prints: tuple[str, ...]) -> None:
-    done = subprocess.run([sys.executable, "-c", block(lines)], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert all(part in done.stdout for part in prints), done.stdout
+def test_the_example_of_every_operation_succeeds(server: ServerProcess) -> None:
+    for _ in send(STEPS, server.http):
+        pass
+    assert not server.tracebacks()

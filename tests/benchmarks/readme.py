@@ -1,4 +1,4 @@
-"""Writes the tables of the README anew from the file of results: `python -m tests.benchmarks.readme`."""
+"""Writes the tables of docs/benchmarks.md from the file of results: `python -m tests.benchmarks.readme`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from tests.benchmarks.table import markdown
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "tests/benchmarks/results/steps.json"
+PAGE = ROOT / "docs/benchmarks.md"
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 
 
 def with_tables(text: str, results: Results) -> str:
-    """Return the README with the tables of these results between its markers."""
+    """Return the page with the tables of these results between its markers."""
     found = re.search(f"{re.escape(BEGIN)}\n.*?{re.escape(END)}", text, re.DOTALL)
     if found is None:
-        raise SystemExit(f"the README has no lines {BEGIN} and {END}")
+        raise SystemExit(f"the page has no lines {BEGIN} and {END}")
     return text[: found.start()] + f"{BEGIN}\n{markdown(results)}{END}" + text[found.end() :]
 
 
@@ -29,8 +30,7 @@ def main() -> None:
     results = read_results(parser.parse_args().results)
     if results is None:
         raise SystemExit("there are no results yet; run `make bench`")
-    readme = ROOT / "README.md"
-    readme.write_text(with_tables(readme.read_text("utf-8"), results), "utf-8")
+    PAGE.write_text(with_tables(PAGE.read_text("utf-8"), results), "utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Results as tables: for the terminal, and in Markdown for the README."""
+"""Results as tables: for the terminal, and in Markdown for the docs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ our faster executor.
 
 
 def markdown(results: Results) -> str:
-    """Return the text and the tables for the README."""
+    """Return the text and the tables for the docs."""
     machine = results["machine"]
     used = ", ".join(f"{name} {version}" for name, version in sorted(versions(results).items()))
     where = ", ".join(

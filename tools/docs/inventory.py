@@ -1,7 +1,4 @@
-"""What the docs have to name: every error code, limit and route, as the code has them.
-
-`python -m tests.architecture.inventory` writes them into `deploy/reference/`; what was said about a code stays.
-"""
+"""Every error code and limit, as the code has them; the meaning of a code is kept from its page."""
 
 import ast
 import re
@@ -11,18 +8,19 @@ from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from annotated_types import Ge
 
 from app.config.bounds import Bounds
 from app.config.settings import Settings
 from app.ingest.limits import IngestLimits
-from app.main.application import openapi_document
 from app.main.bootstrap import graph_limits, ingest_limits
 from engine.graph.limits import LIMITS, GraphLimits
+from tools.docs.markdown import page, table
 
 ROOT = Path(__file__).parents[2]
-DOCS = ROOT / "deploy" / "reference"
+DOCS = ROOT / "docs" / "reference"
 CALLS: Mapping[str, int] = MappingProxyType(
     {"Finding": 1, "Failed": 0, "Died": 0, "PydanticCustomError": 0, "IngestError": 0}
 )
@@ -30,7 +28,13 @@ CALLS: Mapping[str, int] = MappingProxyType(
 BY_PHRASE: Mapping[str, str] = MappingProxyType({"method_not_allowed": "405"})
 """Codes that are made from a status, for what no route of ours answers."""
 IN_ERRORS, OF_A_FIT, OF_THE_ENGINE = "in `errors`", "of a fit or session", "of the engine"
-UNSAID = "to be said"
+UNSAID = "to be described"
+ABOUT_ERRORS = """Errors are `application/problem+json` (RFC 9457): `type`, `title`, `status`, `detail`, `code`,
+`request_id`, and `errors`, a list of `{pointer, code, detail}` with a JSON pointer into the request. The column
+*status* says where a code appears: as the status of an answer, in `errors`, as the error of a fit or session,
+or raised by the engine in a Python process."""
+ABOUT_LIMITS = """Every input is bounded; exceeding a limit returns 4xx with an error code and JSON pointer.
+Most limits are [settings](settings.md). Those below are fixed."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +50,6 @@ class Limit:
     answer: str
     test: str
     fixed: str = ""
-
-    @property
-    def row(self) -> str:
-        """The row."""
-        said = [f"`{self.name}`", self.default, f"`{self.place}`", self.answer, f"`{self.test}`", self.fixed]
-        return f"| {' | '.join(filter(None, said))} |"
 
 
 _COMPUTING = "tests/hostile/test_computing.py"
@@ -212,7 +210,7 @@ def _lowered() -> Settings:
     lowered = {}
     for name, field in Settings.model_fields.items():
         if isinstance(field.default, int) and not isinstance(field.default, bool):
-            least = next((bound.ge for bound in field.metadata if isinstance(bound, Ge)), 0)
+            least: Any = next((bound.ge for bound in field.metadata if isinstance(bound, Ge)), 0)
             lowered[name] = max(least, field.default - 1)
     return Settings(**lowered)
 
@@ -290,11 +288,12 @@ def _codes_of(
         return
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     place = places.get(name)
-    if place is not None and len(node.args) > place and (code := _text(node.args[place])) and code.isidentifier():
-        yield code, OF_A_FIT if name in ("Failed", "Died") else IN_ERRORS
+    given = _text(node.args[place]) if place is not None and len(node.args) > place else None
+    if given and given.isidentifier():
+        yield given, OF_A_FIT if name in ("Failed", "Died") else IN_ERRORS
     for keyword in node.keywords:
-        if keyword.arg == "code" and (code := _text(keyword.value)):
-            yield code, _status_of(node, statuses.get(name), engine=engine)
+        if keyword.arg == "code" and (given := _text(keyword.value)):
+            yield given, _status_of(node, statuses.get(name), engine=engine)
 
 
 def _status_of(node: ast.Call, known: str | None, *, engine: bool) -> str:
@@ -338,49 +337,18 @@ def meanings() -> dict[str, str]:
     return dict(re.findall(r"^\| `(\w+)` \| .*? \| (.*) \|$", text, re.MULTILINE))
 
 
-def errors_document() -> str:
-    """Format the table of codes."""
+def errors_page() -> str:
+    """Return the page of error codes."""
     said = meanings()
-    rows = [f"| `{code}` | {', '.join(sorted(how))} | {said.get(code, UNSAID)} |" for code, how in _sorted(codes())]
-    return _document("Error codes", "Every code that a client can meet.", ("code", "status", "meaning"), rows)
+    rows = [(f"`{code}`", ", ".join(sorted(how)), said.get(code, UNSAID)) for code, how in sorted(codes().items())]
+    return page("Error codes", ABOUT_ERRORS, table(("code", "status", "meaning"), rows))
 
 
-def limits_document() -> str:
-    """Format the tables of limits: those that can be set, and those that are fixed."""
-    about = "Everything that is bounded. The first table holds settings, the second one what is fixed, and why."
-    head = ("limit", "default", "where it is set", "beyond it", "tested in")
-    settings = [limit.row for limit in limits() if not limit.fixed]
-    constants = _table((*head, "why it is fixed"), [limit.row for limit in limits() if limit.fixed])
-    return _document("Limits", about, head, settings) + "\n".join(["", "## Fixed", "", *constants, ""])
-
-
-def routes_document() -> str:
-    """Format the table of routes."""
+def limits_page() -> str:
+    """Return the page of fixed limits."""
     rows = [
-        f"| `{method.upper()}` | `{path}` | {operation['summary']} |"
-        for path, operations in openapi_document()["paths"].items()
-        for method, operation in operations.items()
+        (f"`{limit.name}`", limit.default, f"`{limit.place.rpartition('/')[0]}`", limit.answer, limit.fixed)
+        for limit in limits()
+        if limit.fixed
     ]
-    return _document("Routes", "What `/openapi.json` describes in full.", ("method", "path", "what it does"), rows)
-
-
-DOCUMENTS = MappingProxyType({"errors.md": errors_document, "limits.md": limits_document, "routes.md": routes_document})
-
-
-def _sorted(table: Mapping[str, set[str]]) -> list[tuple[str, set[str]]]:
-    return sorted(table.items())
-
-
-def _document(title: str, about: str, head: tuple[str, ...], rows: list[str]) -> str:
-    note = "`python -m tests.architecture.inventory` writes this from the code."
-    return "\n".join([f"# {title}", "", f"{about} {note}", "", *_table(head, rows), ""])
-
-
-def _table(head: tuple[str, ...], rows: list[str]) -> list[str]:
-    return [f"| {' | '.join(head)} |", "|" + "---|" * len(head), *rows]
-
-
-if __name__ == "__main__":
-    DOCS.mkdir(exist_ok=True)
-    for name, format_document in DOCUMENTS.items():
-        (DOCS / name).write_text(format_document(), encoding="utf-8")
+    return page("Fixed limits", ABOUT_LIMITS, table(("limit", "value", "set in", "beyond it", "why it is fixed"), rows))
