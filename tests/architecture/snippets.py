@@ -20,7 +20,7 @@ PAGES = tuple(
 
 PRINTED_URL = "http://127.0.0.1:8000"
 FENCE = re.compile(
-    r"(?:^<!-- (?P<note>.*?) -->\n)?^[ ]*```(?P<language>\w+)\n(?P<code>.*?)^[ ]*```$"
+    r"(?:^<!-- (?P<note>[^\n]*) -->\n)?^[ ]*```(?P<language>\w+)\n(?P<code>.*?)^[ ]*```$"
     r"(?:\n+```text\n(?P<expected>.*?)```$)?",
     re.DOTALL | re.MULTILINE,
 )
