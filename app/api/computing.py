@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect
 from app.api.deps import services_of
 from app.api.downloads import send_and_delete
 from app.api.openapi_parts import problem_answers
-from app.service.resources.workers import Computed, Order
+from app.service.resources.workers import ComputeRequest, ComputeResult
 
 T = TypeVar("T")
 
@@ -36,12 +36,12 @@ async def _threads(request: Request) -> CapacityLimiter:
 ThreadsDep = Annotated[CapacityLimiter, Depends(_threads)]
 
 
-async def answer_of(request: Request, threads: CapacityLimiter, order: Callable[[], Order]) -> Response:
+async def answer_of(request: Request, threads: CapacityLimiter, order: Callable[[], ComputeRequest]) -> Response:
     """Build a request in a thread, run it in a worker process and return the result; stop if the client disconnects."""
 
-    async def computed() -> Computed:
+    async def computed() -> ComputeResult:
         made = await to_thread.run_sync(order, limiter=threads)
-        return await services_of(request).computing.carry_out(made)
+        return await services_of(request).computing.execute(made)
 
     found = await _unless_left(request, computed())
     if isinstance(found.body, bytes):

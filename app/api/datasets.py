@@ -21,7 +21,7 @@ from app.domain.errors import Finding, Invalid, UnsupportedMedia
 from app.http.responses import JsonResponse, check_digest, read_digest
 from app.ingest.options import Header as HeaderOption
 from app.ingest.options import IngestOptions
-from app.service.resources.datasets import UploadTerms
+from app.service.resources.datasets import UploadOptions
 
 routes = router("datasets")
 
@@ -63,7 +63,7 @@ async def _terms(
         str | None, Query(max_length=64, description='Name of the column that a .npy file becomes; default "x".')
     ] = None,
     header: Annotated[HeaderOption, Query(description=HEADER)] = "auto",
-) -> UploadTerms:
+) -> UploadOptions:
     kind = content_type(request)
     if format is not None and kind in FORMATS and FORMATS[kind] != format:
         detail = f"the Content-Type says {FORMATS[kind]} and ?format= {format}; leave one out"
@@ -72,7 +72,7 @@ async def _terms(
     if known is None:
         accepted = ", ".join((*FORMATS, OCTETS))
         raise UnsupportedMedia(f"send one of {accepted}; the last one with ?format=")
-    return UploadTerms(known, name, IngestOptions(columns, column, header))
+    return UploadOptions(known, name, IngestOptions(columns, column, header))
 
 
 @routes.post(
@@ -83,7 +83,7 @@ async def _terms(
 )
 async def create_dataset(
     request: Request,
-    terms: Annotated[UploadTerms, Depends(_terms)],
+    terms: Annotated[UploadOptions, Depends(_terms)],
     datasets: DatasetsDep,
     settings: SettingsDep,
     idempotent: IdempotentDep,

@@ -27,7 +27,7 @@ from app.service.resources.checkpoints import Checkpoints
 from app.service.resources.datasets import Datasets
 from app.service.resources.graphs import Diagnostics, Graphs
 from app.service.resources.idempotency import Idempotency
-from app.service.resources.workers import Computing
+from app.service.resources.workers import ComputeService
 from app.service.sessions.sessions import Sessions
 from app.store.pages import DEFAULT_LIMIT, PageRequest
 
@@ -41,7 +41,7 @@ class Services:
     settings: Settings
     graphs: Graphs
     diagnostics: Diagnostics
-    computing: Computing
+    computing: ComputeService
     datasets: Datasets
     fits: Fits
     fit_control: FitControl

@@ -10,7 +10,7 @@ from fastapi.responses import StreamingResponse
 from app.api.deps import EventsDep, FitId
 from app.api.openapi_parts import text_answer
 from app.api.routing import router
-from app.service.fits.event_log import Events, StreamTerms, encode_event
+from app.service.fits.event_log import Events, StreamOptions, encode_event
 
 routes = router("events")
 
@@ -28,9 +28,9 @@ async def _terms(
     max_events: Annotated[int | None, Query(ge=1, description="End after so many events.")] = None,
     timeout: Annotated[float | None, Query(ge=0, le=SECONDS_MAX, description="End after so many seconds.")] = None,
     last_event_id: Annotated[int | None, Header(ge=0, description="As `after`; browsers send it.")] = None,
-) -> StreamTerms:
+) -> StreamOptions:
     start = (after if last_event_id is None else last_event_id) or 0
-    return StreamTerms(min(start, LAST), max_events, timeout)
+    return StreamOptions(min(start, LAST), max_events, timeout)
 
 
 @routes.get(
@@ -38,13 +38,13 @@ async def _terms(
     response_class=StreamingResponse,
     responses=text_answer(EVENT_STREAM, "Events named metric, state, checkpoint, log and end, numbered by id."),
 )
-async def stream_events(fit_id: FitId, events: EventsDep, terms: Annotated[StreamTerms, Depends(_terms)]) -> Response:
+async def stream_events(fit_id: FitId, events: EventsDep, terms: Annotated[StreamOptions, Depends(_terms)]) -> Response:
     """Send what has happened to a fit and what happens, until it ends."""
     await asyncio.to_thread(events.check, fit_id, terms.after)
     return StreamingResponse(_written(events, fit_id, terms), headers=HEADERS, media_type=EVENT_STREAM)
 
 
-async def _written(events: Events, fit_id: str, terms: StreamTerms) -> AsyncIterator[str]:
+async def _written(events: Events, fit_id: str, terms: StreamOptions) -> AsyncIterator[str]:
     yield RETRY
     async for several in events.stream(fit_id, terms):
         yield "".join(map(encode_event, several)) or HEARTBEAT

@@ -29,7 +29,7 @@ from app.domain.errors import PreconditionFailed
 from app.domain.fit import FitState
 from app.http.responses import JsonResponse, matches, not_modified
 from app.http.validation import validated
-from app.service.fits.replays import ReplayTerms
+from app.service.fits.replays import ReplayOptions
 from app.service.fits.view import FitView
 from app.service.resources.idempotency import Keep
 
@@ -70,7 +70,7 @@ class PolledRoute(StrictRoute):
 
         async def polled(request: Request) -> Response:
             if not request.scope["query_string"]:
-                view = services_of(request).fits.known(request.path_params["fit_id"])
+                view = services_of(request).fits.cached(request.path_params["fit_id"])
                 if view is not None:
                     return fit_answer(request, view)
             return await handle(request)
@@ -140,7 +140,7 @@ async def get_fit(
     def news(view: FitView) -> bool:
         return until == "change" and if_none_match is not None and not matches(if_none_match, entity_tag_of(view))
 
-    view = await fits.wait(fit_id, seconds=wait, any_change=until == "change", news=news)
+    view = await fits.wait(fit_id, seconds=wait, any_change=until == "change", changed=news)
     return fit_answer(request, view)
 
 
@@ -232,7 +232,7 @@ def get_bundle(fit_id: FitId, bundles: BundlesDep) -> Response:
 def replay_fit(request: ReplayRequest, replays: ReplaysDep, idempotent: IdempotentDep) -> Response:
     """Run a fit again from its bundle, to see whether the same bits come out."""
     priority = None if request.resources is None else request.resources.priority
-    terms = ReplayTerms(request.labels or {}, priority)
+    terms = ReplayOptions(request.labels or {}, priority)
 
     def replay(save_response: Keep[FitView]) -> FitView:
         if request.fit is not None:

@@ -24,7 +24,7 @@ from app.domain.ids import is_id
 from app.http.request_scope import header
 from app.http.responses import JsonResponse, select_media_type
 from app.http.validation import validated, validated_text
-from app.service.sessions.steps import Carried
+from app.service.sessions.steps import StepResult
 
 TENSORS = (NPZ, SAFETENSORS, NPY)
 
@@ -124,7 +124,7 @@ async def relay(
         accept=select_media_type(header(scope, b"accept") or "*/*", answers),
         notify="respond-async" in (header(scope, b"prefer") or "").lower(),
     )
-    carried = await services_of(request).sessions.carry_out(session_id, step, payload.body)
+    carried = await services_of(request).sessions.execute(session_id, step, payload.body)
     return step_response(session_id, step.id, carried)
 
 
@@ -136,7 +136,7 @@ def session_id_of(request: Request) -> str:
     return text
 
 
-def step_response(session_id: str, step_id: str, carried: Carried) -> Response:
+def step_response(session_id: str, step_id: str, carried: StepResult) -> Response:
     """Answer with what came of a step."""
     headers = {"Idempotent-Replayed": "true"} if carried.replayed else {}
     if carried.checkpoint is not None:

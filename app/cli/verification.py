@@ -22,7 +22,7 @@ from app.store.check import check_database, check_tables, copy_database
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
-from app.worker.session.session_dir import newest_of, read_log
+from app.worker.session.session_dir import find_newest, read_log
 from app.worker.session.wal import DamagedLog
 
 TRIES = 5
@@ -151,7 +151,7 @@ def _session_problem(folder: Path, *, begun: bool) -> str | None:
     for _ in range(TRIES):
         try:
             names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-            number = newest_of(names, begun=begun)
+            number = find_newest(names, has_snapshot=begun)
             if number is not None:
                 read_log(folder, number)
         except FileNotFoundError as error:

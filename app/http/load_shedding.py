@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.domain.errors import Draining, RetryLater
 from app.http.problems import problem
 from app.http.request_scope import MONITORING_PATHS, SAFE_METHODS, decision_of, record_decision, request_id_of
-from app.service.resources.notifier import Wakes
+from app.service.resources.notifier import Notifier
 
 EVENTS = "/events"
 WAIT = b"wait="
@@ -92,7 +92,7 @@ _logger = logging.getLogger(__name__)
 class DrainMiddleware:
     """Takes no new work once the server is stopping; what was acknowledged goes on under the next one."""
 
-    def __init__(self, app: ASGIApp, wakes: Wakes) -> None:
+    def __init__(self, app: ASGIApp, wakes: Notifier) -> None:
         """Guard `app`; `wakes` tells whether the server is stopping."""
         self._app = app
         self._wakes = wakes

@@ -16,17 +16,17 @@ from app.domain.clock import Clock, SystemClock
 from app.ingest.limits import IngestLimits
 from app.runner.compute_pool import ComputePool
 from app.runner.local import LocalRunner
-from app.runner.process_manager import SessionHost
-from app.runner.session_pool import SessionCrew
+from app.runner.process_manager import ProcessManager
+from app.runner.session_pool import SessionPool
 from app.runner.supervisor import Supervisor
-from app.service.admin.audit import AUDIT, AuditFiles, AuditRotation, AuditTerms, AuditTrail
+from app.service.admin.audit import AUDIT, AuditFiles, AuditLimits, AuditRotation, AuditTrail
 from app.service.admin.backup import Backups
 from app.service.admin.directory_identity import open_database
 from app.service.admin.keys import KeyRing, Keys
 from app.service.admin.quarantine import Orphans, Quarantine
 from app.service.admin.recovery import recover
 from app.service.admin.system import System
-from app.service.attempts.assignments import WorkTerms
+from app.service.attempts.assignments import WorkerConfig
 from app.service.attempts.attempts import Attempts
 from app.service.fits.admission import Admission, FitLengths
 from app.service.fits.bundles import Bundles
@@ -35,10 +35,10 @@ from app.service.fits.event_log import Events
 from app.service.fits.fits import Fits
 from app.service.fits.gradients import Gradients
 from app.service.fits.inputs import InputReader
-from app.service.fits.limits import FitTerms
+from app.service.fits.limits import FitLimits
 from app.service.fits.metrics import Metrics
 from app.service.fits.replays import Replays
-from app.service.fits.retention import Retention, RetentionTerms
+from app.service.fits.retention import Retention, RetentionPolicy
 from app.service.fits.revision import FitRevision
 from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.checkpoints import Checkpoints
@@ -46,14 +46,14 @@ from app.service.resources.datasets import Datasets, Ingestion
 from app.service.resources.disk_space import DiskSpace, TenantQuota
 from app.service.resources.graphs import Diagnostics, Graphs
 from app.service.resources.idempotency import Idempotency
-from app.service.resources.memory import MemoryTerms, Room
-from app.service.resources.notifier import Wakes
-from app.service.sessions.attempts import SessionAttempts, SessionTerms
+from app.service.resources.memory import MemoryConfig, MemoryPool
+from app.service.resources.notifier import Notifier
+from app.service.sessions.attempts import SessionAttempts, SessionConfig
 from app.service.sessions.creation import SessionCreation
-from app.service.sessions.directories import SESSIONS, SessionFolders
+from app.service.sessions.directories import SESSIONS, SessionDirs
 from app.service.sessions.sessions import Sessions
-from app.service.sessions.state import SessionUse
-from app.service.sessions.step_files import SessionInputs, SessionSaves
+from app.service.sessions.state import SessionActivity
+from app.service.sessions.step_files import SavedCheckpoints, StepInputs
 from app.service.sessions.steps import SessionSteps
 from app.store.blobs.local import LocalBlobStore
 from app.store.lock import data_directory_lock
@@ -71,9 +71,9 @@ class Container:
     settings: Settings
     services: Services
     supervisor: Supervisor
-    crew: SessionCrew
+    session_pool: SessionPool
     pool: ComputePool
-    wakes: Wakes
+    wakes: Notifier
     retention: Retention
     ring: KeyRing
     rotation: AuditRotation
@@ -84,7 +84,7 @@ class Container:
         """Have everybody who waits answered, and fits and sessions put aside what they have; again changes nothing."""
         self.wakes.close()
         self.pool.drain()
-        self.crew.drain()
+        self.session_pool.drain()
         self.supervisor.drain()
 
 
@@ -111,53 +111,55 @@ def open_container(settings: Settings, clock: Clock | None = None) -> Iterator[C
 
 
 def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock, quarantine: Quarantine) -> Container:
-    wakes = Wakes()
+    wakes = Notifier()
     blobs = LocalBlobStore(settings.data_dir, durable, settings.storage_quota_bytes)
     sweeper = BlobSweeper(store, blobs)
     integrity = Integrity(store, blobs)
     blobs.on_stored(lambda digest: integrity.clear([digest]))
     scratch = _emptied(settings.data_dir / SCRATCH)
     staging = settings.data_dir.resolve() / STAGING
-    memory = MemoryTerms(settings.memory_budget_bytes, settings.fit_memory_bytes)
-    work = WorkTerms(
+    memory = MemoryConfig(settings.memory_budget_bytes, settings.fit_memory_bytes)
+    work = WorkerConfig(
         settings.workers, settings.checkpoint_seconds, settings.kill_worker_at_op, memory, settings.tenant_running
     )
-    room = Room(memory.budget)
+    room = MemoryPool(memory.budget)
     attempts = Attempts(store, blobs, sweeper, staging, wakes.notify, clock, work, durable, room, integrity)
     session_root = settings.data_dir.resolve() / SESSIONS
-    folders = SessionFolders(session_root, durable)
-    session_terms = SessionTerms(settings.workers, settings.kill_worker_at_op, memory.most)
+    folders = SessionDirs(session_root, durable)
+    session_terms = SessionConfig(settings.workers, settings.kill_worker_at_op, memory.most)
     session_attempts = SessionAttempts(store, blobs, folders, session_terms, integrity)
     orphans = Orphans(store, blobs, session_root, staging, quarantine)
     recovery = recover(store, blobs, orphans, attempts, session_attempts, clock, blobs.cleared)
     quarantine.expire()
     runner = LocalRunner(clock, settings.lease_seconds)
-    host = SessionHost(runner)
-    crew = SessionCrew(session_attempts, host, settings, room)
+    host = ProcessManager(runner)
+    session_pool = SessionPool(session_attempts, host, settings, room)
     pool = ComputePool(host, settings, room, memory, scratch)
     quota = TenantQuota(store, settings.tenant_storage_bytes)
     space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage, quota)
     supervisor = Supervisor(attempts, runner, settings, clock, sessions=host, room=room, check_storage=space.check_disk)
     graph = graph_limits(settings)
     ingestion = Ingestion(blobs, scratch, space, ingest_limits(settings), clock)
-    terms = FitTerms(settings.max_queue, settings.attempts_max, settings.fair_share_label, graph, settings.tenant_queue)
+    terms = FitLimits(
+        settings.max_queue, settings.attempts_max, settings.fair_share_label, graph, settings.tenant_queue
+    )
     admission = Admission(settings.gradients_max_bytes, memory, FitLengths(settings.max_epochs, settings.max_steps))
     retention = Retention(
-        store, sweeper, wakes, RetentionTerms(settings.retention_days, settings.retention_fits), clock
+        store, sweeper, wakes, RetentionPolicy(settings.retention_days, settings.retention_fits), clock
     )
     fits = Fits(store, ingestion, sweeper, space, wakes, supervisor, terms, clock, admission, integrity)
     inputs = InputReader(store, ingestion, clock, graph)
     bundles = Bundles(store, integrity)
-    use = SessionUse(store, clock)
-    saves = SessionSaves(store, blobs, sweeper, space, clock)
-    steps = SessionSteps(store, sweeper, SessionInputs(store, integrity), saves, folders, crew, use, integrity)
+    use = SessionActivity(store, clock)
+    saves = SavedCheckpoints(store, blobs, sweeper, space, clock)
+    steps = SessionSteps(store, sweeper, StepInputs(store, integrity), saves, folders, session_pool, use, integrity)
     creation = SessionCreation(
         store, integrity, sweeper, space, wakes, clock, settings.max_sessions, memory, graph, settings.tenant_sessions
     )
     setting = None if settings.api_key is None else settings.api_key.get_secret_value().encode()
     ring = KeyRing(clock, setting)
     trail_files = AuditFiles(settings.data_dir.resolve() / AUDIT, durable)
-    rotation = AuditRotation(store, trail_files, AuditTerms(settings.audit_entries, settings.audit_files))
+    rotation = AuditRotation(store, trail_files, AuditLimits(settings.audit_entries, settings.audit_files))
     services = Services(
         settings=settings,
         graphs=Graphs(store, clock, graph),
@@ -174,14 +176,14 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock, qua
         replays=Replays(store, bundles.of_fit, fits.submit),
         gradients=Gradients(store, integrity),
         idempotency=Idempotency(store, timedelta(days=settings.idempotency_days)),
-        sessions=Sessions(store, creation, steps, use, folders, sweeper, crew),
+        sessions=Sessions(store, creation, steps, use, folders, sweeper, session_pool),
         backups=Backups(store, blobs, sweeper, folders, rotation, scratch, space, clock, server_version(), integrity),
         keys=Keys(store, ring, settings.max_keys),
         audit=AuditTrail(store),
         system=System(store, wakes, supervisor, space, recovery, quarantine),
     )
     return Container(
-        settings, services, supervisor, crew, pool, wakes, retention, ring, rotation, integrity, quarantine
+        settings, services, supervisor, session_pool, pool, wakes, retention, ring, rotation, integrity, quarantine
     )
 
 

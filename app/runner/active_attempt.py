@@ -18,33 +18,33 @@ from app.domain.messages import (
 )
 from app.runner.port import Exited, Handle
 from app.service.attempts.crashes import OUT_OF_MEMORY
-from app.service.attempts.progress import Claim, Progress
-from app.service.fits.limits import expired, timeout_seconds
+from app.service.attempts.progress import AttemptReport, Claim
+from app.service.fits.limits import check_expired, timeout_seconds
 
-NOW = float("-inf")
+IMMEDIATELY = float("-inf")
 
 
-class Inbox:
+class ReportBuffer:
     """Gathers news so that one commit takes many; the first row and changes of state do not wait."""
 
     def __init__(self, flush_seconds: float) -> None:
         """Let other news wait for `flush_seconds` at most."""
         self._flush_seconds = flush_seconds
-        self._progress = Progress()
-        self._has_had_rows = False
+        self._progress = AttemptReport()
+        self._has_rows = False
         self._expired: Expired | None = None
-        self.due_at: float | None = None
+        self.flush_at: float | None = None
         """When the news should be written down, by the monotonic clock; None while there are none."""
 
-    def take(self, message: Message, now: float) -> None:
+    def add(self, message: Message, now: float) -> None:
         """Take a message from the attempt's process."""
         if isinstance(message, Heartbeat):
             return
         self._progress.add(message)
         if isinstance(message, Started | NumericsChanged | Finished | Failed) or self._is_first_row(message):
-            self.due_at = NOW
-        elif self.due_at is None:
-            self.due_at = now + self._flush_seconds
+            self.flush_at = IMMEDIATELY
+        elif self.flush_at is None:
+            self.flush_at = now + self._flush_seconds
 
     def expire(self, verdict: Expired) -> None:
         """Note the limit for which the process is being stopped: it ends by that, unless it is done before."""
@@ -53,29 +53,29 @@ class Inbox:
     def end(self, verdict: Verdict) -> None:
         """Note how the attempt ended, unless its process has said so itself."""
         self._progress.verdict = self._progress.verdict or verdict
-        self.due_at = NOW
+        self.flush_at = IMMEDIATELY
 
-    def gather(self) -> Progress:
+    def take(self) -> AttemptReport:
         """Return all news and start again without any."""
-        progress, self._progress = self._progress, Progress()
-        if self._expired is not None and _is_cut_short(progress.verdict):
+        progress, self._progress = self._progress, AttemptReport()
+        if self._expired is not None and _was_stopped_early(progress.verdict):
             progress.verdict = self._expired
-        self.due_at = None
+        self.flush_at = None
         return progress
 
     def _is_first_row(self, message: Message) -> bool:
-        first = isinstance(message, Points) and not self._has_had_rows
-        self._has_had_rows = self._has_had_rows or first
+        first = isinstance(message, Points) and not self._has_rows
+        self._has_rows = self._has_rows or first
         return first
 
 
-def _is_cut_short(verdict: Verdict | None) -> bool:
+def _was_stopped_early(verdict: Verdict | None) -> bool:
     """Whether this is what becomes of a process that is stopped."""
     return isinstance(verdict, Died) or verdict == Finished("drained")
 
 
 @dataclass(eq=False, slots=True)
-class Running:
+class ActiveAttempt:
     """An attempt under way; times are the monotonic clock's.
 
     Attributes:
@@ -91,13 +91,13 @@ class Running:
 
     claim: Claim
     handle: Handle
-    inbox: Inbox
+    buffer: ReportBuffer
     fit: FitRecord
     begun_at: float
     pid: int | None = None
-    news: Progress | None = None
+    report: AttemptReport | None = None
     retry_at: float | None = None
-    silence: float = 0.0
+    since_heartbeat: float = 0.0
     stopping: bool = False
     stalled: bool = False
     ended: bool = False
@@ -114,27 +114,27 @@ class Running:
         return self.gone_at is not None
 
     @property
-    def held(self) -> bool:
+    def on_hold(self) -> bool:
         """Whether the process has to wait until its last news are written down."""
-        return self.news is not None
+        return self.report is not None
 
     @property
-    def at_work(self) -> bool:
+    def is_working(self) -> bool:
         """Whether its process may still get the fit further."""
         return not (self.ended or self.gone or self.stalled)
 
-    def due_at(self) -> float | None:
+    def flush_at(self) -> float | None:
         """Return when something is to be written down, None if there is nothing."""
-        return self.retry_at if self.news is not None else self.inbox.due_at
+        return self.retry_at if self.report is not None else self.buffer.flush_at
 
     def seconds(self, now: float) -> float:
         """Return how long the fit has run by now, over all attempts."""
         end = now if self.gone_at is None else self.gone_at
         return self.claim.fit.seconds + end - self.begun_at
 
-    def expired(self, clock: Clock) -> Expired | None:
+    def check_expired(self, clock: Clock) -> Expired | None:
         """Say which limit the fit has come to, if any."""
-        return expired(self.fit, self.seconds(clock.monotonic()), clock.now())
+        return check_expired(self.fit, self.seconds(clock.monotonic()), clock.now())
 
     def expires_at(self, clock: Clock) -> float | None:
         """Return when the fit comes to a limit, as far as can be told now; None if it has none."""
@@ -144,7 +144,7 @@ class Running:
             moments.append(now + (fit.deadline_at - clock.now()).total_seconds())
         return min(moments, default=None)
 
-    def death(self, exited: Exited, *, draining: bool) -> Died | Failed:
+    def exit_verdict(self, exited: Exited, *, draining: bool) -> Died | Failed:
         """Say what it means that the process is gone, if it gave no verdict."""
         if self.stalled:
             return Died("stalled", "the process had not been heard of for too long and was killed")

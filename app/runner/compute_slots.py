@@ -9,89 +9,89 @@ from dataclasses import dataclass
 from app.domain.access import current_tenant
 from app.domain.errors import ComputationsFull
 
-WAITING_MAX = 64
+MAX_WAITING = 64
 """Predictions and computations that may wait for a place; of one tenant half of them."""
 
 
 @dataclass(eq=False, slots=True)
-class _Waiting:
+class _Waiter:
     tenant: str | None
-    predicts: bool
-    place: "asyncio.Future[None]"
+    is_prediction: bool
+    granted: "asyncio.Future[None]"
 
 
-class ComputePlaces:
+class ComputeSlots:
     """Gives places in turn: of those who wait, to the tenant who has fewest.
 
     Where there are several, one is for predictions alone, which are short: they do not wait for computations.
     """
 
-    def __init__(self, most: int, patience: float) -> None:
-        """Begin with `most` places, each waited for up to `patience` seconds."""
-        self._most = most
-        self._patience = patience
-        self._waiting: deque[_Waiting] = deque()
+    def __init__(self, slots: int, timeout: float) -> None:
+        """Begin with `slots` places, each waited for up to `timeout` seconds."""
+        self._slots = slots
+        self._timeout = timeout
+        self._waiting: deque[_Waiter] = deque()
         self._tenants: Counter[str | None] = Counter()
-        self._taken = 0
-        self._looking = 0
+        self._used = 0
+        self._used_by_computations = 0
 
     @asynccontextmanager
-    async def taken(self, *, predicts: bool) -> AsyncIterator[None]:
+    async def acquire(self, *, is_prediction: bool) -> AsyncIterator[None]:
         """Take a place for the length of the block; ComputationsFull if too many wait, or after too long."""
-        waiting = _Waiting(current_tenant(), predicts, asyncio.get_running_loop().create_future())
-        await self._take(waiting)
+        waiter = _Waiter(current_tenant(), is_prediction, asyncio.get_running_loop().create_future())
+        await self._wait_for_slot(waiter)
         try:
             yield
         finally:
-            self._leave(waiting)
+            self._release(waiter)
 
-    async def _take(self, waiting: _Waiting) -> None:
-        if self._is_free(waiting) and not any(map(self._is_free, self._waiting)):
-            self._give(waiting)
+    async def _wait_for_slot(self, waiter: _Waiter) -> None:
+        if self._is_free(waiter) and not any(map(self._is_free, self._waiting)):
+            self._grant(waiter)
             return
-        own = sum(other.tenant == waiting.tenant for other in self._waiting)
-        if len(self._waiting) >= WAITING_MAX or own >= WAITING_MAX // 2:
+        own_count = sum(other.tenant == waiter.tenant for other in self._waiting)
+        if len(self._waiting) >= MAX_WAITING or own_count >= MAX_WAITING // 2:
             raise ComputationsFull(
-                f"{len(self._waiting)} predictions and computations wait for one of {self._most} places, {own} of them "
-                f"yours; at most {WAITING_MAX} wait, and half of them of one tenant; send it again later"
+                f"{len(self._waiting)} predictions and computations are waiting for one of {self._slots} slots, "
+                f"{own_count} of them yours; at most {MAX_WAITING} may wait, half of them of one tenant; try later"
             )
-        self._waiting.append(waiting)
+        self._waiting.append(waiter)
         try:
-            async with asyncio.timeout(self._patience):
-                await waiting.place
+            async with asyncio.timeout(self._timeout):
+                await waiter.granted
         except TimeoutError as error:
-            self._withdraw(waiting)
+            self._withdraw(waiter)
             raise ComputationsFull(
-                f"all {self._most} places for predictions and computations were taken for {self._patience:g} s; send "
-                "it again later"
+                f"all {self._slots} slots for predictions and computations were in use for {self._timeout:g} s; try "
+                "again later"
             ) from error
         except asyncio.CancelledError:
-            self._withdraw(waiting)
+            self._withdraw(waiter)
             raise
 
-    def _withdraw(self, waiting: _Waiting) -> None:
-        if waiting in self._waiting:
-            self._waiting.remove(waiting)
-        elif waiting.place.done() and not waiting.place.cancelled():
-            self._leave(waiting)
+    def _withdraw(self, waiter: _Waiter) -> None:
+        if waiter in self._waiting:
+            self._waiting.remove(waiter)
+        elif waiter.granted.done() and not waiter.granted.cancelled():
+            self._release(waiter)
 
-    def _is_free(self, waiting: _Waiting) -> bool:
-        looking = self._looking if not waiting.predicts else -1
-        return self._taken < self._most and looking < max(1, self._most - 1)
+    def _is_free(self, waiter: _Waiter) -> bool:
+        computations = self._used_by_computations if not waiter.is_prediction else -1
+        return self._used < self._slots and computations < max(1, self._slots - 1)
 
-    def _give(self, waiting: _Waiting) -> None:
-        self._taken += 1
-        self._looking += not waiting.predicts
-        self._tenants[waiting.tenant] += 1
-        if not waiting.place.done():
-            waiting.place.set_result(None)
+    def _grant(self, waiter: _Waiter) -> None:
+        self._used += 1
+        self._used_by_computations += not waiter.is_prediction
+        self._tenants[waiter.tenant] += 1
+        if not waiter.granted.done():
+            waiter.granted.set_result(None)
 
-    def _leave(self, waiting: _Waiting) -> None:
-        self._taken -= 1
-        self._looking -= not waiting.predicts
-        self._tenants[waiting.tenant] -= 1
+    def _release(self, waiter: _Waiter) -> None:
+        self._used -= 1
+        self._used_by_computations -= not waiter.is_prediction
+        self._tenants[waiter.tenant] -= 1
         self._tenants += Counter()  # forgets who has none
         while free := [other for other in self._waiting if self._is_free(other)]:
             following = min(free, key=lambda other: self._tenants[other.tenant])
             self._waiting.remove(following)
-            self._give(following)
+            self._grant(following)

@@ -17,10 +17,10 @@ from app.runner.heartbeat_monitor import STARTING_SECONDS
 PING_SECONDS = 5.0
 """How often the fork server is asked for an answer, if the lease is not short."""
 
-PINGS = 4
+PINGS_PER_LEASE = 4
 """So many go out within the lease at least."""
 
-UNANSWERED = 2
+MAX_UNANSWERED = 2
 """After so many pings without an answer no fit can be started, as far as anybody can tell."""
 
 BACKOFF_SECONDS = (0.0, 1.0, 5.0, 25.0)
@@ -40,7 +40,7 @@ _ENVIRONMENT = {
 
 
 @dataclass(frozen=True, slots=True)
-class ServerEnd:
+class ForkServerExit:
     """How the fork server ended: by an `error`, since it was `silent`, or else with this exit code or minus a signal.
 
     `detail` is a sentence.
@@ -53,7 +53,7 @@ class ServerEnd:
 
 
 class ForkServer:
-    """One fork server at a time. One thread uses it; any other may read `trouble` only.
+    """One fork server at a time. One thread uses it; any other may read `unavailable_reason` only.
 
     It is asked for an answer again and again. What counts is how many requests in a row had none, not the time: a
     runner that was held up itself has not listened meanwhile.
@@ -62,16 +62,16 @@ class ForkServer:
     def __init__(self, clock: Clock, lease_seconds: float) -> None:
         """Start nothing; one that does not answer for `lease_seconds`, or for longer while it loads, is replaced."""
         self._clock = clock
-        self._ping_seconds = min(PING_SECONDS, lease_seconds / PINGS)
+        self._ping_seconds = min(PING_SECONDS, lease_seconds / PINGS_PER_LEASE)
         self._lease_seconds = lease_seconds
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: socket.socket | None = None
         self._loading = True
         self._unanswered = 0
-        self._ping_at = 0.0
-        self._deaths = 0
-        self._last_words: str | None = None
-        self.trouble: str | None = None
+        self._check_at = 0.0
+        self._exits = 0
+        self._last_error: str | None = None
+        self.unavailable_reason: str | None = None
         """Why no process can be started at present, None if one can."""
 
     @property
@@ -85,9 +85,9 @@ class ForkServer:
         return None if self._process is None else self._process.pid
 
     @property
-    def due_at(self) -> float:
-        """Return when to `tend` next, by the monotonic clock."""
-        return self._ping_at
+    def check_at(self) -> float:
+        """Return when to `check_alive` next, by the monotonic clock."""
+        return self._check_at
 
     def open(self, command: Sequence[str]) -> socket.socket:
         """Start it, and return its channel; it loads the engine meanwhile. OSError if the system does not start it."""
@@ -103,39 +103,41 @@ class ForkServer:
                 )
             except OSError as error:
                 ours.close()
-                self._note_death(f"it cannot be started ({type(error).__name__}: {error.strerror})")
+                self._record_exit(f"it cannot be started ({type(error).__name__}: {error.strerror})")
                 raise
         self._channel = ours
-        self._loading, self._unanswered, self._last_words = True, 0, None
-        self._ping_at = self._clock.monotonic() + self._ping_seconds
+        self._loading, self._unanswered, self._last_error = True, 0, None
+        self._check_at = self._clock.monotonic() + self._ping_seconds
         return ours
 
-    def order(self, number: int, what: int, ends: Sequence[int] = ()) -> None:
+    def send_order(self, number: int, what: int, descriptors: Sequence[int] = ()) -> None:
         """Send an order, with descriptors. OSError if it cannot be sent."""
         if self._channel is None:
             raise ConnectionResetError("there is no fork server")
-        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", ends))] if ends else []
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", descriptors))] if descriptors else []
         # One that takes no orders any more must not hold up the runner.
         self._channel.sendmsg([ORDER.pack(number, what)], rights, socket.MSG_DONTWAIT)
 
-    def tend(self) -> ServerEnd | None:
+    def check_alive(self) -> ForkServerExit | None:
         """Ask for an answer if it is time to; return how it was ended, if it has given none for too long."""
         now = self._clock.monotonic()
-        if self._channel is None or now < self._ping_at:
+        if self._channel is None or now < self._check_at:
             return None
-        silence = self._unanswered * self._ping_seconds
-        if silence >= (max(self._lease_seconds, STARTING_SECONDS) if self._loading else self._lease_seconds):
-            return self.end(silence)
-        if self._unanswered >= UNANSWERED and not self._loading:
-            self.trouble = f"the process that workers are forked from has not answered for {silence:.0f} s"
-        self._ping_at = now + self._ping_seconds
+        since_heartbeat = self._unanswered * self._ping_seconds
+        if since_heartbeat >= (max(self._lease_seconds, STARTING_SECONDS) if self._loading else self._lease_seconds):
+            return self.end(since_heartbeat)
+        if self._unanswered >= MAX_UNANSWERED and not self._loading:
+            self.unavailable_reason = (
+                f"the process that workers are forked from has not answered for {since_heartbeat:.0f} s"
+            )
+        self._check_at = now + self._ping_seconds
         self._unanswered += 1
         # One that is gone is noticed by whoever listens.
         with contextlib.suppress(OSError):
-            self.order(FORK_SERVER, PING)
+            self.send_order(FORK_SERVER, PING)
         return None
 
-    def read(self) -> tuple[int, int] | ServerEnd | None:
+    def read(self) -> tuple[int, int] | ForkServerExit | None:
         """Return the next report, the number and status of a worker that ended; None if it is of the server itself."""
         assert self._channel is not None
         try:
@@ -144,7 +146,7 @@ class ForkServer:
                 return self.end()
             number, status = ORDER.unpack(report)
             if number == DYING:
-                self._last_words = self._channel.recv(status, socket.MSG_WAITALL).decode(errors="replace")
+                self._last_error = self._channel.recv(status, socket.MSG_WAITALL).decode(errors="replace")
                 return None
         except OSError:
             return self.end()
@@ -153,10 +155,10 @@ class ForkServer:
             return number, status
         self._loading = status == LOADING
         if not self._loading:
-            self._deaths, self.trouble = 0, None
+            self._exits, self.unavailable_reason = 0, None
         return None
 
-    def end(self, silence: float | None = None) -> ServerEnd:
+    def end(self, since_heartbeat: float | None = None) -> ForkServerExit:
         """End it, and its workers with it; return how it ended, or had ended before.
 
         One that has been silent for so many seconds is killed, others have some to take their leave.
@@ -165,7 +167,7 @@ class ForkServer:
         assert self._process is not None
         # It ends when it reads the end of its orders.
         self._channel.close()
-        if silence is not None:
+        if since_heartbeat is not None:
             self._process.kill()
         try:
             status = self._process.wait(END_SECONDS)
@@ -173,22 +175,26 @@ class ForkServer:
             self._process.kill()
             status = self._process.wait()
         self._process = self._channel = None
-        if silence is not None:
-            found = ServerEnd(status, f"it had not answered for {silence:.0f} s and was killed", silent=True)
-        elif self._last_words is not None:
-            found = ServerEnd(status, f"it ended by an error: {self._last_words}", error=True)
+        if since_heartbeat is not None:
+            exit_ = ForkServerExit(
+                status, f"it had not answered for {since_heartbeat:.0f} s and was killed", silent=True
+            )
+        elif self._last_error is not None:
+            exit_ = ForkServerExit(status, f"it ended by an error: {self._last_error}", error=True)
         elif status < 0:
-            found = ServerEnd(status, f"it was ended by {signal.Signals(-status).name}")
+            exit_ = ForkServerExit(status, f"it was ended by {signal.Signals(-status).name}")
         else:
-            found = ServerEnd(status, f"it ended with exit code {status}; the server's log may say why", error=True)
-        self._note_death(found.detail)
-        return found
+            exit_ = ForkServerExit(
+                status, f"it ended with exit code {status}; the server's log may say why", error=True
+            )
+        self._record_exit(exit_.detail)
+        return exit_
 
-    def _note_death(self, detail: str) -> None:
+    def _record_exit(self, detail: str) -> None:
         """Have it started anew after a while, the longer the more often it has died since it was last ready."""
-        self._deaths += 1
-        self._ping_at = self._clock.monotonic() + BACKOFF_SECONDS[min(self._deaths, len(BACKOFF_SECONDS)) - 1]
-        self.trouble = f"there is no process to fork workers from: {detail}"
+        self._exits += 1
+        self._check_at = self._clock.monotonic() + BACKOFF_SECONDS[min(self._exits, len(BACKOFF_SECONDS)) - 1]
+        self.unavailable_reason = f"there is no process to fork workers from: {detail}"
 
 
 def _environment() -> dict[str, str]:

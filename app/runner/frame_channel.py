@@ -14,21 +14,23 @@ CHUNK_BYTES = 1 << 18
 _logger = logging.getLogger(__name__)
 
 
-class SessionLine:
+class FrameChannel:
     """Sends frames in order and hands on those that arrive. Nothing here waits: what cannot be sent yet is kept."""
 
-    def __init__(self, end: socket.socket, hear: Callable[[Head, bytes], None], lost: Callable[[], None]) -> None:
-        """Work over `end` in the running event loop: call `hear` for each frame, and `lost` once when it is closed."""
-        end.setblocking(False)
-        self._end = end
-        self._hear = hear
-        self._lost = lost
+    def __init__(
+        self, sock: socket.socket, on_frame: Callable[[Head, bytes], None], on_lost: Callable[[], None]
+    ) -> None:
+        """Use `sock` in the running event loop; `on_frame` gets each frame, `on_lost` is called once at the end."""
+        sock.setblocking(False)
+        self._socket = sock
+        self._on_frame = on_frame
+        self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
         self._reader = FrameReader()
         self._unsent: deque[memoryview] = deque()
         self._blocked = False
         self._open = True
-        self._loop.add_reader(end, self._receive)
+        self._loop.add_reader(sock, self._receive)
 
     def send(self, head: Head, body: bytes = b"") -> None:
         """Send a frame after those before it; one to a process that is gone is dropped."""
@@ -45,54 +47,54 @@ class SessionLine:
             pass
 
     def close(self) -> None:
-        """Hear and send nothing any more; `lost` is not called for it."""
+        """Hear and send nothing any more; `on_lost` is not called for it."""
         if self._open:
             self._open = False
-            self._loop.remove_reader(self._end)
-            self._loop.remove_writer(self._end)
+            self._loop.remove_reader(self._socket)
+            self._loop.remove_writer(self._socket)
             self._unsent.clear()
-            self._end.close()
+            self._socket.close()
 
     def _send(self) -> None:
         try:
             while self._unsent:
-                sent = self._end.send(self._unsent[0])
+                sent = self._socket.send(self._unsent[0])
                 if sent < len(self._unsent[0]):
                     self._unsent[0] = self._unsent[0][sent:]
                 else:
                     self._unsent.popleft()
         except BlockingIOError:
             self._blocked = True
-            self._loop.add_writer(self._end, self._send)
+            self._loop.add_writer(self._socket, self._send)
             return
         except OSError:
             # What it has still said can be read, and then its end.
             self._unsent.clear()
         if self._blocked:
             self._blocked = False
-            self._loop.remove_writer(self._end)
+            self._loop.remove_writer(self._socket)
 
     def _receive(self) -> bool:
         """Take in what there is, and tell whether there was anything."""
         try:
-            data = self._end.recv(CHUNK_BYTES)
+            data = self._socket.recv(CHUNK_BYTES)
         except BlockingIOError:
             return False
         except OSError:
             data = b""
         if not data:
-            self._lose()
+            self._handle_loss()
             return False
         try:
             frames = self._reader.feed(data)
         except BadMessage:
             _logger.exception("the process of a session is out of its mind")
-            self._lose()
+            self._handle_loss()
             return False
         for head, body in frames:
-            self._hear(head, body)
+            self._on_frame(head, body)
         return True
 
-    def _lose(self) -> None:
+    def _handle_loss(self) -> None:
         self.close()
-        self._lost()
+        self._on_lost()

@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 from app.domain.clock import Clock
 from app.runner.port import Handle
 
-LISTENING_SECONDS = 1.0
+POLL_SLACK_SECONDS = 1.0
 """What a round of listening may take beyond its waiting. The rest of a longer one does not count as silence: it was the
 listener who was held up, and what the processes have to say waits to be heard."""
 
@@ -14,14 +14,15 @@ STARTING_SECONDS = 120.0
 """How long a process may take to its first word, if the lease is not longer: it may have to load everything."""
 
 
-class Watched(Protocol):
+class Monitored(Protocol):
     """A process that is watched.
 
-    `silence` is for how long nothing was heard of it while somebody listened, `held` whether it has to wait for its
-    listener, `at_work` whether it is still to say something; `pid` is None until its first word.
+    `since_heartbeat` is the time since its last message, counted only while the supervisor was polling. `on_hold` tells
+    whether the supervisor has stopped reading from it, `is_working` whether messages are still expected. `pid` is None
+    until its first message.
     """
 
-    silence: float
+    since_heartbeat: float
 
     @property
     def handle(self) -> Handle: ...
@@ -30,39 +31,41 @@ class Watched(Protocol):
     def pid(self) -> int | None: ...
 
     @property
-    def held(self) -> bool: ...
+    def on_hold(self) -> bool: ...
 
     @property
-    def at_work(self) -> bool: ...
+    def is_working(self) -> bool: ...
 
 
-W = TypeVar("W", bound=Watched)
+W = TypeVar("W", bound=Monitored)
 
 
-class Vigil:
+class HeartbeatMonitor:
     """Adds up the silence of processes, round by round."""
 
     def __init__(self, clock: Clock, lease_seconds: float) -> None:
         """Allow processes that are up a silence of `lease_seconds`."""
         self._clock = clock
         self._lease_seconds = lease_seconds
-        self._at = clock.monotonic()
+        self._updated_at = clock.monotonic()
 
-    def keep(self, running: Iterable[W], heard: Collection[Handle], patience: float | None) -> list[W]:
-        """Note who was heard in a round that waited up to `patience` seconds; return those silent for too long."""
+    def update(self, processes: Iterable[W], heard_from: Collection[Handle], timeout: float | None) -> list[W]:
+        """Note who was heard in a round that waited up to `timeout` seconds; return those silent for too long."""
         now = self._clock.monotonic()
-        silence = min(now - self._at, LISTENING_SECONDS + (patience or 0.0))
-        self._at = now
+        since_heartbeat = min(now - self._updated_at, POLL_SLACK_SECONDS + (timeout or 0.0))
+        self._updated_at = now
         stalled = []
-        for each in running:
-            each.silence = 0.0 if each.handle in heard or each.held else each.silence + silence
-            if each.at_work and each.silence > self._lease(each):
-                stalled.append(each)
+        for process in processes:
+            process.since_heartbeat = (
+                0.0 if process.handle in heard_from or process.on_hold else process.since_heartbeat + since_heartbeat
+            )
+            if process.is_working and process.since_heartbeat > self._lease(process):
+                stalled.append(process)
         return stalled
 
-    def ends_at(self, running: Watched) -> float:
+    def expires_at(self, processes: Monitored) -> float:
         """Return when the process will have been silent for too long, if it stays so."""
-        return self._at + self._lease(running) - running.silence
+        return self._updated_at + self._lease(processes) - processes.since_heartbeat
 
-    def _lease(self, running: Watched) -> float:
-        return self._lease_seconds if running.pid is not None else max(self._lease_seconds, STARTING_SECONDS)
+    def _lease(self, processes: Monitored) -> float:
+        return self._lease_seconds if processes.pid is not None else max(self._lease_seconds, STARTING_SECONDS)

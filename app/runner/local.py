@@ -16,9 +16,9 @@ from app.domain.clock import Clock
 from app.domain.errors import BadMessage
 from app.domain.frames import FORK, KILL, LineReader, to_line
 from app.domain.messages import AnyAssignment, Control, Message, Started
-from app.runner.fork_server import ForkServer, ServerEnd
+from app.runner.fork_server import ForkServer, ForkServerExit
 from app.runner.port import Exited, ExitReason, Handle, Report
-from app.runner.process_status import KILLED_IN_A_SHELL, classify, memory_kills
+from app.runner.process_status import SIGKILL_EXIT_CODE, classify_exit, memory_kills
 
 CHUNK_BYTES = 1 << 18
 LEASE_SECONDS = 30.0
@@ -33,7 +33,7 @@ class _Worker:
     """A process as seen from here. It is gone when its socket has been read to the end and `status` is known.
 
     `memory_kills` is how often the kernel had killed for want of memory when it began, `killed` whether we did;
-    `server_end` how the fork server ended, if it took the process with it.
+    `server_exit` how the fork server ended, if it took the process with it.
     """
 
     handle: Handle
@@ -46,7 +46,7 @@ class _Worker:
     deadline: float | None = None
     memory_kills: int | None = field(default_factory=memory_kills)
     killed: bool = False
-    server_end: ServerEnd | None = None
+    server_exit: ForkServerExit | None = None
 
     def interest(self, hold: Collection[Handle]) -> int:
         """Return what to wait for on the socket."""
@@ -70,16 +70,16 @@ class LocalRunner:
         self._numbers = count(1)
         self._workers: dict[int, _Worker] = {}
         self._selector = selectors.DefaultSelector()
-        self._woken, self._waker = socket.socketpair()
-        for end in (self._woken, self._waker):
+        self._wakeup_in, self._wakeup_out = socket.socketpair()
+        for end in (self._wakeup_in, self._wakeup_out):
             end.setblocking(False)
-        self._selector.register(self._woken, selectors.EVENT_READ)
+        self._selector.register(self._wakeup_in, selectors.EVENT_READ)
         self._kills_known = 0
 
     @property
-    def trouble(self) -> str | None:
+    def unavailable_reason(self) -> str | None:
         """Say why no process can be started at present, None if one can; from any thread."""
-        return self._server.trouble
+        return self._server.unavailable_reason
 
     def open(self) -> None:
         """Start the fork server; it loads the engine while this returns."""
@@ -87,7 +87,7 @@ class LocalRunner:
         if self._server.channel is None:
             self._selector.register(self._server.open(_COMMAND), selectors.EVENT_READ)
 
-    def start(self, assignment: AnyAssignment, line: socket.socket | None = None) -> Handle:
+    def start(self, assignment: AnyAssignment, frames: socket.socket | None = None) -> Handle:
         """Have a process forked. It gets its assignment when it says that it is there."""
         self.open()
         ours, theirs = socket.socketpair()
@@ -97,8 +97,8 @@ class LocalRunner:
         worker = self._workers[number] = _Worker(handle, assignment, ours)
         with theirs:
             try:
-                ends = [end.fileno() for end in (theirs, line) if end is not None]
-                self._server.order(number, FORK, ends)
+                descriptors = [end.fileno() for end in (theirs, frames) if end is not None]
+                self._server.send_order(number, FORK, descriptors)
             except OSError:
                 _logger.exception("the fork server takes no orders")
                 worker.status = os.EX_UNAVAILABLE
@@ -106,22 +106,22 @@ class LocalRunner:
 
     def stop(self, handle: Handle, kind: Literal["cancel", "drain"], grace: float) -> None:
         """Ask, and kill after `grace` seconds."""
-        for _, worker in self._of(handle):
+        for _, worker in self._workers_of(handle):
             self._send(worker, Control(kind))
             worker.deadline = self._clock.monotonic() + grace
 
-    def tell(self, handle: Handle, message: Control) -> None:
+    def send(self, handle: Handle, message: Control) -> None:
         """Say it; a process that is not there yet is told when it is."""
-        for _, worker in self._of(handle):
+        for _, worker in self._workers_of(handle):
             self._send(worker, message)
 
     def kill(self, handle: Handle) -> None:
         """Have the fork server kill: it knows which process still has the pid."""
-        for number, worker in self._of(handle):
+        for number, worker in self._workers_of(handle):
             worker.deadline, worker.killed = None, True
             if worker.status is None:
                 with contextlib.suppress(OSError):
-                    self._server.order(number, KILL)
+                    self._server.send_order(number, KILL)
 
     def known(self) -> tuple[Handle, ...]:
         """Return the attempts whose end was not reported yet."""
@@ -130,23 +130,23 @@ class LocalRunner:
     def receive(self, timeout: float | None, hold: Collection[Handle] = ()) -> list[Report | Exited]:
         """Wait for news; see `port.Runner`. Deadlines of `stop` are kept here."""
         received: list[Report | Exited] = []
-        self._tend_server()
-        self._watch(hold)
-        for key, events in self._selector.select(self._until_deadline(timeout)):
-            if key.fileobj is self._woken:
-                self._woken.recv(CHUNK_BYTES)
+        self._check_server()
+        self._update_selector(hold)
+        for key, events in self._selector.select(self._select_timeout(timeout)):
+            if key.fileobj is self._wakeup_in:
+                self._wakeup_in.recv(CHUNK_BYTES)
             elif key.fileobj is self._server.channel:
                 self._read_server()
             else:
-                received += self._exchange(key.data, events)
+                received += self._transfer(key.data, events)
         self._kill_overdue()
-        return [*received, *self._bury()]
+        return [*received, *self._reap()]
 
     def wake(self) -> None:
         """End a `receive` that waits."""
         # Full means that it will wake anyway, closed that nobody waits.
         with contextlib.suppress(OSError):
-            self._waker.send(b"\0")
+            self._wakeup_out.send(b"\0")
 
     def close(self) -> None:
         """Kill every process and wait until it is gone."""
@@ -156,16 +156,16 @@ class LocalRunner:
             self._server.end()
             self._selector.unregister(channel)
         for worker in self._workers.values():
-            self._unwatch(worker)
+            self._unregister(worker)
         self._workers.clear()
         self._selector.close()
-        self._woken.close()
-        self._waker.close()
+        self._wakeup_in.close()
+        self._wakeup_out.close()
 
-    def _of(self, handle: Handle) -> list[tuple[int, _Worker]]:
+    def _workers_of(self, handle: Handle) -> list[tuple[int, _Worker]]:
         return [(number, worker) for number, worker in self._workers.items() if worker.handle == handle]
 
-    def _watch(self, hold: Collection[Handle]) -> None:
+    def _update_selector(self, hold: Collection[Handle]) -> None:
         watched = self._selector.get_map()
         for worker in self._workers.values():
             interest = worker.interest(hold)
@@ -177,10 +177,10 @@ class LocalRunner:
             elif key is not None and key.events != interest:
                 self._selector.modify(worker.channel, interest, worker)
 
-    def _until_deadline(self, timeout: float | None) -> float | None:
+    def _select_timeout(self, timeout: float | None) -> float | None:
         deadlines = [worker.deadline for worker in self._workers.values() if worker.deadline is not None]
         if self._opened:
-            deadlines.append(self._server.due_at)
+            deadlines.append(self._server.check_at)
         if any(worker.status is not None and worker.read_to_end for worker in self._workers.values()):
             return 0
         if not deadlines:
@@ -188,7 +188,7 @@ class LocalRunner:
         left = max(0.0, min(deadlines) - self._clock.monotonic())
         return left if timeout is None else min(left, timeout)
 
-    def _exchange(self, worker: _Worker, events: int) -> list[Report | Exited]:
+    def _transfer(self, worker: _Worker, events: int) -> list[Report | Exited]:
         if events & selectors.EVENT_WRITE:
             self._send_unsent(worker)
         if not events & selectors.EVENT_READ:
@@ -200,16 +200,16 @@ class LocalRunner:
         except OSError:
             data = b""
         if not data:
-            self._unwatch(worker)
+            self._unregister(worker)
             return []
         try:
-            return [Report(worker.handle, message) for message in self._understood(worker, data)]
+            return [Report(worker.handle, message) for message in self._decode(worker, data)]
         except BadMessage:
             _logger.exception("fit %s: its worker is out of its mind", worker.handle.owner_id)
             self.kill(worker.handle)
             return []
 
-    def _understood(self, worker: _Worker, data: bytes) -> list[Message]:
+    def _decode(self, worker: _Worker, data: bytes) -> list[Message]:
         messages = worker.lines.feed(data)
         if any(isinstance(message, Started) for message in messages):
             self._send(worker, worker.assignment)
@@ -229,18 +229,18 @@ class LocalRunner:
             sent = len(worker.unsent)  # it is gone, and so is the need
         del worker.unsent[:sent]
 
-    def _unwatch(self, worker: _Worker) -> None:
+    def _unregister(self, worker: _Worker) -> None:
         worker.read_to_end = True
         with contextlib.suppress(KeyError, ValueError):
             self._selector.unregister(worker.channel)
         worker.channel.close()
 
-    def _tend_server(self) -> None:
+    def _check_server(self) -> None:
         """See that there is a fork server, and one that answers."""
         channel = self._server.channel
         if channel is not None:
-            self._note_end(channel, self._server.tend())
-        elif self._opened and self._clock.monotonic() >= self._server.due_at:
+            self._handle_server_exit(channel, self._server.check_alive())
+        elif self._opened and self._clock.monotonic() >= self._server.check_at:
             try:
                 self.open()
             except OSError:
@@ -255,9 +255,9 @@ class LocalRunner:
             if number in self._workers:
                 self._workers[number].status = status
         else:
-            self._note_end(channel, report)
+            self._handle_server_exit(channel, report)
 
-    def _note_end(self, channel: socket.socket, end: ServerEnd | None) -> None:
+    def _handle_server_exit(self, channel: socket.socket, end: ForkServerExit | None) -> None:
         """Count every worker as killed if the fork server has ended: the kernel does that to them."""
         if end is None:
             return
@@ -265,7 +265,7 @@ class LocalRunner:
         self._selector.unregister(channel)
         for worker in self._workers.values():
             if worker.status is None:
-                worker.status, worker.server_end = end.status, end
+                worker.status, worker.server_exit = end.status, end
             # Where the kernel does not kill them, they end when they read this.
             with contextlib.suppress(OSError):
                 worker.channel.shutdown(socket.SHUT_WR)
@@ -276,13 +276,13 @@ class LocalRunner:
             if worker.deadline is not None and now >= worker.deadline:
                 self.kill(worker.handle)
 
-    def _bury(self) -> Iterator[Exited]:
+    def _reap(self) -> Iterator[Exited]:
         for number, worker in [*self._workers.items()]:
             if worker.status is not None and worker.read_to_end:
                 del self._workers[number]
                 memory_ran_out = not worker.killed and self._memory_ran_out(worker)
-                reason, detail = _classified(worker, worker.status, memory_ran_out=memory_ran_out)
-                yield Exited(worker.handle, reason, detail, worker.killed, worker.server_end is not None)
+                reason, detail = _classify(worker, worker.status, memory_ran_out=memory_ran_out)
+                yield Exited(worker.handle, reason, detail, worker.killed, worker.server_exit is not None)
 
     def _memory_ran_out(self, worker: _Worker) -> bool | None:
         """Tell whether the kernel has killed for want of memory since the worker began, leaving out whom it killed."""
@@ -290,15 +290,15 @@ class LocalRunner:
         if kills is None or worker.memory_kills is None:
             return None
         before = max(worker.memory_kills, self._kills_known)
-        if kills > before and worker.status in (-signal.SIGKILL, KILLED_IN_A_SHELL):
+        if kills > before and worker.status in (-signal.SIGKILL, SIGKILL_EXIT_CODE):
             self._kills_known = before + 1
         return kills > before
 
 
-def _classified(worker: _Worker, status: int, *, memory_ran_out: bool | None) -> tuple[ExitReason, str]:
+def _classify(worker: _Worker, status: int, *, memory_ran_out: bool | None) -> tuple[ExitReason, str]:
     """Say how a process ended: with the fork server, or by itself."""
-    reason, detail = classify(status, memory_ran_out=memory_ran_out)
-    if (end := worker.server_end) is None:
+    reason, detail = classify_exit(status, memory_ran_out=memory_ran_out)
+    if (end := worker.server_exit) is None:
         return reason, detail
     reason = "fork_server" if end.error else "stalled" if end.silent else reason
     return reason, f"it ended with the process that it was forked from: {end.detail}"

@@ -11,39 +11,39 @@ from app.runner.port import Exited, ExitReason, Handle, Report
 PATIENCE_SECONDS = 5.0
 
 
-class MemoryRunner:
-    """A runner (see `port.Runner`) that notes what is asked of it; `say` and `end` speak for the process."""
+class InMemoryRunner:
+    """A runner (see `port.Runner`) that notes what is asked of it; `report` and `end` speak for the process."""
 
     def __init__(self) -> None:
         """Start with no attempts."""
         self.assignments: dict[Handle, Any] = {}
         """What was to be done."""
-        self.lines: dict[Handle, socket.socket] = {}
+        self.frame_sockets: dict[Handle, socket.socket] = {}
         """Of sessions the process's end of the line."""
         self.stopped: dict[Handle, tuple[str, float]] = {}
         self.killed: list[Handle] = []
-        self.told: list[tuple[Handle, Control]] = []
-        self.obedient = False
+        self.sent: list[tuple[Handle, Control]] = []
+        self.exits_on_stop = False
         """Whether a process ends when it is asked to, without a word."""
-        self.stubborn = False
+        self.ignores_kill = False
         """Whether a process that is killed takes its time; the test ends it."""
-        self.trouble: str | None = None
+        self.unavailable_reason: str | None = None
         """Why no process can be started."""
         self._known: set[Handle] = set()
-        self._news: list[Report | Exited] = []
+        self._reports: list[Report | Exited] = []
         self._changed = threading.Condition()
         self._woken = False
 
     def open(self) -> None:
         """Nothing to get ready."""
 
-    def start(self, assignment: AnyAssignment, line: socket.socket | None = None) -> Handle:
+    def start(self, assignment: AnyAssignment, frames: socket.socket | None = None) -> Handle:
         """Note the assignment."""
         handle = Handle(assignment.owner_id, assignment.attempt, assignment.token)
         with self._changed:
             self.assignments[handle] = assignment
-            if line is not None:
-                self.lines[handle] = line.dup()
+            if frames is not None:
+                self.frame_sockets[handle] = frames.dup()
             self._known.add(handle)
             self._changed.notify_all()
         return handle
@@ -53,13 +53,13 @@ class MemoryRunner:
         with self._changed:
             self.stopped[handle] = (kind, grace)
             self._changed.notify_all()
-        if self.obedient:
+        if self.exits_on_stop:
             self.end(handle, "finished")
 
-    def tell(self, handle: Handle, message: Control) -> None:
+    def send(self, handle: Handle, message: Control) -> None:
         """Note what the attempt was told."""
         with self._changed:
-            self.told.append((handle, message))
+            self.sent.append((handle, message))
             self._changed.notify_all()
 
     def kill(self, handle: Handle) -> None:
@@ -67,7 +67,7 @@ class MemoryRunner:
         with self._changed:
             self.killed.append(handle)
             self._changed.notify_all()
-        if handle in self._known and not self.stubborn:
+        if handle in self._known and not self.ignores_kill:
             self.end(handle, "killed", "the process was killed", asked=True)
 
     def known(self) -> tuple[Handle, ...]:
@@ -77,11 +77,13 @@ class MemoryRunner:
     def receive(self, timeout: float | None, hold: Collection[Handle] = ()) -> list[Report | Exited]:
         """Return what was said since the last time, in order."""
         with self._changed:
-            self._changed.wait_for(lambda: self._woken or any(news.handle not in hold for news in self._news), timeout)
+            self._changed.wait_for(
+                lambda: self._woken or any(report.handle not in hold for report in self._reports), timeout
+            )
             self._woken = False
-            received = [news for news in self._news if news.handle not in hold]
-            self._news = [news for news in self._news if news.handle in hold]
-            self._known -= {news.handle for news in received if isinstance(news, Exited)}
+            received = [report for report in self._reports if report.handle not in hold]
+            self._reports = [report for report in self._reports if report.handle in hold]
+            self._known -= {report.handle for report in received if isinstance(report, Exited)}
             return received
 
     def wake(self) -> None:
@@ -93,19 +95,19 @@ class MemoryRunner:
     def close(self) -> None:
         """Forget every attempt."""
         self._known.clear()
-        for line in self.lines.values():
-            line.close()
+        for frames in self.frame_sockets.values():
+            frames.close()
 
-    def say(self, handle: Handle, *messages: Message) -> None:
+    def report(self, handle: Handle, *messages: Message) -> None:
         """Let the attempt's process say something."""
         with self._changed:
-            self._news += [Report(handle, message) for message in messages]
+            self._reports += [Report(handle, message) for message in messages]
             self._changed.notify_all()
 
     def end(self, handle: Handle, reason: ExitReason, detail: str = "", *, asked: bool = False) -> None:
         """Let the attempt's process end."""
         with self._changed:
-            self._news.append(Exited(handle, reason, detail, asked))
+            self._reports.append(Exited(handle, reason, detail, asked))
             self._changed.notify_all()
 
     def await_start(self, number: int = 1) -> Handle:

@@ -43,10 +43,13 @@ class Exited:
 
 
 class Runner(Protocol):
-    """Runs attempts, each in a process of its own. One thread uses it; any other may call `wake` and `trouble` only."""
+    """Runs attempts, each in a process of its own.
+
+    One thread uses it; other threads may only call `wake` and `unavailable_reason`.
+    """
 
     @property
-    def trouble(self) -> str | None:
+    def unavailable_reason(self) -> str | None:
         """Why no process can be started at present, None if one can."""
         ...
 
@@ -54,10 +57,10 @@ class Runner(Protocol):
         """Get ready, so that the first start is as quick as the others."""
         ...
 
-    def start(self, assignment: AnyAssignment, line: socket.socket | None = None) -> Handle:
+    def start(self, assignment: AnyAssignment, frames: socket.socket | None = None) -> Handle:
         """Start a process for the assignment. Does not wait: if it cannot be started, it is reported as exited.
 
-        `line` is the end that the process of a session takes its steps from; the caller closes its own copy after this.
+        `frames` is the socket from which the process of a session reads its steps; the caller closes its own copy.
         """
         ...
 
@@ -65,7 +68,7 @@ class Runner(Protocol):
         """Ask the process to write a checkpoint and end; kill it if it lives on after `grace` seconds."""
         ...
 
-    def tell(self, handle: Handle, message: Control) -> None:
+    def send(self, handle: Handle, message: Control) -> None:
         """Say something to the process that does not end it."""
         ...
 

@@ -16,13 +16,13 @@ from app.runner.port import Handle
 from app.runner.process_status import memory_kills
 from app.service.attempts.crashes import CRASHES, FOR_MEMORY, advice
 
-TOGETHER_SECONDS = 1.0
+SAME_CAUSE_SECONDS = 1.0
 """Processes that end within such a time of each other may have ended of one cause."""
 
-LOSSES_OF_POISON = 3
+POISON_LOSSES = 3
 """So many processes die of a step before it is refused."""
 
-LOSSES_ENDURED = 6
+MAX_LOSSES = 6
 """After so many processes that die in a row nobody waits any longer; the next step is another try."""
 
 BACKOFF_SECONDS = (0.0, 1.0, 2.0, 4.0, 8.0)
@@ -31,12 +31,12 @@ BACKOFF_SECONDS = (0.0, 1.0, 2.0, 4.0, 8.0)
 From the second one on it is long enough to learn of others that ended at the same time.
 """
 
-_ENDS_KEPT = 1024
-_FEWER = "give it fewer rows, or a micro_batch_size"
+_EXITS_KEPT = 1024
+_SMALLER = "give it fewer rows, or a micro_batch_size"
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class ProcessLoss:
     """A process that died without being asked to go.
 
     Attributes:
@@ -54,12 +54,12 @@ class Loss:
     overdue: bool
 
 
-class Ends:
+class ExitLog:
     """When processes of sessions and fits ended that nobody here had asked to go. Safe in threads."""
 
     def __init__(self) -> None:
-        self._kept: deque[tuple[float, Handle]] = deque(maxlen=_ENDS_KEPT)
-        self._with_server: deque[Handle] = deque(maxlen=_ENDS_KEPT)
+        self._kept: deque[tuple[float, Handle]] = deque(maxlen=_EXITS_KEPT)
+        self._with_server: deque[Handle] = deque(maxlen=_EXITS_KEPT)
         self._lock = threading.Lock()
 
     def note(self, handle: Handle, *, with_server: bool = False) -> None:
@@ -69,7 +69,7 @@ class Ends:
             if with_server:
                 self._with_server.append(handle)
 
-    def had_one_cause(self, handle: Handle) -> bool:
+    def shared_cause(self, handle: Handle) -> bool:
         """Tell whether processes of others ended at the time when this one did, or would have."""
         with self._lock:
             with_server = handle in self._with_server
@@ -80,17 +80,17 @@ class Ends:
         with self._lock:
             moment = next((at for at, ended in self._kept if ended == handle), None)
             return sum(
-                moment is not None and ended.owner_id != handle.owner_id and abs(at - moment) <= TOGETHER_SECONDS
+                moment is not None and ended.owner_id != handle.owner_id and abs(at - moment) <= SAME_CAUSE_SECONDS
                 for at, ended in self._kept
             )
 
 
-class Losses:
+class LossPolicy:
     """Judges the losses of a session, in their order, since its last answer."""
 
     def __init__(
         self,
-        ends: Ends,
+        ends: ExitLog,
         step_seconds: float,
         backoff_seconds: Sequence[float] = BACKOFF_SECONDS,
         kills: Callable[[], int | None] = memory_kills,
@@ -101,13 +101,13 @@ class Losses:
         self._backoff_seconds = backoff_seconds
         self._kills = kills
 
-    def pause(self, losses: Sequence[Loss]) -> float:
+    def backoff_seconds(self, losses: Sequence[ProcessLoss]) -> float:
         """Return after how many seconds the next process is to be started."""
         if not losses or losses[-1].overdue:
             return 0.0
         return self._backoff_seconds[min(len(losses), len(self._backoff_seconds)) - 1]
 
-    def poison(self, losses: Sequence[Loss]) -> Poison | None:
+    def poison(self, losses: Sequence[ProcessLoss]) -> Poison | None:
         """Return the step that is not to be tried again, if the last process died of one that others died of."""
         last = losses[-1] if losses else None
         if last is None or last.step is None:
@@ -118,19 +118,19 @@ class Losses:
                 "killed; it is not tried again: give it less to do"
             )
             return Poison(last.step, starved=False, detail=detail)
-        times = sum(loss.step == last.step and not self._is_from_outside(loss) for loss in losses)
-        if times < LOSSES_OF_POISON or self._is_from_outside(last):
+        count = sum(loss.step == last.step and not self._has_external_cause(loss) for loss in losses)
+        if count < POISON_LOSSES or self._has_external_cause(last):
             return None
         starved = last.reason in FOR_MEMORY
         detail = (
-            f"{times} processes of the session ended while they carried out this step and no other, the last one: "
-            f"{last.detail}; it is not tried again{': ' + _FEWER if starved else ''}"
+            f"{count} processes of the session ended while they carried out this step and no other, the last one: "
+            f"{last.detail}; it is not tried again{': ' + _SMALLER if starved else ''}"
         )
         return Poison(last.step, starved, detail)
 
-    def refusal(self, losses: Sequence[Loss]) -> ProcessLost | None:
+    def refuse_waiting(self, losses: Sequence[ProcessLoss]) -> ProcessLost | None:
         """Return the answer to those who wait if they have waited for enough processes, and no step is to blame."""
-        if len(losses) < LOSSES_ENDURED or self.poison(losses) is not None:
+        if len(losses) < MAX_LOSSES or self.poison(losses) is not None:
             return None
         last = losses[-1]
         others = self._ends.others(last.handle)
@@ -140,6 +140,6 @@ class Losses:
             f"{advice(last.reason if last.reason in CRASHES else 'error', 'send the step again')}"
         )
 
-    def _is_from_outside(self, loss: Loss) -> bool:
+    def _has_external_cause(self, loss: ProcessLoss) -> bool:
         """Tell whether it is known that the process did not die of what it did."""
-        return self._ends.had_one_cause(loss.handle) or (loss.reason == "killed" and self._kills() is not None)
+        return self._ends.shared_cause(loss.handle) or (loss.reason == "killed" and self._kills() is not None)

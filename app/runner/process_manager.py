@@ -13,34 +13,34 @@ from functools import partial
 
 from app.domain.messages import ComputeAssignment, Died, Message, SessionAssignment, Started
 from app.runner.port import Exited, Handle, Report, Runner
-from app.runner.process_losses import Ends
-from app.runner.process_status import rss_bytes
+from app.runner.process_losses import ExitLog
+from app.runner.process_status import resident_bytes
 from app.service.resources.workers import WorkerStatus
 
-News = Message | Died
+ProcessEvent = Message | Died
 """What is told of a process: its messages, and last of all how it died."""
 
-Serving = SessionAssignment | ComputeAssignment
+ServingAssignment = SessionAssignment | ComputeAssignment
 """What a process is started with that serves requests."""
 
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(eq=False, slots=True)
-class Hosted:
+class ManagedProcess:
     """A process of a session, or one that computes for requests, which has none (a `vigil.Watched`)."""
 
     handle: Handle
-    tell: Callable[[News], None]
+    on_event: Callable[[ProcessEvent], None]
     session_id: str | None = None
     pid: int | None = None
-    silence: float = 0.0
+    since_heartbeat: float = 0.0
     stopping: bool = False
     stalled: bool = False
-    held: bool = False
+    on_hold: bool = False
 
     @property
-    def at_work(self) -> bool:
+    def is_working(self) -> bool:
         return not self.stalled
 
     @property
@@ -48,138 +48,140 @@ class Hosted:
         return "stopping" if self.stopping else "running"
 
 
-class SessionHost:
+class ProcessManager:
     """Has processes of sessions run beside those of fits. The supervisor's thread calls what says so."""
 
     def __init__(self, runner: Runner) -> None:
         """Run them on `runner`."""
-        self.ends = Ends()
+        self.exit_log = ExitLog()
         self._runner = runner
-        self._orders: deque[Callable[[], None]] = deque()
-        self._hosted: dict[Handle, Hosted] = {}
+        self._commands: deque[Callable[[], None]] = deque()
+        self._processes: dict[Handle, ManagedProcess] = {}
         self._closed = False
 
-    def start(self, assignment: Serving, line: socket.socket, tell: Callable[[News], None]) -> Handle:
-        """Have a process started that serves `line`, which is closed here; from any thread.
+    def start(
+        self, assignment: ServingAssignment, frames: socket.socket, on_event: Callable[[ProcessEvent], None]
+    ) -> Handle:
+        """Have a process started that serves `frames`, which is closed here; from any thread.
 
-        `tell` is called in the supervisor's thread, and at last with a `Died`; it must not raise.
+        `on_event` is called in the supervisor's thread, and at last with a `Died`; it must not raise.
         """
         handle = Handle(assignment.owner_id, assignment.attempt, assignment.token)
         session_id = assignment.session_id if isinstance(assignment, SessionAssignment) else None
-        self._order(partial(self._start, assignment, line, Hosted(handle, tell, session_id)))
+        self._enqueue(partial(self._start, assignment, frames, ManagedProcess(handle, on_event, session_id)))
         return handle
 
     def stop(self, handle: Handle, grace: float) -> None:
         """Have a process put everything aside and go, killed after `grace` seconds; from any thread."""
-        self._order(partial(self._stop, handle, grace))
+        self._enqueue(partial(self._stop, handle, grace))
 
     def kill(self, handle: Handle) -> None:
         """Have a process killed; from any thread."""
-        self._order(partial(self._kill, handle))
+        self._enqueue(partial(self._kill, handle))
 
     def workers(self) -> list[WorkerStatus]:
         """Return the processes that have reported; from any thread."""
         return [
             WorkerStatus(
-                hosted.pid,
+                process.pid,
                 None,
-                hosted.handle.attempt,
-                hosted.state,
-                rss_bytes(hosted.pid),
-                session_id=hosted.session_id,
+                process.handle.attempt,
+                process.state,
+                resident_bytes(process.pid),
+                session_id=process.session_id,
             )
-            for hosted in [*self._hosted.values()]
-            if hosted.pid is not None
+            for process in [*self._processes.values()]
+            if process.pid is not None
         ]
 
-    def rss_bytes(self) -> dict[str, int]:
+    def resident_bytes(self) -> dict[str, int]:
         """Return what the processes that have reported hold in memory, by their sessions; for the supervisor."""
         return {
-            hosted.session_id: rss_bytes(hosted.pid)
-            for hosted in self._hosted.values()
-            if hosted.pid is not None and hosted.session_id is not None
+            process.session_id: resident_bytes(process.pid)
+            for process in self._processes.values()
+            if process.pid is not None and process.session_id is not None
         }
 
     @property
-    def quiet(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether there are no processes, and none are to be started."""
-        return not self._hosted and not self._orders
+        return not self._processes and not self._commands
 
     @property
-    def watched(self) -> Iterator[Hosted]:
+    def processes(self) -> Iterator[ManagedProcess]:
         """Go through the processes that are at work; for the supervisor."""
-        return iter(self._hosted.values())
+        return iter(self._processes.values())
 
-    def obey(self) -> None:
+    def run_commands(self) -> None:
         """Do what was ordered since the last time; for the supervisor."""
-        while self._orders:
-            self._orders.popleft()()
+        while self._commands:
+            self._commands.popleft()()
 
     def drain(self, grace: float) -> None:
         """Have all processes put everything aside and go, and start none any more; for the supervisor."""
         self._closed = True
-        for handle in [*self._hosted]:
+        for handle in [*self._processes]:
             self._stop(handle, grace)
 
-    def hear(self, news: Report | Exited) -> bool:
+    def handle_message(self, message: Report | Exited) -> bool:
         """Pass news on; False if they are not of a session. For the supervisor."""
-        if isinstance(news, Exited) and news.reason != "finished" and not news.asked:
-            self.ends.note(news.handle, with_server=news.with_server)
-        hosted = self._hosted.get(news.handle)
-        if hosted is None:
+        if isinstance(message, Exited) and message.reason != "finished" and not message.asked:
+            self.exit_log.note(message.handle, with_server=message.with_server)
+        process = self._processes.get(message.handle)
+        if process is None:
             return False
-        if isinstance(news, Exited):
-            del self._hosted[news.handle]
-            hosted.tell(_death(hosted, news))
+        if isinstance(message, Exited):
+            del self._processes[message.handle]
+            process.on_event(_classify_death(process, message))
         else:
-            if isinstance(news.message, Started):
-                hosted.pid = news.message.pid
-            hosted.tell(news.message)
+            if isinstance(message.message, Started):
+                process.pid = message.message.pid
+            process.on_event(message.message)
         return True
 
     def close(self) -> None:
         """Tell of what never ended that it has, and refuse what is still ordered; once the runner is closed."""
         self._closed = True
-        self.obey()
-        for hosted in [*self._hosted.values()]:
-            del self._hosted[hosted.handle]
-            hosted.tell(STOPPED)
+        self.run_commands()
+        for process in [*self._processes.values()]:
+            del self._processes[process.handle]
+            process.on_event(STOPPED)
 
-    def _order(self, order: Callable[[], None]) -> None:
-        self._orders.append(order)
+    def _enqueue(self, command: Callable[[], None]) -> None:
+        self._commands.append(command)
         self._runner.wake()
 
-    def _start(self, assignment: Serving, line: socket.socket, hosted: Hosted) -> None:
-        with line:
+    def _start(self, assignment: ServingAssignment, frames: socket.socket, process: ManagedProcess) -> None:
+        with frames:
             if self._closed:
-                hosted.tell(STOPPED)
+                process.on_event(STOPPED)
                 return
             try:
-                self._runner.start(assignment, line)
+                self._runner.start(assignment, frames)
             except OSError as error:
                 _logger.exception("%s: no process can be started", assignment.owner_id)
-                hosted.tell(Died("not_started", f"no process could be started ({type(error).__name__})"))
+                process.on_event(Died("not_started", f"no process could be started ({type(error).__name__})"))
             else:
-                self._hosted[hosted.handle] = hosted
+                self._processes[process.handle] = process
 
     def _stop(self, handle: Handle, grace: float) -> None:
-        hosted = self._hosted.get(handle)
-        if hosted is not None:
-            hosted.stopping = True
+        process = self._processes.get(handle)
+        if process is not None:
+            process.stopping = True
             self._runner.stop(handle, "drain", grace)
 
     def _kill(self, handle: Handle) -> None:
-        if handle in self._hosted:
+        if handle in self._processes:
             self._runner.kill(handle)
 
 
 STOPPED = Died("stopped", "the process was stopped, since the server is stopping")
 
 
-def _death(hosted: Hosted, exited: Exited) -> Died:
+def _classify_death(process: ManagedProcess, exited: Exited) -> Died:
     """Say what it means that a process is gone."""
-    if hosted.stalled:
+    if process.stalled:
         return Died("stalled", "the process had not been heard of for too long and was killed")
-    if hosted.stopping and exited.reason in ("finished", "killed"):
+    if process.stopping and exited.reason in ("finished", "killed"):
         return Died("stopped", "the process was asked to go")
     return Died("error" if exited.reason == "finished" else exited.reason, exited.detail)

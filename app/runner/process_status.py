@@ -25,13 +25,13 @@ def memory_kills(root: Path = ROOT) -> int | None:
 
 
 # How a shell or a container reports SIGKILL, which is what the kernel sends when memory runs out.
-KILLED_IN_A_SHELL = 128 + signal.SIGKILL
+SIGKILL_EXIT_CODE = 128 + signal.SIGKILL
 # OpenBLAS does not fail when it finds no memory: it prints a line and ends the process with this code. Our own code
 # does not use it.
 BLAS_ABORT = 1
 
 
-def classify(status: int, *, memory_ran_out: bool | None = False) -> tuple[ExitReason, str]:
+def classify_exit(status: int, *, memory_ran_out: bool | None = False) -> tuple[ExitReason, str]:
     """Say how a process ended that left `status`: its exit code, or minus the signal that killed it.
 
     `memory_ran_out` tells that the kernel has killed processes for want of memory while this one ran; None if it does
@@ -41,7 +41,7 @@ def classify(status: int, *, memory_ran_out: bool | None = False) -> tuple[ExitR
         return "finished", "the process ended by itself"
     if status == BLAS_ABORT:
         return "blas_abort", "the linear algebra library ended the process, which it does when it finds no memory"
-    if status == KILLED_IN_A_SHELL or (status == -signal.SIGKILL and memory_ran_out):
+    if status == SIGKILL_EXIT_CODE or (status == -signal.SIGKILL and memory_ran_out):
         return "out_of_memory", "the process was killed by the system, since memory had run out"
     if status == -signal.SIGKILL:
         by = "and whether for want of memory the system does not tell"
@@ -59,16 +59,16 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def rss_bytes(worker: int) -> int:
+def resident_bytes(worker: int) -> int:
     """Return the resident memory of a worker and its other ranks; pages that they share count for each."""
     try:
         family = [process := psutil.Process(worker), *process.children(recursive=True)]
     except psutil.Error:
         return 0
-    return sum(map(_own_rss_bytes, family))
+    return sum(map(_process_bytes, family))
 
 
-def _own_rss_bytes(process: psutil.Process) -> int:
+def _process_bytes(process: psutil.Process) -> int:
     try:
         return int(process.memory_info().rss)
     except psutil.Error:

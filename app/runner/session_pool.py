@@ -18,24 +18,24 @@ from app.domain.errors import AdjointError, Corrupt, Draining, SessionsFull, Ste
 from app.domain.frames import Accepted, Answered, Head, Ready, Step
 from app.domain.messages import Died, Failed, Finished, Log, NumericsChanged, Phase, Started
 from app.domain.session import SessionRecord
-from app.runner.frame_channel import SessionLine
-from app.runner.process_losses import Loss, Losses
-from app.runner.process_manager import News, SessionHost
-from app.runner.session_queue import Answer, Post, SessionPlaces
-from app.service.resources.memory import Room
+from app.runner.frame_channel import FrameChannel
+from app.runner.process_losses import LossPolicy, ProcessLoss
+from app.runner.process_manager import ProcessEvent, ProcessManager
+from app.runner.session_queue import ProcessSlots, Reply, SessionQueue
+from app.service.resources.memory import MemoryPool
 from app.service.sessions.attempts import SessionAttempts
 from app.service.sessions.state import NO_PROCESS, SessionStatus
 
-REST_SECONDS = 120.0
+SUSPEND_SECONDS = 120.0
 """How long a process that is to rest may take to put everything aside; then it is killed, and its log has the rest."""
 
-LOST_SECONDS = 5.0
+CHANNEL_LOST_SECONDS = 5.0
 """How long a process may live on that has closed its line."""
 
-LOOKS = 4
+CHECKS_PER_INTERVAL = 4
 """How often a process is looked at in the time after which it is idle, or after which a step takes too long."""
 
-BYTES_FACTOR = 2
+QUEUED_BODIES = 2
 """So many of the largest bodies of steps may wait in a session."""
 
 _STOPPING = "the server is stopping; send the step again when it is back, with the same seq"
@@ -43,95 +43,99 @@ _STOPPING = "the server is stopping; send the step again when it is back, with t
 _logger = logging.getLogger(__name__)
 
 
-class SessionCrew:
+class SessionPool:
     """Runs at most `settings.session_workers` processes at a time (a `service.session_workforce.SessionWorkforce`)."""
 
     def __init__(
         self,
         attempts: SessionAttempts,
-        host: SessionHost,
+        processes: ProcessManager,
         settings: Settings,
-        room: Room | None = None,
-        losses: Losses | None = None,
+        memory: MemoryPool | None = None,
+        losses: LossPolicy | None = None,
     ) -> None:
-        """Have processes run by `host`, as far as there is `room`, with what `attempts` says they need to know.
+        """Have processes run by `processes`, as far as there is `memory`, with what `attempts` says they need to know.
 
         `losses` says what it means that they die.
         """
         self._attempts = attempts
-        self._room = room or Room()
-        self._host = host
+        self._memory = memory or MemoryPool()
+        self._processes = processes
         self._settings = settings
-        self._losses = losses or Losses(host.ends, settings.step_seconds)
-        self._posts: dict[str, Post] = {}
-        self._places = SessionPlaces(
-            self._posts, settings.session_workers, self._room, lambda post: self._spawn(self._start(post)), self._stop
+        self._loss_policy = losses or LossPolicy(processes.exit_log, settings.step_seconds)
+        self._queues: dict[str, SessionQueue] = {}
+        self._slots = ProcessSlots(
+            self._queues,
+            settings.session_workers,
+            self._memory,
+            lambda queue: self._spawn(self._start(queue)),
+            self._suspend,
         )
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._draining = False
 
-    async def carry_out(self, session: SessionRecord, step: Step, body: bytes) -> Answer:
+    async def execute(self, session: SessionRecord, step: Step, body: bytes) -> Reply:
         """Have a step carried out; the client may go away meanwhile, it is carried out all the same."""
-        post = self._post(session)
-        waiting = post.take(step, body, BYTES_FACTOR * self._settings.max_step_bytes)
+        queue = self._queue_of(session)
+        queued = queue.enqueue(step, body, QUEUED_BODIES * self._settings.max_step_bytes)
         try:
-            self._see_to(post)
+            self._advance(queue)
         except SessionsFull:
-            post.drop(step.id)
+            queue.remove(step.id)
             raise
-        return await asyncio.shield(waiting.answer)
+        return await asyncio.shield(queued.reply)
 
     async def wake(self, session: SessionRecord) -> None:
         """Start a process if there is none, and wait until it is ready."""
-        post = self._post(session)
-        if post.state == "ready":
+        queue = self._queue_of(session)
+        if queue.state == "ready":
             return
         waker = asyncio.get_running_loop().create_future()
-        post.wakers.append(waker)
+        queue.wakers.append(waker)
         try:
-            self._see_to(post)
+            self._advance(queue)
             await waker
         finally:
-            if waker in post.wakers:
-                post.wakers.remove(waker)
+            if waker in queue.wakers:
+                queue.wakers.remove(waker)
 
     async def attach(self, session_id: str, dataset_id: str) -> None:
         """Tell the process, if there is one or is about to be, of a dataset."""
-        post = self._posts.get(session_id)
-        if post is None or post.state is None:
+        queue = self._queues.get(session_id)
+        if queue is None or queue.state is None:
             return
         attach = await asyncio.to_thread(self._attempts.attachment, session_id, dataset_id)
-        if post.state == "ready" and post.line is not None:
-            post.line.send(attach)
-        elif post.state is not None:
-            post.attachments.append(attach)
+        if queue.state == "ready" and queue.channel is not None:
+            queue.channel.send(attach)
+        elif queue.state is not None:
+            queue.attachments.append(attach)
 
-    async def rest(self, session_id: str) -> None:
+    async def suspend(self, session_id: str) -> None:
         """Have the process go once it has answered all steps that it was given."""
-        post = self._posts.get(session_id)
-        while post is not None and (post.state is not None or post.wanted):
-            if not post.waiting and post.state in ("starting", "ready"):
-                self._stop(post)
-            await post.change()
+        queue = self._queues.get(session_id)
+        while queue is not None and (queue.state is not None or queue.is_needed):
+            if not queue.queued and queue.state in ("starting", "ready"):
+                self._suspend(queue)
+            await queue.wait_for_change()
 
     async def end(self, session_id: str) -> None:
         """Kill the process, and refuse what waits."""
-        post = self._posts.get(session_id)
-        if post is None:
+        queue = self._queues.get(session_id)
+        if queue is None:
             return
-        post.ended = True
-        post.refuse(_closed(session_id))
-        if post.handle is not None:
-            self._host.kill(post.handle)
-        while post.state is not None:
-            await post.change()
-        self._posts.pop(session_id, None)
+        queue.ended = True
+        queue.fail_all(_closed_error(session_id))
+        if queue.handle is not None:
+            self._processes.kill(queue.handle)
+        while queue.state is not None:
+            await queue.wait_for_change()
+        self._queues.pop(session_id, None)
 
     def status(self, session_id: str) -> SessionStatus:
         """Say what is known; from any thread."""
-        post = self._posts.get(session_id)
-        return NO_PROCESS if post is None else post.status()
+        queue = self._queues.get(session_id)
+        return NO_PROCESS if queue is None else queue.status()
 
     def drain(self) -> None:
         """Take no more steps, and wait a while for those that processes have; from any thread but the event loop's."""
@@ -140,228 +144,236 @@ class SessionCrew:
 
     async def _drain(self) -> None:
         self._draining = True
-        flying: list[asyncio.Future[Any]] = []
-        for post in self._posts.values():
-            for waiting in [*post.waiting.values()]:
-                if waiting.step.id in post.flying:
-                    flying.append(waiting.answer)
+        in_flight: list[asyncio.Future[Any]] = []
+        for queue in self._queues.values():
+            for queued in [*queue.queued.values()]:
+                if queued.step.id in queue.in_flight:
+                    in_flight.append(queued.reply)
                 else:
-                    post.drop(waiting.step.id)
-                    waiting.answer.set_exception(Draining(_STOPPING))
-            post.tell_watchers()
-        if flying or self._tasks:
-            await asyncio.wait([*flying, *self._tasks], timeout=self._settings.drain_seconds)
+                    queue.remove(queued.step.id)
+                    queued.reply.set_exception(Draining(_STOPPING))
+            queue.notify_watchers()
+        if in_flight or self._tasks:
+            await asyncio.wait([*in_flight, *self._tasks], timeout=self._settings.drain_seconds)
 
-    def _post(self, session: SessionRecord) -> Post:
+    def _queue_of(self, session: SessionRecord) -> SessionQueue:
         if self._draining:
             raise Draining(_STOPPING)
         self._loop = asyncio.get_running_loop()
-        post = self._posts.setdefault(session.id, Post(session.id, session.memory_bytes or 0))
-        if post.ended:
-            raise _closed(session.id)
-        return post
+        queue = self._queues.setdefault(session.id, SessionQueue(session.id, session.memory_bytes or 0))
+        if queue.ended:
+            raise _closed_error(session.id)
+        return queue
 
-    def _see_to(self, post: Post) -> None:
+    def _advance(self, queue: SessionQueue) -> None:
         """Get on with what waits; SessionsFull if there is no process and none to be had."""
-        if post.state == "ready":
-            self._send(post)
-        elif post.state is None and post.wanted and not post.ended:
-            self._places.ask(post)
+        if queue.state == "ready":
+            self._send_steps(queue)
+        elif queue.state is None and queue.is_needed and not queue.ended:
+            self._slots.acquire(queue)
 
-    async def _start(self, post: Post) -> None:
+    async def _start(self, queue: SessionQueue) -> None:
         """Start the process of a session; what waits for it hears of it if that is not possible."""
         error: AdjointError | None = None
         try:
-            await self._wait_after_losses(post)
-            poison = self._losses.poison(post.losses)
-            assignment = await asyncio.to_thread(self._attempts.begin, post.session_id, poison)
-            if self._draining or post.ended:
+            await self._wait_after_losses(queue)
+            poison = self._loss_policy.poison(queue.losses)
+            assignment = await asyncio.to_thread(self._attempts.begin, queue.session_id, poison)
+            if self._draining or queue.ended:
                 error = Draining(_STOPPING)
             else:
                 ours, theirs = socket.socketpair()
-                post.line = SessionLine(ours, partial(self._hear, post), partial(self._lose_line, post))
-                post.handle = self._host.start(assignment, theirs, partial(self._tell, post, assignment.attempt))
-                post.tell_watchers()
+                queue.channel = FrameChannel(
+                    ours, partial(self._on_frame, queue), partial(self._on_channel_lost, queue)
+                )
+                queue.handle = self._processes.start(
+                    assignment, theirs, partial(self._forward_event, queue, assignment.attempt)
+                )
+                queue.notify_watchers()
         except AdjointError as refused:
             error = refused
         except Exception:
-            _logger.exception("session %s: its process cannot be started", post.session_id)
+            _logger.exception("session %s: its process cannot be started", queue.session_id)
             error = AdjointError("the session's process cannot be started; the server's log says why")
         if error is not None:
-            post.refuse(error)
-            self._dismiss(post)
+            queue.fail_all(error)
+            self._release_slot(queue)
 
-    async def _wait_after_losses(self, post: Post) -> None:
+    async def _wait_after_losses(self, queue: SessionQueue) -> None:
         """Wait a while after losses, unless nobody wants the process any more."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._losses.pause(post.losses)):
-                while not (self._draining or post.ended):
-                    await post.change()
+            async with asyncio.timeout(self._loss_policy.backoff_seconds(queue.losses)):
+                while not (self._draining or queue.ended):
+                    await queue.wait_for_change()
 
-    def _tell(self, post: Post, attempt: int, news: News) -> None:
+    def _forward_event(self, queue: SessionQueue, attempt: int, event: ProcessEvent) -> None:
         """Have the event loop take news, from the supervisor's thread."""
         assert self._loop is not None
         try:
-            self._loop.call_soon_threadsafe(self._take, post, attempt, news)
+            self._loop.call_soon_threadsafe(self._on_event, queue, attempt, event)
         except RuntimeError:
             # The loop is closed: nobody waits for anything any more.
             return
 
-    def _take(self, post: Post, attempt: int, news: News) -> None:
+    def _on_event(self, queue: SessionQueue, attempt: int, event: ProcessEvent) -> None:
         """Take news of a process."""
-        match news:
+        match event:
             case Started(pid):
-                post.pid = pid
+                queue.pid = pid
             case Phase(runtime=dict(runtime)):
-                self._spawn(self._record(partial(self._attempts.ran_with, post.session_id, attempt, runtime)))
+                self._spawn(
+                    self._record_report(partial(self._attempts.record_runtime, queue.session_id, attempt, runtime))
+                )
             case NumericsChanged():
-                self._spawn(self._record(partial(self._attempts.numerics_changed, post.session_id, attempt)))
+                self._spawn(
+                    self._record_report(partial(self._attempts.record_numerics_change, queue.session_id, attempt))
+                )
             case Failed() | Finished():
-                post.verdict = news
+                queue.verdict = event
             case Log(_, text):
-                _logger.warning("session %s: %s", post.session_id, text)
+                _logger.warning("session %s: %s", queue.session_id, text)
             case Died():
-                self._bury(post, attempt, news)
+                self._on_exit(queue, attempt, event)
             case _:
                 pass
 
-    def _hear(self, post: Post, head: Head, body: bytes) -> None:
+    def _on_frame(self, queue: SessionQueue, head: Head, body: bytes) -> None:
         """Take what the process says of its steps."""
         if isinstance(head, Ready):
-            self._make_ready(post, head)
+            self._on_ready(queue, head)
         elif isinstance(head, Answered):
-            post.standing = head.standing
-            post.flying.pop(head.id, None)
-            self._answer(post, head.id, (head, body))
+            queue.standing = head.standing
+            queue.in_flight.pop(head.id, None)
+            self._deliver_reply(queue, head.id, (head, body))
         elif isinstance(head, Accepted):
-            self._answer(post, head.id, (head, b""))
+            self._deliver_reply(queue, head.id, (head, b""))
 
-    def _make_ready(self, post: Post, ready: Ready) -> None:
-        post.standing = ready.standing
-        for waker in post.wakers:
+    def _on_ready(self, queue: SessionQueue, ready: Ready) -> None:
+        queue.standing = ready.standing
+        for waker in queue.wakers:
             if not waker.done():
                 waker.set_result(None)
-        post.wakers.clear()
-        if post.state != "starting":
+        queue.wakers.clear()
+        if queue.state != "starting":
             return
-        post.progress_at = self._now()
-        post.move("ready")
-        self._look(post)
-        for attach in post.attachments:
-            assert post.line is not None
-            post.line.send(attach)
-        post.attachments.clear()
-        self._send(post)
+        queue.progress_at = self._now()
+        queue.set_state("ready")
+        self._check_progress(queue)
+        for attach in queue.attachments:
+            assert queue.channel is not None
+            queue.channel.send(attach)
+        queue.attachments.clear()
+        self._send_steps(queue)
 
-    def _answer(self, post: Post, step_id: str, answer: Answer) -> None:
-        post.progress_at = self._now()
-        post.losses.clear()
-        post.suspect = None
-        cautious, waiting = post.cautious, post.drop(step_id)
-        if waiting is not None and not waiting.answer.done():
-            waiting.answer.set_result(answer)
-        if post.watchers:
-            post.tell_watchers()
-        if cautious and post.state == "ready":
-            self._send(post)
+    def _deliver_reply(self, queue: SessionQueue, step_id: str, reply: Reply) -> None:
+        queue.progress_at = self._now()
+        queue.losses.clear()
+        queue.suspect_step = None
+        one_at_a_time, queued = queue.one_at_a_time, queue.remove(step_id)
+        if queued is not None and not queued.reply.done():
+            queued.reply.set_result(reply)
+        if queue.watchers:
+            queue.notify_watchers()
+        if one_at_a_time and queue.state == "ready":
+            self._send_steps(queue)
 
-    def _send(self, post: Post) -> None:
-        assert post.line is not None
-        for waiting in [*post.to_send()]:
-            if not post.flying:
-                post.progress_at = self._now()
-            post.flying[waiting.step.id] = None
-            post.line.send(waiting.step, waiting.body)
+    def _send_steps(self, queue: SessionQueue) -> None:
+        assert queue.channel is not None
+        for queued in [*queue.to_send()]:
+            if not queue.in_flight:
+                queue.progress_at = self._now()
+            queue.in_flight[queued.step.id] = None
+            queue.channel.send(queued.step, queued.body)
 
-    def _look(self, post: Post) -> None:
+    def _check_progress(self, queue: SessionQueue) -> None:
         """See whether the process takes too long, or has been idle for long enough; look again in a while."""
-        post.timer = None
-        if post.state != "ready":
+        queue.timer = None
+        if queue.state != "ready":
             return
         idle_seconds, step_seconds = self._settings.session_idle_seconds, self._settings.step_seconds
-        quiet = self._now() - post.progress_at
-        if post.flying and quiet >= step_seconds:
-            self._cut_short(post)
-        elif not post.flying and not post.wanted and quiet >= self._patience():
-            self._stop(post)
+        quiet = self._now() - queue.progress_at
+        if queue.in_flight and quiet >= step_seconds:
+            self._kill_overdue(queue)
+        elif not queue.in_flight and not queue.is_needed and quiet >= self._idle_timeout():
+            self._suspend(queue)
         else:
-            again = min(idle_seconds, step_seconds) / LOOKS
-            post.timer = asyncio.get_running_loop().call_later(again, self._look, post)
+            to_resend = min(idle_seconds, step_seconds) / CHECKS_PER_INTERVAL
+            queue.timer = asyncio.get_running_loop().call_later(to_resend, self._check_progress, queue)
 
-    def _patience(self) -> float:
+    def _idle_timeout(self) -> float:
         """Return how long a process may be idle: less where a fit waits for its memory."""
-        return self._settings.session_idle_seconds / (LOOKS if self._room.fit_waits else 1)
+        return self._settings.session_idle_seconds / (CHECKS_PER_INTERVAL if self._memory.has_waiting_fit else 1)
 
-    def _cut_short(self, post: Post) -> None:
-        _logger.warning("session %s: a step takes too long, and its process is killed", post.session_id)
-        post.overdue = True
-        if post.handle is not None:
-            self._host.kill(post.handle)
+    def _kill_overdue(self, queue: SessionQueue) -> None:
+        _logger.warning("session %s: a step takes too long, and its process is killed", queue.session_id)
+        queue.overdue = True
+        if queue.handle is not None:
+            self._processes.kill(queue.handle)
 
-    def _stop(self, post: Post) -> None:
+    def _suspend(self, queue: SessionQueue) -> None:
         """Have the process put everything aside and go."""
-        if post.handle is not None and post.state != "stopping":
-            post.move("stopping")
-            self._host.stop(post.handle, REST_SECONDS)
+        if queue.handle is not None and queue.state != "stopping":
+            queue.set_state("stopping")
+            self._processes.stop(queue.handle, SUSPEND_SECONDS)
 
-    def _lose_line(self, post: Post) -> None:
+    def _on_channel_lost(self, queue: SessionQueue) -> None:
         """See that a process goes that hears nothing any more; one that is gone will be reported as such."""
-        handle = post.handle
+        handle = queue.handle
         if handle is not None:
-            asyncio.get_running_loop().call_later(LOST_SECONDS, self._host.kill, handle)
+            asyncio.get_running_loop().call_later(CHANNEL_LOST_SECONDS, self._processes.kill, handle)
 
-    def _bury(self, post: Post, attempt: int, death: Died) -> None:
+    def _on_exit(self, queue: SessionQueue, attempt: int, death: Died) -> None:
         """Find out what it means for a session that its process is gone."""
-        if post.handle is not None and post.handle.attempt != attempt:
+        if queue.handle is not None and queue.handle.attempt != attempt:
             return
-        if post.line is not None:
-            post.line.read_to_end()
-            post.line.close()
-        handle, overdue = post.handle, post.overdue
-        post.lose()
-        if isinstance(post.verdict, Failed):
-            self._spawn(self._fail(post, attempt, post.verdict))
+        if queue.channel is not None:
+            queue.channel.read_to_end()
+            queue.channel.close()
+        handle, overdue = queue.handle, queue.overdue
+        queue.mark_lost()
+        if isinstance(queue.verdict, Failed):
+            self._spawn(self._on_failure(queue, attempt, queue.verdict))
             return
         if self._draining:
-            post.refuse(Draining(_STOPPING))
-        elif death.reason != "stopped" and not post.ended and handle is not None:
-            self._count(post, Loss(handle, death.reason, death.detail, post.suspect, overdue))
-        self._dismiss(post)
+            queue.fail_all(Draining(_STOPPING))
+        elif death.reason != "stopped" and not queue.ended and handle is not None:
+            self._count_loss(queue, ProcessLoss(handle, death.reason, death.detail, queue.suspect_step, overdue))
+        self._release_slot(queue)
 
-    def _count(self, post: Post, loss: Loss) -> None:
+    def _count_loss(self, queue: SessionQueue, loss: ProcessLoss) -> None:
         """Count a death that nobody wanted; after several in a row nobody waits any longer."""
-        _logger.warning("session %s: its process is gone: %s", post.session_id, loss.detail)
-        post.losses.append(loss)
-        refusal = self._losses.refusal(post.losses)
+        _logger.warning("session %s: its process is gone: %s", queue.session_id, loss.detail)
+        queue.losses.append(loss)
+        refusal = self._loss_policy.refuse_waiting(queue.losses)
         if refusal is not None:
-            post.refuse(refusal)
-            post.losses.clear()
+            queue.fail_all(refusal)
+            queue.losses.clear()
 
-    async def _fail(self, post: Post, attempt: int, failure: Failed) -> None:
+    async def _on_failure(self, queue: SessionQueue, attempt: int, failure: Failed) -> None:
         """Have a session fail whose process says that it cannot go on."""
         if failure.blob is not None:
-            await self._wait_for_repair(post, failure)
+            await self._wait_for_repair(queue, failure)
             return
-        _logger.error("session %s has failed: %s", post.session_id, failure.detail)
-        await self._record(partial(self._attempts.fail, post.session_id, attempt, failure.code, failure.detail))
-        post.refuse(await asyncio.to_thread(self._attempts.refusal, post.session_id))
-        self._dismiss(post)
+        _logger.error("session %s has failed: %s", queue.session_id, failure.detail)
+        await self._record_report(partial(self._attempts.fail, queue.session_id, attempt, failure.code, failure.detail))
+        queue.fail_all(await asyncio.to_thread(self._attempts.inactive_error, queue.session_id))
+        self._release_slot(queue)
 
-    async def _wait_for_repair(self, post: Post, failure: Failed) -> None:
+    async def _wait_for_repair(self, queue: SessionQueue, failure: Failed) -> None:
         """Refuse the steps queued for a session that cannot start until a stored file is repaired."""
         assert failure.blob is not None
-        _logger.error("session %s cannot be taken up now: %s", post.session_id, failure.detail)
-        await self._record(partial(self._attempts.note_damage, failure.blob, failure.detail))
-        post.refuse(Corrupt(failure.detail, blob=failure.blob, problem=failure.detail, code=failure.code))
-        self._dismiss(post)
+        _logger.error("session %s cannot be taken up now: %s", queue.session_id, failure.detail)
+        await self._record_report(partial(self._attempts.mark_damaged, failure.blob, failure.detail))
+        queue.fail_all(Corrupt(failure.detail, blob=failure.blob, problem=failure.detail, code=failure.code))
+        self._release_slot(queue)
 
-    def _dismiss(self, post: Post) -> None:
+    def _release_slot(self, queue: SessionQueue) -> None:
         """Have no process, unless another one is wanted at once."""
-        if post.line is not None:
-            post.line.close()
-        self._places.leave(post, returns=post.wanted and not self._draining and not post.ended)
+        if queue.channel is not None:
+            queue.channel.close()
+        self._slots.release(queue, returns=queue.is_needed and not self._draining and not queue.ended)
 
-    async def _record(self, write: "partial[None]") -> None:
+    async def _record_report(self, write: "partial[None]") -> None:
         """Write down what a process has told; the session goes on if that cannot be done now."""
         try:
             await asyncio.to_thread(write)
@@ -378,5 +390,5 @@ class SessionCrew:
         return asyncio.get_running_loop().time()
 
 
-def _closed(session_id: str) -> StepRefused:
+def _closed_error(session_id: str) -> StepRefused:
     return StepRefused(f"session {session_id} was closed meanwhile", code="session_closed")

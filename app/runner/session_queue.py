@@ -9,26 +9,26 @@ from typing import Any, Literal
 from app.domain.errors import AdjointError, SessionsFull
 from app.domain.frames import Accepted, Answered, Attach, Step
 from app.domain.messages import Failed, Finished
-from app.runner.frame_channel import SessionLine
+from app.runner.frame_channel import FrameChannel
 from app.runner.port import Handle
-from app.runner.process_losses import Loss
-from app.service.resources.memory import Room
+from app.runner.process_losses import ProcessLoss
+from app.service.resources.memory import MemoryPool
 from app.service.sessions.state import SessionStatus
 
-STEPS_MAX = 256
+MAX_QUEUED_STEPS = 256
 """Steps of a session that may wait for their answers."""
 
-PostState = Literal["queued", "starting", "ready", "stopping"]
-Answer = tuple[Answered | Accepted, bytes]
+ProcessState = Literal["queued", "starting", "ready", "stopping"]
+Reply = tuple[Answered | Accepted, bytes]
 
 
 @dataclass(eq=False, slots=True)
-class Waiting:
+class QueuedStep:
     """A step whose answer somebody waits for."""
 
     step: Step
     body: bytes
-    answer: "asyncio.Future[Answer]"
+    reply: "asyncio.Future[Reply]"
 
     @property
     def seq(self) -> int | None:
@@ -40,7 +40,7 @@ class Waiting:
 
 
 @dataclass(eq=False, slots=True)
-class Post:
+class SessionQueue:
     """A session's steps that wait, and its process.
 
     Attributes:
@@ -60,114 +60,114 @@ class Post:
 
     session_id: str
     memory_bytes: int = 0
-    state: PostState | None = None
-    waiting: dict[str, Waiting] = field(default_factory=dict)
-    waiting_bytes: int = 0
-    flying: dict[str, None] = field(default_factory=dict)
-    again: set[str] = field(default_factory=set)
+    state: ProcessState | None = None
+    queued: dict[str, QueuedStep] = field(default_factory=dict)
+    queued_bytes: int = 0
+    in_flight: dict[str, None] = field(default_factory=dict)
+    to_resend: set[str] = field(default_factory=set)
     wakers: "list[asyncio.Future[None]]" = field(default_factory=list)
     watchers: "list[asyncio.Future[None]]" = field(default_factory=list)
     attachments: list[Attach] = field(default_factory=list)
     handle: Handle | None = None
-    line: SessionLine | None = None
+    channel: FrameChannel | None = None
     pid: int | None = None
     standing: dict[str, Any] | None = None
     verdict: Finished | Failed | None = None
-    losses: list[Loss] = field(default_factory=list)
-    suspect: str | None = None
+    losses: list[ProcessLoss] = field(default_factory=list)
+    suspect_step: str | None = None
     overdue: bool = False
     ended: bool = False
     progress_at: float = 0.0
     timer: asyncio.TimerHandle | None = None
 
     @property
-    def wanted(self) -> bool:
+    def is_needed(self) -> bool:
         """Whether somebody waits for the process."""
-        return bool(self.waiting or self.wakers)
+        return bool(self.queued or self.wakers)
 
     @property
-    def cautious(self) -> bool:
+    def one_at_a_time(self) -> bool:
         """Whether steps are sent one at a time, since one of them may be what a process has died of."""
-        return bool(self.again)
+        return bool(self.to_resend)
 
-    def take(self, step: Step, body: bytes, bytes_max: int) -> Waiting:
+    def enqueue(self, step: Step, body: bytes, bytes_max: int) -> QueuedStep:
         """Have a step wait; SessionsFull if too many do."""
-        full = len(self.waiting) >= STEPS_MAX
-        if full or (self.waiting and self.waiting_bytes + len(body) > bytes_max):
-            what = f"{STEPS_MAX} steps" if full else f"{bytes_max} bytes"
+        full = len(self.queued) >= MAX_QUEUED_STEPS
+        if full or (self.queued and self.queued_bytes + len(body) > bytes_max):
+            what = f"{MAX_QUEUED_STEPS} steps" if full else f"{bytes_max} bytes"
             raise SessionsFull(f"at most {what} of a session wait for answers; wait for some", code="too_many_steps")
-        waiting = self.waiting[step.id] = Waiting(step, body, asyncio.get_running_loop().create_future())
+        queued = self.queued[step.id] = QueuedStep(step, body, asyncio.get_running_loop().create_future())
         # Whoever asked may be gone by then, and nobody else look at it.
-        waiting.answer.add_done_callback(lambda answer: answer.cancelled() or answer.exception())
-        self.waiting_bytes += len(body)
-        return waiting
+        queued.reply.add_done_callback(lambda reply: reply.cancelled() or reply.exception())
+        self.queued_bytes += len(body)
+        return queued
 
-    def drop(self, step_id: str) -> Waiting | None:
+    def remove(self, step_id: str) -> QueuedStep | None:
         """Have a step wait no longer, and return it if it did."""
-        waiting = self.waiting.pop(step_id, None)
-        self.again.discard(step_id)
-        if waiting is not None:
-            self.waiting_bytes -= len(waiting.body)
-        return waiting
+        queued = self.queued.pop(step_id, None)
+        self.to_resend.discard(step_id)
+        if queued is not None:
+            self.queued_bytes -= len(queued.body)
+        return queued
 
-    def refuse(self, error: AdjointError) -> None:
+    def fail_all(self, error: AdjointError) -> None:
         """Answer everybody who waits with an error."""
-        for waiting in [*self.waiting.values()]:
-            self.drop(waiting.step.id)
-            if not waiting.answer.done():
-                waiting.answer.set_exception(error)
+        for queued in [*self.queued.values()]:
+            self.remove(queued.step.id)
+            if not queued.reply.done():
+                queued.reply.set_exception(error)
         for waker in self.wakers:
             if not waker.done():
                 waker.set_exception(error)
         self.wakers.clear()
-        self.tell_watchers()
+        self.notify_watchers()
 
-    def move(self, state: PostState | None) -> None:
+    def set_state(self, state: ProcessState | None) -> None:
         """Note what becomes of the process."""
         self.state = state
         if state is None:
-            self.handle = self.line = self.pid = self.verdict = None
+            self.handle = self.channel = self.pid = self.verdict = None
             self.overdue = False
             self.attachments.clear()
             if self.timer is not None:
                 self.timer.cancel()
                 self.timer = None
-        self.tell_watchers()
+        self.notify_watchers()
 
-    async def change(self) -> None:
+    async def wait_for_change(self) -> None:
         """Wait until something has changed: the process, or what waits for it."""
         watcher = asyncio.get_running_loop().create_future()
         self.watchers.append(watcher)
         await watcher
 
-    def tell_watchers(self) -> None:
+    def notify_watchers(self) -> None:
         """Let those go on who wait for a change."""
         for watcher in self.watchers:
             if not watcher.done():
                 watcher.set_result(None)
         self.watchers.clear()
 
-    def lose(self) -> None:
+    def mark_lost(self) -> None:
         """Note that the process is gone with all that it had; what nobody has an answer to has to be sent again."""
-        flying = [*self.flying]
-        self.flying.clear()
-        if flying:
+        in_flight = [*self.in_flight]
+        self.in_flight.clear()
+        if in_flight:
             # One that has come to its end by itself has not died of anything.
-            self.suspect = flying[0] if len(flying) == 1 and self.verdict is None else None
-        self.again.update(step_id for step_id in flying if step_id in self.waiting)
+            self.suspect_step = in_flight[0] if len(in_flight) == 1 and self.verdict is None else None
+        self.to_resend.update(step_id for step_id in in_flight if step_id in self.queued)
 
-    def to_send(self) -> Iterator[Waiting]:
+    def to_send(self) -> Iterator[QueuedStep]:
         """Go through the steps to send now: all; or, as long as it has to be cautious, one at a time.
 
         Of those that have a place, the one whose turn it is goes first: it would have to wait for it in vain.
         """
-        unsent = [waiting for step_id, waiting in self.waiting.items() if step_id not in self.flying]
-        if not self.cautious:
+        unsent = [queued for step_id, queued in self.queued.items() if step_id not in self.in_flight]
+        if not self.one_at_a_time:
             yield from unsent
             return
-        if self.flying or not unsent:
+        if self.in_flight or not unsent:
             return
-        due = [waiting for waiting in unsent if not self._is_ahead(waiting)]
+        due = [queued for queued in unsent if not self._is_early(queued)]
         # Steps that wait for one that has not come cannot do any harm.
         yield from due[:1] or unsent
 
@@ -177,8 +177,8 @@ class Post:
         shown = "starting" if self.state == "queued" else self.state
         return SessionStatus(shown, self.pid, standing.get("next_seq"), standing.get("step"))
 
-    def _is_ahead(self, waiting: Waiting) -> bool:
-        seq, turn = waiting.seq, (self.standing or {}).get("next_seq")
+    def _is_early(self, queued: QueuedStep) -> bool:
+        seq, turn = queued.seq, (self.standing or {}).get("next_seq")
         return seq is not None and turn is not None and seq > turn
 
 
@@ -188,75 +188,79 @@ _NO_MEMORY = (
 )
 
 
-class SessionPlaces:
+class ProcessSlots:
     """The places for processes, and the sessions that wait for one, in turn."""
 
     def __init__(
         self,
-        posts: Mapping[str, Post],
-        most: int,
-        room: Room,
-        start: Callable[[Post], None],
-        stop: Callable[[Post], None],
+        queues: Mapping[str, SessionQueue],
+        slots: int,
+        memory: MemoryPool,
+        start: Callable[[SessionQueue], None],
+        stop: Callable[[SessionQueue], None],
     ) -> None:
-        """Let `most` of the `posts` have a process, by calling `start`; `stop` has one put everything aside and go."""
-        self._posts = posts
-        self._most = most
-        self._room = room
+        """Give `slots` of the `queues` a process through `start`; `stop` makes one write a snapshot and exit."""
+        self._queues = queues
+        self._slots = slots
+        self._memory = memory
         self._start = start
         self._stop = stop
-        self._queue: deque[Post] = deque()
+        self._waiting: deque[SessionQueue] = deque()
 
-    def ask(self, post: Post) -> None:
+    def acquire(self, queue: SessionQueue) -> None:
         """Have a process started as soon as there is a place; SessionsFull if there will be none."""
-        self._make_way_among_all()
-        post.move("queued")
-        self._queue.append(post)
-        self._fill()
+        self._ensure_slot()
+        queue.set_state("queued")
+        self._waiting.append(queue)
+        self._start_queued()
 
-    def leave(self, post: Post, *, returns: bool) -> None:
+    def release(self, queue: SessionQueue, *, returns: bool) -> None:
         """Give up the place of a process that is gone; if it `returns`, the session has the place again."""
-        post.move(None)
+        queue.set_state(None)
         if returns:
-            post.move("queued")
-            self._queue.appendleft(post)
+            queue.set_state("queued")
+            self._waiting.appendleft(queue)
         else:
-            self._room.leave_session(post.session_id)
-        self._fill()
+            self._memory.release_session(queue.session_id)
+        self._start_queued()
 
-    def _make_way_among_all(self) -> None:
+    def _ensure_slot(self) -> None:
         """See that there will be a place for one more: the process that has been idle for longest is to go."""
-        if self._count("queued", "starting", "ready") >= self._most and not self._has_idle_one_go():
+        if self._count("queued", "starting", "ready") >= self._slots and not self._stop_idle_process():
             raise SessionsFull(
-                f"all {self._most} processes of sessions are at work; wait until one is idle, or close a session"
+                f"all {self._slots} processes of sessions are at work; wait until one is idle, or close a session"
             )
 
-    def _fill(self) -> None:
+    def _start_queued(self) -> None:
         """Start processes for those that wait, as far as there are places."""
         running = self._count("starting", "ready", "stopping")
-        while self._queue and running < self._most:
-            post = self._queue[0]
-            if post.state == "queued":
-                if self._room.take_for_session(post.session_id, post.memory_bytes):
-                    post.move("starting")
+        while self._waiting and running < self._slots:
+            queue = self._waiting[0]
+            if queue.state == "queued":
+                if self._memory.reserve_session(queue.session_id, queue.memory_bytes):
+                    queue.set_state("starting")
                     running += 1
-                    self._start(post)
-                elif self._room.would_be_enough(post.memory_bytes) and self._memory_comes():
+                    self._start(queue)
+                elif self._memory.could_fit(queue.memory_bytes) and self._is_memory_expected():
                     return
                 else:
-                    post.move(None)
-                    post.refuse(SessionsFull(_NO_MEMORY.format(post.memory_bytes), code="memory_full"))
-            self._queue.popleft()
+                    queue.set_state(None)
+                    queue.fail_all(SessionsFull(_NO_MEMORY.format(queue.memory_bytes), code="memory_full"))
+            self._waiting.popleft()
 
-    def _memory_comes(self) -> bool:
+    def _is_memory_expected(self) -> bool:
         """Whether a process is about to leave its memory to another."""
-        return self._count("stopping") > 0 or self._has_idle_one_go()
+        return self._count("stopping") > 0 or self._stop_idle_process()
 
-    def _has_idle_one_go(self) -> bool:
-        idle = [post for post in self._posts.values() if post.state == "ready" and not (post.flying or post.wanted)]
+    def _stop_idle_process(self) -> bool:
+        idle = [
+            queue
+            for queue in self._queues.values()
+            if queue.state == "ready" and not (queue.in_flight or queue.is_needed)
+        ]
         if idle:
-            self._stop(min(idle, key=lambda post: post.progress_at))
+            self._stop(min(idle, key=lambda queue: queue.progress_at))
         return bool(idle)
 
     def _count(self, *states: str) -> int:
-        return sum(post.state in states for post in self._posts.values())
+        return sum(queue.state in states for queue in self._queues.values())

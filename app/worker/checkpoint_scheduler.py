@@ -15,15 +15,15 @@ FREE_SECONDS = 1.0
 SPACING_SECONDS = 1.0
 """Then ends of epochs and best values that come faster than this share a checkpoint: to do it again costs less."""
 
-COST = 0.03
+MAX_TIME_SHARE = 0.03
 """And the part of the time that these may take."""
 
-CHEAP = 0.1
+MAX_CLOCK_SHARE = 0.1
 """Checkpoints by the clock are left out where writing one takes more than this part of the time between them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class PendingCheckpoint:
     """A checkpoint as it was taken, and what the server is told of it."""
 
     checkpoint: engine.Checkpoint
@@ -39,23 +39,23 @@ class Taken:
         return cls(fit.snapshot(), fit.step, fit.epoch, fit.seq, dict(fit.latest), fit.improved)
 
 
-class Keeper:
+class CheckpointScheduler:
     """Has a fit's checkpoints written.
 
-    Those that were asked for are written when they are due, and so is the last one. Of those at the ends of epochs that
-    nobody has asked for, and of the best so far, once `FREE_SECONDS` are spent, only what `SPACING_SECONDS` and `COST`
-    allow, in favour of the newest; but what was the best when the fit stops is never left out. In between one is
-    written by the clock. None of this touches the fit.
+    Requested checkpoints are written when they are due, and so is the last one. Checkpoints at the ends of epochs that
+    were not requested, and those of a new best value, are limited once `FREE_SECONDS` are spent: `SPACING_SECONDS` and
+    `MAX_TIME_SHARE` decide, in favour of the newest. The best one when the fit stops is always written. In between,
+    checkpoints are written by the clock. Nothing of this changes the fit.
     """
 
     def __init__(
         self,
         fit: engine.Fit,
-        write: Callable[[Taken], None],
-        longest: float | None,
+        write: Callable[[PendingCheckpoint], None],
+        interval_seconds: float | None,
         *,
-        by_epochs: bool = False,
-        write_by_clock: Callable[[Taken], None] | None = None,
+        epochs_requested: bool = False,
+        write_by_clock: Callable[[PendingCheckpoint], None] | None = None,
     ) -> None:
         """Begin where `fit` stands.
 
@@ -67,78 +67,82 @@ class Keeper:
             write_by_clock: writes one that nobody has asked for, without which the fit goes on; by default `write`.
         """
         self._policy = fit.recipe.checkpoint
-        self._by_epochs = by_epochs
-        self._write_down = write
+        self._epochs_requested = epochs_requested
+        self._write_requested = write
         self._write_by_clock = write_by_clock or write
-        self._longest = longest
-        self._saved = _place(fit)
-        self._held: Taken | None = None
+        self._interval_seconds = interval_seconds
+        self._saved = _position(fit)
+        self._pending: PendingCheckpoint | None = None
         self._seconds = self._spent = 0.0
         self._written_at = time.monotonic()
 
-    def after(self, fit: engine.Fit) -> None:
-        """Write what is due after a step; what the fit ends with is left to `end`."""
+    def after_step(self, fit: engine.Fit) -> None:
+        """Write what is due after a step; what the fit ends with is left to `finish`."""
         if fit.done:
             return
         if fit.checkpoint_due:
-            if self._asked_for(fit) or self._worthwhile():
-                self._keep(fit)
+            if self._is_requested(fit) or self._is_affordable():
+                self._save(fit)
             elif fit.improved and self._policy.keep_best:
-                self._held = None  # not both in memory at a time
-                self._held = Taken.of(fit)
-        elif self._by_the_clock():
+                self._pending = None  # not both in memory at a time
+                self._pending = PendingCheckpoint.of(fit)
+        elif self._is_due_by_clock():
             # Nobody has asked for it, so nobody need hear that there was no room.
             with contextlib.suppress(StorageFull, StorageFailed):
-                self._keep(fit, self._write_by_clock)
-        elif self._held is not None and self._worthwhile():
-            self._write_held()
+                self._save(fit, self._write_by_clock)
+        elif self._pending is not None and self._is_affordable():
+            self._write_pending()
 
-    def end(self, fit: engine.Fit) -> None:
+    def finish(self, fit: engine.Fit) -> None:
         """Write what is left when nothing more will be done."""
         # None of a failure: a process that is killed before it can tell would let the next one go on behind it.
-        if _place(fit) != self._saved and fit.failure is None:
-            self._keep(fit)
+        if _position(fit) != self._saved and fit.failure is None:
+            self._save(fit)
         else:
-            self._write_held()
+            self._write_pending()
 
-    def _keep(self, fit: engine.Fit, write: Callable[[Taken], None] | None = None) -> None:
+    def _save(self, fit: engine.Fit, write: Callable[[PendingCheckpoint], None] | None = None) -> None:
         if fit.improved:
-            self._held = None
-        self._write_held()
-        self._write(Taken.of(fit), write or self._write_down)
-        self._saved = _place(fit)
+            self._pending = None
+        self._write_pending()
+        self._write(PendingCheckpoint.of(fit), write or self._write_requested)
+        self._saved = _position(fit)
 
-    def _write_held(self) -> None:
-        if self._held is not None:
-            self._write(self._held, self._write_down)
-            self._held = None  # not before it is written: one that finds no room is tried again at the end
+    def _write_pending(self) -> None:
+        if self._pending is not None:
+            self._write(self._pending, self._write_requested)
+            self._pending = None  # not before it is written: one that finds no room is tried again at the end
 
-    def _write(self, taken: Taken, write: Callable[[Taken], None]) -> None:
+    def _write(self, pending: PendingCheckpoint, write: Callable[[PendingCheckpoint], None]) -> None:
         begun = time.monotonic()
         try:
-            write(taken)
+            write(pending)
         finally:
             self._written_at = time.monotonic()
             self._seconds = self._written_at - begun
             self._spent += self._seconds
 
-    def _asked_for(self, fit: engine.Fit) -> bool:
-        steps, epochs = self._policy.every_steps, self._policy.every_epochs if self._by_epochs else None
+    def _is_requested(self, fit: engine.Fit) -> bool:
+        steps, epochs = self._policy.every_steps, self._policy.every_epochs if self._epochs_requested else None
         return bool((steps and fit.step % steps == 0) or (epochs and fit.step % (epochs * fit.steps_per_epoch) == 0))
 
-    def _worthwhile(self) -> bool:
+    def _is_affordable(self) -> bool:
         """Whether little was spent so far, or the last one is long enough ago."""
         if self._spent < FREE_SECONDS:
             return True
-        spacing = self._seconds / COST if self._longest is None else min(self._seconds / COST, self._longest)
+        spacing = (
+            self._seconds / MAX_TIME_SHARE
+            if self._interval_seconds is None
+            else min(self._seconds / MAX_TIME_SHARE, self._interval_seconds)
+        )
         return time.monotonic() - self._written_at >= max(SPACING_SECONDS, spacing)
 
-    def _by_the_clock(self) -> bool:
-        if self._longest is None or self._seconds >= CHEAP * self._longest:
+    def _is_due_by_clock(self) -> bool:
+        if self._interval_seconds is None or self._seconds >= MAX_CLOCK_SHARE * self._interval_seconds:
             return False
-        return time.monotonic() - self._written_at >= self._longest
+        return time.monotonic() - self._written_at >= self._interval_seconds
 
 
-def _place(fit: engine.Fit) -> tuple[int, int]:
+def _position(fit: engine.Fit) -> tuple[int, int]:
     """Tell where a fit stands: not every step makes a row, and one that goes back comes by a step again."""
     return fit.step, fit.seq

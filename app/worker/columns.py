@@ -30,7 +30,7 @@ def check_file(path: str) -> None:
         raise DatasetCorrupt(detail, blob=file.name, problem=problem)
 
 
-class BackgroundCheck:
+class BackgroundVerifier:
     """Checks files in a thread while a fit is being prepared. Ask `finish` before the first step."""
 
     def __init__(self) -> None:

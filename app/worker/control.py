@@ -14,14 +14,14 @@ from app.domain.frames import LineReader
 from app.domain.messages import AnyAssignment, Message
 from app.domain.messages import Control as ControlMessage
 
-ORPHANED = os.EX_UNAVAILABLE
+EXIT_SERVER_GONE = os.EX_UNAVAILABLE
 """Exit code of a worker whose server is gone."""
 
 TICK_SECONDS = 0.05
 CHUNK_BYTES = 1 << 16
 
-Wish = Literal["cancel", "drain"]
-WISHES: tuple[Wish | None, ...] = (None, "cancel", "drain")
+StopRequest = Literal["cancel", "drain"]
+STOP_REQUESTS: tuple[StopRequest | None, ...] = (None, "cancel", "drain")
 
 _logger = logging.getLogger(__name__)
 
@@ -34,32 +34,32 @@ class Control:
         self._channel = channel
         self._lines = LineReader()
         self._assignment: AnyAssignment | None = None
-        self._wanted: Wish | None = None
+        self._stop_requested: StopRequest | None = None
         self._cancelled: set[str] = set()
-        self._on_wish: Callable[[], None] = lambda: None
+        self._on_stop_request: Callable[[], None] = lambda: None
 
     @property
-    def wanted(self) -> Wish | None:
+    def stop_requested(self) -> StopRequest | None:
         """How the fit should stop, None if it should go on."""
-        return self._wanted
+        return self._stop_requested
 
-    def of(self, fit_id: str) -> "VariantControl":
+    def for_variant(self, fit_id: str) -> "VariantControl":
         """Return what is wanted of one variant of a sweep."""
         return VariantControl(self, fit_id)
 
-    def cancels(self, fit_id: str) -> bool:
+    def is_cancelled(self, fit_id: str) -> bool:
         """Whether this variant of a sweep, and not the sweep, should stop for good."""
         return fit_id in self._cancelled
 
     def assignment(self) -> AnyAssignment:
         """Wait for what there is to do. Needs no thread, so that the process may still be forked."""
         while self._assignment is None:
-            self._take()
+            self._read_messages()
         return self._assignment
 
-    def start(self, tick: Callable[[], None], on_wish: Callable[[], None] | None = None) -> None:
-        """Begin to listen in a thread, which calls `tick` about every `TICK_SECONDS`, and `on_wish` at a new one."""
-        self._on_wish = on_wish or self._on_wish
+    def start(self, tick: Callable[[], None], on_stop_request: Callable[[], None] | None = None) -> None:
+        """Start the thread that reads messages; it calls `tick` every `TICK_SECONDS` or so, and `on_stop_request`."""
+        self._on_stop_request = on_stop_request or self._on_stop_request
         threading.Thread(target=self._listen, args=(tick,), name="control", daemon=True).start()
 
     def _listen(self, tick: Callable[[], None]) -> NoReturn:
@@ -67,23 +67,23 @@ class Control:
             while True:
                 readable, _, _ = select.select([self._channel], [], [], TICK_SECONDS)
                 if readable:
-                    self._take()
+                    self._read_messages()
                 else:
                     tick()
         finally:
             # A worker that nobody looks after must not go on.
             _logger.exception("a worker stops: the thread that listens to the server broke down")
-            os._exit(ORPHANED)
+            os._exit(EXIT_SERVER_GONE)
 
-    def _take(self) -> None:
+    def _read_messages(self) -> None:
         """Wait for something to be said, and obey."""
         try:
             messages = self._lines.feed(self._receive())
         except BadMessage:
             _logger.exception("a worker stops: it cannot make out what the server wants")
-            os._exit(ORPHANED)
+            os._exit(EXIT_SERVER_GONE)
         for message in messages:
-            self._obey(message)
+            self._handle_message(message)
 
     def _receive(self) -> bytes:
         try:
@@ -91,18 +91,18 @@ class Control:
         except OSError:
             data = b""
         if not data:
-            os._exit(ORPHANED)
+            os._exit(EXIT_SERVER_GONE)
         return data
 
-    def _obey(self, message: Message) -> None:
+    def _handle_message(self, message: Message) -> None:
         if isinstance(message, AnyAssignment):
             self._assignment = message
         elif isinstance(message, ControlMessage) and message.fit_id is not None:
             self._cancelled.add(message.fit_id)
         # A client's wish to stop for good outlasts the server's to stop for now.
-        elif isinstance(message, ControlMessage) and self._wanted != "cancel":
-            self._wanted = message.kind
-            self._on_wish()
+        elif isinstance(message, ControlMessage) and self._stop_requested != "cancel":
+            self._stop_requested = message.kind
+            self._on_stop_request()
 
 
 class VariantControl:
@@ -114,11 +114,11 @@ class VariantControl:
         self._fit_id = fit_id
 
     @property
-    def wanted(self) -> Wish | None:
+    def stop_requested(self) -> StopRequest | None:
         """How the variant should stop, None if it should go on."""
-        return "cancel" if self._control.cancels(self._fit_id) else self._control.wanted
+        return "cancel" if self._control.is_cancelled(self._fit_id) else self._control.stop_requested
 
 
-def agreed(collective: engine.Collective, wanted: Wish | None) -> Wish | None:
+def agree_on_stop(collective: engine.Collective, stop_requested: StopRequest | None) -> StopRequest | None:
     """Return what rank 0 wants, on every rank. All ask at the same step; what others want does not count."""
-    return WISHES[collective.gather(bytes([WISHES.index(wanted)]))[0][0]]
+    return STOP_REQUESTS[collective.gather(bytes([STOP_REQUESTS.index(stop_requested)]))[0][0]]

@@ -16,7 +16,7 @@ import socket
 
 from app.domain.frames import DYING, ORDER
 from app.system.log import log_as_json
-from app.worker.process_group import BROKEN, adopt_orphans
+from app.worker.process_group import EXIT_FAULT, become_subreaper
 
 REASON_CHARACTERS = 1000
 
@@ -28,7 +28,7 @@ def main() -> None:
     # A service manager sends SIGTERM to every process it knows of; when to stop is for the server to say.
     for unwanted in (signal.SIGINT, signal.SIGTERM):
         signal.signal(unwanted, signal.SIG_IGN)
-    adopt_orphans()
+    become_subreaper()
     log_as_json("warning")
     orders = socket.socket(fileno=os.dup(0))
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -42,7 +42,7 @@ def main() -> None:
     except BaseException as error:
         _logger.critical("the fork server ends by an error", exc_info=True)
         _report(error, orders)
-        os._exit(BROKEN)
+        os._exit(EXIT_FAULT)
 
 
 def _report(error: BaseException, orders: socket.socket) -> None:

@@ -13,13 +13,13 @@ import engine
 from app.domain.frames import FORK, FORK_SERVER, KILL, LOADING, ORDER, PING, READY
 from app.domain.runtime import NATIVE
 from app.worker import process
-from app.worker.process_group import BROKEN
+from app.worker.process_group import EXIT_FAULT
 
 _logger = logging.getLogger(__name__)
 
 FORK_FAILED = os.EX_OSERR
 
-ENDS = 2
+MAX_DESCRIPTORS = 2
 """Sockets that come with an order to fork: the channel, and of a session its line."""
 
 
@@ -44,8 +44,8 @@ class ForkServer:
                 ready, _, _ = select.select([self._orders, exits], [], [])
                 if exits in ready:
                     exits.recv(4096)
-                    self._bury()
-                if self._orders in ready and not self._obey():
+                    self._reap()
+                if self._orders in ready and not self._handle_order():
                     break
         for pid in self._numbers:
             os.kill(pid, signal.SIGKILL)
@@ -54,9 +54,9 @@ class ForkServer:
             while True:
                 os.waitpid(-1, 0)
 
-    def _obey(self) -> bool:
+    def _handle_order(self) -> bool:
         """Carry out one order; False when there will be no more."""
-        order, channels, _, _ = socket.recv_fds(self._orders, ORDER.size, ENDS)
+        order, channels, _, _ = socket.recv_fds(self._orders, ORDER.size, MAX_DESCRIPTORS)
         while order and len(order) < ORDER.size:
             order += self._orders.recv(ORDER.size - len(order))
         if not order:
@@ -71,16 +71,16 @@ class ForkServer:
                 os.kill(pid, signal.SIGKILL)
         return True
 
-    def _fork(self, number: int, channel: socket.socket, line: socket.socket | None = None) -> None:
+    def _fork(self, number: int, channel: socket.socket, frames: socket.socket | None = None) -> None:
         parent = os.getpid()
-        with channel, line or contextlib.nullcontext():
+        with channel, frames or contextlib.nullcontext():
             try:
                 pid = os.fork()
             except OSError:
                 self._report(number, FORK_FAILED)
                 return
             if pid == 0:
-                self._become_worker(channel, line, parent)
+                self._become_worker(channel, frames, parent)
             self._numbers[pid] = number
         if not self._preloaded:
             # The first worker loads the compiler by itself meanwhile; those after it have it from here. A server that
@@ -98,17 +98,17 @@ class ForkServer:
         gc.freeze()
         self._report(FORK_SERVER, READY)
 
-    def _become_worker(self, channel: socket.socket, line: socket.socket | None, parent: int) -> None:
+    def _become_worker(self, channel: socket.socket, frames: socket.socket | None, parent: int) -> None:
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             # Else the runner would not notice the end of the fork server as long as a worker lives.
             self._orders.close()
-            process.run(channel, line, parent)
+            process.run_worker(channel, frames, parent)
         finally:
-            os._exit(BROKEN)
+            os._exit(EXIT_FAULT)
 
-    def _bury(self) -> None:
+    def _reap(self) -> None:
         with contextlib.suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 pid, status = ended

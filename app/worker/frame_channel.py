@@ -11,24 +11,24 @@ MOST_BYTES = 16 << 20
 """After so many bytes what has come is looked at first."""
 
 
-class Line:
-    """One end of the line. One thread uses it; any other may call `ring` only."""
+class FrameChannel:
+    """One end of the line. One thread uses it; any other may call `notify` only."""
 
-    def __init__(self, end: socket.socket) -> None:
-        """Use `end`."""
-        self._end = end
+    def __init__(self, sock: socket.socket) -> None:
+        """Use `sock`."""
+        self._socket = sock
         self._frames = FrameReader()
-        self._rung, self._bell = socket.socketpair()
-        for side in (self._rung, self._bell):
+        self._wakeup_in, self._wakeup_out = socket.socketpair()
+        for side in (self._wakeup_in, self._wakeup_out):
             side.setblocking(False)
         self._poll = select.poll()
-        self._poll.register(end, select.POLLIN)
-        self._poll.register(self._rung, select.POLLIN)
+        self._poll.register(sock, select.POLLIN)
+        self._poll.register(self._wakeup_in, select.POLLIN)
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """End a `receive` that waits, or the next one at once."""
         with contextlib.suppress(OSError):
-            self._bell.send(b"\0")
+            self._wakeup_out.send(b"\0")
 
     def receive(self, timeout: float | None) -> list[Frame] | None:
         """Wait at most `timeout` seconds (None: until something comes), and return all frames that are there.
@@ -36,16 +36,16 @@ class Line:
         None when the other end is closed. BadMessage if what comes are no frames.
         """
         ready = dict(self._poll.poll(None if timeout is None else max(0.0, timeout) * 1000))
-        if self._rung.fileno() in ready:
-            self._rung.recv(CHUNK_BYTES)
-        return self._read() if self._end.fileno() in ready else []
+        if self._wakeup_in.fileno() in ready:
+            self._wakeup_in.recv(CHUNK_BYTES)
+        return self._read() if self._socket.fileno() in ready else []
 
     def _read(self) -> list[Frame] | None:
         frames: list[Frame] = []
         taken = 0
         while taken < MOST_BYTES:
             try:
-                data = self._end.recv(CHUNK_BYTES, socket.MSG_DONTWAIT)
+                data = self._socket.recv(CHUNK_BYTES, socket.MSG_DONTWAIT)
             except BlockingIOError:
                 break
             except OSError:
@@ -61,4 +61,4 @@ class Line:
     def send(self, *frames: tuple[Head, bytes]) -> None:
         """Send frames; waits until the other end takes them. What it does not take because it is gone is lost."""
         with contextlib.suppress(OSError):
-            self._end.sendall(b"".join([to_frame(head, body) for head, body in frames]))
+            self._socket.sendall(b"".join([to_frame(head, body) for head, body in frames]))

@@ -16,14 +16,14 @@ from app.domain.messages import Assignment, ComputeAssignment, Failed, Finished,
 from app.domain.runtime import Runtime
 from app.system.durable import Durable
 from app.worker import ranks
-from app.worker.compute.process import ComputeLife
-from app.worker.control import ORPHANED, Control
-from app.worker.fit_loop import Halfway, follow, work
-from app.worker.process_group import BROKEN, DONE, die_with
-from app.worker.reporter import Recorder
-from app.worker.resources import confine, settle
-from app.worker.session.process_main import SessionLife
-from app.worker.sweep import work_on_variants
+from app.worker.compute.process import ComputeProcess
+from app.worker.control import EXIT_SERVER_GONE, Control
+from app.worker.fit_loop import RungReached, run_fit, run_rank
+from app.worker.process_group import EXIT_FAULT, EXIT_OK, exit_with_parent
+from app.worker.reporter import Reporter
+from app.worker.resources import apply_runtime, confine
+from app.worker.session.process_main import SessionProcess
+from app.worker.sweep import run_sweep
 
 OPEN_FILES = 65_536
 OUT_OF_MEMORY_SCORE = 500
@@ -31,83 +31,83 @@ OUT_OF_MEMORY_SCORE = 500
 _logger = logging.getLogger(__name__)
 
 
-def run(channel: socket.socket, line: socket.socket | None, parent: int) -> NoReturn:
+def run_worker(channel: socket.socket, frames: socket.socket | None, parent: int) -> NoReturn:
     """Work on the assignment that comes over `channel`, and end this process.
 
-    `line` is what the steps of a session come over; `parent` is the fork server's pid.
+    `frames` is what the steps of a session come over; `parent` is the fork server's pid.
     """
-    status = BROKEN
+    status = EXIT_FAULT
     try:
-        _settle(parent)
-        _serve(channel, line)
-        status = DONE
+        _configure_process(parent)
+        _serve(channel, frames)
+        status = EXIT_OK
     except BaseException:
         _logger.exception("a worker broke down")
     finally:
         os._exit(status)
 
 
-def _serve(channel: socket.socket, line: socket.socket | None) -> None:
-    recorder = Recorder(channel)
-    recorder.send(Started(os.getpid()))
+def _serve(channel: socket.socket, frames: socket.socket | None) -> None:
+    reporter = Reporter(channel)
+    reporter.send(Started(os.getpid()))
     control = Control(channel)
     assignment = control.assignment()
-    recorder.durable = Durable(kill_at=assignment.kill_at_op)
+    reporter.durable = Durable(kill_at=assignment.kill_at_op)
     runtime = Runtime.from_json(assignment.runtime)
-    settle(runtime)
+    apply_runtime(runtime)
     confine(assignment, runtime)
     if isinstance(assignment, Assignment):
-        _fit(assignment, channel, recorder, control)
+        _serve_fit(assignment, channel, reporter, control)
     else:
-        assert line is not None  # every session has one, and so has who computes
-        life: SessionLife | ComputeLife
+        assert frames is not None  # every session has one, and so has who computes
+        worker: SessionProcess | ComputeProcess
         if isinstance(assignment, ComputeAssignment):
-            life = ComputeLife(assignment, line, control)
+            worker = ComputeProcess(assignment, frames, control)
         else:
-            life = SessionLife(assignment, line, recorder, control)
-        control.start(recorder.flush_overdue, life.wake)
-        recorder.send(life.live())
+            worker = SessionProcess(assignment, frames, reporter, control)
+        control.start(reporter.flush_overdue, worker.wake)
+        reporter.send(worker.run())
 
 
-def _fit(assignment: Assignment, channel: socket.socket, recorder: Recorder, control: Control) -> None:
-    others = ranks.fork(assignment.replicas, channel, partial(follow, assignment))
+def _serve_fit(assignment: Assignment, channel: socket.socket, reporter: Reporter, control: Control) -> None:
+    others = ranks.fork_ranks(assignment.replicas, channel, partial(run_rank, assignment))
 
-    def look_after() -> None:
+    def supervise() -> None:
         others.check()
-        recorder.flush_overdue()
+        reporter.flush_overdue()
 
-    control.start(look_after)
+    control.start(supervise)
     try:
-        verdict = _verdict(assignment, recorder, control, others.collective)
+        verdict = _run_assignment(assignment, reporter, control, others.collective)
     except engine.RankLost:
-        others.mourn()
+        others.exit_with_peer()
     others.end()
-    recorder.send(verdict)
+    reporter.send(verdict)
 
 
-def _verdict(
-    assignment: Assignment, recorder: Recorder, control: Control, collective: engine.Collective
+def _run_assignment(
+    assignment: Assignment, reporter: Reporter, control: Control, collective: engine.Collective
 ) -> Finished | Failed:
     if assignment.sweep is not None:
-        return work_on_variants(assignment, recorder, control)
-    verdict = work(assignment, recorder, control, collective)
-    assert not isinstance(verdict, Halfway)  # it was given no rung
+        return run_sweep(assignment, reporter, control)
+    verdict = run_fit(assignment, reporter, control, collective)
+    assert not isinstance(verdict, RungReached)  # it was given no rung
     return verdict
 
 
-def _settle(parent: int) -> None:
+def _configure_process(parent: int) -> None:
     """Be a modest process that dies with the server and leaves nothing behind."""
     for unwanted in (signal.SIGINT, signal.SIGTERM):
         signal.signal(unwanted, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # Each file of each column that is mapped into memory counts.
     files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(most, OPEN_FILES)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(files, wanted), most))
+    stop_requested = OPEN_FILES if most == resource.RLIM_INFINITY else min(most, OPEN_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(files, stop_requested), most))
     if sys.platform == "linux":
         # Should memory run out, one fit is to go, not the server with all of them.
         with contextlib.suppress(OSError):
             Path("/proc/self/oom_score_adj").write_text(str(OUT_OF_MEMORY_SCORE))
     # The socket's end tells the same; but a thread is needed to see that, and it may have to wait for the GIL.
-    if not die_with(parent):
-        os._exit(ORPHANED)
+    if not exit_with_parent(parent):
+        os._exit(EXIT_SERVER_GONE)

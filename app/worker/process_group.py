@@ -5,15 +5,15 @@ import os
 import signal
 import sys
 
-DONE = 0
-BROKEN = os.EX_SOFTWARE
+EXIT_OK = 0
+EXIT_FAULT = os.EX_SOFTWARE
 """Exit code after a fault in this code itself. Not 1: with that OpenBLAS ends a process that it has no memory for."""
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
 
-def die_with(parent: int) -> bool:
+def exit_with_parent(parent: int) -> bool:
     """Have the kernel kill this process as soon as `parent`, which forked it, ends; False if it has ended already.
 
     Elsewhere than on Linux a process has to notice at the socket or pipe that the two share.
@@ -22,7 +22,7 @@ def die_with(parent: int) -> bool:
     return os.getppid() == parent
 
 
-def adopt_orphans() -> None:
+def become_subreaper() -> None:
     """Have the descendants whose parent ends become children of this process, which should bury them."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 

@@ -20,8 +20,8 @@ from app.domain.fit import WAITS_FOR_STORAGE
 from app.domain.frames import to_line
 from app.domain.messages import About, CheckpointWritten, GradientWritten, Heartbeat, Log, Message, Phase, Points
 from app.system.durable import Durable, DurableFile
-from app.worker.checkpoint_scheduler import Taken
-from app.worker.control import ORPHANED
+from app.worker.checkpoint_scheduler import PendingCheckpoint
+from app.worker.control import EXIT_SERVER_GONE
 
 
 def write_gradient(durable: Durable, gradient: engine.CapturedGradient, path: Path) -> GradientWritten:
@@ -33,7 +33,7 @@ def write_gradient(durable: Durable, gradient: engine.CapturedGradient, path: Pa
     partial = path.with_suffix(".partial")
     with storage_faults("a captured gradient"), removed_on_error(partial):
         with durable.create(partial) as file:
-            hashed = _Hashed(file)
+            hashed = _HashingWriter(file)
             np.lib.format.write_array(hashed, array, allow_pickle=False)
             file.sync()
         durable.rename(partial, path)
@@ -59,7 +59,7 @@ def removed_on_error(path: Path) -> Iterator[None]:
         raise
 
 
-class _Hashed:
+class _HashingWriter:
     """Hands bytes on to a file, and takes their digest on the way."""
 
     def __init__(self, file: DurableFile) -> None:
@@ -80,7 +80,7 @@ class _Hashed:
 ROWS_SECONDS = 0.05
 """How long rows may gather. The first one goes at once."""
 
-STANDING_SECONDS = 1.0
+POSITION_SECONDS = 1.0
 """How long the server may not know the step, where no row is recorded."""
 
 
@@ -88,7 +88,7 @@ HEARTBEAT_SECONDS = 2.0
 """How long the server may hear nothing at all."""
 
 
-class Recorder:
+class Reporter:
     """Sends to the server, in order; safe to use from the fit's thread and the control's.
 
     Blocks when the server does not keep up, which holds the fit back. Ends the process if the server is gone.
@@ -107,25 +107,25 @@ class Recorder:
         self._lock = lock or threading.RLock()
         self.durable = durable or Durable()
         """Through which checkpoints are written."""
-        self._parts: dict[str, Recorder] = {}
+        self._variants: dict[str, Reporter] = {}
         self._rows: list[str] = []
-        self._standing: Points | None = None
+        self._position: Points | None = None
         self._sent_at = float("-inf")
-        self.said_at = time.monotonic()
+        self.last_sent_at = time.monotonic()
         """When something was sent last."""
 
     @contextmanager
-    def about(self, fit_id: str) -> Iterator["Recorder"]:
+    def for_variant(self, fit_id: str) -> Iterator["Reporter"]:
         """Yield one that tells of a variant of the sweep, over the same channel, for the length of the block."""
-        part = Recorder(self._channel, fit_id, self._lock, self.durable)
+        variant = Reporter(self._channel, fit_id, self._lock, self.durable)
         with self._lock:
-            self._parts[fit_id] = part
+            self._variants[fit_id] = variant
         try:
-            yield part
+            yield variant
         finally:
             with self._lock:
-                part.flush()
-                del self._parts[fit_id]
+                variant.flush()
+                del self._variants[fit_id]
 
     def flush(self) -> None:
         """Send the rows that wait."""
@@ -138,12 +138,12 @@ class Recorder:
             self._send_points()
             self._send(message)
 
-    def add(self, fit: engine.Fit, points: Sequence[engine.Point]) -> None:
+    def report_step(self, fit: engine.Fit, points: Sequence[engine.Point]) -> None:
         """Take the rows of a step, and where the fit stands after it."""
         rows = [point.to_json() for point in points]
         with self._lock:
             self._rows += rows
-            self._standing = Points([], fit.step, fit.epoch, dict(fit.latest), fit.best)
+            self._position = Points([], fit.step, fit.epoch, dict(fit.latest), fit.best)
             if self._overdue():
                 self._send_points()
 
@@ -154,7 +154,7 @@ class Recorder:
             try:
                 if self._may_send():
                     self.send_overdue()
-                    self._send_sign_of_life()
+                    self._send_heartbeat()
             finally:
                 self._lock.release()
 
@@ -162,29 +162,29 @@ class Recorder:
         """Send rows that waited long enough, also those of variants; the lock must be held."""
         if self._overdue():
             self._send_points()
-        for part in self._parts.values():
-            part.send_overdue()
+        for variant in self._variants.values():
+            variant.send_overdue()
 
-    def _send_sign_of_life(self) -> None:
-        said_at = max(recorder.said_at for recorder in (self, *self._parts.values()))
-        if time.monotonic() - said_at >= HEARTBEAT_SECONDS:
+    def _send_heartbeat(self) -> None:
+        last_sent_at = max(reporter.last_sent_at for reporter in (self, *self._variants.values()))
+        if time.monotonic() - last_sent_at >= HEARTBEAT_SECONDS:
             self._send(Heartbeat())
 
     def _may_send(self) -> bool:
         """Whether the server keeps up; one that does not will look here again, and needs no sign of life before."""
         return bool(select.select([], [self._channel], [], 0)[1])
 
-    def checkpoint(self, staging: Path, taken: Taken) -> None:
+    def write_checkpoint(self, staging: Path, pending: PendingCheckpoint) -> None:
         """Write a checkpoint to a file in `staging` that is complete and on the disk when it is announced.
 
         StorageFull or StorageFailed if it cannot be: it is not announced then.
         """
         # A fit that goes back comes by a step again, but by no row.
-        path = staging / f"step-{taken.step}-{taken.seq}.safetensors"
+        path = staging / f"step-{pending.step}-{pending.seq}.safetensors"
         unfinished = path.with_suffix(".partial")
         with storage_faults("the checkpoint"), removed_on_error(unfinished):
             with self.durable.create(unfinished) as file:
-                taken.checkpoint.write(file)
+                pending.checkpoint.write(file)
                 file.sync()
             # The folder is not synced: a file counts once the server has taken it from here and synced where it is
             # then. What a crash leaves here is cleared away.
@@ -195,17 +195,17 @@ class Recorder:
         self.send(
             CheckpointWritten(
                 path=str(path),
-                step=taken.step,
-                epoch=taken.epoch,
-                metric_seq=taken.seq,
-                metrics=taken.metrics,
+                step=pending.step,
+                epoch=pending.epoch,
+                metric_seq=pending.seq,
+                metrics=pending.metrics,
                 digest=digest,
                 size_bytes=size,
-                is_best=taken.is_best,
+                is_best=pending.is_best,
             )
         )
 
-    def gradients(
+    def write_gradients(
         self,
         fit: engine.Fit,
         staging: Path,
@@ -219,15 +219,15 @@ class Recorder:
             self.send(write() if run is None else run(write))
 
     def _overdue(self) -> bool:
-        patience = ROWS_SECONDS if self._rows else STANDING_SECONDS
+        patience = ROWS_SECONDS if self._rows else POSITION_SECONDS
         return time.monotonic() - self._sent_at >= patience
 
     def _send_points(self) -> None:
-        if self._standing is None:
+        if self._position is None:
             return
-        standing, self._standing = self._standing, None
+        position, self._position = self._position, None
         rows, self._rows = self._rows, []
-        self._send(Points(rows, standing.step, standing.epoch, standing.latest, standing.best))
+        self._send(Points(rows, position.step, position.epoch, position.latest, position.best))
         self._sent_at = time.monotonic()
 
     def _send(self, message: Message) -> None:
@@ -235,29 +235,29 @@ class Recorder:
         try:
             self._channel.sendall(to_line(message))
         except OSError:
-            os._exit(ORPHANED)
-        self.said_at = time.monotonic()
+            os._exit(EXIT_SERVER_GONE)
+        self.last_sent_at = time.monotonic()
 
 
 class CompilationReport:
     """Reports that a fit waits for kernels to be compiled: its phase, and a log entry now and then."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        """Report over `recorder`."""
-        self._recorder = recorder
+    def __init__(self, reporter: Reporter) -> None:
+        """Report over `reporter`."""
+        self._reporter = reporter
         self._next = 0.0
 
     def update(self, count: int, total: int) -> None:
         """Report that `count` of `total` kernels are compiled; see `engine.report_compilation`."""
         now = time.monotonic()
         if count == 0:
-            self._recorder.send(Phase("compiling"))
+            self._reporter.send(Phase("compiling"))
         if count in (0, total) or now >= self._next:
             self._next = now + COMPILATION_SECONDS
             text = f"{count} of {total} kernels are compiled; they are kept on disk for later fits"
-            self._recorder.send(Log("info", text, "compiling"))
+            self._reporter.send(Log("info", text, "compiling"))
         if count == total:
-            self._recorder.send(Phase("training"))
+            self._reporter.send(Phase("training"))
 
 
 T = TypeVar("T")
@@ -268,12 +268,12 @@ RETRY_SECONDS = 1.0
 TICK_SECONDS = 0.05
 
 
-class StorageWait:
+class StorageRetry:
     """Repeats what finds no room. The fit stands still meanwhile, so it comes to the same bits."""
 
-    def __init__(self, recorder: Recorder, is_stopping: Callable[[], bool]) -> None:
-        """Report over `recorder`; do not wait any longer once `is_stopping`."""
-        self._recorder = recorder
+    def __init__(self, reporter: Reporter, is_stopping: Callable[[], bool]) -> None:
+        """Report over `reporter`; do not wait any longer once `is_stopping`."""
+        self._reporter = reporter
         self._is_stopping = is_stopping
 
     def run(self, write: Callable[[], T]) -> T:
@@ -281,26 +281,26 @@ class StorageWait:
 
         StorageFull once the fit is to stop: then it goes on from its last checkpoint. Other errors are passed on.
         """
-        waits = False
+        waiting = False
         while True:
             try:
                 written = write()
             except StorageFull as error:
                 if self._is_stopping():
                     raise
-                if not waits:
+                if not waiting:
                     self._report(error)
-                waits = True
+                waiting = True
                 self._wait()
             else:
-                if waits:
-                    self._recorder.send(Phase("training"))
+                if waiting:
+                    self._reporter.send(Phase("training"))
                 return written
 
     def _report(self, error: StorageFull) -> None:
         text = f"the fit waits until there is room for what it has to write: {error.detail}"
-        self._recorder.send(Log("warning", text, error.code))
-        self._recorder.send(Phase(WAITS_FOR_STORAGE))
+        self._reporter.send(Log("warning", text, error.code))
+        self._reporter.send(Phase(WAITS_FOR_STORAGE))
 
     def _wait(self) -> None:
         """Wait a while, or until the fit is to stop."""

@@ -52,21 +52,21 @@ def mapped_bytes(assignment: AnyAssignment) -> int:
     """Return the size of the files with the rows of an assignment, and of the copies of columns that are recoded."""
     if isinstance(assignment, Assignment):
         held_out = assignment.validation_columns or {}
-        copied = _size_of(_some(assignment.columns, assignment.recodings))
-        copied += _size_of(_some(held_out, assignment.validation_recodings))
+        copied = _size_of(_select(assignment.columns, assignment.recodings))
+        copied += _size_of(_select(held_out, assignment.validation_recodings))
         return _size_of(assignment.columns) + _size_of(held_out) + copied
     if isinstance(assignment, ComputeAssignment):
         return 0
-    copies = (_some(columns, assignment.classes.get(name, ())) for name, columns in assignment.datasets.items())
+    copies = (_select(columns, assignment.classes.get(name, ())) for name, columns in assignment.datasets.items())
     return sum(map(_size_of, assignment.datasets.values())) + sum(map(_size_of, copies))
 
 
-def room_for(columns: Mapping[str, Sequence[str]], text: Iterable[str] = ()) -> None:
+def allow_columns(columns: Mapping[str, Sequence[str]], text: Iterable[str] = ()) -> None:
     """Let this process map the files of columns that it was not begun with, and copy those that hold `text`."""
-    widen(_size_of(columns) + _size_of(_some(columns, text)))
+    widen(_size_of(columns) + _size_of(_select(columns, text)))
 
 
-def _some(columns: Mapping[str, Sequence[str]], names: Iterable[str]) -> dict[str, Sequence[str]]:
+def _select(columns: Mapping[str, Sequence[str]], names: Iterable[str]) -> dict[str, Sequence[str]]:
     return {name: columns[name] for name in names}
 
 
@@ -86,14 +86,14 @@ def _size(path: Path) -> int:
         return 0
 
 
-GONE = (
+EXECUTOR_UNUSABLE = (
     "the executor {executor!r}, which this was begun with or asks for, cannot be used here: {reason}. Numbers would "
     "change with another one: put that right, or submit it again with the executor 'numpy'"
 )
-FALLEN_BACK = "the NumPy executor is used, which is slower: {reason}"
+FALLBACK = "the NumPy executor is used, which is slower: {reason}"
 
 
-def settle(runtime: Runtime) -> None:
+def apply_runtime(runtime: Runtime) -> None:
     """Bind this process to its CPUs and let it stand back; what the system does not permit is left out."""
     with contextlib.suppress(OSError):
         os.nice(runtime.niceness)
@@ -102,7 +102,9 @@ def settle(runtime: Runtime) -> None:
             os.sched_setaffinity(0, runtime.affinity)
 
 
-def chosen(runtime: Runtime, collective: engine.Collective, tell: Callable[[Log], None] | None = None) -> Runtime:
+def select_executor(
+    runtime: Runtime, collective: engine.Collective, tell: Callable[[Log], None] | None = None
+) -> Runtime:
     """Choose the executor where that is left open, and let matrix products take the threads that they may.
 
     The native executor is taken if all ranks can use it; `tell` hears why not although it is installed. MissingExtra if
@@ -112,9 +114,9 @@ def chosen(runtime: Runtime, collective: engine.Collective, tell: Callable[[Log]
         reason = _why_not_native(collective)
         runtime = replace(runtime, executor=NUMPY if reason else NATIVE)
         if reason and tell is not None and NATIVE in engine.executors():
-            tell(Log("warning", FALLEN_BACK.format(reason=reason), "native_unavailable"))
+            tell(Log("warning", FALLBACK.format(reason=reason), "native_unavailable"))
     elif missing := _why_unusable(runtime.executor):
-        raise engine.MissingExtra(GONE.format(executor=runtime.executor, reason=missing))
+        raise engine.MissingExtra(EXECUTOR_UNUSABLE.format(executor=runtime.executor, reason=missing))
     # The native executor shares out a batch among threads of its own.
     engine.set_blas_threads(runtime.threads if runtime.executor == NUMPY else 1)
     return replace(runtime, fingerprint=engine.fingerprint(runtime.executor))

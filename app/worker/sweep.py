@@ -8,74 +8,76 @@ from app.domain.messages import Assignment, Failed, Finished, Phase, SweepShare,
 from app.domain.runtime import Runtime
 from app.domain.sweep import WAITING
 from app.worker.control import Control
-from app.worker.fit_loop import OUTCOMES, Halfway, Rung, verdict_of, work
-from app.worker.reporter import Recorder
-from app.worker.resources import chosen
+from app.worker.fit_loop import OUTCOMES, Rung, RungReached, run_fit, to_verdict
+from app.worker.reporter import Reporter
+from app.worker.resources import select_executor
 
 
-def work_on_variants(assignment: Assignment, recorder: Recorder, control: Control) -> Finished | Failed:
-    """Carry out a sweep and return the verdict; what is to be told of variants goes through `recorder` on the way.
+def run_sweep(assignment: Assignment, reporter: Reporter, control: Control) -> Finished | Failed:
+    """Carry out a sweep and return the verdict; what is to be told of variants goes through `reporter` on the way.
 
     Raises nothing: whatever happens to one variant is that one's verdict.
     """
     try:
-        return _Sweep(assignment, recorder, control).run()
+        return _Sweep(assignment, reporter, control).run()
     except Exception as error:  # noqa: BLE001 - whatever it was, the server gets a verdict
-        return verdict_of(error, assignment)
+        return to_verdict(error, assignment)
 
 
 class _Sweep:
     """The variants, as far as they have come."""
 
-    def __init__(self, assignment: Assignment, recorder: Recorder, control: Control) -> None:
+    def __init__(self, assignment: Assignment, reporter: Reporter, control: Control) -> None:
         assert assignment.sweep is not None
         self._assignment = assignment
-        self._recorder = recorder
+        self._reporter = reporter
         self._control = control
-        self._share = share = SweepShare.from_json(assignment.sweep)
-        self._resume_from = [variant.resume_from for variant in share.variants]
+        self._sweep = sweep = SweepShare.from_json(assignment.sweep)
+        self._resume_from = [variant.resume_from for variant in sweep.variants]
         self._halving = engine.sweep.SuccessiveHalving(
-            len(share.variants),
-            share.rungs,
-            eta=share.eta,
-            mode=share.mode,
-            reached=[variant.reached for variant in share.variants],
-            ended=[place for place, variant in enumerate(share.variants) if variant.ended],
+            len(sweep.variants),
+            sweep.rungs,
+            eta=sweep.eta,
+            mode=sweep.mode,
+            reached=[variant.reached for variant in sweep.variants],
+            ended=[place for place, variant in enumerate(sweep.variants) if variant.ended],
         )
         # Variants run side by side; threads inside a step would get in their way.
         alone = replace(Runtime.from_json(assignment.runtime), threads=1)
-        runtime = chosen(alone, engine.Alone(), recorder.send)
+        runtime = select_executor(alone, engine.Alone(), reporter.send)
         self._runtime = runtime.to_json()
-        recorder.send(Phase("training", None, replace(runtime, threads=share.threads).to_json()))
+        reporter.send(Phase("training", None, replace(runtime, threads=sweep.threads).to_json()))
 
     def run(self) -> Finished:
         """Work until every variant has ended, or the server wants to stop."""
-        engine.sweep.VariantPool(self._halving, self._run_variant, self._leave, threads=self._share.threads).run()
-        wanted = self._control.wanted
-        return Finished("succeeded" if self._halving.done or wanted is None else OUTCOMES[wanted])
+        engine.sweep.VariantPool(
+            self._halving, self._run_variant, self._end_left_behind, threads=self._sweep.threads
+        ).run()
+        stop_requested = self._control.stop_requested
+        return Finished("succeeded" if self._halving.done or stop_requested is None else OUTCOMES[stop_requested])
 
     def _run_variant(
         self, index: int, goal: int | None
     ) -> engine.sweep.Reached | engine.sweep.Ended | engine.sweep.Halted:
         """Work on one variant up to a rung, or to its end."""
-        if self._control.wanted is not None:
+        if self._control.stop_requested is not None:
             return engine.sweep.Halted()
-        variant = self._share.variants[index]
-        with self._recorder.about(variant.fit_id) as recorder:
-            come = self._verdict(index, variant, goal, recorder)
-            if isinstance(come, Halfway):
-                self._resume_from[index] = come.resume_from
-                recorder.send(Phase(WAITING))
-                recorder.send(come.reached)
-                return engine.sweep.Reached(come.reached.value)
-            recorder.send(come)
-        stopped = isinstance(come, Finished) and come.outcome != "succeeded"
-        return engine.sweep.Halted() if stopped and self._control.wanted is not None else engine.sweep.Ended()
+        variant = self._sweep.variants[index]
+        with self._reporter.for_variant(variant.fit_id) as reporter:
+            outcome = self._run_to_goal(index, variant, goal, reporter)
+            if isinstance(outcome, RungReached):
+                self._resume_from[index] = outcome.resume_from
+                reporter.send(Phase(WAITING))
+                reporter.send(outcome.reached)
+                return engine.sweep.Reached(outcome.reached.value)
+            reporter.send(outcome)
+        stopped = isinstance(outcome, Finished) and outcome.outcome != "succeeded"
+        return engine.sweep.Halted() if stopped and self._control.stop_requested is not None else engine.sweep.Ended()
 
-    def _verdict(
-        self, index: int, variant: VariantShare, goal: int | None, recorder: Recorder
-    ) -> Finished | Failed | Halfway:
-        if self._control.cancels(variant.fit_id):
+    def _run_to_goal(
+        self, index: int, variant: VariantShare, goal: int | None, reporter: Reporter
+    ) -> Finished | Failed | RungReached:
+        if self._control.is_cancelled(variant.fit_id):
             return Finished("cancelled")
         staging = Path(self._assignment.staging) / str(index)
         staging.mkdir(mode=0o700, exist_ok=True)
@@ -90,11 +92,11 @@ class _Sweep:
             fork=None,
             reopened_at=variant.reopened_at,
         )
-        rung = None if goal is None else Rung(goal, self._share.monitor)
-        return work(assignment, recorder, self._control.of(variant.fit_id), engine.Alone(), rung)
+        rung = None if goal is None else Rung(goal, self._sweep.monitor)
+        return run_fit(assignment, reporter, self._control.for_variant(variant.fit_id), engine.Alone(), rung)
 
-    def _leave(self, left: engine.sweep.LeftBehind) -> None:
-        variant = self._share.variants[left.variant]
-        cancelled = self._control.cancels(variant.fit_id)
-        with self._recorder.about(variant.fit_id) as recorder:
-            recorder.send(Finished("cancelled") if cancelled else Finished("succeeded", left.reason))
+    def _end_left_behind(self, left: engine.sweep.LeftBehind) -> None:
+        variant = self._sweep.variants[left.variant]
+        cancelled = self._control.is_cancelled(variant.fit_id)
+        with self._reporter.for_variant(variant.fit_id) as reporter:
+            reporter.send(Finished("cancelled") if cancelled else Finished("succeeded", left.reason))

@@ -22,7 +22,7 @@ from app.domain.messages import Assignment, Failed, Finished, Message, Started
 from app.domain.runtime import Runtime
 from app.service.resources.memory import memory_needed
 from app.worker import process
-from app.worker.process_group import adopt_orphans
+from app.worker.process_group import become_subreaper
 from tests.chaos.random_fits import RandomFit, random_fit
 
 KIB = 1024
@@ -84,7 +84,7 @@ def _worked_on(assignment: Assignment) -> tuple[str, int]:
     pid = os.fork()
     if pid == 0:
         ours.close()
-        process.run(theirs, None, parent)
+        process.run_worker(theirs, None, parent)
     theirs.close()
     with ours:
         verdict = _followed(ours, assignment)
@@ -110,7 +110,7 @@ def _verdict(message: Message) -> str:
 
 def main(seed: int, count: int, executor: str) -> None:
     """Measure fits and write down each."""
-    adopt_orphans()
+    become_subreaper()
     if executor == "native":
         assert engine.why_native_unusable() is None  # loads it
     gc.collect()

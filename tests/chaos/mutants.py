@@ -19,7 +19,7 @@ import numpy as np
 import engine
 from app.domain.messages import Points
 from app.runner import local
-from app.service.attempts.recorder import AttemptJournal
+from app.service.attempts.recorder import AttemptRecorder
 
 SERVE = (sys.executable, "-m", "tests.chaos.mutants", "serve")
 WORK = (sys.executable, "-P", "-m", "tests.chaos.mutants", "work")
@@ -27,7 +27,7 @@ FAITHFUL = "faithful"
 
 Snapshot = Callable[[engine.Checkpoint], None]
 Restored = Callable[[Any], None]
-Enter = Callable[[AttemptJournal, Points], None]
+Enter = Callable[[AttemptRecorder, Points], None]
 
 
 def forget_momentum(checkpoint: engine.Checkpoint) -> None:
@@ -66,7 +66,7 @@ def lose_a_row(fit: Any) -> None:
     fit._cursor.seq += 1
 
 
-def append_only(journal: AttemptJournal, points: Points) -> None:
+def append_only(journal: AttemptRecorder, points: Points) -> None:
     """Rows that are made again are appended again."""
     last = journal._work.events.last_metric_seq(journal.fit.id)
     rows = [(seq, json.dumps({**json.loads(row), "seq": seq})) for seq, row in enumerate(points.rows, last + 1)]
@@ -74,7 +74,7 @@ def append_only(journal: AttemptJournal, points: Points) -> None:
     journal.fit = replace(journal.fit, step=points.step, epoch=points.epoch, latest=points.latest, best=points.best)
 
 
-def overwrite(journal: AttemptJournal, points: Points) -> None:
+def overwrite(journal: AttemptRecorder, points: Points) -> None:
     """Rows that are made again take the place of those that were read, however they come out."""
     last = journal._work.events.last_metric_seq(journal.fit.id)
     rows = [(json.loads(row)["seq"], row) for row in points.rows]
@@ -160,13 +160,13 @@ def _nothing(_changed: Any) -> None:
 
 def plant_in_server() -> None:
     """Change how rows are written down, and have workers forked from a server with mutants."""
-    points = AttemptJournal.points
+    points = AttemptRecorder.points
 
-    def entered(journal: AttemptJournal, news: Points) -> None:
+    def entered(journal: AttemptRecorder, news: Points) -> None:
         name = _asked_for((journal.fit.request.get("checkpoint") or {}).get("keep_last"))
         ENTERED.get(name or "", points)(journal, news)
 
-    AttemptJournal.points = entered  # type: ignore[method-assign] # this is what it is about
+    AttemptRecorder.points = entered  # type: ignore[method-assign] # this is what it is about
     local._COMMAND = WORK
 
 

@@ -20,15 +20,15 @@ from app.domain.ids import new_id
 from app.domain.messages import CheckpointWritten, Died, Finished, Message, Points
 from app.domain.records import GraphRecord, IdempotencyRecord
 from app.service.admin.quarantine import Orphans, Quarantine
-from app.service.attempts.assignments import WorkTerms
+from app.service.attempts.assignments import WorkerConfig
 from app.service.attempts.attempts import Attempts
-from app.service.attempts.progress import Claim, Progress
+from app.service.attempts.progress import AttemptReport, Claim
 from app.service.fits.control import FitControl
 from app.service.fits.event_log import record_state
-from app.service.fits.limits import FitTerms
+from app.service.fits.limits import FitLimits
 from app.service.resources.blobs import BlobSweeper
 from app.service.resources.idempotency import Idempotency, Ticket
-from app.service.resources.notifier import Wakes
+from app.service.resources.notifier import Notifier
 from app.service.resources.workers import WorkerStatus
 from app.store.blobs.memory import MemoryBlobStore
 from app.store.unit_of_work import Store
@@ -41,7 +41,7 @@ DATASET_ID = "ds_1"
 STEPS = 3
 WORKERS = 2
 ACTIONS = 12
-TERMS = FitTerms(max_queue=100, attempts_max=4, fair_share_label="team")
+TERMS = FitLimits(max_queue=100, attempts_max=4, fair_share_label="team")
 SETTLED_WITHIN = 100
 """So many rounds without faults are enough for every fit to end."""
 
@@ -171,9 +171,15 @@ class World:
         self._floor = Floor()
         self._idempotency = Idempotency(self.store)
         self._attempts = Attempts(
-            self.store, self._blobs, self._sweeper, self._staging, lambda _fit_id: None, self.clock, WorkTerms(WORKERS)
+            self.store,
+            self._blobs,
+            self._sweeper,
+            self._staging,
+            lambda _fit_id: None,
+            self.clock,
+            WorkerConfig(WORKERS),
         )
-        self._control = FitControl(self.store, Wakes(), self._floor, TERMS)
+        self._control = FitControl(self.store, Notifier(), self._floor, TERMS)
         quarantine = Quarantine(self._folder, Durable(), self.clock)
         Orphans(self.store, self._blobs, self._folder / "sessions", self._staging, quarantine).move()
         self._attempts.recover()
@@ -251,7 +257,7 @@ class World:
             raise Broken(f"{claim.fit.id} goes on from a checkpoint of {found['fit']}")
         process = Process(claim, Path(assignment.staging), found["step"])
         self._floor.processes.append(process)
-        self._record(process, Progress(pid=1))
+        self._record(process, AttemptReport(pid=1))
 
     def _work(self) -> None:
         for process in self.chance.choices(self._floor.processes, k=2) if self._floor.processes else ():
@@ -267,25 +273,25 @@ class World:
 
     def _hear(self, process: Process, heard: int) -> None:
         messages, process.said = process.said[:heard], process.said[heard:]
-        news = Progress()
+        news = AttemptReport()
         for message in messages:
             news.add(message)
         if process.dead and not process.said and news.verdict is None:
             news.verdict = Died("killed", "it was killed")
         self._record(process, news)
 
-    def _record(self, process: Process, news: Progress) -> None:
+    def _record(self, process: Process, news: AttemptReport) -> None:
         if self._faulty and self.chance.random() < 0.1:
             with suppress(DatabaseBusy), _busy(self.store):
                 self._attempts.record(process.claim, news)
         if self._attempts.fit(process.claim) is None:
-            self._attempts.drop(news)
+            self._attempts.discard_report(news)
             self._obey()
             return
         try:
             recorded = self._attempts.record(process.claim, news)
             if news.points is not None and not recorded.ended and self._faulty and self.chance.random() < 0.2:
-                self._attempts.record(process.claim, Progress(points=news.points))
+                self._attempts.record(process.claim, AttemptReport(points=news.points))
         except (Conflict, NotFound) as error:
             raise Broken(f"an attempt in force is refused: {error.detail}") from error
         if recorded.ended:
@@ -299,7 +305,7 @@ class World:
         stray = self.chance.choice(self.strays)
         stray.work()
         before = self._state_of(stray.claim.fit.id)
-        news = Progress(points=Points([row_of(stray.claim.fit.id, stray.step + 1)], stray.step + 1, 1, {}, None))
+        news = AttemptReport(points=Points([row_of(stray.claim.fit.id, stray.step + 1)], stray.step + 1, 1, {}, None))
         for message in stray.said:
             news.add(message)
         with suppress(Conflict, NotFound):

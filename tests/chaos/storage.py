@@ -21,7 +21,7 @@ from app.domain.messages import CheckpointWritten, Finished, Points
 from app.domain.records import Column, DatasetRecord, GraphRecord
 from app.service.admin.quarantine import Orphans, Quarantine
 from app.service.attempts.attempts import Attempts
-from app.service.attempts.progress import Claim, Progress
+from app.service.attempts.progress import AttemptReport, Claim
 from app.service.fits.event_log import record_state
 from app.service.resources.blobs import BlobSweeper
 from app.store.blobs.local import LocalBlobStore
@@ -100,7 +100,7 @@ class Shop:
         claim = self.attempts.claim()
         assert claim is not None, "no fit waits"
         folder = Path(self.attempts.assignment(claim).staging)
-        self.attempts.record(claim, Progress(pid=1))
+        self.attempts.record(claim, AttemptReport(pid=1))
         return claim, folder
 
     def step(self, claim: Claim, folder: Path, step: int) -> None:
@@ -111,7 +111,7 @@ class Shop:
         digest = sha256(content).hexdigest()
         written = CheckpointWritten(str(path), step, 1, step, {}, digest, len(content), is_best=False)
         rows = Points([row_of(claim.fit.id, step)], step, 1, {}, None)
-        self.attempts.record(claim, Progress(points=rows, written=[written]))
+        self.attempts.record(claim, AttemptReport(points=rows, written=[written]))
 
 
 def live(folder: Path, durable: Durable) -> None:
@@ -129,7 +129,7 @@ def live(folder: Path, durable: Durable) -> None:
             notes.note(f"{ROW} {step}", fit_id)
             notes.note(f"{CHECKPOINT} {step}", fit_id)
         if fit_id == FITS[-1]:
-            shop.attempts.record(claim, Progress(verdict=Finished("succeeded")))
+            shop.attempts.record(claim, AttemptReport(verdict=Finished("succeeded")))
             notes.note(ENDED, fit_id)
     notes.note(DELETING, FITS[-1])
     with shop.store.begin() as work:
@@ -161,7 +161,7 @@ def prune_first() -> None:
     """The old checkpoints are deleted before the new one is on the disk."""
     record = Attempts.record
 
-    def recorded(attempts: Any, claim: Claim, progress: Progress) -> Any:
+    def recorded(attempts: Any, claim: Claim, progress: AttemptReport) -> Any:
         if progress.written:
             with attempts._store.begin() as work:
                 kept = work.checkpoints.kept(claim.fit.id)

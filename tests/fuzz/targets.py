@@ -17,7 +17,7 @@ from app.ingest.errors import IngestError
 from app.ingest.formats import READERS, read_file
 from app.ingest.limits import MIB, IngestLimits
 from app.ingest.options import IngestOptions
-from app.service.resources.checkpoints import read_uploaded
+from app.service.resources.checkpoints import read_uploaded_checkpoint
 from app.worker.session.wal import DamagedLog, read_records
 from tests.fuzz import seeds
 from tests.fuzz.accepted import check_accepted
@@ -65,7 +65,7 @@ def _checkpoint(data: bytes) -> None:
     with TemporaryDirectory(prefix="fuzz") as folder:
         path = Path(folder) / "upload"
         path.write_bytes(data)
-        read_uploaded(path, seeds.CHECKPOINT_GRAPH)
+        read_uploaded_checkpoint(path, seeds.CHECKPOINT_GRAPH)
 
 
 def _graph(data: bytes) -> None:

@@ -8,7 +8,7 @@ from pydantic import Field
 from app.api.schemas.values import DescribedBy, OneOf, RequestShape, ResourceShape, nonfinite_name
 from app.domain.fit import FitState
 from app.domain.sweep import VariantTerms, terms_of
-from app.service.fits.sweeps import Ranked, ranking
+from app.service.fits.sweeps import RankingEntry, ranking
 from app.service.fits.view import FitView
 
 PARAMETERS_MAX = 32
@@ -94,7 +94,7 @@ class RankedVariant(ResourceShape):
     total_steps: int
 
     @classmethod
-    def of(cls, ranked: Ranked) -> "RankedVariant":
+    def of(cls, ranked: RankingEntry) -> "RankedVariant":
         """Show a variant."""
         value, standing = ranked.value, ranked.standing
         finite = value is None or isfinite(value)

@@ -46,7 +46,7 @@ class AuditFile:
         """Yield them; TrailBroken at a line that is no entry. That they fit is for others to check."""
         with self.path.open("rb") as file:
             for seq, line in enumerate(file, self.first):
-                yield _entry(line, seq)
+                yield _decode_entry(line, seq)
 
     def end(self) -> AuditRecord:
         """Return the last one; TrailBroken if it is another than the name says."""
@@ -81,7 +81,7 @@ class AuditFiles:
             self._durable.mkdir(self._root)
             self._durable.unlink(partial)
             with self._durable.create(partial) as file:
-                file.write(b"".join(map(_line, entries)))
+                file.write(b"".join(map(_encode_entry, entries)))
                 file.sync()
             self._durable.rename(partial, self._root / name)
             self._durable.sync_folder(self._root)
@@ -102,12 +102,12 @@ class AuditFiles:
         return linked
 
 
-def _line(entry: AuditRecord) -> bytes:
+def _encode_entry(entry: AuditRecord) -> bytes:
     told = {name: getattr(entry, name) for name in _FIELDS} | {"at": rfc3339(entry.at)}
     return json.dumps(told, separators=(",", ":")).encode() + b"\n"
 
 
-def _entry(line: bytes, seq: int) -> AuditRecord:
+def _decode_entry(line: bytes, seq: int) -> AuditRecord:
     try:
         told = json.loads(line)
         return AuditRecord(**{**told, "at": read_rfc3339(told["at"])})
@@ -121,7 +121,7 @@ SHARE = 10
 
 
 @dataclass(frozen=True, slots=True)
-class AuditTerms:
+class AuditLimits:
     """How many entries stay in the table, and how many files of older ones are kept."""
 
     entries: int = 100_000
@@ -136,7 +136,7 @@ class AuditTerms:
 class AuditRotation:
     """The trail as a whole, and what is done to keep it small."""
 
-    def __init__(self, store: Store, files: AuditFiles, terms: AuditTerms = AuditTerms()) -> None:
+    def __init__(self, store: Store, files: AuditFiles, terms: AuditLimits = AuditLimits()) -> None:
         """Move entries from `store` to `files`."""
         self._store = store
         self._files = files

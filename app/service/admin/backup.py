@@ -24,7 +24,7 @@ from app.domain.errors import AdjointError, BackupInProgress, NotFound, storage_
 from app.service.admin.audit import AuditFile, AuditRotation
 from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.disk_space import DiskSpace
-from app.service.sessions.directories import SessionFile, SessionFolders
+from app.service.sessions.directories import SessionDirs, SessionFile
 from app.store.blobs.store import BlobStore
 from app.store.snapshot import Snapshot
 from app.store.unit_of_work import Store
@@ -58,45 +58,45 @@ class Backup:
         blobs: BlobStore,
         made_at: datetime,
         version: str,
-        held: ExitStack,
+        resources: ExitStack,
         note_damage: Callable[[str, str], None],
     ) -> None:
-        """Read the blobs of `snapshot`, the files of `sessions` and of the `trail`, and let `held` go in the end.
+        """Read the blobs of `snapshot`, the files of `sessions` and of the `trail`, and let `resources` go in the end.
 
         `note_damage` is called with the digest of a blob that is damaged, and what is wrong with its file.
         """
         self._note_damage = note_damage
         self._snapshot = snapshot
         self._files = [
-            *((f"{SESSIONS}{kept.session_id}/{kept.name}", kept.path, kept.size_bytes) for kept in sessions),
+            *((f"{SESSIONS}{file.session_id}/{file.name}", file.path, file.size_bytes) for file in sessions),
             *((TRAIL + file.path.name, file.path, file.path.stat().st_size) for file in trail),
         ]
         self._blobs = blobs
         self._made_at = made_at
         self._version = version
-        self._held = held
+        self._resources = resources
         self.name = f"adjoint-{made_at:%Y%m%dT%H%M%SZ}.tar"
         self.chunks = self._written()
 
     def close(self) -> None:
         """Let everything go that is kept for the backup."""
         self.chunks.close()
-        self._held.close()
+        self._resources.close()
 
     def _written(self) -> Generator[bytes]:
         with self._snapshot.path.open("rb") as file:
             size = self._snapshot.path.stat().st_size
-            digest = yield from _entry(DATABASE, file, size)
+            digest = yield from _write_entry(DATABASE, file, size)
         listed: dict[str, int] = {}
         try:
             for blob in sorted(self._snapshot.blobs):
                 listed[blob] = yield from self._blob(blob)
         except BlobDamaged as error:
             _logger.error("a backup ends early", extra={"detail": error.detail})
-            yield from _document(ERROR, {"code": error.code, "detail": error.detail})
+            yield from _write_document(ERROR, {"code": error.code, "detail": error.detail})
         else:
             files = yield from self._written_files()
-            yield from _document(MANIFEST, self._manifest({"digest": digest, "size_bytes": size}, listed, files))
+            yield from _write_document(MANIFEST, self._manifest({"digest": digest, "size_bytes": size}, listed, files))
         yield END
 
     def _blob(self, digest: str) -> Generator[bytes, None, int]:
@@ -107,7 +107,7 @@ class Backup:
             raise BlobDamaged(f"blob {digest} is missing; delete what refers to it, or restore it") from error
         with file:
             size = self._blobs.size(digest)
-            if (yield from _entry(BLOBS + digest, file, size)) != digest:
+            if (yield from _write_entry(BLOBS + digest, file, size)) != digest:
                 self._note_damage(digest, "does not hold the bytes that its digest names")
                 raise BlobDamaged(f"blob {digest} holds other bytes; delete what refers to it, or restore it")
         return size
@@ -117,7 +117,7 @@ class Backup:
         listed: dict[str, Any] = {}
         for name, path, size in self._files:
             with path.open("rb") as file:
-                digest = yield from _entry(name, file, size)
+                digest = yield from _write_entry(name, file, size)
             listed[name] = {"digest": digest, "size_bytes": size}
         return listed
 
@@ -132,8 +132,8 @@ class Backup:
             "counts": dict(self._snapshot.counts),
             "database": dict(database),
             "blobs": dict(blobs),
-            "sessions": _below(SESSIONS, files),
-            "audit": _below(TRAIL, files),
+            "sessions": _strip_prefix(SESSIONS, files),
+            "audit": _strip_prefix(TRAIL, files),
         }
 
 
@@ -145,7 +145,7 @@ class Backups:
         store: Store,
         blobs: BlobStore,
         sweeper: BlobSweeper,
-        folders: SessionFolders,
+        dirs: SessionDirs,
         trail: AuditRotation,
         scratch: Path,
         space: DiskSpace,
@@ -155,7 +155,7 @@ class Backups:
     ) -> None:
         """Copy `store`, below `scratch` for a while, and `blobs`, which `sweeper` keeps in place meanwhile.
 
-        What is in the `folders` of sessions and in the files of the `trail` has a second name below `scratch`
+        What is in the `dirs` of sessions and in the files of the `trail` has a second name below `scratch`
         meanwhile.
 
         `version` is this server's; blobs that turn out to be damaged are marked by `integrity`.
@@ -164,56 +164,56 @@ class Backups:
         self._store = store
         self._blobs = blobs
         self._sweeper = sweeper
-        self._folders = folders
+        self._dirs = dirs
         self._trail = trail
         self._scratch = scratch
         self._space = space
         self._clock = clock
         self._version = version
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     def open(self) -> Backup:
         """Copy the database and return the backup, to be closed by the caller; everything else goes on meanwhile.
 
         BackupInProgress while there is another, StorageFull without room for the copy, StorageFailed.
         """
-        if not self._turn.acquire(blocking=False):
+        if not self._lock.acquire(blocking=False):
             raise BackupInProgress(
                 "another backup is being downloaded; wait until it is done", retry_after=RETRY_SECONDS
             )
-        with ExitStack() as held, storage_faults("the copy of the database"):
-            held.callback(self._turn.release)
+        with ExitStack() as resources, storage_faults("the copy of the database"):
+            resources.callback(self._lock.release)
             self._space.check_disk()
             # Before the copy is made: from then on no blob that it may refer to is deleted.
-            held.enter_context(self._sweeper.holding())
-            folder = held.enter_context(tempfile.TemporaryDirectory(dir=self._scratch))
+            resources.enter_context(self._sweeper.holding())
+            folder = resources.enter_context(tempfile.TemporaryDirectory(dir=self._scratch))
             made_at = self._clock.now()
             # Before the database, which then knows of all datasets and checkpoints that they refer to.
-            sessions = self._folders.link(Path(folder) / "sessions")
+            sessions = self._dirs.link(Path(folder) / "sessions")
             # At one moment: what leaves the table for a file must be in one of them, and so in the copy.
             with self._trail.resting() as files:
                 trail = files.link(Path(folder) / "audit")
                 snapshot = self._store.snapshot(Path(folder))
             note = self._integrity.note
-            return Backup(snapshot, sessions, trail, self._blobs, made_at, self._version, held.pop_all(), note)
+            return Backup(snapshot, sessions, trail, self._blobs, made_at, self._version, resources.pop_all(), note)
 
     def end(self) -> None:
         """Begin no backup any more, and wait a moment for one that is being closed: what it needs is closed next."""
-        self._turn.acquire(timeout=END_SECONDS)
+        self._lock.acquire(timeout=END_SECONDS)
 
 
-def _below(prefix: str, files: Mapping[str, Any]) -> dict[str, Any]:
+def _strip_prefix(prefix: str, files: Mapping[str, Any]) -> dict[str, Any]:
     return {name.removeprefix(prefix): file for name, file in files.items() if name.startswith(prefix)}
 
 
-def _entry(name: str, file: BinaryIO, size: int) -> Generator[bytes, None, str]:
+def _write_entry(name: str, file: BinaryIO, size: int) -> Generator[bytes, None, str]:
     """Write an entry of `size` bytes and return the SHA-256 of what the file really holds.
 
     What cannot be read of it becomes zeros, so that the archive remains readable up to the error at its end.
     """
-    yield _header(name, size)
+    yield _entry_header(name, size)
     digest, left = hashlib.sha256(), size
-    while left and (chunk := _read(file, min(CHUNK_BYTES, left))):
+    while left and (chunk := _read_chunk(file, min(CHUNK_BYTES, left))):
         digest.update(chunk)
         left -= len(chunk)
         yield chunk
@@ -225,7 +225,7 @@ def _entry(name: str, file: BinaryIO, size: int) -> Generator[bytes, None, str]:
     return digest.hexdigest()
 
 
-def _read(file: BinaryIO, size: int) -> bytes:
+def _read_chunk(file: BinaryIO, size: int) -> bytes:
     try:
         return file.read(size)
     except OSError:
@@ -233,12 +233,12 @@ def _read(file: BinaryIO, size: int) -> bytes:
         return b""
 
 
-def _document(name: str, document: Mapping[str, Any]) -> Generator[bytes]:
+def _write_document(name: str, document: Mapping[str, Any]) -> Generator[bytes]:
     content = json.dumps(document, separators=(",", ":")).encode()
-    yield _header(name, len(content)) + content + _padding(len(content))
+    yield _entry_header(name, len(content)) + content + _padding(len(content))
 
 
-def _header(name: str, size: int) -> bytes:
+def _entry_header(name: str, size: int) -> bytes:
     entry = tarfile.TarInfo(name)
     entry.size = size
     entry.mode = 0o600

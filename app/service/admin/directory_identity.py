@@ -42,7 +42,7 @@ def open_database(
     directory = DirectoryIdentity(data_dir, durable, quarantine)
     if not has_tables(data_dir / FILE_NAME):
         if directory.has_files and not adopt_empty:
-            raise DatabaseUnusable(_lost(data_dir))
+            raise DatabaseUnusable(_lost_message(data_dir))
         directory.begin()
     store = Store.open(data_dir, clock, durable)
     try:
@@ -66,7 +66,7 @@ def foreign_identity(data_dir: Path, store: Store) -> str | None:
 def read_identities(data_dir: Path) -> list[str]:
     """Return the identities that the folder of blobs knows, the present one last; none if there is no such file."""
     try:
-        lines = _marker(data_dir).read_text(encoding="ascii", errors="replace").splitlines()
+        lines = _marker_path(data_dir).read_text(encoding="ascii", errors="replace").splitlines()
     except FileNotFoundError:
         return []
     return [line for line in lines if _IDENTITY.fullmatch(line)]
@@ -111,7 +111,7 @@ class DirectoryIdentity:
             raise DatabaseUnusable(
                 f"{self._data_dir / FILE_NAME} cannot be used: {problem}; put back the database that was here, or "
                 "restore a backup to another folder with `adjoint restore`; to have this database take over the files, "
-                f"delete {_marker(self._data_dir)}: those that it does not refer to go to the folder {QUARANTINE}"
+                f"delete {_marker_path(self._data_dir)}: those that it does not refer to go to the folder {QUARANTINE}"
             )
         self._turn_to(own)
 
@@ -127,7 +127,7 @@ class DirectoryIdentity:
             self._quarantine.release(AUDIT, own, trail)
 
     def _write(self, identities: list[str]) -> None:
-        target = _marker(self._data_dir)
+        target = _marker_path(self._data_dir)
         partial = target.with_suffix(".partial")
         with storage_faults("the identity of the data directory"):
             self._durable.mkdir(target.parent)
@@ -140,11 +140,11 @@ class DirectoryIdentity:
             self._durable.sync_folder(target.parent)
 
 
-def _marker(data_dir: Path) -> Path:
+def _marker_path(data_dir: Path) -> Path:
     return data_dir / "blobs" / MARKER
 
 
-def _lost(data_dir: Path) -> str:
+def _lost_message(data_dir: Path) -> str:
     return (
         f"{(data_dir / FILE_NAME).resolve()} is missing or empty, and there are files beside it that it referred to; "
         "put the database back, or restore a backup to another folder with `adjoint restore`; to begin with an empty "

@@ -60,7 +60,7 @@ class KeyRing:
             return SETTING
         parts = parse_key(sent)
         known = None if parts is None else self._keys.get(parts[0])
-        if parts is None or known is None or not _is_secret_of(known[0], parts[1]):
+        if parts is None or known is None or not _is_secret(known[0], parts[1]):
             raise Unauthorized("this server does not know the key that was sent, or not any more", code="unknown_key")
         key, caller = known
         now = self._clock.now()
@@ -84,7 +84,7 @@ def _hash(sent: bytes) -> bytes:
     return hashlib.sha256(sent).digest()
 
 
-def _is_secret_of(key: ApiKeyRecord, secret: bytes) -> bool:
+def _is_secret(key: ApiKeyRecord, secret: bytes) -> bool:
     return compare_digest(hash_secret(secret).encode(), key.digest.encode())
 
 

@@ -115,7 +115,7 @@ BLOB, SESSION, ATTEMPT = "blobs", "sessions", "staging"
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class QuarantineMoves:
     """How many blobs, folders of sessions and folders of attempts were quarantined, and how many came back."""
 
     blobs: int = 0
@@ -135,7 +135,7 @@ class Orphans:
         self._staging = staging
         self._quarantine = quarantine
 
-    def move(self) -> Moved:
+    def move(self) -> QuarantineMoves:
         """Move everything that is in the wrong place; what the disk does not let be moved stays until the next start.
 
         Blobs without a committed row, of which a killed server leaves some, cannot be told from those of a lost
@@ -145,14 +145,16 @@ class Orphans:
             referenced = work.blob_references.all()
             expected = work.sessions.with_folders()
             known = work.sessions.ids()
-            tokens = work.attempts.tokens() if _names(self._staging) else frozenset()
+            tokens = work.attempts.tokens() if _list_names(self._staging) else frozenset()
         present = frozenset(self._blobs.digests())
-        returned = _count(self._return_blob, referenced - present)
-        returned += _count(self._return_session, expected - _names(self._sessions))
-        return Moved(
-            blobs=_count(self._hold_blob, present - referenced),
-            session_folders=_count(partial(self._hold, SESSION, self._sessions), _names(self._sessions) - known),
-            staging_folders=_count(partial(self._hold, ATTEMPT, self._staging), _names(self._staging) - tokens),
+        returned = _move_all(self._return_blob, referenced - present)
+        returned += _move_all(self._return_session, expected - _list_names(self._sessions))
+        return QuarantineMoves(
+            blobs=_move_all(self._hold_blob, present - referenced),
+            session_folders=_move_all(
+                partial(self._hold, SESSION, self._sessions), _list_names(self._sessions) - known
+            ),
+            staging_folders=_move_all(partial(self._hold, ATTEMPT, self._staging), _list_names(self._staging) - tokens),
             returned=returned,
         )
 
@@ -182,7 +184,7 @@ class Orphans:
         return True
 
 
-def _count(move: Callable[[str], bool], names: Iterable[str]) -> int:
+def _move_all(move: Callable[[str], bool], names: Iterable[str]) -> int:
     """Move each, in order, so that a start can be repeated operation by operation; return how many were moved."""
     count = 0
     try:
@@ -193,5 +195,5 @@ def _count(move: Callable[[str], bool], names: Iterable[str]) -> int:
     return count
 
 
-def _names(folder: Path) -> frozenset[str]:
+def _list_names(folder: Path) -> frozenset[str]:
     return frozenset(path.name for path in folder.iterdir()) if folder.is_dir() else frozenset()

@@ -14,7 +14,7 @@ from app.domain.fit import AT_WORK, CLAIMABLE, FitState
 from app.service.admin.quarantine import Quarantine
 from app.service.admin.recovery import Recovery
 from app.service.resources.disk_space import DiskSpace
-from app.service.resources.notifier import Wakes
+from app.service.resources.notifier import Notifier
 from app.service.resources.workers import WorkerStatus, Workforce
 from app.store.unit_of_work import Store, UnitOfWork
 
@@ -54,7 +54,7 @@ class System:
     def __init__(
         self,
         store: Store,
-        wakes: Wakes,
+        notifier: Notifier,
         workforce: Workforce,
         space: DiskSpace,
         recovery: Recovery | None = None,
@@ -62,7 +62,7 @@ class System:
     ) -> None:
         """Look at these parts; `recovery` is what the server found when it started."""
         self._store = store
-        self._wakes = wakes
+        self._notifier = notifier
         self._workforce = workforce
         self._space = space
         self._recovery = recovery
@@ -95,7 +95,8 @@ class System:
         """Return the workers without the names of what others have them do."""
         with self._store.begin() as work:
             return tuple(
-                worker if _sees(work, worker) else replace(worker, fit_id=None, session_id=None) for worker in workers
+                worker if _is_visible(work, worker) else replace(worker, fit_id=None, session_id=None)
+                for worker in workers
             )
 
     def counts(self) -> dict[FitState, int]:
@@ -105,10 +106,10 @@ class System:
 
     def check_ready(self) -> None:
         """NotReady, with the reason, unless new work would be accepted and done."""
-        if self._wakes.closed:
+        if self._notifier.closed:
             raise NotReady("the server is stopping")
-        if (trouble := self._workforce.trouble()) is not None:
-            raise NotReady(f"no fit can be started: {trouble}")
+        if (unavailable_reason := self._workforce.unavailable_reason()) is not None:
+            raise NotReady(f"no fit can be started: {unavailable_reason}")
         try:
             self._space.check_writable()
             self._space.check_disk()
@@ -118,7 +119,7 @@ class System:
             raise NotReady(error.detail) from error
 
 
-def _sees(work: UnitOfWork, worker: WorkerStatus) -> bool:
+def _is_visible(work: UnitOfWork, worker: WorkerStatus) -> bool:
     try:
         if worker.fit_id is not None:
             work.fits.get(worker.fit_id)

@@ -9,14 +9,14 @@ import engine
 from app.domain.fit import TERMINAL, Attempt, FitRecord, FitState
 from app.domain.messages import Died, Expired, Failed, Finished, Verdict
 from app.domain.sweep import WAITING, terms_of
-from app.service.attempts.progress import Progress
-from app.service.attempts.recorder import AttemptJournal
+from app.service.attempts.progress import AttemptReport
+from app.service.attempts.recorder import AttemptRecorder
 from app.service.fits.event_log import record_log, record_state
 from app.service.fits.sweeps import Notify
 from app.store.unit_of_work import UnitOfWork
 
 
-class _Kept(Protocol):
+class _Retainable(Protocol):
     """A checkpoint, wherever it is."""
 
     @property
@@ -26,10 +26,10 @@ class _Kept(Protocol):
     def is_best(self) -> bool: ...
 
 
-C = TypeVar("C", bound=_Kept)
+C = TypeVar("C", bound=_Retainable)
 
 
-def retained(checkpoints: Sequence[C], policy: engine.CheckpointPolicy) -> list[C]:
+def select_retained(checkpoints: Sequence[C], policy: engine.CheckpointPolicy) -> list[C]:
     """Return those of a fit's checkpoints that `policy` keeps: the furthest ones, always one, and the last best one."""
     furthest_first = sorted(checkpoints, key=lambda checkpoint: checkpoint.step, reverse=True)
     kept = furthest_first[: max(1, policy.keep_last)]
@@ -39,84 +39,84 @@ def retained(checkpoints: Sequence[C], policy: engine.CheckpointPolicy) -> list[
     return kept
 
 
-def write_down(
-    journal: AttemptJournal, work: UnitOfWork, policy: engine.CheckpointPolicy, progress: Progress
+def apply_report(
+    recorder: AttemptRecorder, work: UnitOfWork, policy: engine.CheckpointPolicy, report: AttemptReport
 ) -> list[str]:
-    """Enter all of `progress`; return the digests of blobs that may be superfluous."""
-    _enter_standing(journal, progress)
-    for entry in progress.logs:
-        record_log(work, journal.fit.id, entry)
-    if progress.points is not None:
-        journal.points(progress.points)
+    """Enter all of `report`; return the digests of blobs that may be superfluous."""
+    _apply_status(recorder, report)
+    for entry in report.logs:
+        record_log(work, recorder.fit.id, entry)
+    if report.points is not None:
+        recorder.points(report.points)
     # Before the checkpoints: whoever goes on from one of them does not make again what came before it.
-    journal.gradients(progress.gradients)
-    if journal.ended:
-        return progress.digests
-    discarded = [gradient.digest for gradient in progress.gradients]
-    if progress.checkpoints:
-        for checkpoint in progress.checkpoints:
-            journal.checkpoint(checkpoint)
-        discarded += _prune(journal.fit.id, work, policy)
-    journal.reached(progress.reached)
-    if progress.verdict is not None:
-        journal.end(progress.verdict, progress.comparison)
+    recorder.gradients(report.gradients)
+    if recorder.ended:
+        return report.digests
+    discarded = [gradient.digest for gradient in report.gradients]
+    if report.checkpoints:
+        for checkpoint in report.checkpoints:
+            recorder.checkpoint(checkpoint)
+        discarded += _prune_checkpoints(recorder.fit.id, work, policy)
+    recorder.record_rungs(report.reached)
+    if report.verdict is not None:
+        recorder.end(report.verdict, report.comparison)
     return discarded
 
 
-def _enter_standing(journal: AttemptJournal, progress: Progress) -> None:
+def _apply_status(recorder: AttemptRecorder, report: AttemptReport) -> None:
     """Enter what the process is and does, apart from what it makes."""
-    if progress.pid is not None:
-        journal.started(progress.pid)
-    if progress.waits_for_room:
-        journal.stored()
-    if progress.seconds is not None:
-        journal.ran(progress.seconds)
-    if progress.phase is not None:
-        journal.phase(progress.phase, progress.total_steps, progress.runtime)
-    if progress.numerics is not None:
-        journal.numerics_changed(progress.numerics)
+    if report.pid is not None:
+        recorder.record_start(report.pid)
+    if report.waits_for_space:
+        recorder.clear_storage_wait()
+    if report.seconds is not None:
+        recorder.record_seconds(report.seconds)
+    if report.phase is not None:
+        recorder.phase(report.phase, report.total_steps, report.runtime)
+    if report.numerics is not None:
+        recorder.record_numerics_change(report.numerics)
 
 
-def _prune(fit_id: str, work: UnitOfWork, policy: engine.CheckpointPolicy) -> list[str]:
+def _prune_checkpoints(fit_id: str, work: UnitOfWork, policy: engine.CheckpointPolicy) -> list[str]:
     """Delete the checkpoints that the fit does not keep, in the commit that makes the newer ones last.
 
     Pinned ones stay, and do not count. Those whose files are damaged cannot be gone on from: they take no other's
     place, but go when they would have gone undamaged.
     """
     kept = [each for each in work.checkpoints.kept(fit_id) if not each.pinned]
-    worth = [*retained(kept, policy), *retained([each for each in kept if not each.corrupt], policy)]
+    worth = [*select_retained(kept, policy), *select_retained([each for each in kept if not each.corrupt], policy)]
     superfluous = [checkpoint for checkpoint in kept if checkpoint not in worth]
     for checkpoint in superfluous:
         work.checkpoints.delete(checkpoint.id)
     return [checkpoint.digest for checkpoint in superfluous]
 
 
-UNFINISHED = Died("error", "the process ended its work with variants left")
-IDLE = Died("lost", "the process of the sweep ended while this variant waited")
+VARIANTS_LEFT = Died("error", "the process ended its work with variants left")
+VARIANT_IDLE = Died("lost", "the process of the sweep ended while this variant waited")
 NONE_SUCCEEDED = Failed("no_variant_succeeded", "every variant failed or was cancelled; their errors say why")
 
 
-class SweepJournal:
+class SweepRecorder:
     """The variants' side of an attempt at a sweep. An attempt at a variant has the token of that at the sweep."""
 
-    def __init__(self, work: UnitOfWork, attempt: Attempt, sweep: AttemptJournal, notify: Notify) -> None:
+    def __init__(self, work: UnitOfWork, attempt: Attempt, sweep: AttemptRecorder, notify: Notify) -> None:
         """Write for the `attempt` at a sweep, whose own entries go to the journal `sweep`."""
         self._work = work
         self._attempt = attempt
         self._sweep = sweep
         self._notify = notify
 
-    def write_down(
-        self, variants: Mapping[str, Progress], policy: engine.CheckpointPolicy, pid: int | None
+    def apply_reports(
+        self, variants: Mapping[str, AttemptReport], policy: engine.CheckpointPolicy, pid: int | None
     ) -> list[str]:
         """Enter the news of the variants; return the digests of blobs that may have become superfluous."""
         discarded: list[str] = []
-        for fit_id, news in variants.items():
+        for fit_id, report in variants.items():
             fit = self._work.fits.get(fit_id)
             if fit.terminal:  # it was cancelled meanwhile, by the server itself
-                discarded += news.digests
+                discarded += report.digests
             else:
-                discarded += self._enter(self._begun(fit, pid), news, policy)
+                discarded += self._apply(self._open_attempt(fit, pid), report, policy)
         return discarded
 
     def end(self, verdict: Verdict) -> Verdict:
@@ -124,48 +124,48 @@ class SweepJournal:
         for fit in self._work.fits.variants(self._sweep.fit.id):
             attempt = self._work.attempts.latest(fit.id)
             if attempt is not None and attempt.ended_at is None:
-                journal = AttemptJournal(self._work, attempt)
-                idle = isinstance(verdict, Died) and fit.phase == WAITING
-                journal.end(IDLE if idle else verdict)
-                self._save(journal)
-                if journal.fit.terminal:
-                    self._progressed(0)
+                recorder = AttemptRecorder(self._work, attempt)
+                was_idle = isinstance(verdict, Died) and fit.phase == WAITING
+                recorder.end(VARIANT_IDLE if was_idle else verdict)
+                self._store(recorder)
+                if recorder.fit.terminal:
+                    self._record_progress(0)
         if isinstance(verdict, Expired):
             return verdict
         states = [variant.state for variant in self._work.fits.standings(self._sweep.fit.id)]
         if not TERMINAL.issuperset(states):
-            return UNFINISHED if verdict == Finished("succeeded") else verdict
+            return VARIANTS_LEFT if verdict == Finished("succeeded") else verdict
         if FitState.SUCCEEDED in states:
             return Finished("succeeded")
         return NONE_SUCCEEDED if FitState.FAILED in states else Finished("cancelled")
 
-    def _begun(self, fit: FitRecord, pid: int | None) -> AttemptJournal:
+    def _open_attempt(self, fit: FitRecord, pid: int | None) -> AttemptRecorder:
         """Return the journal of the attempt at a variant, which begins with the first that is told of it."""
         attempt = self._work.attempts.latest(fit.id)
         if attempt is not None and attempt.token == self._attempt.token and attempt.ended_at is None:
-            return AttemptJournal(self._work, attempt)
+            return AttemptRecorder(self._work, attempt)
         number, started_at = fit.attempt + 1, fit.started_at or self._work.now
         fit = self._work.fits.update(fit.to(FitState.STARTING, phase="starting", attempt=number, started_at=started_at))
         record_state(self._work, fit)
-        journal = AttemptJournal(self._work, self._work.attempts.start(fit.id, number, self._attempt.token))
+        recorder = AttemptRecorder(self._work, self._work.attempts.start(fit.id, number, self._attempt.token))
         if pid is not None:
-            journal.started(pid)
-        return journal
+            recorder.record_start(pid)
+        return recorder
 
-    def _enter(self, journal: AttemptJournal, news: Progress, policy: engine.CheckpointPolicy) -> list[str]:
-        before = journal.fit.step
-        discarded = write_down(journal, self._work, policy, news)
-        self._save(journal)
-        gained = journal.fit.step - before
-        if gained > 0 or news.checkpoints or journal.fit.terminal:
-            self._progressed(gained)
+    def _apply(self, recorder: AttemptRecorder, report: AttemptReport, policy: engine.CheckpointPolicy) -> list[str]:
+        before = recorder.fit.step
+        discarded = apply_report(recorder, self._work, policy, report)
+        self._store(recorder)
+        gained = recorder.fit.step - before
+        if gained > 0 or report.checkpoints or recorder.fit.terminal:
+            self._record_progress(gained)
         return discarded
 
-    def _progressed(self, steps: int) -> None:
+    def _record_progress(self, steps: int) -> None:
         """Note that this attempt got the sweep further, be it by a variant that runs no more."""
         sweep = self._sweep.fit
         terms = replace(terms_of(sweep), progressed_in=self._attempt.number)
         self._sweep.fit = replace(sweep, step=sweep.step + steps, sweep=asdict(terms))
 
-    def _save(self, journal: AttemptJournal) -> None:
-        self._work.after_commit(partial(self._notify, journal.save().id))
+    def _store(self, recorder: AttemptRecorder) -> None:
+        self._work.after_commit(partial(self._notify, recorder.save().id))

@@ -14,12 +14,12 @@ from app.domain.messages import Assignment, Log, SweepShare, VariantShare
 from app.domain.records import CheckpointRecord, DatasetRecord
 from app.domain.runtime import Runtime, allot
 from app.domain.sweep import SweepTerms, VariantTerms, terms_of
-from app.service.attempts.artifact_import import Staging
+from app.service.attempts.artifact_import import SpoolDirs
 from app.service.attempts.progress import Claim, MemoryNeed
 from app.service.fits.admission import recipe_of, replicas_of
 from app.service.fits.event_log import record_log
 from app.service.resources.blobs import Integrity
-from app.service.resources.memory import MemoryTerms
+from app.service.resources.memory import MemoryConfig
 from app.service.resources.model_classes import Encodings, column_encodings, fed_encodings, model_classes, recodings
 from app.store.unit_of_work import Store, UnitOfWork
 
@@ -27,14 +27,14 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class ResumePoint:
     """The file to go on from, and how to begin with it if the fit was forked from it; no file: from the start."""
 
     resume_from: str | None = None
     fork: Literal["all", "parameters"] | None = None
 
 
-class Resumption:
+class ResumePoints:
     """Finds sound checkpoints; those that are damaged are passed over, and stay to be put right."""
 
     def __init__(self, store: Store, integrity: Integrity, notify: Callable[[str], None]) -> None:
@@ -43,7 +43,7 @@ class Resumption:
         self._integrity = integrity
         self._notify = notify
 
-    def beginning(self, fit: FitRecord, checkpoints: Iterable[CheckpointRecord]) -> Beginning:
+    def select(self, fit: FitRecord, checkpoints: Iterable[CheckpointRecord]) -> ResumePoint:
         """Choose among the fit's `checkpoints`, the furthest first; its journal tells of those that are damaged.
 
         Corrupt for a fork whose checkpoints are all damaged: it cannot begin anywhere else.
@@ -54,9 +54,9 @@ class Resumption:
                 path = self._integrity.checkpoint(checkpoint)
             except Corrupt as error:
                 damage = error
-                self._pass_over(fit.id, checkpoint, error)
+                self._record_damaged(fit.id, checkpoint, error)
             else:
-                return Beginning(str(path), _fork(fit, checkpoint))
+                return ResumePoint(str(path), _fork_mode(fit, checkpoint))
         if fit.origin is not None:
             origin = Origin(**fit.origin)
             detail = (
@@ -65,9 +65,9 @@ class Resumption:
             )
             problem = "is missing" if damage is None else damage.problem
             raise CheckpointCorrupt(detail, blob=origin.digest, problem=problem)
-        return Beginning()
+        return ResumePoint()
 
-    def _pass_over(self, fit_id: str, checkpoint: CheckpointRecord, error: Corrupt) -> None:
+    def _record_damaged(self, fit_id: str, checkpoint: CheckpointRecord, error: Corrupt) -> None:
         which = f"checkpoint {checkpoint.id} of step {checkpoint.step}"
         text = f"the fit does not go on from {which}: its file {error.problem}"
         _logger.error("fit %s: %s", fit_id, text)
@@ -76,14 +76,14 @@ class Resumption:
             work.after_commit(partial(self._notify, fit_id))
 
 
-def _fork(fit: FitRecord, checkpoint: CheckpointRecord) -> Literal["all", "parameters"] | None:
+def _fork_mode(fit: FitRecord, checkpoint: CheckpointRecord) -> Literal["all", "parameters"] | None:
     """Return how to begin with the checkpoint, if it is not one of the fit's making."""
     origin = None if fit.origin is None else Origin(**fit.origin)
     return origin.restore if origin is not None and origin.copy == checkpoint.id else None
 
 
 @dataclass(frozen=True, slots=True)
-class WorkTerms:
+class WorkerConfig:
     """How attempts are made.
 
     Up to `workers` at a time; each writes a checkpoint at least every `checkpoint_seconds`, as far as that is cheap;
@@ -94,7 +94,7 @@ class WorkTerms:
     workers: int = 1
     checkpoint_seconds: float = 30.0
     kill_at_op: int | None = None
-    memory: MemoryTerms = field(default_factory=MemoryTerms)
+    memory: MemoryConfig = field(default_factory=MemoryConfig)
     tenant_running: int | None = None
 
 
@@ -102,16 +102,16 @@ class Assignments:
     """Draws up assignments."""
 
     def __init__(
-        self, store: Store, integrity: Integrity, resumption: Resumption, staging: Staging, terms: WorkTerms
+        self, store: Store, integrity: Integrity, resume_points: ResumePoints, staging: SpoolDirs, terms: WorkerConfig
     ) -> None:
         """Look things up in `store`; processes read files that `integrity` finds, and write files in `staging`."""
         self._store = store
         self._integrity = integrity
-        self._resumption = resumption
-        self._staging = staging
+        self._resume_points = resume_points
+        self._spool = staging
         self._terms = terms
 
-    def draw_up(self, claim: Claim) -> Assignment:
+    def build_assignment(self, claim: Claim) -> Assignment:
         """Return what the attempt's process needs to know; NotFound if something is gone, Corrupt if a file is.
 
         The process goes on from the furthest checkpoint whose file is sound. TooLarge if it takes more memory than
@@ -128,7 +128,7 @@ class Assignments:
         runtime = self._runtime(fit)
         inputs, feeds = graph.definition.get("inputs", {}), fit.request.get("feeds") or {}
         encodings = column_encodings(model_classes(fit.request, inputs, datasets), feeds, inputs, datasets)
-        beginnings = {each.id: self._resumption.beginning(each, kept) for each, kept in checkpoints}
+        resume_points = {each.id: self._resume_points.select(each, checkpoints) for each, checkpoints in checkpoints}
         return Assignment(
             fit_id=fit.id,
             attempt=fit.attempt,
@@ -137,14 +137,16 @@ class Assignments:
             request=recipe_of(fit.request),
             columns=self._columns(datasets),
             validation_columns=self._columns(validation) if validation else None,
-            recodings=_recodings(datasets, encodings),
-            validation_recodings=_recodings(validation, fed_encodings(encodings, feeds, inputs)),
-            resume_from=beginnings[fit.id].resume_from,
-            staging=str(self._staging.make(claim.token)),
+            recodings=_recoding_tables(datasets, encodings),
+            validation_recodings=_recoding_tables(validation, fed_encodings(encodings, feeds, inputs)),
+            resume_from=resume_points[fit.id].resume_from,
+            staging=str(self._spool.create(claim.token)),
             runtime=runtime.to_json(),
             replicas=replicas_of(fit.request),
-            sweep=None if fit.sweep is None else self._shared_out(fit, variants, beginnings, runtime).to_json(),
-            fork=beginnings[fit.id].fork,
+            sweep=None
+            if fit.sweep is None
+            else self._build_sweep_share(fit, variants, resume_points, runtime).to_json(),
+            fork=resume_points[fit.id].fork,
             reopened_at=fit.reopened_at,
             checkpoint_seconds=self._terms.checkpoint_seconds,
             kill_at_op=self._terms.kill_at_op if fit.attempt == 1 else None,
@@ -183,8 +185,12 @@ class Assignments:
                 files[name] += paths
         return dict(files)
 
-    def _shared_out(
-        self, sweep: FitRecord, variants: Sequence[FitRecord], beginnings: Mapping[str, Beginning], runtime: Runtime
+    def _build_sweep_share(
+        self,
+        sweep: FitRecord,
+        variants: Sequence[FitRecord],
+        resume_points: Mapping[str, ResumePoint],
+        runtime: Runtime,
     ) -> SweepShare:
         """Return what the process of a sweep needs to know of its variants."""
         terms = terms_of(sweep)
@@ -192,7 +198,7 @@ class Assignments:
             VariantShare(
                 fit_id=fit.id,
                 request=recipe_of(fit.request),
-                resume_from=beginnings[fit.id].resume_from if fit.id in beginnings else None,
+                resume_from=resume_points[fit.id].resume_from if fit.id in resume_points else None,
                 reached=VariantTerms(**(fit.variant or {})).reached,
                 ended=fit.terminal,
                 reopened_at=fit.reopened_at,
@@ -203,7 +209,7 @@ class Assignments:
         return SweepShare(terms.monitor, terms.mode, terms.eta, terms.rungs, threads, shares)
 
 
-def _recodings(datasets: Sequence[DatasetRecord], encodings: Encodings) -> dict[str, list[list[int] | None]]:
+def _recoding_tables(datasets: Sequence[DatasetRecord], encodings: Encodings) -> dict[str, list[list[int] | None]]:
     """Return, for text columns that some dataset numbers otherwise than the model, a table for each dataset."""
     tables = [recodings(dataset, encodings) for dataset in datasets]
     names = {name for table in tables for name in table}

@@ -16,30 +16,30 @@ from app.domain.clock import Clock
 from app.domain.errors import Conflict, NotFound
 from app.domain.fit import WAITS_FOR_MEMORY, Attempt, FitRecord
 from app.domain.messages import Assignment, Died, Finished, Log
-from app.service.attempts.apply_report import SweepJournal, write_down
-from app.service.attempts.artifact_import import Adoption, Staging
-from app.service.attempts.assignments import Assignments, Resumption, WorkTerms
-from app.service.attempts.progress import Claim, MemoryNeed, Progress
-from app.service.attempts.recorder import AttemptJournal
-from app.service.attempts.replay_verdict import compared
+from app.service.attempts.apply_report import SweepRecorder, apply_report
+from app.service.attempts.artifact_import import ArtifactImport, SpoolDirs
+from app.service.attempts.assignments import Assignments, ResumePoints, WorkerConfig
+from app.service.attempts.progress import AttemptReport, Claim, MemoryNeed
+from app.service.attempts.recorder import AttemptRecorder
+from app.service.attempts.replay_verdict import compare_replay
 from app.service.fits.event_log import record_log, record_state
 from app.service.fits.limits import fail_overdue
 from app.service.fits.sweeps import close_variants
 from app.service.resources.blobs import BlobSweeper, Integrity
-from app.service.resources.memory import Room
+from app.service.resources.memory import MemoryPool
 from app.store.blobs.store import BlobStore
 from app.store.unit_of_work import Store, UnitOfWork
 from app.system.durable import Durable
 
 MEMORY_FULL = (
-    "the fit waits for memory: it needs about {need} bytes, and of the {budget} that there are for all that runs, "
-    "{taken} are taken; nothing of its priority begins before it"
+    "the fit is waiting for memory: it needs about {need} bytes, and of the {budget} for all processes "
+    "{reserved} are reserved; no other fit of its priority starts before it"
 )
-LOST = Died("lost", "the server went down; the fit goes on from its last checkpoint")
+LOST_WITH_SERVER = Died("lost", "the server went down; the fit goes on from its last checkpoint")
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class ReportResult:
     """The fit after news were written down.
 
     `ended` tells that the attempt is over, `losses` how many attempts in a row have crashed by then.
@@ -51,7 +51,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
-class TakenBack:
+class RecoveredAttempts:
     """What an earlier server was working on when it ended: how many attempts, and the folders they wrote to."""
 
     attempts: int
@@ -69,9 +69,9 @@ class Attempts:
         staging: Path,
         notify: Callable[[str], None],
         clock: Clock,
-        terms: WorkTerms | None = None,
+        terms: WorkerConfig | None = None,
         durable: Durable | None = None,
-        room: Room | None = None,
+        memory: MemoryPool | None = None,
         integrity: Integrity | None = None,
     ) -> None:
         """Keep attempts in `store` and call `notify` with a fit's id after each commit.
@@ -79,44 +79,44 @@ class Attempts:
         Checkpoints are opened by `integrity`.
 
         Each attempt writes to a folder of its own below `staging`, which is on the file system of `blobs`, and has its
-        memory of `room`.
+        memory of `memory`.
         """
         self._store = store
         self._sweeper = sweeper
         self._notify = notify
-        self._room = room or Room()
-        self._staging = Staging(staging, durable or Durable())
-        self._adoption = Adoption(store, blobs, self._staging, notify, clock)
+        self._memory = memory or MemoryPool()
+        self._spool = SpoolDirs(staging, durable or Durable())
+        self._import = ArtifactImport(store, blobs, self._spool, notify, clock)
         self._integrity = integrity or Integrity(store, blobs)
-        resumption = Resumption(store, self._integrity, notify)
-        terms = terms or WorkTerms()
+        resumption = ResumePoints(store, self._integrity, notify)
+        terms = terms or WorkerConfig()
         self._tenant_running = terms.tenant_running
-        self._assignments = Assignments(store, self._integrity, resumption, self._staging, terms)
+        self._assignments = Assignments(store, self._integrity, resumption, self._spool, terms)
 
-    def recover(self) -> TakenBack:
+    def recover(self) -> RecoveredAttempts:
         """Take back what an earlier server was working on: its processes are gone. Call it before the first claim."""
         with self._store.begin() as work:
             tokens = work.attempts.tokens()
-        folders = self._staging.clear_all(tokens)
+        folders = self._spool.remove_all(tokens)
         sweeps: list[FitRecord] = []
         with self._store.begin() as work:
             lost = work.attempts.unended()
             for attempt in lost:
-                journal = AttemptJournal(work, attempt)
-                journal.end(LOST)
-                fit = journal.save()
+                recorder = AttemptRecorder(work, attempt)
+                recorder.end(LOST_WITH_SERVER)
+                fit = recorder.save()
                 work.after_commit(partial(self._notify, attempt.fit_id))
                 if fit.sweep is not None:
                     sweeps.append(fit)
             for sweep in sweeps:
                 close_variants(work, sweep, self._notify)
-        return TakenBack(len(lost), folders)
+        return RecoveredAttempts(len(lost), folders)
 
     def claim(self, skip: Collection[str] = ()) -> Claim | None:
         """Take the next fit in turn, but none of `skip`, and begin an attempt; None if none waits.
 
         Also None as long as there is too little memory beside what runs for the fit whose turn it is: then it waits,
-        and others of its priority with it. What it takes is taken until `gone` is called.
+        and others of its priority with it. What it takes is taken until `release` is called.
         """
         token = secrets.token_hex(16)
         needs: dict[str, MemoryNeed] = {}
@@ -124,12 +124,12 @@ class Attempts:
 
             def admits(fit: FitRecord) -> bool:
                 needs[fit.id] = need = self._assignments.memory_need(work, fit)
-                undo.callback(self._room.leave_fit, fit.id)
-                return self._admits(work, fit, need)
+                undo.callback(self._memory.release_fit, fit.id)
+                return self._reserve_memory(work, fit, need)
 
             fit = work.queue.claim(skip=skip, at_work_max=self._tenant_running, admits=admits)
             if not needs:
-                self._room.nothing_awaited()
+                self._memory.clear_waiting_fit()
             if fit is None:
                 return None
             work.attempts.start(fit.id, fit.attempt, token)
@@ -138,21 +138,21 @@ class Attempts:
             work.after_commit(partial(self._notify, fit.id))
         return Claim(fit, token, needs[fit.id])
 
-    def gone(self, claim: Claim) -> None:
+    def release(self, claim: Claim) -> None:
         """Delete the folder that the attempt's processes wrote to, and take their memory back: they are gone."""
-        self.clear_up(claim)
-        self._room.leave_fit(claim.fit.id)
+        self.remove_spool_dir(claim)
+        self._memory.release_fit(claim.fit.id)
 
-    def _admits(self, work: UnitOfWork, fit: FitRecord, need: MemoryNeed) -> bool:
+    def _reserve_memory(self, work: UnitOfWork, fit: FitRecord, need: MemoryNeed) -> bool:
         """Give a fit the memory that it needs; if there is too little now, have it wait, and say so the first time."""
-        budget = self._room.budget
+        budget = self._memory.budget
         if budget is not None and need.total is not None and need.total > budget:
             return True  # it would wait for ever, and is told so instead (see `assignment`)
-        if self._room.take_for_fit(fit.id, need.total):
+        if self._memory.reserve_fit(fit.id, need.total):
             return True
         if fit.phase != WAITS_FOR_MEMORY:
             work.fits.update(replace(fit, phase=WAITS_FOR_MEMORY))
-            text = MEMORY_FULL.format(need=need.total or budget, taken=self._room.taken, budget=budget)
+            text = MEMORY_FULL.format(need=need.total or budget, reserved=self._memory.reserved, budget=budget)
             record_log(work, fit.id, Log("info", text, "memory_full"))
             work.after_commit(partial(self._notify, fit.id))
         return False
@@ -164,7 +164,7 @@ class Attempts:
         could begin with; TooLarge if it
         takes more memory than there is by now.
         """
-        return self._assignments.draw_up(claim)
+        return self._assignments.build_assignment(claim)
 
     def fit(self, claim: Claim) -> FitRecord | None:
         """Return the fit as it is now, None if the attempt does not count any more."""
@@ -180,7 +180,7 @@ class Attempts:
         with self._store.begin() as work:
             return fail_overdue(work, self._notify)
 
-    def record(self, claim: Claim, progress: Progress) -> Recorded:
+    def record(self, claim: Claim, report: AttemptReport) -> ReportResult:
         """Write news down, as a whole or, if this raises, not at all; it can then be called again with the same.
 
         Raises Conflict (`fenced`) or NotFound if the attempt does not count any more: its process is to be killed;
@@ -188,51 +188,51 @@ class Attempts:
         """
         try:
             with self._sweeper.holding():
-                self._adoption.adopt(claim, progress)
+                self._import.run(claim, report)
                 if claim.fit.replay is not None and claim.fit.replay["verdict"] is None:
-                    self._compare(claim, progress)
+                    self._compare_replay(claim, report)
                 with self._store.begin() as work:
                     attempt = work.attempts.guard(claim.fit.id, claim.token)
-                    journal = AttemptJournal(work, attempt)
+                    recorder = AttemptRecorder(work, attempt)
                     if claim.fit.sweep is None:
-                        discarded = write_down(journal, work, claim.policy, progress)
+                        discarded = apply_report(recorder, work, claim.policy, report)
                     else:
-                        discarded = self._write_down_sweep(work, attempt, journal, claim, progress)
-                    losses = journal.losses() if journal.ended else 0
-                    fit = journal.save()
+                        discarded = self._apply_sweep(work, attempt, recorder, claim, report)
+                    losses = recorder.count_losses() if recorder.ended else 0
+                    fit = recorder.save()
                     if fit.sweep is not None:
                         close_variants(work, fit, self._notify)
                     work.after_commit(partial(self._notify, fit.id))
         except (Conflict, NotFound):
-            self.drop(progress)
+            self.discard_report(report)
             raise
         self._sweeper.discard(discarded)
-        if journal.ended:
-            self.clear_up(claim)
-        return Recorded(fit, journal.ended, losses)
+        if recorder.ended:
+            self.remove_spool_dir(claim)
+        return ReportResult(fit, recorder.ended, losses)
 
-    def drop(self, progress: Progress) -> None:
+    def discard_report(self, report: AttemptReport) -> None:
         """Delete what was stored for news that are never written down: nothing refers to it."""
-        every = (progress, *progress.variants.values())
-        self._sweeper.discard([digest for news in every for digest in news.digests])
+        every = (report, *report.variants.values())
+        self._sweeper.discard([digest for each in every for digest in each.digests])
 
-    def clear_up(self, claim: Claim) -> None:
+    def remove_spool_dir(self, claim: Claim) -> None:
         """Delete the folder that the attempt's process wrote to, which is gone or has nothing more to write."""
-        self._staging.clear_attempt(claim.token)
+        self._spool.remove_attempt(claim.token)
 
-    def _write_down_sweep(
-        self, work: UnitOfWork, attempt: Attempt, journal: AttemptJournal, claim: Claim, progress: Progress
+    def _apply_sweep(
+        self, work: UnitOfWork, attempt: Attempt, recorder: AttemptRecorder, claim: Claim, report: AttemptReport
     ) -> list[str]:
         """Enter the news of a sweep and its variants; what becomes of the sweep goes by theirs."""
-        variants = SweepJournal(work, attempt, journal, self._notify)
-        discarded = variants.write_down(progress.variants, claim.policy, progress.pid or attempt.pid)
-        if progress.verdict is not None:
-            progress = replace(progress, verdict=variants.end(progress.verdict))
-        return discarded + write_down(journal, work, claim.policy, progress)
+        variants = SweepRecorder(work, attempt, recorder, self._notify)
+        discarded = variants.apply_reports(report.variants, claim.policy, report.pid or attempt.pid)
+        if report.verdict is not None:
+            report = replace(report, verdict=variants.end(report.verdict))
+        return discarded + apply_report(recorder, work, claim.policy, report)
 
-    def _compare(self, claim: Claim, progress: Progress) -> None:
+    def _compare_replay(self, claim: Claim, report: AttemptReport) -> None:
         """Add to the last news of a replay, if it succeeds, how it compares, so that one commit takes both."""
-        if isinstance(progress.verdict, Finished) and progress.verdict.outcome == "succeeded":
+        if isinstance(report.verdict, Finished) and report.verdict.outcome == "succeeded":
             with self._store.begin() as work:
                 fit = work.fits.get(claim.fit.id)
-            progress.comparison = compared(self._store, self._integrity, fit, progress)
+            report.comparison = compare_replay(self._store, self._integrity, fit, report)

@@ -50,7 +50,7 @@ class Claim:
 
 
 @dataclass(slots=True)
-class Progress:
+class AttemptReport:
     """News of an attempt, applied in the order of the fields.
 
     `seconds` is how long the fit has run by now, over all attempts.
@@ -58,7 +58,7 @@ class Progress:
     the same holds for `captured` and `gradients`.
     `comparison` says how a replay that succeeds compares with what it reproduces.
     `variants` are the news of a sweep's variants by their fits, `reached` what the metric was at a variant's rungs.
-    `waits_for_room` once it was told that there is none for a checkpoint.
+    `waits_for_space` once it was told that there is none for a checkpoint.
     """
 
     pid: int | None = None
@@ -76,8 +76,8 @@ class Progress:
     comparison: Comparison | None = None
     verdict: Verdict | None = None
     reached: list[float | None] = field(default_factory=list)
-    variants: "dict[str, Progress]" = field(default_factory=dict)
-    waits_for_room: bool = False
+    variants: "dict[str, AttemptReport]" = field(default_factory=dict)
+    waits_for_space: bool = False
 
     @property
     def digests(self) -> list[str]:
@@ -117,6 +117,6 @@ class Progress:
             case Reached(_, value):
                 self.reached.append(value)
             case About(fit_id, inner):
-                self.variants.setdefault(fit_id, Progress()).add(inner)
+                self.variants.setdefault(fit_id, AttemptReport()).add(inner)
             case _:
                 raise TypeError(f"a worker does not send {type(message).__name__}")

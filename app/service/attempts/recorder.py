@@ -32,7 +32,7 @@ EVENTS_MAX = 10_000
 OUTCOMES = MappingProxyType({"succeeded": FitState.SUCCEEDED, "cancelled": FitState.CANCELLED})
 
 
-class AttemptJournal:
+class AttemptRecorder:
     """One attempt's entries. Its writes stand when the unit of work is committed; `save` comes last."""
 
     def __init__(self, work: UnitOfWork, attempt: Attempt) -> None:
@@ -47,25 +47,25 @@ class AttemptJournal:
         self.fit = self._work.fits.update(self.fit)
         return self.fit
 
-    def started(self, pid: int) -> None:
+    def record_start(self, pid: int) -> None:
         """Note the process; the fit runs, unless it is to stop already."""
         self._work.attempts.set_pid(self.fit.id, self._attempt.number, pid)
         if self.fit.state is FitState.STARTING:
-            self._become(FitState.RUNNING, phase="loading")
+            self._set_state(FitState.RUNNING, phase="loading")
 
-    def stored(self) -> None:
+    def clear_storage_wait(self) -> None:
         """Note that there was room after all for what the fit had written."""
         if self.fit.state is FitState.RUNNING and self.fit.phase == WAITS_FOR_STORAGE:
             self.fit = replace(self.fit, phase="training")
 
-    def ran(self, seconds: float) -> None:
+    def record_seconds(self, seconds: float) -> None:
         """Note how long the fit has run by now, over all attempts."""
         self.fit = replace(self.fit, seconds=max(self.fit.seconds, seconds))
 
-    def numerics_changed(self, change: NumericsChanged) -> None:
+    def record_numerics_change(self, change: NumericsChanged) -> None:
         """Note that from here on the fit's numbers need not be those of one that was never interrupted."""
         self.fit = replace(self.fit, bit_exact=False)
-        entry = Log("warning", NUMERICS_CHANGED.format(changes=_differences(change)), "numerics_changed")
+        entry = Log("warning", NUMERICS_CHANGED.format(changes=_format_changes(change)), "numerics_changed")
         record_log(self._work, self.fit.id, entry)
 
     def phase(self, phase: str, total_steps: int | None, runtime: dict[str, Any] | None) -> None:
@@ -84,15 +84,15 @@ class AttemptJournal:
         """
         rows = [(json.loads(row)["seq"], row) for row in points.rows]
         last = self._work.events.last_metric_seq(self.fit.id)
-        again = {seq: row for seq, row in rows if seq <= last}
-        stored = self._work.events.metric_bodies(self.fit.id, again) if again else {}
-        different = [seq for seq, row in again.items() if stored.get(seq) != row]
+        repeated = {seq: row for seq, row in rows if seq <= last}
+        clear_storage_wait = self._work.events.metric_bodies(self.fit.id, repeated) if repeated else {}
+        different = [seq for seq, row in repeated.items() if clear_storage_wait.get(seq) != row]
         if different and self.fit.bit_exact:
             self.end(Failed("numerics_diverged", DIVERGED.format(seq=different[0])))
             return
-        self._work.events.append_metrics(self.fit.id, rows[len(again) :])
+        self._work.events.append_metrics(self.fit.id, rows[len(repeated) :])
         # While rows are made again, the fit is further than its process.
-        if len(again) < len(rows) or (not rows and points.step >= self.fit.step):
+        if len(repeated) < len(rows) or (not rows and points.step >= self.fit.step):
             self.fit = replace(self.fit, step=points.step, epoch=points.epoch, latest=points.latest, best=points.best)
 
     def gradients(self, captured: Sequence[GradientRecord]) -> None:
@@ -102,13 +102,18 @@ class AttemptJournal:
         another is no fault: under other numerics, and where the fit itself went back and comes by a step again.
         """
         for gradient in () if self.ended else captured:
-            stored = self._work.gradients.add(gradient)
-            if stored is not None and stored.digest != gradient.digest and self.fit.bit_exact and not self._goes_back:
+            clear_storage_wait = self._work.gradients.add(gradient)
+            if (
+                clear_storage_wait is not None
+                and clear_storage_wait.digest != gradient.digest
+                and self.fit.bit_exact
+                and not self._rolls_back
+            ):
                 detail = GRADIENT_DIVERGED.format(parameter=gradient.parameter, step=gradient.step)
                 self.end(Failed("numerics_diverged", detail))
 
     @property
-    def _goes_back(self) -> bool:
+    def _rolls_back(self) -> bool:
         return (self.fit.request.get("divergence") or {}).get("action") == "roll_back"
 
     def checkpoint(self, checkpoint: CheckpointRecord) -> None:
@@ -125,9 +130,9 @@ class AttemptJournal:
             "metrics": metrics,
             "nonfinite": nonfinite,
         }
-        self._work.events.append(self.fit.id, "checkpoint", _encode(body))
+        self._work.events.append(self.fit.id, "checkpoint", _to_json(body))
 
-    def reached(self, values: Sequence[float | None]) -> None:
+    def record_rungs(self, values: Sequence[float | None]) -> None:
         """Note what the metric was at the rungs that the fit, a variant of a sweep, has come to."""
         if values and self.fit.variant is not None:
             before = self.fit.variant["reached"]
@@ -137,11 +142,11 @@ class AttemptJournal:
         """Note that the attempt is over, what that makes of the fit and, of a replay, how it came out."""
         self.ended = True
         if comparison is not None:
-            self._compared(comparison)
+            self._record_comparison(comparison)
         match verdict:
             case Finished(outcome, stop_reason):
                 self._end_attempt(outcome)
-                self._stop(OUTCOMES.get(outcome) or self._stopped(), stop_reason=stop_reason)
+                self._stop(OUTCOMES.get(outcome) or self._state_after_stop(), stop_reason=stop_reason)
             case Failed(code, detail, blob):
                 if blob is not None:
                     self._work.damaged_blobs.mark(blob, detail)
@@ -149,18 +154,18 @@ class AttemptJournal:
                 self._stop(FitState.FAILED, {"code": code, "detail": detail})
             case Expired(code, detail):
                 self._end_attempt(code)
-                self._expire({"code": code, "detail": detail})
+                self._on_expired({"code": code, "detail": detail})
             case Died(reason, detail):
                 self._end_attempt(reason)
-                self._lose(reason, detail)
+                self._on_process_lost(reason, detail)
 
-    def losses(self) -> int:
+    def count_losses(self) -> int:
         """Return how many attempts, this one included, crashed since the fit last got any further."""
         first = self._first_attempt_since_progress()
         attempts = self._work.attempts.for_fit(self.fit.id)
         return sum(attempt.outcome in CRASHES for attempt in attempts if attempt.number >= first)
 
-    def _compared(self, comparison: Comparison) -> None:
+    def _record_comparison(self, comparison: Comparison) -> None:
         """Note whether the fit, a replay, came out as the one that it runs again, and what it really ran with."""
         assert self.fit.replay is not None
         replay = Replay(**self.fit.replay)
@@ -174,22 +179,22 @@ class AttemptJournal:
             entry = Log("warning", f"not all came out as in {replay.of}; others are: {others}", "replay_differs")
         record_log(self._work, self.fit.id, entry)
 
-    def _expire(self, error: Mapping[str, Any]) -> None:
+    def _on_expired(self, error: Mapping[str, Any]) -> None:
         if self.fit.state is FitState.CANCELLING:
             self._stop(FitState.CANCELLED)
         else:
             self._stop(FitState.FAILED, error)
 
-    def _lose(self, reason: str, detail: str) -> None:
-        state = self._stopped()
-        losses = self.losses() if reason in CRASHES else 0
-        if state is FitState.INTERRUPTED and losses >= self.fit.attempts_max:
-            self._stop(FitState.FAILED, crash_loop(losses, reason, detail))
+    def _on_process_lost(self, reason: str, detail: str) -> None:
+        state = self._state_after_stop()
+        count_losses = self.count_losses() if reason in CRASHES else 0
+        if state is FitState.INTERRUPTED and count_losses >= self.fit.attempts_max:
+            self._stop(FitState.FAILED, crash_loop(count_losses, reason, detail))
         else:
             record_log(self._work, self.fit.id, Log("warning", f"attempt {self._attempt.number}: {detail}", reason))
             self._stop(state)
 
-    def _stopped(self) -> FitState:
+    def _state_after_stop(self) -> FitState:
         """Return what a fit becomes whose process has stopped short of the end: what was asked for, if anything."""
         asked = {FitState.CANCELLING: FitState.CANCELLED, FitState.PAUSING: FitState.PAUSED}
         return asked.get(self.fit.state, FitState.INTERRUPTED)
@@ -204,7 +209,7 @@ class AttemptJournal:
         )
         record_state(self._work, self.fit)
 
-    def _become(self, state: FitState, **changes: Any) -> None:
+    def _set_state(self, state: FitState, **changes: Any) -> None:
         self.fit = self.fit.to(state, **changes)
         record_state(self._work, self.fit)
 
@@ -231,12 +236,12 @@ class AttemptJournal:
         return self._attempt.number if first is None else first
 
 
-def _differences(change: NumericsChanged) -> str:
+def _format_changes(change: NumericsChanged) -> str:
     """Name the entries of the fingerprints that differ."""
     names = sorted(change.before.keys() | change.now.keys())
     pairs = [(name, change.before.get(name), change.now.get(name)) for name in names]
     return ", ".join(f"{name}: {old} -> {new}" for name, old, new in pairs if old != new)
 
 
-def _encode(body: Mapping[str, Any]) -> str:
+def _to_json(body: Mapping[str, Any]) -> str:
     return json.dumps(body, separators=(",", ":"), allow_nan=False)

@@ -7,14 +7,14 @@ from itertools import zip_longest
 from app.domain.errors import Corrupt
 from app.domain.fit import FitRecord
 from app.domain.runtime import COMPARED, Comparison
-from app.service.attempts.progress import Progress
-from app.service.fits.bundles import last_checkpoint, outcome_of, state_of
+from app.service.attempts.progress import AttemptReport
+from app.service.fits.bundles import digest_outcome, digest_state, find_last_checkpoint
 from app.service.fits.metric_rows import scan_rows
 from app.service.resources.blobs import Integrity
 from app.store.unit_of_work import Store
 
 
-def compared(store: Store, integrity: Integrity, fit: FitRecord, progress: Progress) -> Comparison:
+def compare_replay(store: Store, integrity: Integrity, fit: FitRecord, progress: AttemptReport) -> Comparison:
     """Compare a replay with what it is to reproduce.
 
     Args:
@@ -25,18 +25,20 @@ def compared(store: Store, integrity: Integrity, fit: FitRecord, progress: Progr
     """
     assert fit.replay is not None
     steps = fit.step if progress.points is None else progress.points.step
-    found = outcome_of(steps, _rows(store, fit.id, progress), _state(store, integrity, fit, steps, progress))
+    found = digest_outcome(
+        steps, _new_rows(store, fit.id, progress), _final_state(store, integrity, fit, steps, progress)
+    )
     differences = [name for name in COMPARED if found.get(name) != fit.replay["expected"].get(name)]
     if "metrics" not in differences:
         return Comparison(not differences, differences)
     return Comparison(
         bit_exact=False,
         differences=differences,
-        first_row=_first_difference(_rows(store, fit.id, progress), _stored(store, fit.replay["of"])),
+        first_row=_find_first_difference(_new_rows(store, fit.id, progress), _stored_rows(store, fit.replay["of"])),
     )
 
 
-def _rows(store: Store, fit_id: str, progress: Progress) -> Iterator[str]:
+def _new_rows(store: Store, fit_id: str, progress: AttemptReport) -> Iterator[str]:
     """Yield the rows that are stored, then those that came after them."""
     last = 0
     for seq, row in scan_rows(store, fit_id):
@@ -46,22 +48,24 @@ def _rows(store: Store, fit_id: str, progress: Progress) -> Iterator[str]:
         yield from (row for row in progress.points.rows if json.loads(row)["seq"] > last)
 
 
-def _stored(store: Store, fit_id: str) -> Iterator[str]:
+def _stored_rows(store: Store, fit_id: str) -> Iterator[str]:
     return (row for _, row in scan_rows(store, fit_id))
 
 
-def _state(store: Store, integrity: Integrity, fit: FitRecord, steps: int, progress: Progress) -> dict[str, str]:
+def _final_state(
+    store: Store, integrity: Integrity, fit: FitRecord, steps: int, progress: AttemptReport
+) -> dict[str, str]:
     """Return the digests of the last checkpoint; none if its file is damaged."""
     with store.begin() as work:
         kept = work.checkpoints.kept(fit.id)
-    last = last_checkpoint((*kept, *progress.checkpoints), steps)
+    last = find_last_checkpoint((*kept, *progress.checkpoints), steps)
     try:
-        return {} if last is None else state_of(integrity, last)
+        return {} if last is None else digest_state(integrity, last)
     except Corrupt:
         return {}
 
 
-def _first_difference(rows: Iterable[str], others: Iterable[str]) -> int | None:
+def _find_first_difference(rows: Iterable[str], others: Iterable[str]) -> int | None:
     """Return the number of the first row that is another one, None if there is none or nothing to compare with."""
     for seq, (row, other) in enumerate(zip_longest(rows, others), 1):
         if row != other:

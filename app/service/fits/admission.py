@@ -15,9 +15,9 @@ from app.domain.records import Column, DatasetRecord
 from app.domain.runtime import AUTO, executor_of
 from app.domain.sweep import SweepTerms
 from app.service.resources.engine_documents import engine_faults, invalid
-from app.service.resources.memory import MemoryTerms, memory_needed, memory_terms
+from app.service.resources.memory import MemoryConfig, memory_needed, memory_terms
 from app.service.resources.model_classes import Encodings, class_faults, column_encodings, fed_encodings, model_classes
-from app.service.resources.read_through_cache import Recent
+from app.service.resources.read_through_cache import ReadThroughCache
 
 FILE_BYTES = 4096
 """What a file takes beside its numbers: its header, and the rest of its last block."""
@@ -136,21 +136,21 @@ class Admission:
     """
 
     def __init__(
-        self, gradients_max_bytes: int, memory: MemoryTerms | None = None, lengths: FitLengths | None = None
+        self, gradients_max_bytes: int, memory: MemoryConfig | None = None, lengths: FitLengths | None = None
     ) -> None:
         """Refuse fits that capture more bytes of gradients, take more `memory`, or are longer than `lengths`."""
         self._gradients_max_bytes = gradients_max_bytes
-        self._memory = memory or MemoryTerms()
+        self._memory = memory or MemoryConfig()
         self._lengths = lengths or FitLengths()
-        self._fits: Recent[engine.FitEstimate] = Recent(ESTIMATES_KEPT)
-        self._sweeps: Recent[engine.sweep.SweepEstimate] = Recent(ESTIMATES_KEPT)
+        self._fits: ReadThroughCache[engine.FitEstimate] = ReadThroughCache(ESTIMATES_KEPT)
+        self._sweeps: ReadThroughCache[engine.sweep.SweepEstimate] = ReadThroughCache(ESTIMATES_KEPT)
 
     def fit(self, candidate: Candidate) -> AdmittedFit:
         """Check that graph, rows and recipe fit together and into memory; return steps and bytes.
 
         Invalid with every fault found; TooLarge if the machine cannot hold the fit, or it captures too many gradients.
         """
-        columns, validation = _rows(candidate)
+        columns, validation = _read_columns(candidate)
         document, replicas = recipe_of(candidate.request), replicas_of(candidate.request)
         executor = executor_here(candidate.request.get("resources") or {}, candidate.runtime)
         with engine_faults():
@@ -176,7 +176,7 @@ class Admission:
         if replicas_of(request) > 1:
             detail = "the variants of a sweep share the cores, not their batches; leave this out"
             raise invalid([Finding("/resources/replicas", "conflict", detail)])
-        columns, validation = _rows(candidate)
+        columns, validation = _read_columns(candidate)
         document = recipe_of(request)
         with engine_faults():
             options = engine.sweep.read_sweep(request["sweep"])
@@ -191,7 +191,7 @@ class Admission:
         for variant, fit in zip(variants, estimate.fits, strict=True):
             self._lengths.check(variant.recipe, fit.total_steps)
             check_captures(candidate.definition, engine.read_recipe(variant.recipe), fit, self._gradients_max_bytes)
-        return _admitted(request, options, variants, estimate, needed)
+        return _build_admitted_sweep(request, options, variants, estimate, needed)
 
     def _needed(self, estimate: engine.FitEstimate, executor: str, replicas: int) -> int:
         """Return the bytes that each process takes; TooLarge, with the sum, if all of them take too many."""
@@ -204,7 +204,7 @@ def _digest(*facts: Any) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True, default=asdict).encode()).hexdigest()
 
 
-def _admitted(
+def _build_admitted_sweep(
     request: Mapping[str, Any],
     options: engine.sweep.SweepOptions,
     variants: Sequence[engine.sweep.Variant],
@@ -233,20 +233,20 @@ def _admitted(
     )
 
 
-def _rows(candidate: Candidate) -> tuple[dict[str, engine.ColumnInfo], dict[str, engine.ColumnInfo] | None]:
+def _read_columns(candidate: Candidate) -> tuple[dict[str, engine.ColumnInfo], dict[str, engine.ColumnInfo] | None]:
     """Return what is known of the rows to train and to validate on; Invalid if the machine lacks what is asked for."""
     check_resources(candidate.request.get("resources") or {})
     inputs, feeds = candidate.definition.inputs, candidate.request.get("feeds") or {}
     classes = model_classes(candidate.request, inputs, candidate.datasets)
     encodings = column_encodings(classes, feeds, inputs, candidate.datasets)
-    columns = _columns(candidate.datasets, "/dataset", encodings)
+    columns = _join_columns(candidate.datasets, "/dataset", encodings)
     if not candidate.validation:
         return columns, None
     known, fed = fed_encodings(encodings, feeds, inputs), {feeds.get(name, name) for name in inputs}
     faults = [*_unexpected_text(candidate.validation, fed - known.keys(), "/validation/dataset")]
     if faults:
         raise invalid(faults)
-    return columns, _columns(candidate.validation, "/validation/dataset", known)
+    return columns, _join_columns(candidate.validation, "/validation/dataset", known)
 
 
 def _unexpected_text(datasets: Sequence[DatasetRecord], numeric: Set[str], pointer: str) -> Iterator[Finding]:
@@ -261,7 +261,7 @@ def _unexpected_text(datasets: Sequence[DatasetRecord], numeric: Set[str], point
 def check_resources(resources: Mapping[str, Any]) -> None:
     """Invalid if the machine has not what the fit is to run with."""
     executor, here = resources.get("executor") or AUTO, engine.usable_cpus()
-    known = f"it may use {_ranges(here)}"
+    known = f"it may use {_format_ranges(here)}"
     faults = [
         Finding(f"/resources/affinity/{place}", "unknown_cpu", f"this server has no CPU {cpu}; {known}")
         for place, cpu in enumerate(resources.get("affinity") or ())
@@ -280,7 +280,7 @@ def executor_here(resources: Mapping[str, Any], before: Mapping[str, Any] | None
     return executor if executor in known else known[-1]
 
 
-def _ranges(numbers: Sequence[int]) -> str:
+def _format_ranges(numbers: Sequence[int]) -> str:
     """Format numbers in order, runs of them by their ends."""
     ends: list[list[int]] = []
     for number in numbers:
@@ -291,7 +291,9 @@ def _ranges(numbers: Sequence[int]) -> str:
     return ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in ends)
 
 
-def _columns(datasets: Sequence[DatasetRecord], pointer: str, encodings: Encodings) -> dict[str, engine.ColumnInfo]:
+def _join_columns(
+    datasets: Sequence[DatasetRecord], pointer: str, encodings: Encodings
+) -> dict[str, engine.ColumnInfo]:
     """Return what is known of the columns of all datasets together, texts as the model numbers them.
 
     Invalid if the datasets do not agree, or the model does not know a text.
@@ -300,7 +302,7 @@ def _columns(datasets: Sequence[DatasetRecord], pointer: str, encodings: Encodin
     faults = [
         Finding(f"{pointer}/{place}", "shape_mismatch", f"{detail}; datasets of one fit have the same columns")
         for place, other in enumerate(others, 1)
-        for detail in _differences(first, other)
+        for detail in _column_differences(first, other)
     ]
     faults += class_faults(datasets, encodings, pointer)
     if faults:
@@ -320,13 +322,13 @@ def _column_info(parts: Sequence[Column], rows: int, encoding: engine.ClassEncod
         np.result_type(*{part.dtype for part in parts}).name,
         parts[0].shape,
         rows,
-        _known(min, [part.minimum for part in parts]),
-        _known(max, [part.maximum for part in parts]),
+        _known_extreme(min, [part.minimum for part in parts]),
+        _known_extreme(max, [part.maximum for part in parts]),
         sum(part.missing for part in parts),
     )
 
 
-def _differences(first: DatasetRecord, other: DatasetRecord) -> Iterator[str]:
+def _column_differences(first: DatasetRecord, other: DatasetRecord) -> Iterator[str]:
     """Yield what keeps the rows of another dataset from being joined to the first one's."""
     wanted, found = ({column.name: column for column in dataset.columns} for dataset in (first, other))
     for name in [*wanted, *(name for name in found if name not in wanted)]:
@@ -344,7 +346,7 @@ def _can_join(one: str, other: str) -> bool:
     return one == other or np.dtype(one).kind == np.dtype(other).kind == "f"
 
 
-def _known(extreme: Callable[[list[float]], float], values: Sequence[float | None]) -> float | None:
+def _known_extreme(extreme: Callable[[list[float]], float], values: Sequence[float | None]) -> float | None:
     """Return the extreme of what is known of all parts; None if of one it is not."""
     known = [value for value in values if value is not None]
     return extreme(known) if len(known) == len(values) else None

@@ -20,7 +20,7 @@ from app.service.resources.blobs import Integrity
 from app.store.unit_of_work import Store, UnitOfWork
 
 
-def outcome_of(steps: int, rows: Iterable[str], state: Mapping[str, str]) -> dict[str, Any]:
+def digest_outcome(steps: int, rows: Iterable[str], state: Mapping[str, str]) -> dict[str, Any]:
     """Return what is compared of a fit (see `app.domain.runtime`).
 
     Args:
@@ -28,20 +28,20 @@ def outcome_of(steps: int, rows: Iterable[str], state: Mapping[str, str]) -> dic
         rows: its metric rows as they are stored.
         state: the digests of its last checkpoint.
     """
-    return {"steps": steps, "metrics": _digest_of(rows), **state}
+    return {"steps": steps, "metrics": _digest_rows(rows), **state}
 
 
-def state_of(integrity: Integrity, checkpoint: CheckpointRecord) -> dict[str, str]:
+def digest_state(integrity: Integrity, checkpoint: CheckpointRecord) -> dict[str, str]:
     """Return the digests of a checkpoint's parameters, buffers and optimizer state; Corrupt if its file is damaged."""
     return dict(engine.state_digest(engine.Checkpoint.load(integrity.checkpoint(checkpoint))))
 
 
-def last_checkpoint(checkpoints: Iterable[CheckpointRecord], step: int) -> CheckpointRecord | None:
+def find_last_checkpoint(checkpoints: Iterable[CheckpointRecord], step: int) -> CheckpointRecord | None:
     """Return the one that was written last at the step that a fit ended at, None if it is not kept."""
     return max((each for each in checkpoints if each.step == step), key=lambda each: each.id, default=None)
 
 
-def _digest_of(rows: Iterable[str]) -> dict[str, Any]:
+def _digest_rows(rows: Iterable[str]) -> dict[str, Any]:
     """Return how many rows there are, and the SHA-256 of them as lines."""
     digest, count = hashlib.sha256(), 0
     for row in rows:
@@ -71,33 +71,33 @@ class Bundles:
             fit = work.fits.get(fit_id)
             _check_result(fit)
             _check_single(work, fit)
-            graph = _still_there(work.graphs.get, fit.graph_id)
-            datasets = [_still_there(work.datasets.get, each) for each in fit.dataset_ids]
-            validation = [_still_there(work.datasets.get, each) for each in fit.validation_ids]
+            graph = _require_present(work.graphs.get, fit.graph_id)
+            datasets = [_require_present(work.datasets.get, each) for each in fit.dataset_ids]
+            validation = [_require_present(work.datasets.get, each) for each in fit.validation_ids]
             attempts = work.attempts.for_fit(fit_id)
-            last = last_checkpoint(work.checkpoints.kept(fit_id), fit.step)
+            last = find_last_checkpoint(work.checkpoints.kept(fit_id), fit.step)
             begun_from = () if fit.origin is None else work.checkpoints.with_digest(fit.origin["digest"])
         if last is None:
             raise Gone(f"the last checkpoint of fit {fit_id} was deleted, and with it what it came to")
         return {
             "object": "bundle",
             "format": FORMAT,
-            "fit": _identity(fit),
+            "fit": _describe_fit(fit),
             "server": {
                 "version": server_version(),
                 "python": platform.python_version(),
                 "numpy": np.__version__,
             },
-            "graph": _graph(graph),
-            "datasets": [_dataset(each) for each in datasets],
-            "validation_datasets": [_dataset(each) for each in validation],
+            "graph": _describe_graph(graph),
+            "datasets": [_describe_dataset(each) for each in datasets],
+            "validation_datasets": [_describe_dataset(each) for each in validation],
             "request": fit.request,
             "seed": engine.read_recipe(recipe_of(fit.request)).seed,
-            "runtime": _runtime(fit),
+            "runtime": _describe_runtime(fit),
             "bit_exact": fit.bit_exact,
             "reopened_at": fit.reopened_at,
             "origin": self._origin(fit, begun_from),
-            "attempts": [_attempt(each) for each in attempts],
+            "attempts": [_describe_attempt(each) for each in attempts],
             "result": self._result(fit, last),
         }
 
@@ -109,7 +109,7 @@ class Bundles:
             "total_steps": fit.total_steps,
             "epoch": fit.epoch,
             "checkpoint": {"id": last.id, "digest": last.digest},
-            **outcome_of(fit.step, rows, state_of(self._integrity, last)),
+            **digest_outcome(fit.step, rows, digest_state(self._integrity, last)),
         }
 
     def _origin(self, fit: FitRecord, begun_from: Sequence[CheckpointRecord]) -> dict[str, Any] | None:
@@ -123,7 +123,7 @@ class Bundles:
             "step": origin.step,
             "digest": origin.digest,
             "restore": origin.restore,
-            "state": state_of(self._integrity, begun_from[0]) if begun_from else None,
+            "state": digest_state(self._integrity, begun_from[0]) if begun_from else None,
         }
 
 
@@ -153,24 +153,24 @@ def _check_single(work: UnitOfWork, fit: FitRecord) -> None:
             )
 
 
-def _still_there(get: Any, thing_id: str) -> Any:
+def _require_present(get: Any, thing_id: str) -> Any:
     try:
         return get(thing_id)
     except NotFound as error:
         raise Gone(f"{thing_id}, which the fit was made of, was deleted, so there is no bundle of it") from error
 
 
-def _identity(fit: FitRecord) -> dict[str, Any]:
+def _describe_fit(fit: FitRecord) -> dict[str, Any]:
     moments = {"created_at": fit.created_at, "started_at": fit.started_at, "finished_at": fit.finished_at}
     encoded = {name: None if moment is None else rfc3339(moment) for name, moment in moments.items()}
     return {"id": fit.id, "labels": fit.labels, **encoded}
 
 
-def _graph(graph: GraphRecord) -> dict[str, Any]:
+def _describe_graph(graph: GraphRecord) -> dict[str, Any]:
     return {"id": graph.id, "name": graph.name, "digest": graph.digest, "definition": graph.definition}
 
 
-def _dataset(dataset: DatasetRecord) -> dict[str, Any]:
+def _describe_dataset(dataset: DatasetRecord) -> dict[str, Any]:
     return {
         "id": dataset.id,
         "name": dataset.name,
@@ -189,11 +189,11 @@ def _dataset(dataset: DatasetRecord) -> dict[str, Any]:
     }
 
 
-def _runtime(fit: FitRecord) -> dict[str, Any] | None:
+def _describe_runtime(fit: FitRecord) -> dict[str, Any] | None:
     if fit.runtime is None:
         return None
     return {name: fit.runtime[name] for name in ("executor", "threads", "fingerprint")}
 
 
-def _attempt(attempt: Attempt) -> dict[str, Any]:
+def _describe_attempt(attempt: Attempt) -> dict[str, Any]:
     return {"number": attempt.number, "outcome": attempt.outcome}

@@ -12,20 +12,20 @@ from app.domain.errors import Conflict, NotFound
 from app.domain.fit import CLAIMABLE, KILLED, FitRecord, FitState
 from app.domain.sweep import WAITING, check_whole, terms_of
 from app.service.fits.event_log import record_reopening, record_state
-from app.service.fits.limits import FitTerms, expired
-from app.service.fits.sweeps import close_variants, resumable
-from app.service.fits.view import FitView, view_of
-from app.service.resources.notifier import Wakes
+from app.service.fits.limits import FitLimits, check_expired
+from app.service.fits.sweeps import close_variants, find_resumable
+from app.service.fits.view import FitView, build_view
+from app.service.resources.notifier import Notifier
 from app.service.resources.workers import Workforce
 from app.store.unit_of_work import Store, UnitOfWork
 
 
-class TakingUp:
+class FitRequeue:
     """Queues fits again."""
 
-    def __init__(self, wakes: Wakes, workforce: Workforce, terms: FitTerms) -> None:
-        """Queue for the `workforce`; tell watchers by `wakes`."""
-        self._wakes = wakes
+    def __init__(self, notifier: Notifier, workforce: Workforce, terms: FitLimits) -> None:
+        """Queue for the `workforce`; tell watchers by `notifier`."""
+        self._notifier = notifier
         self._workforce = workforce
         self._terms = terms
 
@@ -52,13 +52,13 @@ class TakingUp:
             fit = replace(fit, reopened_at=fit.step, error=None, finished_at=None, stop_reason=None)
         queued = work.fits.update(fit.to(FitState.QUEUED, phase="queued"))
         record_state(work, queued)
-        work.after_commit(partial(self._wakes.notify, fit.id))
+        work.after_commit(partial(self._notifier.notify, fit.id))
         return queued
 
 
 def check_startable(work: UnitOfWork, fit: FitRecord) -> None:
     """Conflict if the fit would fail at once, since its time is up or what it works with is gone."""
-    limit = expired(fit, fit.seconds, work.now)
+    limit = check_expired(fit, fit.seconds, work.now)
     if limit is not None:
         raise Conflict(f"fit {fit.id} cannot go on: {limit.detail}", code=limit.code)
     try:
@@ -72,19 +72,19 @@ def check_startable(work: UnitOfWork, fit: FitRecord) -> None:
 KILLED_BY_CLIENT = "killed_by_client"
 """The outcome of an attempt whose process was killed at a client's wish."""
 
-_AT_REST = (*CLAIMABLE, FitState.PAUSED)
-_GOING_ON = (*CLAIMABLE, FitState.STARTING, FitState.RUNNING)
+_IDLE = (*CLAIMABLE, FitState.PAUSED)
+_ACTIVE = (*CLAIMABLE, FitState.STARTING, FitState.RUNNING)
 
 
 class FitControl:
     """The use cases of control."""
 
-    def __init__(self, store: Store, wakes: Wakes, workforce: Workforce, terms: FitTerms) -> None:
-        """Change fits in `store` and have the `workforce` follow; tell watchers by `wakes`."""
+    def __init__(self, store: Store, notifier: Notifier, workforce: Workforce, terms: FitLimits) -> None:
+        """Change fits in `store` and have the `workforce` follow; tell watchers by `notifier`."""
         self._store = store
-        self._wakes = wakes
+        self._notifier = notifier
         self._workforce = workforce
-        self._taking_up = TakingUp(wakes, workforce, terms)
+        self._requeue = FitRequeue(notifier, workforce, terms)
 
     def cancel(self, fit_id: str) -> FitView:
         """Ask for the fit to stop: at once if no process works on it, else after a last checkpoint.
@@ -95,10 +95,10 @@ class FitControl:
         with self._store.begin() as work:
             fit = work.fits.get(fit_id)
             if fit.state not in (FitState.CANCELLING, FitState.CANCELLED):
-                fit = self._cancel(work, _withdrawn(fit))
-                close_variants(work, fit, self._wakes.notify)
-                self._tell_parent(work, fit)
-            return view_of(work, fit)
+                fit = self._cancel(work, _mark_withdrawn(fit))
+                close_variants(work, fit, self._notifier.notify)
+                self._notify_parent(work, fit)
+            return build_view(work, fit)
 
     def kill(self, fit_id: str) -> FitView:
         """End the fit now, without a checkpoint: what its process still says does not count.
@@ -109,14 +109,14 @@ class FitControl:
         with self._store.begin() as work:
             fit = work.fits.get(fit_id)
             if fit.stop_reason != KILLED or not fit.terminal:
-                _check_unended(fit, "kill")
+                _check_not_ended(fit, "kill")
                 for variant in work.fits.variants(fit_id):
                     if not variant.terminal:
-                        self._end_killed(work, variant)
-                fit = self._end_killed(work, _withdrawn(fit))
-                self._stop_killed(work, fit)
-                self._tell_parent(work, fit)
-            return view_of(work, fit)
+                        self._end_as_killed(work, variant)
+                fit = self._end_as_killed(work, _mark_withdrawn(fit))
+                self._kill_process(work, fit)
+                self._notify_parent(work, fit)
+            return build_view(work, fit)
 
     def pause(self, fit_id: str) -> FitView:
         """Ask for the fit to rest: at once if no process works on it, else after a checkpoint that frees the worker.
@@ -128,7 +128,7 @@ class FitControl:
             check_whole(fit)
             if fit.state not in (FitState.PAUSING, FitState.PAUSED):
                 fit = self._pause(work, fit)
-            return view_of(work, fit)
+            return build_view(work, fit)
 
     def resume(self, fit_id: str) -> FitView:
         """Queue a fit that is paused, was cancelled or has failed; it goes on from its last checkpoint.
@@ -140,16 +140,16 @@ class FitControl:
         with self._store.begin() as work:
             fit = work.fits.get(fit_id)
             check_whole(fit)
-            if fit.state not in _GOING_ON:
+            if fit.state not in _ACTIVE:
                 ended_sweep = fit.terminal and fit.sweep is not None
                 if not ended_sweep:
                     _check_resumable(fit)
-                fit = self._taking_up.queue(work, fit, resumable(work, fit) if ended_sweep else ())
-            return view_of(work, fit)
+                fit = self._requeue.queue(work, fit, find_resumable(work, fit) if ended_sweep else ())
+            return build_view(work, fit)
 
     def _cancel(self, work: UnitOfWork, fit: FitRecord) -> FitRecord:
-        _check_unended(fit, "cancel")
-        waiting = fit.state in _AT_REST or fit.phase == WAITING
+        _check_not_ended(fit, "cancel")
+        waiting = fit.state in _IDLE or fit.phase == WAITING
         if waiting:
             work.attempts.end_open(fit.id, "cancelled")
             fit = work.fits.update(fit.to(FitState.CANCELLED, phase="cancelled", finished_at=work.now))
@@ -157,17 +157,17 @@ class FitControl:
             fit = work.fits.update(fit.to(FitState.CANCELLING, phase="cancelling"))
         if fit.parent_id is not None or not waiting:
             work.after_commit(partial(self._workforce.cancel, fit.parent_id or fit.id, fit.parent_id and fit.id))
-        self._told(work, fit)
+        self._record_state(work, fit)
         return fit
 
-    def _end_killed(self, work: UnitOfWork, fit: FitRecord) -> FitRecord:
+    def _end_as_killed(self, work: UnitOfWork, fit: FitRecord) -> FitRecord:
         work.attempts.end_open(fit.id, KILLED_BY_CLIENT)
         ended = fit.to(FitState.CANCELLED, phase="cancelled", finished_at=work.now, stop_reason=KILLED)
         ended = work.fits.update(ended)
-        self._told(work, ended)
+        self._record_state(work, ended)
         return ended
 
-    def _stop_killed(self, work: UnitOfWork, fit: FitRecord) -> None:
+    def _kill_process(self, work: UnitOfWork, fit: FitRecord) -> None:
         """Have the process go; one variant has none of its own, and is left by that of the sweep."""
         if fit.parent_id is None:
             work.after_commit(partial(self._workforce.kill, fit.id))
@@ -175,38 +175,38 @@ class FitControl:
             work.after_commit(partial(self._workforce.cancel, fit.parent_id, fit.id))
 
     def _pause(self, work: UnitOfWork, fit: FitRecord) -> FitRecord:
-        _check_unended(fit, "pause")
+        _check_not_ended(fit, "pause")
         if fit.state is FitState.CANCELLING:
             raise Conflict(f"fit {fit.id} is being cancelled; resume it when it is cancelled", code="cancelling")
-        if fit.state in _AT_REST:
+        if fit.state in _IDLE:
             fit = work.fits.update(fit.to(FitState.PAUSED, phase="paused"))
         else:
             fit = work.fits.update(fit.to(FitState.PAUSING, phase="pausing"))
             work.after_commit(partial(self._workforce.pause, fit.id))
-        self._told(work, fit)
+        self._record_state(work, fit)
         return fit
 
-    def _told(self, work: UnitOfWork, fit: FitRecord) -> None:
+    def _record_state(self, work: UnitOfWork, fit: FitRecord) -> None:
         record_state(work, fit)
         # Others may have waited behind it.
         work.after_commit(self._workforce.wake)
-        work.after_commit(partial(self._wakes.notify, fit.id))
+        work.after_commit(partial(self._notifier.notify, fit.id))
 
-    def _tell_parent(self, work: UnitOfWork, fit: FitRecord) -> None:
+    def _notify_parent(self, work: UnitOfWork, fit: FitRecord) -> None:
         if fit.parent_id is not None:
             # The sweep's record changes with it: its ranking names the states of its variants.
             work.fits.update(work.fits.get(fit.parent_id))
-            work.after_commit(partial(self._wakes.notify, fit.parent_id))
+            work.after_commit(partial(self._notifier.notify, fit.parent_id))
 
 
-def _withdrawn(fit: FitRecord) -> FitRecord:
+def _mark_withdrawn(fit: FitRecord) -> FitRecord:
     """Return the fit, marked as one that ends by itself if it is a variant."""
     return fit if fit.variant is None else replace(fit, variant={**fit.variant, "withdrawn": True})
 
 
-def _check_unended(fit: FitRecord, wish: str) -> None:
+def _check_not_ended(fit: FitRecord, action: str) -> None:
     if fit.terminal:
-        raise Conflict(f"fit {fit.id} has {fit.state}; there is nothing left to {wish}", code="already_terminal")
+        raise Conflict(f"fit {fit.id} has {fit.state}; there is nothing left to {action}", code="already_terminal")
 
 
 def _check_resumable(fit: FitRecord) -> None:

@@ -11,7 +11,7 @@ from app.domain.clock import rfc3339
 from app.domain.errors import Finding, Invalid
 from app.domain.fit import Event, FitRecord
 from app.domain.messages import Log
-from app.service.resources.notifier import Wakes
+from app.service.resources.notifier import Notifier
 from app.store.unit_of_work import Store, UnitOfWork
 
 REOPENED = "reopened"
@@ -53,7 +53,7 @@ BATCH_CHARACTERS = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class StreamTerms:
+class StreamOptions:
     """How far a stream goes: `after` which event it starts, how many events it sends, and for how long."""
 
     after: int = 0
@@ -73,10 +73,10 @@ class _Reading:
 class Events:
     """The use cases of journals."""
 
-    def __init__(self, store: Store, wakes: Wakes, heartbeat_seconds: float) -> None:
-        """Read from `store`, wait for `wakes`; after `heartbeat_seconds` of silence a stream says so."""
+    def __init__(self, store: Store, notifier: Notifier, heartbeat_seconds: float) -> None:
+        """Read from `store`, wait for `notifier`; after `heartbeat_seconds` of silence a stream says so."""
         self._store = store
-        self._wakes = wakes
+        self._notifier = notifier
         self._heartbeat_seconds = heartbeat_seconds
 
     def check(self, fit_id: str, after: int = 0) -> None:
@@ -88,7 +88,7 @@ class Events:
             detail = f"the last event of the fit is {last}, so there is none to go on after {after}"
             raise Invalid(detail, code="out_of_range", findings=[Finding("/after", "out_of_range", detail)])
 
-    async def stream(self, fit_id: str, terms: StreamTerms) -> AsyncIterator[tuple[Event, ...]]:
+    async def stream(self, fit_id: str, terms: StreamOptions) -> AsyncIterator[tuple[Event, ...]]:
         """Yield the events that follow `terms.after` as they come, several at a time, and none for a heartbeat.
 
         Ends after the `end` event, at the limits of `terms`, or when the server stops or the fit is deleted. Holds
@@ -98,7 +98,7 @@ class Events:
         deadline = inf if terms.seconds is None else clock() + terms.seconds
         after, left, most = terms.after, terms.events_max, BATCH
         heartbeat_at = clock() + self._heartbeat_seconds
-        with self._wakes.watch(fit_id) as watch:
+        with self._notifier.subscribe(fit_id) as subscription:
             while True:
                 reading = await asyncio.to_thread(self._read, fit_id, after, most if left is None else min(most, left))
                 most = len(reading.events) if reading.cut else min(BATCH, 2 * most)
@@ -108,16 +108,16 @@ class Events:
                 if reading.events:
                     after = reading.events[-1].seq
                 left = None if left is None else left - len(reading.events)
-                if reading.finished or left == 0 or clock() >= deadline or self._wakes.closed:
+                if reading.finished or left == 0 or clock() >= deadline or self._notifier.closed:
                     return
                 if not reading.events:
-                    await watch.wait(max(0.0, min(heartbeat_at, deadline) - clock()))
+                    await subscription.wait(max(0.0, min(heartbeat_at, deadline) - clock()))
 
     def _read(self, fit_id: str, after: int, limit: int) -> _Reading:
         with self._store.begin() as work:
             events = work.events.after(fit_id, after, limit)
             if events:
-                kept = _within(events, BATCH_CHARACTERS)
+                kept = _limit_batch(events, BATCH_CHARACTERS)
                 return _Reading(kept, finished=kept[-1].kind == "end", cut=len(kept) < len(events))
             last = work.events.last_seq(fit_id)
             if last == 0:
@@ -128,7 +128,7 @@ class Events:
             return _Reading((final,) if ended else (), finished=ended)
 
 
-def _within(events: Sequence[Event], characters: int) -> tuple[Event, ...]:
+def _limit_batch(events: Sequence[Event], characters: int) -> tuple[Event, ...]:
     """Return as many of the first events as are not longer than that together, one at least."""
     lengths = accumulate(len(event.body) for event in events)
     count = sum(1 for _ in takewhile(lambda length: length <= characters, lengths))

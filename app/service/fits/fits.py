@@ -16,16 +16,16 @@ from app.service.fits.admission import Admission
 from app.service.fits.event_log import record_log, record_state
 from app.service.fits.forks import Fork, find_fork
 from app.service.fits.inputs import FitInputs, InputReader
-from app.service.fits.limits import FitTerms, deadline_of, priority_of
+from app.service.fits.limits import FitLimits, read_deadline, read_priority
 from app.service.fits.retention import remove_fit
-from app.service.fits.view import FitView, view_of
+from app.service.fits.view import FitView, build_view
 from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.datasets import Ingestion
 from app.service.resources.disk_space import DiskSpace
 from app.service.resources.idempotency import Keep
 from app.service.resources.model_classes import complete_classes
-from app.service.resources.notifier import Wakes
-from app.service.resources.read_through_cache import Recent
+from app.service.resources.notifier import Notifier
+from app.service.resources.read_through_cache import ReadThroughCache
 from app.service.resources.workers import Workforce
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store, UnitOfWork
@@ -42,14 +42,14 @@ class Fits:
         ingestion: Ingestion,
         sweeper: BlobSweeper,
         space: DiskSpace,
-        wakes: Wakes,
+        notifier: Notifier,
         workforce: Workforce,
-        terms: FitTerms,
+        terms: FitLimits,
         clock: Clock,
         admission: Admission,
         integrity: Integrity,
     ) -> None:
-        """Queue fits in `store` that `admission` accepts, for the `workforce`; tell watchers by `wakes`.
+        """Queue fits in `store` that `admission` accepts, for the `workforce`; tell watchers by `notifier`.
 
         What they are made of is opened by `integrity`.
         """
@@ -58,13 +58,13 @@ class Fits:
         self._inputs = InputReader(store, ingestion, clock, terms.graph)
         self._sweeper = sweeper
         self._space = space
-        self._wakes = wakes
+        self._notifier = notifier
         self._workforce = workforce
         self._terms = terms
         self._clock = clock
         self._admission = admission
-        self._recent: Recent[FitView] = Recent(RECENT_MAX, lambda view: view.small)
-        store.on_change(self._recent.forget)
+        self._cache: ReadThroughCache[FitView] = ReadThroughCache(RECENT_MAX, lambda view: view.small)
+        store.on_change(self._cache.invalidate)
 
     def submit(self, request: Mapping[str, Any], keep: Keep[FitView], replay: Replay | None = None) -> FitView:
         """Check a fit in full and queue it; what it brings inline becomes a graph and a dataset of its own.
@@ -76,7 +76,7 @@ class Fits:
         TooLarge beyond the memory, QueueFull, StorageFull, Draining while
         stopping.
         """
-        if self._wakes.closed:
+        if self._notifier.closed:
             raise Draining("the server is stopping and takes no new fits; try again when it is back")
         self._space.check()
         with self._sweeper.holding() as stored:
@@ -84,28 +84,28 @@ class Fits:
             request = request if fork is None else fork.completed(request)
             inputs = self._inputs.read(request, stored)
             request = complete_classes(request, inputs.definition.inputs, inputs.datasets, asked)
-            self._check_whole(inputs, fork)
-            fit, *variants = self._drawn_up(request, inputs, None if fork is None else fork.runtime_of(request))
+            self._check_inputs(inputs, fork)
+            fit, *variants = self._build_records(request, inputs, None if fork is None else fork.runtime_of(request))
             fit = replace(fit, replay=None if replay is None else asdict(replay))
             if fork is not None:
                 fork.check(request, inputs, fit.total_steps)
             with self._store.begin() as work:
                 inputs.store(work)
                 self._terms.check_queue(work)
-                fit = self._added(work, fit) if fork is None else fork.begin(work, fit)
+                fit = self._add(work, fit) if fork is None else fork.begin(work, fit)
                 record_state(work, fit)
                 for finding in inputs.graph.report["findings"]:
                     if finding.get("severity") == "warning":
                         place = f"{finding['pointer']}: " if finding["pointer"] else ""
                         record_log(work, fit.id, Log("warning", place + finding["detail"], finding["code"]))
                 for variant in variants:
-                    record_state(work, self._added(work, variant))
-                view = view_of(work, fit)
+                    record_state(work, self._add(work, variant))
+                view = build_view(work, fit)
                 keep(work, view)
                 work.after_commit(self._workforce.wake)
         return view
 
-    def _check_whole(self, inputs: FitInputs, fork: Fork | None) -> None:
+    def _check_inputs(self, inputs: FitInputs, fork: Fork | None) -> None:
         """Corrupt if the fit could not begin. Datasets are read as a whole by its process, before the first step."""
         if fork is not None:
             self._integrity.checkpoint(fork.checkpoint, "/from_checkpoint")
@@ -115,31 +115,31 @@ class Fits:
 
     def get(self, fit_id: str) -> FitView:
         """Return the fit; NotFound if there is none."""
-        return self._recent.read(fit_id, self._read)
+        return self._cache.read(fit_id, self._read)
 
-    def known(self, fit_id: str) -> FitView | None:
+    def cached(self, fit_id: str) -> FitView | None:
         """Return the fit if it is in memory as it is now; an event loop may ask."""
-        return self._recent.get(fit_id)
+        return self._cache.get(fit_id)
 
     async def wait(
-        self, fit_id: str, *, seconds: float, any_change: bool = False, news: Callable[[FitView], bool] | None = None
+        self, fit_id: str, *, seconds: float, any_change: bool = False, changed: Callable[[FitView], bool] | None = None
     ) -> FitView:
-        """Return the fit once it is terminal, `news` says so of it, it has changed (if `any_change` will do), or
+        """Return the fit once it is terminal, `changed` says so of it, it has changed (if `any_change` will do), or
         `seconds` are over. Holds neither a thread nor the database while it waits.
         """
         clock = asyncio.get_running_loop().time
         end = clock() + seconds
         first = None
-        with self._wakes.watch(fit_id) as watch:
+        with self._notifier.subscribe(fit_id) as subscription:
             while True:
-                known = self.known(fit_id)
-                view = await asyncio.to_thread(self.get, fit_id) if known is None else known
+                cached = self.cached(fit_id)
+                view = await asyncio.to_thread(self.get, fit_id) if cached is None else cached
                 first = first or view
-                told = view.fit.terminal or (any_change and view.fit.version != first.fit.version)
+                settled = view.fit.terminal or (any_change and view.fit.version != first.fit.version)
                 left = end - clock()
-                if told or left <= 0 or self._wakes.closed or (news is not None and news(view)):
+                if settled or left <= 0 or self._notifier.closed or (changed is not None and changed(view)):
                     return view
-                await watch.wait(left)
+                await subscription.wait(left)
 
     def list(
         self,
@@ -157,13 +157,13 @@ class Fits:
         with self._store.begin() as work:
             fits = work.fits.list(page, state=state, label=label, parent=parent, origin=origin)
             if not fits.items:
-                _check_known(work, {"parent": parent, "origin": origin})
-            return Page(tuple(view_of(work, fit) for fit in fits.items), fits.next_cursor, fits.findings)
+                _check_filters(work, {"parent": parent, "origin": origin})
+            return Page(tuple(build_view(work, fit) for fit in fits.items), fits.next_cursor, fits.findings)
 
     def delete(self, fit_id: str) -> None:
         """Forget a terminal fit with its journal, its checkpoints and its variants (see `remove_fit`)."""
         with self._store.begin() as work:
-            remove_fit(work, work.fits.get(fit_id), self._sweeper, self._wakes.notify)
+            remove_fit(work, work.fits.get(fit_id), self._sweeper, self._notifier.notify)
 
     def variants(self, fit_id: str) -> FitView:
         """Return a sweep with all its variants; Conflict if the fit is none."""
@@ -174,26 +174,26 @@ class Fits:
 
     def _read(self, fit_id: str) -> FitView:
         with self._store.begin() as work:
-            return view_of(work, work.fits.get(fit_id))
+            return build_view(work, work.fits.get(fit_id))
 
-    def _drawn_up(
+    def _build_records(
         self, request: Mapping[str, Any], inputs: FitInputs, runtime: Mapping[str, Any] | None
     ) -> tuple[FitRecord, ...]:
         """Return the new fit and, if it is a sweep, its variants; Invalid or TooLarge if it cannot be run."""
         if request.get("sweep") is None:
             admitted = self._admission.fit(inputs.candidate(request, runtime))
-            fit = self._new(request, inputs, admitted.estimate.total_steps)
+            fit = self._new_record(request, inputs, admitted.estimate.total_steps)
             return (replace(fit, memory_bytes=admitted.memory_bytes),)
         sweep = self._admission.sweep(inputs.candidate(request))
         # A variant that ends its processes is to fail before the sweep does, which then goes on without it.
         parent = replace(
-            self._new(request, inputs, sweep.total_steps),
+            self._new_record(request, inputs, sweep.total_steps),
             attempts_max=self._terms.attempts_max + 1,
             sweep=asdict(sweep.terms),
         )
         variants = [
             replace(
-                self._new(variant.request, inputs, variant.total_steps),
+                self._new_record(variant.request, inputs, variant.total_steps),
                 state=FitState.QUEUED,
                 phase=FitState.QUEUED.value,
                 deadline_at=None,
@@ -210,11 +210,11 @@ class Fits:
         with self._store.begin() as work:
             return find_fork(work, request)
 
-    def _added(self, work: UnitOfWork, fit: FitRecord) -> FitRecord:
+    def _add(self, work: UnitOfWork, fit: FitRecord) -> FitRecord:
         work.fits.add(fit)
         return fit
 
-    def _new(self, request: Mapping[str, Any], inputs: FitInputs, total_steps: int) -> FitRecord:
+    def _new_record(self, request: Mapping[str, Any], inputs: FitInputs, total_steps: int) -> FitRecord:
         first = inputs.datasets[0].id
         dataset = first if inputs.rows_are_new else request["dataset"]
         state = FitState.PAUSED if request.get("start_paused") else FitState.QUEUED
@@ -238,14 +238,14 @@ class Fits:
             created_at=now,
             started_at=None,
             finished_at=None,
-            priority=priority_of(request),
+            priority=read_priority(request),
             version=1,
-            deadline_at=deadline_of(request, now),
+            deadline_at=read_deadline(request, now),
             share=self._terms.share(labels),
         )
 
 
-def _check_known(work: UnitOfWork, asked: Mapping[str, str | None]) -> None:
+def _check_filters(work: UnitOfWork, asked: Mapping[str, str | None]) -> None:
     """Refuse a filter by a fit that there is not: nothing can match it."""
     for name, fit_id in asked.items():
         if fit_id is None:

@@ -10,12 +10,12 @@ from app.domain.fit import FitRecord, Origin
 from app.domain.ids import new_id
 from app.domain.records import CheckpointRecord, DatasetRecord, GraphRecord
 from app.service.fits.admission import recipe_of
-from app.service.fits.inputs import FitInputs, referred
+from app.service.fits.inputs import FitInputs, resolve
 from app.service.resources.engine_documents import engine_faults, invalid
 from app.service.resources.model_classes import complete_classes
 from app.store.unit_of_work import UnitOfWork
 
-NOT_TAKEN = frozenset({"labels", "start_paused", "from_checkpoint", "sweep"})
+NOT_INHERITED = frozenset({"labels", "start_paused", "from_checkpoint", "sweep"})
 """Fields of a request that are for that one fit."""
 
 Restore = Literal["all", "parameters"]
@@ -57,7 +57,7 @@ class Fork:
 
     def completed(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the request with the fields that it leaves out as the other fit's request has them."""
-        taken = {name: value for name, value in self.before.items() if name not in NOT_TAKEN}
+        taken = {name: value for name, value in self.before.items() if name not in NOT_INHERITED}
         if any(request.get(length) is not None for length in LENGTHS):
             taken = {name: value for name, value in taken.items() if name not in LENGTHS}
         if taken.get("resources") is not None:
@@ -90,7 +90,7 @@ class Fork:
 
         Invalid if the checkpoint was deleted meanwhile.
         """
-        checkpoint = _kept(work, self.checkpoint.id)
+        checkpoint = _require_checkpoint(work, self.checkpoint.id)
         everything = self.restore == "all"
         copy = replace(
             checkpoint,
@@ -115,7 +115,7 @@ class Fork:
         """Yield what keeps the fit from going on where the other was."""
         if self.graph is None or inputs.definition.digest != self.graph.digest:
             yield Finding("/graph", "conflict", f"the graph is not the one that the checkpoint is of{HINT}")
-        if self.datasets is None or _content(self.datasets) != _content(inputs.datasets):
+        if self.datasets is None or _content_digests(self.datasets) != _content_digests(inputs.datasets):
             yield Finding("/dataset", "conflict", f"the rows are not those that the checkpoint's fit trained on{HINT}")
         try:
             engine.check_continuation(recipe_of(self.before), recipe_of(request), self.step)
@@ -143,7 +143,7 @@ def find_fork(work: UnitOfWork, request: Mapping[str, Any]) -> Fork:
     if request.get("sweep") is not None:
         raise invalid([Finding("/sweep", "conflict", "a sweep begins anew; leave this or from_checkpoint out")])
     choice: Mapping[str, Any] = {"checkpoint": named} if isinstance(named, str) else named
-    checkpoint = _kept(work, choice["checkpoint"])
+    checkpoint = _require_checkpoint(work, choice["checkpoint"])
     by_default: Restore = "parameters" if checkpoint.fit_id is None else "all"
     restore: Restore = choice.get("restore") or by_default
     if checkpoint.fit_id is None and restore == "all":
@@ -152,29 +152,29 @@ def find_fork(work: UnitOfWork, request: Mapping[str, Any]) -> Fork:
     fit = None if checkpoint.fit_id is None else work.fits.get(checkpoint.fit_id)
     before: Mapping[str, Any]
     before, runtime = ({}, None) if fit is None else (fit.request, fit.runtime)
-    graph, datasets = _graph(work, checkpoint), _datasets(work, checkpoint)
+    graph, datasets = _find_graph(work, checkpoint), _find_datasets(work, checkpoint)
     if not before.get("classes") and graph is not None and datasets:
         before = complete_classes(before, graph.definition["inputs"], datasets)
     return Fork(checkpoint, restore, before, runtime, graph, datasets)
 
 
-def _kept(work: UnitOfWork, checkpoint_id: str) -> CheckpointRecord:
+def _require_checkpoint(work: UnitOfWork, checkpoint_id: str) -> CheckpointRecord:
     pointer = "/from_checkpoint"
-    checkpoint = referred(pointer, "ckpt", checkpoint_id, work.checkpoints.get)
+    checkpoint = resolve(pointer, "ckpt", checkpoint_id, work.checkpoints.get)
     if checkpoint.deleted:
         detail = f"checkpoint {checkpoint_id} was deleted; list those that its fit keeps"
         raise invalid([Finding(pointer, "gone", detail)])
     return checkpoint
 
 
-def _graph(work: UnitOfWork, checkpoint: CheckpointRecord) -> GraphRecord | None:
+def _find_graph(work: UnitOfWork, checkpoint: CheckpointRecord) -> GraphRecord | None:
     try:
         return work.graphs.get(checkpoint.graph_id)
     except NotFound:
         return None
 
 
-def _datasets(work: UnitOfWork, checkpoint: CheckpointRecord) -> Sequence[DatasetRecord] | None:
+def _find_datasets(work: UnitOfWork, checkpoint: CheckpointRecord) -> Sequence[DatasetRecord] | None:
     if checkpoint.fit_id is None:
         return None
     try:
@@ -183,6 +183,6 @@ def _datasets(work: UnitOfWork, checkpoint: CheckpointRecord) -> Sequence[Datase
         return None
 
 
-def _content(datasets: Sequence[DatasetRecord]) -> list[dict[str, tuple[str, tuple[str, ...] | None]]]:
+def _content_digests(datasets: Sequence[DatasetRecord]) -> list[dict[str, tuple[str, tuple[str, ...] | None]]]:
     """Return what the rows are, and what the numbers of text columns stand for, whatever the datasets are called."""
     return [{column.name: (column.blob, column.classes) for column in dataset.columns} for dataset in datasets]

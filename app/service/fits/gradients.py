@@ -40,7 +40,7 @@ class Gradients:
             work.fits.get(fit_id)
             found = work.gradients.find(fit_id, parameter, step)
             if found is None:
-                _tell_what_there_is(work, fit_id, parameter, step)
+                _raise_not_captured(work, fit_id, parameter, step)
             return found
 
     def file(self, gradient: GradientRecord) -> Path:
@@ -63,7 +63,7 @@ def _check_filter(work: UnitOfWork, fit_id: str, step: int | None, parameter: st
         return
     given = {"parameter": parameter, "step": step}
     steps, parameters = work.gradients.steps(fit_id), work.gradients.parameters(fit_id)
-    known = f"it has those of {_listed(parameters)} at steps {_listed(steps)}" if steps else "it has none"
+    known = f"it has those of {_join_names(parameters)} at steps {_join_names(steps)}" if steps else "it has none"
     detail = f"query parameter: fit {fit_id} has captured no gradient that matches; {known}"
     raise Invalid(
         detail,
@@ -72,14 +72,14 @@ def _check_filter(work: UnitOfWork, fit_id: str, step: int | None, parameter: st
     )
 
 
-def _tell_what_there_is(work: UnitOfWork, fit_id: str, parameter: str, step: int | None) -> NoReturn:
+def _raise_not_captured(work: UnitOfWork, fit_id: str, parameter: str, step: int | None) -> NoReturn:
     place = "" if step is None else f" at step {step}"
     wanted = f"fit {fit_id} has no captured gradient of {parameter[:64]!r}{place}"
     steps, parameters = work.gradients.steps(fit_id), work.gradients.parameters(fit_id)
-    known = f"it has those of {_listed(parameters)} at steps {_listed(steps)}"
+    known = f"it has those of {_join_names(parameters)} at steps {_join_names(steps)}"
     none = "it has none as yet; they are captured where the request says so in record.gradients"
     raise NotFound(f"{wanted}; {known if steps else none}", code="no_gradient")
 
 
-def _listed(things: Sequence[object]) -> str:
+def _join_names(things: Sequence[object]) -> str:
     return ", ".join(map(str, things))

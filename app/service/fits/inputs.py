@@ -12,9 +12,9 @@ from app.domain.fit import ids_in
 from app.domain.ids import is_id
 from app.domain.records import DatasetRecord, GraphRecord
 from app.service.fits.admission import Candidate
-from app.service.resources.datasets import Ingestion, UploadTerms
+from app.service.resources.datasets import Ingestion, UploadOptions
 from app.service.resources.engine_documents import GRAPH_LIMITS, invalid, new_graph, read_definition
-from app.service.resources.read_through_cache import Recent
+from app.service.resources.read_through_cache import ReadThroughCache
 from app.store.unit_of_work import Store, UnitOfWork
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ NODES_KEPT = 1000
 NUMBERS_KEPT = 10_000
 
 
-def _small(definition: engine.Definition) -> bool:
+def _is_small(definition: engine.Definition) -> bool:
     """Whether many of its like can be kept in memory."""
     numbers = sum(constant.size for constant in definition.constants.values())
     return len(definition.nodes) <= NODES_KEPT and numbers <= NUMBERS_KEPT
@@ -70,7 +70,7 @@ class InputReader:
         self._ingestion = ingestion
         self._clock = clock
         self._limits = limits
-        self._definitions: Recent[engine.Definition] = Recent(DEFINITIONS_KEPT, _small)
+        self._definitions: ReadThroughCache[engine.Definition] = ReadThroughCache(DEFINITIONS_KEPT, _is_small)
 
     def read(self, request: Mapping[str, Any], stored: set[str]) -> FitInputs:
         """Return what the request names; the digests of blobs that are written on the way are added to `stored`.
@@ -80,10 +80,10 @@ class InputReader:
         graph, dataset = request["graph"], request["dataset"]
         inline = isinstance(dataset, Mapping)
         with self._store.begin() as work:
-            known = referred("/graph", "graph", graph, work.graphs.get) if isinstance(graph, str) else None
-            kept_rows = () if inline else _all_referred("/dataset", dataset, work)
+            known = resolve("/graph", "graph", graph, work.graphs.get) if isinstance(graph, str) else None
+            kept_rows = () if inline else _resolve_datasets("/dataset", dataset, work)
             held_out = (request.get("validation") or {}).get("dataset")
-            validation = _all_referred("/validation/dataset", held_out, work)
+            validation = _resolve_datasets("/validation/dataset", held_out, work)
         definition = read_definition(graph, "/graph", self._limits) if known is None else self._definition(known)
         record = known or new_graph(definition, self._clock)
         rows = (self._ingest(dataset, stored),) if inline else kept_rows
@@ -97,13 +97,13 @@ class InputReader:
         with self._ingestion.open() as upload:
             upload.write(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode())
             try:
-                return self._ingestion.read(upload, UploadTerms("json"), stored)
+                return self._ingestion.read(upload, UploadOptions("json"), stored)
             except AdjointError as error:
                 error.findings = tuple(replace(fault, pointer=f"/dataset{fault.pointer}") for fault in error.findings)
                 raise
 
 
-def referred(pointer: str, prefix: str, thing_id: str, get: Callable[[str], T]) -> T:
+def resolve(pointer: str, prefix: str, thing_id: str, get: Callable[[str], T]) -> T:
     """Return what a request refers to; Invalid, with a pointer to the reference, if there is no such thing."""
     if is_id(prefix, thing_id):
         try:
@@ -115,10 +115,10 @@ def referred(pointer: str, prefix: str, thing_id: str, get: Callable[[str], T]) 
     )
 
 
-def _all_referred(pointer: str, named: str | Sequence[str] | None, work: UnitOfWork) -> tuple[DatasetRecord, ...]:
+def _resolve_datasets(pointer: str, named: str | Sequence[str] | None, work: UnitOfWork) -> tuple[DatasetRecord, ...]:
     """Return the datasets that a field names: one, several or none."""
     listed = named is not None and not isinstance(named, str)
     return tuple(
-        referred(f"{pointer}/{place}" if listed else pointer, "ds", dataset_id, work.datasets.get)
+        resolve(f"{pointer}/{place}" if listed else pointer, "ds", dataset_id, work.datasets.get)
         for place, dataset_id in enumerate(ids_in(named))
     )

@@ -21,7 +21,7 @@ LABELS_MAX = 64
 
 
 @dataclass(frozen=True, slots=True)
-class FitTerms:
+class FitLimits:
     """Limits on fits: how many may wait, how many processes each may lose, and how large a graph of its own may be; and
     the label by which they share the workers.
     """
@@ -45,12 +45,12 @@ class FitTerms:
         return labels.get(self.fair_share_label, "")
 
 
-def priority_of(request: Mapping[str, Any]) -> int:
+def read_priority(request: Mapping[str, Any]) -> int:
     """Return the priority that a fit request asks for; a higher one is claimed first."""
     return PRIORITIES[_resources(request).get("priority") or "normal"]
 
 
-def deadline_of(request: Mapping[str, Any], now: datetime) -> datetime | None:
+def read_deadline(request: Mapping[str, Any], now: datetime) -> datetime | None:
     """Return when the fit is to have ended, if the request says so; Invalid if that has passed."""
     text = _resources(request).get("deadline")
     deadline = None if text is None else read_rfc3339(text)
@@ -80,7 +80,7 @@ def timeout_seconds(fit: FitRecord) -> float | None:
     return seconds
 
 
-def expired(fit: FitRecord, seconds: float, now: datetime) -> Expired | None:
+def check_expired(fit: FitRecord, seconds: float, now: datetime) -> Expired | None:
     """Say which limit the fit has come to, if any, having run for `seconds`."""
     limit = timeout_seconds(fit)
     if limit is not None and seconds >= limit:
@@ -93,7 +93,7 @@ def expired(fit: FitRecord, seconds: float, now: datetime) -> Expired | None:
 def fail_overdue(work: UnitOfWork, notify: Callable[[str], None]) -> datetime | None:
     """Have the fits fail that wait for a worker or a client, and whose deadline is over; return the next deadline."""
     for fit in work.fits.overdue():
-        verdict = expired(fit, fit.seconds, work.now)
+        verdict = check_expired(fit, fit.seconds, work.now)
         assert verdict is not None
         failed = work.fits.update(
             replace(

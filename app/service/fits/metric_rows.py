@@ -91,7 +91,7 @@ class _Block:
         self.size = 0
 
 
-class CurveRows:
+class MetricRowCache:
     """The rows that were asked for last, in blocks, by fit and filter."""
 
     def __init__(self, store: Store) -> None:
@@ -112,7 +112,7 @@ class CurveRows:
                 if block is None or block.rows.upto < upto:
                     return None
                 self._blocks.move_to_end((fit_id, rows, number))
-            after = _take(block.rows, after, limit, stored, kept)
+            after = _take_rows(block.rows, after, limit, stored, kept)
         return kept, after
 
     def read(
@@ -126,7 +126,7 @@ class CurveRows:
         first = after
         while after < stored and len(kept) < limit and after - first < most:
             block = self._grown(fit_id, rows, after // BLOCK, stored)
-            following = _take(block, after, limit, stored, kept)
+            following = _take_rows(block, after, limit, stored, kept)
             if following == after:  # the fit was deleted meanwhile
                 break
             after = following
@@ -168,7 +168,7 @@ class CurveRows:
                 self._bytes -= oldest.size
 
 
-def _take(rows: _Rows, after: int, limit: int, stored: int, kept: list[str]) -> int:
+def _take_rows(rows: _Rows, after: int, limit: int, stored: int, kept: list[str]) -> int:
     """Add rows that follow `after`, up to `stored`, to the at most `limit` of `kept`; return the last row looked at."""
     first, last = bisect_right(rows.seqs, after), bisect_right(rows.seqs, stored)
     end = first + limit - len(kept)
@@ -180,7 +180,7 @@ FITS_MAX = 256
 
 
 @dataclass(slots=True)
-class Contents:
+class CurveSummary:
     """Names of values, splits and the last step of the first `rows` metric rows of a fit."""
 
     rows: int = 0
@@ -197,45 +197,45 @@ class Contents:
         self.splits.add(row["split"])
 
 
-class CurveContents:
+class CurveSummaries:
     """The contents of the curves that were last asked for, each read once: rows never change."""
 
     def __init__(self, store: Store) -> None:
         """Read from `store`."""
         self._store = store
         self._lock = threading.Lock()
-        self._known: OrderedDict[str, Contents] = OrderedDict()
+        self._known: OrderedDict[str, CurveSummary] = OrderedDict()
 
     def are_known(self, fit_id: str, *, keys: tuple[str, ...], every: int, split: str | None) -> bool:
         """Whether each part of a filter is known to match some row; never waits for a reading."""
         if not keys and every == 1 and split is None:
             return True
         contents = self._known.get(fit_id)
-        return contents is not None and not any(_unmatched(contents, keys, every, split))
+        return contents is not None and not any(_match_failures(contents, keys, every, split))
 
     def unmatched(
         self, fit_id: str, stored: int, *, keys: tuple[str, ...], every: int, split: str | None
     ) -> tuple[Finding, ...]:
         """Return what of a filter matches none of the `stored` rows of a fit; nothing where there are no rows yet."""
         with self._lock:
-            contents = self._known.setdefault(fit_id, Contents())
+            contents = self._known.setdefault(fit_id, CurveSummary())
             self._known.move_to_end(fit_id)
             if len(self._known) > FITS_MAX:
                 self._known.popitem(last=False)
-            if any(_unmatched(contents, keys, every, split)):
+            if any(_match_failures(contents, keys, every, split)):
                 for seq, body in scan_rows(self._store, fit_id, contents.rows, stored):
                     contents.see(seq, body)
             return tuple(_faults(contents, keys, every, split)) if stored else ()
 
 
-def _unmatched(contents: Contents, keys: tuple[str, ...], every: int, split: str | None) -> Iterator[bool]:
+def _match_failures(contents: CurveSummary, keys: tuple[str, ...], every: int, split: str | None) -> Iterator[bool]:
     """Tell of each part of a filter whether it matches no row."""
     yield from (key not in contents.keys for key in keys)
     yield split is not None and split not in contents.splits
     yield every > max(contents.last_step, 1)
 
 
-def _faults(contents: Contents, keys: tuple[str, ...], every: int, split: str | None) -> Iterator[Finding]:
+def _faults(contents: CurveSummary, keys: tuple[str, ...], every: int, split: str | None) -> Iterator[Finding]:
     known = sorted(contents.keys)
     for key in keys:
         if key not in contents.keys:

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from app.domain.errors import Finding, Invalid
-from app.service.fits.metric_rows import CurveContents, CurveRows, RowFilter, scan_rows
-from app.service.resources.read_through_cache import Recent
+from app.service.fits.metric_rows import CurveSummaries, MetricRowCache, RowFilter, scan_rows
+from app.service.resources.read_through_cache import ReadThroughCache
 from app.store.unit_of_work import Store
 
 RECENT_MAX = 10_000
@@ -40,10 +40,10 @@ class Metrics:
     def __init__(self, store: Store) -> None:
         """Read from `store`."""
         self._store = store
-        self._recent: Recent[int] = Recent(RECENT_MAX)
-        self._contents = CurveContents(store)
-        self._rows = CurveRows(store)
-        store.on_change(self._recent.forget)
+        self._cache: ReadThroughCache[int] = ReadThroughCache(RECENT_MAX)
+        self._contents = CurveSummaries(store)
+        self._rows = MetricRowCache(store)
+        store.on_change(self._cache.invalidate)
 
     async def last(self, fit_id: str) -> int:
         """Return the number of rows there are, which is the `seq` of the last; NotFound if there is no such fit.
@@ -55,7 +55,7 @@ class Metrics:
 
     def known_last(self, fit_id: str) -> int | None:
         """Return as `last` does, None where that would read the database."""
-        return self._recent.get(fit_id)
+        return self._cache.get(fit_id)
 
     def page(self, fit_id: str, after: int, limit: int, rows: RowFilter) -> MetricPage:
         """Return at most `limit` rows that follow `after` and pass; looks at `SCAN_MAX` rows at most."""
@@ -112,7 +112,7 @@ class Metrics:
             return work.fits.get(fit_id).terminal
 
     def _last(self, fit_id: str) -> int:
-        return self._recent.read(fit_id, self._read_last)
+        return self._cache.read(fit_id, self._read_last)
 
     def _read_last(self, fit_id: str) -> int:
         with self._store.begin() as work:

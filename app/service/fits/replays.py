@@ -20,18 +20,18 @@ NOT_REPLAYED = frozenset({"labels", "resources", "start_paused", "from_checkpoin
 """Fields of a request that say who may run it when; where a fork begins, the bundle's origin tells."""
 
 
-def request_of(work: UnitOfWork, bundle: Mapping[str, Any]) -> dict[str, Any]:
+def rebuild_request(work: UnitOfWork, bundle: Mapping[str, Any]) -> dict[str, Any]:
     """Return the request that runs the fit of a bundle again, but for labels and resources.
 
     Invalid if data or a checkpoint of the same content is not stored here; a graph that is not comes inline.
     """
     faults: list[Finding] = []
-    datasets = _datasets(work, bundle, "datasets", faults)
-    validation = _datasets(work, bundle, "validation_datasets", faults)
-    begun_from = _begun_from(work, bundle, faults)
+    datasets = _find_datasets(work, bundle, "datasets", faults)
+    validation = _find_datasets(work, bundle, "validation_datasets", faults)
+    begun_from = _find_origin(work, bundle, faults)
     if faults:
         raise invalid(faults)
-    request = {**_recipe(bundle), "graph": _graph(work, bundle), "dataset": datasets}
+    request = {**_rebuild_recipe(bundle), "graph": _find_graph(work, bundle), "dataset": datasets}
     if validation:
         request["validation"] = {**request["validation"], "dataset": validation}
     if begun_from is None:
@@ -42,7 +42,7 @@ def request_of(work: UnitOfWork, bundle: Mapping[str, Any]) -> dict[str, Any]:
     return {**dict.fromkeys(before), **request, "from_checkpoint": began}
 
 
-def _recipe(bundle: Mapping[str, Any]) -> dict[str, Any]:
+def _rebuild_recipe(bundle: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the request that decide about the numbers; no clock is among them any more."""
     recipe = {name: value for name, value in bundle["request"].items() if name not in NOT_REPLAYED}
     # Bundles of earlier releases leave out what was the default then; a fit that succeeds has the same bits by both.
@@ -55,7 +55,7 @@ def _recipe(bundle: Mapping[str, Any]) -> dict[str, Any]:
     return recipe
 
 
-def _graph(work: UnitOfWork, bundle: Mapping[str, Any]) -> str | Mapping[str, Any]:
+def _find_graph(work: UnitOfWork, bundle: Mapping[str, Any]) -> str | Mapping[str, Any]:
     """Return the id of the same graph if it is stored here, else its definition.
 
     Equal graphs may name their parameters in another order, by which rows are encoded and norms are summed up.
@@ -66,11 +66,13 @@ def _graph(work: UnitOfWork, bundle: Mapping[str, Any]) -> str | Mapping[str, An
     return next((graph.id for graph in found if json.dumps(graph.definition) == encoded), definition)
 
 
-def _datasets(work: UnitOfWork, bundle: Mapping[str, Any], name: str, faults: list[Finding]) -> str | list[str] | None:
+def _find_datasets(
+    work: UnitOfWork, bundle: Mapping[str, Any], name: str, faults: list[Finding]
+) -> str | list[str] | None:
     """Return the ids of the datasets that hold the same columns, as a request names them."""
     found = []
     for place, described in enumerate(bundle[name]):
-        dataset = next((each for each in _candidates(work, described) if _same(each, described)), None)
+        dataset = next((each for each in _candidates(work, described) if _is_same(each, described)), None)
         if dataset is None:
             detail = f"no dataset here holds the columns of the one with the digest {described['digest']}; upload it"
             faults.append(Finding(f"/{name}/{place}/digest", "not_found", detail))
@@ -87,21 +89,21 @@ def _candidates(work: UnitOfWork, described: Mapping[str, Any]) -> Iterator[Data
         yield work.datasets.get(dataset_id)
 
 
-def _same(dataset: DatasetRecord, described: Mapping[str, Any]) -> bool:
+def _is_same(dataset: DatasetRecord, described: Mapping[str, Any]) -> bool:
     """Whether a dataset holds the columns that are described, under the same names."""
     columns = {column.name: (column.dtype, [*column.shape], column.blob) for column in dataset.columns}
     wanted = {column["name"]: (column["dtype"], column["shape"], column["digest"]) for column in described["columns"]}
-    return dataset.rows == described["rows"] and columns == wanted and _same_classes(dataset, described)
+    return dataset.rows == described["rows"] and columns == wanted and _has_same_classes(dataset, described)
 
 
-def _same_classes(dataset: DatasetRecord, described: Mapping[str, Any]) -> bool:
+def _has_same_classes(dataset: DatasetRecord, described: Mapping[str, Any]) -> bool:
     """Whether the numbers of text columns stand for the same texts; bundles from before classes were in do not say."""
     wanted = {column["name"]: column["classes"] for column in described["columns"] if column.get("classes") is not None}
     found = {column.name: list(column.classes or ()) for column in dataset.columns}
     return all(found[name] == classes for name, classes in wanted.items())
 
 
-def _begun_from(work: UnitOfWork, bundle: Mapping[str, Any], faults: list[Finding]) -> CheckpointRecord | None:
+def _find_origin(work: UnitOfWork, bundle: Mapping[str, Any], faults: list[Finding]) -> CheckpointRecord | None:
     """Return a checkpoint with the content that a fork begins with, None if the fit is none."""
     origin = bundle["origin"]
     if origin is None:
@@ -131,7 +133,7 @@ class Submit(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayTerms:
+class ReplayOptions:
     """What is new about a replay: its labels and its priority."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -147,7 +149,7 @@ class Replays:
         self._bundle_of = bundle_of
         self._submit = submit
 
-    def of_fit(self, fit_id: str, terms: ReplayTerms, keep: Keep[FitView]) -> FitView:
+    def of_fit(self, fit_id: str, terms: ReplayOptions, keep: Keep[FitView]) -> FitView:
         """Queue a fit that runs one of this server again.
 
         Invalid if there is no such fit; Conflict if it has not succeeded, is a sweep, or was changed on the way; Gone
@@ -160,25 +162,25 @@ class Replays:
         if bundle["reopened_at"] is not None:
             detail = f"{CHANGED.format(step=bundle['reopened_at'])}, so that no single request reproduces it"
             raise Conflict(detail, code="changed_on_the_way")
-        with _faults_at(lambda _pointer: "/fit"):
+        with _relocate_findings(lambda _pointer: "/fit"):
             return self._replay(bundle, terms, keep)
 
-    def of_bundle(self, bundle: Mapping[str, Any], terms: ReplayTerms, keep: Keep[FitView]) -> FitView:
+    def of_bundle(self, bundle: Mapping[str, Any], terms: ReplayOptions, keep: Keep[FitView]) -> FitView:
         """Queue a fit that runs the one of a bundle again, which may come from another server.
 
         Invalid if the bundle contradicts itself, or something that it refers to is not here.
         """
-        with _faults_at(lambda pointer: f"/bundle{pointer}"):
+        with _relocate_findings(lambda pointer: f"/bundle{pointer}"):
             _check(bundle)
             return self._replay(bundle, terms, keep)
 
-    def _replay(self, bundle: Mapping[str, Any], terms: ReplayTerms, keep: Keep[FitView]) -> FitView:
+    def _replay(self, bundle: Mapping[str, Any], terms: ReplayOptions, keep: Keep[FitView]) -> FitView:
         with self._store.begin() as work:
-            request = request_of(work, bundle)
-        resources = _resources(bundle, terms)
+            request = rebuild_request(work, bundle)
+        resources = _choose_resources(bundle, terms)
         request |= {"labels": dict(terms.labels), "resources": resources}
-        with _faults_at(lambda pointer: f"/request{pointer}"):
-            return self._submit(request, keep, _terms(bundle, resources))
+        with _relocate_findings(lambda pointer: f"/request{pointer}"):
+            return self._submit(request, keep, _build_replay(bundle, resources))
 
 
 def _check(bundle: Mapping[str, Any]) -> None:
@@ -202,7 +204,7 @@ def _check(bundle: Mapping[str, Any]) -> None:
         raise invalid([Finding("/graph/digest", "digest_mismatch", "the definition beside it has another digest")])
 
 
-def _resources(bundle: Mapping[str, Any], terms: ReplayTerms) -> dict[str, Any]:
+def _choose_resources(bundle: Mapping[str, Any], terms: ReplayOptions) -> dict[str, Any]:
     """Return what the replay runs with: the executor and threads of the fit, as far as they are here."""
     replicas = (bundle["request"].get("resources") or {}).get("replicas")
     resources: dict[str, Any] = {} if replicas is None else {"replicas": replicas}
@@ -215,17 +217,17 @@ def _resources(bundle: Mapping[str, Any], terms: ReplayTerms) -> dict[str, Any]:
     return resources
 
 
-def _terms(bundle: Mapping[str, Any], resources: Mapping[str, Any]) -> Replay:
+def _build_replay(bundle: Mapping[str, Any], resources: Mapping[str, Any]) -> Replay:
     before = {} if bundle["runtime"] is None else bundle["runtime"]["fingerprint"]
     expected = {name: bundle["result"][name] for name in COMPARED}
     return Replay(
         of=bundle["fit"]["id"],
         expected={**expected, "fingerprint": before},
-        numerics=changed_numerics(before, _numerics(resources)),
+        numerics=changed_numerics(before, _expected_numerics(resources)),
     )
 
 
-def _numerics(resources: Mapping[str, Any]) -> dict[str, Any]:
+def _expected_numerics(resources: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fingerprint that a process with these resources will have here."""
     executor = resources.get("executor") or engine.executors()[-1]
     here = engine.fingerprint(executor)
@@ -236,7 +238,7 @@ def _numerics(resources: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _faults_at(place: Callable[[str], str]) -> Iterator[None]:
+def _relocate_findings(place: Callable[[str], str]) -> Iterator[None]:
     """Let the findings of errors that the block raises point to where `place` says that their pointers lie."""
     try:
         yield

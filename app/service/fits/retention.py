@@ -10,7 +10,7 @@ from app.domain.clock import Clock
 from app.domain.errors import Conflict
 from app.domain.fit import FitRecord
 from app.service.resources.blobs import BlobSweeper
-from app.service.resources.notifier import Wakes
+from app.service.resources.notifier import Notifier
 from app.store.unit_of_work import Store, UnitOfWork
 
 
@@ -45,7 +45,7 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class RetentionTerms:
+class RetentionPolicy:
     """How long fits are kept after their end, and how many of them; None for ever, and all."""
 
     days: float | None
@@ -55,11 +55,13 @@ class RetentionTerms:
 class Retention:
     """The use case of deleting terminal fits that are too old or too many. `deleted` counts them from the start on."""
 
-    def __init__(self, store: Store, sweeper: BlobSweeper, wakes: Wakes, terms: RetentionTerms, clock: Clock) -> None:
-        """Delete from `store` as `terms` say, until `wakes` are closed since the server stops."""
+    def __init__(
+        self, store: Store, sweeper: BlobSweeper, notifier: Notifier, terms: RetentionPolicy, clock: Clock
+    ) -> None:
+        """Delete from `store` as `terms` say, until `notifier` are closed since the server stops."""
         self._store = store
         self._sweeper = sweeper
-        self._wakes = wakes
+        self._notifier = notifier
         self._terms = terms
         self._clock = clock
         self.deleted = 0
@@ -67,7 +69,7 @@ class Retention:
     def enforce(self) -> None:
         """Delete every fit whose time is over, a sweep with all its variants; those that ended first go first."""
         gone: list[str] = []
-        while not self._wakes.closed and (some := self._delete_some()):
+        while not self._notifier.closed and (some := self._delete_some()):
             gone += some
             self.deleted += len(some)
         if gone:
@@ -80,5 +82,5 @@ class Retention:
         with self._store.begin() as work:
             expired = work.retention.expired(before, newest, BATCH)
             for fit_id in expired:
-                remove_fit(work, work.fits.get(fit_id), self._sweeper, self._wakes.notify)
+                remove_fit(work, work.fits.get(fit_id), self._sweeper, self._notifier.notify)
         return expired

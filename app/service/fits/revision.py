@@ -11,21 +11,21 @@ from app.domain.fit import FitRecord, FitState, Origin
 from app.domain.messages import Log
 from app.domain.sweep import check_whole
 from app.service.fits.admission import Admission, AdmittedFit, recipe_of
-from app.service.fits.control import TakingUp
+from app.service.fits.control import FitRequeue
 from app.service.fits.event_log import record_log
-from app.service.fits.extension import Extension, FitExtension, check_checkpoint, with_rows_as_before
+from app.service.fits.extension import Extension, FitExtension, check_checkpoint, keep_recording_interval
 from app.service.fits.inputs import FitInputs, InputReader
-from app.service.fits.limits import LABELS_MAX, FitTerms, deadline_of, priority_of
-from app.service.fits.view import FitView, view_of
+from app.service.fits.limits import LABELS_MAX, FitLimits, read_deadline, read_priority
+from app.service.fits.view import FitView, build_view
 from app.service.resources.engine_documents import engine_faults, invalid
 from app.service.resources.idempotency import Keep
 from app.service.resources.model_classes import complete_classes
-from app.service.resources.notifier import Wakes
+from app.service.resources.notifier import Notifier
 from app.service.resources.workers import Workforce
 from app.store.unit_of_work import Store, UnitOfWork
 
 
-def merged(target: Any, patch: Any) -> Any:
+def apply_merge_patch(target: Any, patch: Any) -> Any:
     """Return `target` with `patch` merged in: objects field by field, null removes one, anything else replaces."""
     if not isinstance(patch, Mapping):
         return patch
@@ -34,7 +34,7 @@ def merged(target: Any, patch: Any) -> Any:
         if change is None:
             kept.pop(name, None)
         else:
-            kept[name] = merged(kept.get(name), change)
+            kept[name] = apply_merge_patch(kept.get(name), change)
     return kept
 
 
@@ -69,19 +69,19 @@ class FitRevision:
         self,
         store: Store,
         inputs: InputReader,
-        wakes: Wakes,
+        notifier: Notifier,
         workforce: Workforce,
-        terms: FitTerms,
+        terms: FitLimits,
         admission: Admission,
     ) -> None:
-        """Change fits in `store`; tell watchers by `wakes`, and the `workforce` whose turn may have come."""
+        """Change fits in `store`; tell watchers by `notifier`, and the `workforce` whose turn may have come."""
         self._store = store
         self._inputs = inputs
-        self._wakes = wakes
+        self._notifier = notifier
         self._workforce = workforce
         self._terms = terms
         self._admission = admission
-        self._extension = FitExtension(store, inputs, TakingUp(wakes, workforce, terms), admission)
+        self._extension = FitExtension(store, inputs, FitRequeue(notifier, workforce, terms), admission)
 
     def extend(self, fit_id: str, extension: Extension, keep: Keep[FitView]) -> FitView:
         """Queue a fit that has ended for more epochs or steps (see `FitExtension.extend`)."""
@@ -97,23 +97,23 @@ class FitRevision:
         while True:
             with self._store.begin() as work:
                 fit = work.fits.get(fit_id)
-                check(view_of(work, fit))
-                revision = self._revised(work, fit, changes, read)
+                check(build_view(work, fit))
+                revision = self._build_revision(work, fit, changes, read)
                 if not revision.altered:
-                    return self._stored(work, revision)
-            revision = self._admitted(revision)
+                    return self._store_revision(work, revision)
+            revision = self._admit(revision)
             with self._store.begin() as work:
                 if work.fits.get(fit_id).version == fit.version:
-                    return self._stored(work, revision)
+                    return self._store_revision(work, revision)
 
-    def _admitted_as(self, fit: FitRecord, inputs: FitInputs, request: Mapping[str, Any]) -> AdmittedFit:
+    def _admit_as(self, fit: FitRecord, inputs: FitInputs, request: Mapping[str, Any]) -> AdmittedFit:
         """Check a new request of a fit, which keeps the executor that it ran with."""
         return self._admission.fit(inputs.candidate(request, fit.runtime))
 
-    def _revised(self, work: UnitOfWork, fit: FitRecord, changes: Mapping[str, Any], read: Read) -> _Revision:
+    def _build_revision(self, work: UnitOfWork, fit: FitRecord, changes: Mapping[str, Any], read: Read) -> _Revision:
         """Return what the changes come to; Conflict if the fit may not change so as it is now."""
         asked = {name: change for name, change in changes.items() if name != "labels"}
-        request = read(merged(fit.request, asked)) if asked else fit.request
+        request = read(apply_merge_patch(fit.request, asked)) if asked else fit.request
         altered = frozenset(
             name
             for name in changes.keys() - NOT_TRAINING
@@ -123,12 +123,12 @@ class FitRevision:
         if request != fit.request:
             check_whole(fit)
         if altered or _threads(request) != _threads(fit.request):
-            _check_at_rest(fit)
+            _check_idle(fit)
         if altered:
             check_checkpoint(work, fit)
         if altered and fit.step > 0:
-            request = with_rows_as_before(fit, request)
-        labels = merged(fit.labels, changes.get("labels") or {})
+            request = keep_recording_interval(fit, request)
+        labels = apply_merge_patch(fit.labels, changes.get("labels") or {})
         if len(labels) > LABELS_MAX:
             raise invalid([Finding("/labels", "too_many", f"a fit has at most {LABELS_MAX} labels")])
         limits = (changes.get("resources") or {}).keys()
@@ -137,18 +137,18 @@ class FitRevision:
             request=request,
             labels=labels,
             share=self._terms.share(labels),
-            priority=priority_of(request),
-            deadline_at=deadline_of(request, work.now) if "deadline" in limits else fit.deadline_at,
+            priority=read_priority(request),
+            deadline_at=read_deadline(request, work.now) if "deadline" in limits else fit.deadline_at,
         )
         return _Revision(fit, after, altered, begun)
 
-    def _admitted(self, revision: _Revision) -> _Revision:
+    def _admit(self, revision: _Revision) -> _Revision:
         """Return the revision with what follows from the recipe; Invalid or TooLarge if it cannot be run."""
         before, after = revision.before, revision.after
         inputs = self._inputs.read(after.request, set())
         if not revision.begun:
-            after = replace(after, request=_with_classes(before, after.request, inputs))
-        admitted = self._admitted_as(before, inputs, after.request)
+            after = replace(after, request=_complete_classes(before, after.request, inputs))
+        admitted = self._admit_as(before, inputs, after.request)
         estimate = admitted.estimate
         after = replace(after, total_steps=estimate.total_steps, memory_bytes=admitted.memory_bytes)
         if not revision.begun:
@@ -162,21 +162,21 @@ class FitRevision:
             )
         return replace(revision, after=replace(after, reopened_at=before.step))
 
-    def _stored(self, work: UnitOfWork, revision: _Revision) -> FitView:
+    def _store_revision(self, work: UnitOfWork, revision: _Revision) -> FitView:
         before, after = revision.before, revision.after
         if after != before:
             after = work.fits.update(after)
-            work.after_commit(partial(self._wakes.notify, after.id))
+            work.after_commit(partial(self._notifier.notify, after.id))
             # Its priority, or the time that it has left, may be another.
             work.after_commit(self._workforce.wake)
-            work.after_commit(partial(self._workforce.heed, after.id))
+            work.after_commit(partial(self._workforce.check_requested_state, after.id))
         if revision.altered:
             text = f"from step {after.step} on with another {', '.join(sorted(revision.altered))}"
             record_log(work, after.id, Log("info", text, "changed"))
-        return view_of(work, after)
+        return build_view(work, after)
 
 
-def _check_at_rest(fit: FitRecord) -> None:
+def _check_idle(fit: FitRecord) -> None:
     """Conflict unless nothing works on the fit, nor may begin to while it changes."""
     if fit.sweep is not None:
         raise Conflict(f"fit {fit.id} is a sweep, whose variants are made; submit another one", code="is_sweep")
@@ -193,7 +193,7 @@ def _threads(request: Mapping[str, Any]) -> Any:
     return (request.get("resources") or {}).get("threads")
 
 
-def _with_classes(before: FitRecord, request: Mapping[str, Any], inputs: FitInputs) -> dict[str, Any]:
+def _complete_classes(before: FitRecord, request: Mapping[str, Any], inputs: FitInputs) -> dict[str, Any]:
     """Return a changed request with the class names of every text input; one that is fed otherwise has new ones."""
     old, new = before.request, request
     known, given = old.get("classes") or {}, new.get("classes") or {}

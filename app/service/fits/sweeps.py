@@ -15,7 +15,7 @@ Notify = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankingEntry:
     """A variant at its place, counted from 1; `value` is the metric that they are ranked by."""
 
     standing: Standing
@@ -23,12 +23,12 @@ class Ranked:
     value: float | None
 
 
-def ranking(sweep: FitRecord, standings: Sequence[Standing]) -> list[Ranked]:
+def ranking(sweep: FitRecord, standings: Sequence[Standing]) -> list[RankingEntry]:
     """Return the variants, the best first: by the best value of the metric if a fit keeps it, else by the latest."""
     terms = terms_of(sweep)
     values = [engine.sweep.standing(terms.monitor, variant.best, variant.latest) for variant in standings]
     order = engine.sweep.ranked(values, terms.mode)
-    return [Ranked(standings[place], rank, values[place]) for rank, place in enumerate(order, 1)]
+    return [RankingEntry(standings[place], rank, values[place]) for rank, place in enumerate(order, 1)]
 
 
 def close_variants(work: UnitOfWork, sweep: FitRecord, notify: Notify) -> None:
@@ -43,27 +43,27 @@ def close_variants(work: UnitOfWork, sweep: FitRecord, notify: Notify) -> None:
             work.after_commit(partial(notify, fit.id))
 
 
-OF_ITS_NUMBERS = frozenset({"numerics_nonfinite", "numerics_diverged"})
+NUMERICAL_FAILURES = frozenset({"numerics_nonfinite", "numerics_diverged"})
 """Errors of a variant that it would come to again: its numbers decided them, not what became of its process."""
 
 
-def resumable(work: UnitOfWork, sweep: FitRecord) -> Sequence[FitRecord]:
+def find_resumable(work: UnitOfWork, sweep: FitRecord) -> Sequence[FitRecord]:
     """Return the variants that go on when a sweep that has ended is resumed.
 
     Conflict if there are none, or one of a halving sweep was deleted, since the others are compared with it.
     """
-    return _going_on(work, sweep, "resume", succeeded=False)
+    return _find_continuable(work, sweep, "resume", succeeded=False)
 
 
-def extendable(work: UnitOfWork, sweep: FitRecord) -> Sequence[FitRecord]:
+def find_extendable(work: UnitOfWork, sweep: FitRecord) -> Sequence[FitRecord]:
     """Return the variants that go on when a sweep that has ended is extended: also those that came to their end.
 
-    Conflict as of `resumable`.
+    Conflict as of `find_resumable`.
     """
-    return _going_on(work, sweep, "extend", succeeded=True)
+    return _find_continuable(work, sweep, "extend", succeeded=True)
 
 
-def _going_on(work: UnitOfWork, sweep: FitRecord, wish: str, *, succeeded: bool) -> Sequence[FitRecord]:
+def _find_continuable(work: UnitOfWork, sweep: FitRecord, wish: str, *, succeeded: bool) -> Sequence[FitRecord]:
     terms, variants = terms_of(sweep), work.fits.variants(sweep.id)
     if terms.rungs and len(variants) < (terms.variants or 0):
         raise Conflict(
@@ -72,7 +72,7 @@ def _going_on(work: UnitOfWork, sweep: FitRecord, wish: str, *, succeeded: bool)
             code="variants_deleted",
         )
     ended = [variant for variant in variants if not _may_go_on(variant, succeeded=succeeded)]
-    found = _in_the_running(terms, variants, {variant.id for variant in ended})
+    found = _still_competing(terms, variants, {variant.id for variant in ended})
     if not found:
         raise Conflict(
             f"no variant of sweep {sweep.id}, which has {sweep.state}, is left to {wish}: each has come to its end, "
@@ -86,18 +86,18 @@ def _may_go_on(variant: FitRecord, *, succeeded: bool) -> bool:
     if variant.state is FitState.SUCCEEDED:
         return succeeded
     if variant.state is FitState.CANCELLED:
-        return not _terms(variant).withdrawn
-    return (variant.error or {}).get("code") not in OF_ITS_NUMBERS
+        return not _variant_state(variant).withdrawn
+    return (variant.error or {}).get("code") not in NUMERICAL_FAILURES
 
 
-def _in_the_running(terms: SweepTerms, variants: Sequence[FitRecord], ended: set[str]) -> Sequence[FitRecord]:
+def _still_competing(terms: SweepTerms, variants: Sequence[FitRecord], ended: set[str]) -> Sequence[FitRecord]:
     """Return the variants not in `ended` that still compete for a place: what was decided without one stands."""
     if not terms.rungs:
         return tuple(variant for variant in variants if variant.id not in ended)
     farthest = max(variant.step for variant in variants)
 
     def overtaken(variant: FitRecord) -> bool:
-        reached = len(_terms(variant).reached)
+        reached = len(_variant_state(variant).reached)
         return reached < len(terms.rungs) and farthest > terms.rungs[reached]
 
     gone = {place for place, variant in enumerate(variants) if variant.id in ended or overtaken(variant)}
@@ -106,13 +106,13 @@ def _in_the_running(terms: SweepTerms, variants: Sequence[FitRecord], ended: set
         terms.rungs,
         eta=terms.eta,
         mode=terms.mode,
-        reached=[_terms(variant).reached for variant in variants],
+        reached=[_variant_state(variant).reached for variant in variants],
         ended=gone,
     )
     gone.update(left.variant for left in halving.left_behind())
     return tuple(variant for place, variant in enumerate(variants) if place not in gone)
 
 
-def _terms(variant: FitRecord) -> VariantTerms:
+def _variant_state(variant: FitRecord) -> VariantTerms:
     assert variant.variant is not None
     return VariantTerms(**variant.variant)

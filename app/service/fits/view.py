@@ -7,7 +7,7 @@ from app.domain.fit import Attempt, FitRecord, FitState
 from app.domain.sweep import Standing
 from app.store.unit_of_work import UnitOfWork
 
-SMALL = 32 * 1024
+SMALL_CHARACTERS = 32 * 1024
 """Longest encoding of what counts as small, in characters."""
 
 
@@ -23,7 +23,7 @@ class FitView:
     @property
     def small(self) -> bool:
         """Whether many of its like can be kept in memory."""
-        return len(repr(self.fit.request)) + len(repr(self.standings)) <= SMALL
+        return len(repr(self.fit.request)) + len(repr(self.standings)) <= SMALL_CHARACTERS
 
     @property
     def record_every_steps(self) -> int:
@@ -31,7 +31,7 @@ class FitView:
         return record_every_steps(self.fit)
 
 
-def view_of(work: UnitOfWork, fit: FitRecord) -> FitView:
+def build_view(work: UnitOfWork, fit: FitRecord) -> FitView:
     """Look up what belongs to a fit."""
     attempts = work.attempts.for_fit(fit.id) if fit.attempt else ()
     standings = work.fits.standings(fit.id) if fit.sweep is not None else ()

@@ -20,7 +20,7 @@ from app.service.resources.disk_space import DiskSpace
 from app.service.resources.engine_documents import engine_faults, invalid, read_definition
 from app.service.resources.idempotency import Keep
 from app.service.resources.model_classes import with_recorded_classes
-from app.service.resources.workers import Model, Order
+from app.service.resources.workers import ComputeRequest, ModelReference
 from app.store.blobs.store import BlobStore, BlobWriter
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store
@@ -33,7 +33,7 @@ NAME_MAX = 64
 Array = NDArray[Any]
 
 
-def read_uploaded(path: Path, definition: engine.Definition) -> engine.Checkpoint:
+def read_uploaded_checkpoint(path: Path, definition: engine.Definition) -> engine.Checkpoint:
     """Return the checkpoint in a file.
 
     Invalid if that is no safetensors file, or does not have the parameters and buffers of the graph with their shapes;
@@ -42,9 +42,9 @@ def read_uploaded(path: Path, definition: engine.Definition) -> engine.Checkpoin
     _check_header(path)
     with engine_faults():
         loaded = engine.Checkpoint.load(path)
-    findings = [*_misfits(loaded, definition), *_bad_counts(loaded.cursor)]
+    findings = [*_tensor_mismatches(loaded, definition), *_invalid_counts(loaded.cursor)]
     # Averages take the place of parameters where predictions are made.
-    findings = findings or [*_misfits(loaded.averaged(), definition)]
+    findings = findings or [*_tensor_mismatches(loaded.averaged(), definition)]
     if findings:
         raise invalid(findings)
     return loaded
@@ -59,7 +59,7 @@ def _check_header(path: Path) -> None:
         raise invalid([Finding("", "header_too_large", detail)])
 
 
-def _misfits(loaded: engine.Checkpoint, definition: engine.Definition) -> Iterator[Finding]:
+def _tensor_mismatches(loaded: engine.Checkpoint, definition: engine.Definition) -> Iterator[Finding]:
     """Yield what the tensors of a checkpoint and the state of a graph do not have in common."""
     buffers = {**loaded.parameters, **loaded.buffers}
     for specs, arrays, what in (
@@ -67,14 +67,14 @@ def _misfits(loaded: engine.Checkpoint, definition: engine.Definition) -> Iterat
         (definition.buffers, buffers, "buffer"),
     ):
         for name, spec in specs.items():
-            yield from _misfit(what, name, spec, arrays.get(name))
+            yield from _tensor_mismatch(what, name, spec, arrays.get(name))
     known = {*definition.parameters, *definition.buffers}
     for name in {**loaded.parameters, **loaded.buffers}:
         if name not in known:
             yield Finding(_pointer(name), "unknown_name", "the graph has neither a parameter nor a buffer of this name")
 
 
-def _misfit(what: str, name: str, spec: Any, array: Array | None) -> Iterator[Finding]:
+def _tensor_mismatch(what: str, name: str, spec: Any, array: Array | None) -> Iterator[Finding]:
     if array is None:
         yield Finding("", "missing_field", f"the {what} {name!r} is missing")
     elif array.shape != spec.shape:
@@ -91,7 +91,7 @@ def _converts(dtype: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
     return dtype.name not in FLOATS and np.can_cast(dtype, wanted, "same_kind")
 
 
-def _bad_counts(cursor: Mapping[str, Any]) -> Iterator[Finding]:
+def _invalid_counts(cursor: Mapping[str, Any]) -> Iterator[Finding]:
     for name in ("step", "epoch"):
         count = cursor.get(name, 0)
         if type(count) is not int or not 0 <= count < COUNT_MAX:
@@ -144,7 +144,7 @@ class Checkpoints:
             blob = upload.commit()
             stored.add(blob.digest)
             self._space.check(blob.size)
-            loaded = read_uploaded(self._blobs.local_path(blob.digest), definition)
+            loaded = read_uploaded_checkpoint(self._blobs.local_path(blob.digest), definition)
             checkpoint = CheckpointRecord(
                 id=new_id("ckpt"),
                 fit_id=None,
@@ -182,7 +182,7 @@ class Checkpoints:
     def get(self, checkpoint_id: str) -> CheckpointRecord:
         """Return the checkpoint; NotFound if there never was one, Gone if it is deleted."""
         with self._store.begin() as work:
-            return _present(work.checkpoints.get(checkpoint_id))
+            return _require_kept(work.checkpoints.get(checkpoint_id))
 
     def file(self, checkpoint_id: str) -> tuple[CheckpointRecord, Path]:
         """Return the checkpoint and its file; Corrupt if that is damaged."""
@@ -223,7 +223,7 @@ class Checkpoints:
         One that is unpinned may be superfluous: it goes when its fit next writes a checkpoint.
         """
         with self._store.begin() as work:
-            _present(work.checkpoints.get(checkpoint_id))
+            _require_kept(work.checkpoints.get(checkpoint_id))
             return work.checkpoints.pin(checkpoint_id, pinned=pinned)
 
     def delete(self, checkpoint_id: str) -> None:
@@ -232,7 +232,7 @@ class Checkpoints:
         Conflict if it is pinned, or for the one that an unfinished fit would go on from.
         """
         with self._store.begin() as work:
-            checkpoint = _present(work.checkpoints.get(checkpoint_id))
+            checkpoint = _require_kept(work.checkpoints.get(checkpoint_id))
             if checkpoint.pinned:
                 raise Conflict(f"checkpoint {checkpoint_id} is pinned; unpin it first", code="pinned")
             fit_id = checkpoint.fit_id
@@ -245,15 +245,17 @@ class Checkpoints:
             work.checkpoints.delete(checkpoint_id)
             work.after_commit(lambda: self._sweeper.discard([checkpoint.digest]))
 
-    def prediction(self, checkpoint_id: str, body: bytes, media: str, options: dict[str, Any], accept: str) -> Order:
+    def prediction(
+        self, checkpoint_id: str, body: bytes, media: str, options: dict[str, Any], accept: str
+    ) -> ComputeRequest:
         """Return the order to compute the graph's outputs in evaluation mode.
 
         `body` holds a tensor document for each input that the outputs need, or the array of one of them (`.npy`); text
         is fed as the class number that it had in training.
         """
         checkpoint, path = self.file(checkpoint_id)
-        model = Model(checkpoint_id, lambda: self._load_of(checkpoint, path))
-        return Order("predict", options, body, media, accept, model)
+        model = ModelReference(checkpoint_id, lambda: self._load_of(checkpoint, path))
+        return ComputeRequest("predict", options, body, media, accept, model)
 
     def _load_of(self, checkpoint: CheckpointRecord, path: Path) -> dict[str, Any]:
         """Return what a process needs to know to load the model in a checkpoint."""
@@ -277,7 +279,7 @@ class Checkpoints:
         return checkpoint, engine.Checkpoint.load(self._integrity.checkpoint(checkpoint))
 
 
-def _present(checkpoint: CheckpointRecord) -> CheckpointRecord:
+def _require_kept(checkpoint: CheckpointRecord) -> CheckpointRecord:
     if checkpoint.deleted:
         raise Gone(f"checkpoint {checkpoint.id} was deleted; list those that the fit keeps")
     return checkpoint

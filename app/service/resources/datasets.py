@@ -26,11 +26,11 @@ from app.store.blobs.store import Blob, BlobStore, BlobWriter
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store
 
-CHILDREN_MAX = 2
+MAX_CHILDREN = 2
 
 
 @dataclass(frozen=True, slots=True)
-class UploadTerms:
+class UploadOptions:
     """What a client says about its bytes: their `format`, the dataset's `name`, and how to read CSV and `.npy`."""
 
     format: str
@@ -39,7 +39,7 @@ class UploadTerms:
 
 
 class Ingestion:
-    """Reads uploads in limited child processes, at most `CHILDREN_MAX` at a time."""
+    """Reads uploads in limited child processes, at most `MAX_CHILDREN` at a time."""
 
     def __init__(self, blobs: BlobStore, scratch: Path, space: DiskSpace, limits: IngestLimits, clock: Clock) -> None:
         """Store into `blobs`; columns are written below `scratch`, on the same file system."""
@@ -48,14 +48,14 @@ class Ingestion:
         self._clock = clock
         self._scratch = scratch
         self._limits = limits
-        self._children = threading.BoundedSemaphore(CHILDREN_MAX)
+        self._children = threading.BoundedSemaphore(MAX_CHILDREN)
 
     def open(self) -> BlobWriter:
         """Open a writer for the bytes of an upload; StorageFull if the disk has no room for new ones."""
         self._space.check()
         return self._blobs.writer()
 
-    def read(self, writer: BlobWriter, terms: UploadTerms, stored: set[str]) -> DatasetRecord:
+    def read(self, writer: BlobWriter, terms: UploadOptions, stored: set[str]) -> DatasetRecord:
         """Make blobs of what was written and of its columns; return the record, which is not stored yet.
 
         Call it while holding blobs. Raises Invalid, TooLarge or StorageFull if the upload is not taken. `stored` gets
@@ -99,7 +99,7 @@ class Ingestion:
         )
 
 
-def blobs_of(dataset: DatasetRecord) -> frozenset[str]:
+def dataset_blobs(dataset: DatasetRecord) -> frozenset[str]:
     """Return the digests of all blobs that the dataset consists of."""
     return frozenset({dataset.digest, *(column.blob for column in dataset.columns)})
 
@@ -118,7 +118,7 @@ class Datasets:
         """Open a writer for the bytes of an upload; leave its context and nothing is left of them."""
         return self._ingestion.open()
 
-    def create(self, upload: BlobWriter, terms: UploadTerms, keep: Keep[DatasetRecord]) -> DatasetRecord:
+    def create(self, upload: BlobWriter, terms: UploadOptions, keep: Keep[DatasetRecord]) -> DatasetRecord:
         """Read and store what was written to `upload`, all or nothing; Invalid or TooLarge if it is not taken."""
         with self._sweeper.holding() as stored:
             dataset = self._ingestion.read(upload, terms, stored)
@@ -148,7 +148,7 @@ class Datasets:
                     code="in_use",
                 )
             work.datasets.delete(dataset_id)
-            work.after_commit(lambda: self._sweeper.discard(blobs_of(dataset)))
+            work.after_commit(lambda: self._sweeper.discard(dataset_blobs(dataset)))
 
     def file(self, dataset_id: str) -> tuple[DatasetRecord, Path]:
         """Return the dataset and the file of the bytes as they came; Corrupt if that is damaged."""

@@ -11,7 +11,7 @@ from app.domain.frames import to_json
 from app.domain.records import GraphRecord
 from app.service.resources.engine_documents import GRAPH_LIMITS, engine_faults, new_graph, read_definition
 from app.service.resources.idempotency import Keep
-from app.service.resources.workers import Order
+from app.service.resources.workers import ComputeRequest
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store
 
@@ -41,7 +41,7 @@ def op(name: str) -> dict[str, Any]:
         raise NotFound(str(error), code="unknown_name") from error
 
 
-Look = Literal["compute", "gradcheck", "profile", "row_losses", "trace_nonfinite"]
+Diagnostic = Literal["compute", "gradcheck", "profile", "row_losses", "trace_nonfinite"]
 
 
 class Diagnostics:
@@ -51,11 +51,13 @@ class Diagnostics:
         """Find graphs in `store`."""
         self._store = store
 
-    def order(self, look: Look, graph_id: str, request: dict[str, Any]) -> Order:
+    def order(self, diagnostic: Diagnostic, graph_id: str, request: dict[str, Any]) -> ComputeRequest:
         """Return the order; NotFound if there is no such graph."""
         with self._store.begin() as work:
             graph = work.graphs.get(graph_id)
-        return Order(look, {"graph": graph_id}, to_json({"definition": graph.definition, "request": request}))
+        return ComputeRequest(
+            diagnostic, {"graph": graph_id}, to_json({"definition": graph.definition, "request": request})
+        )
 
 
 class Graphs:

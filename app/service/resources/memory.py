@@ -26,7 +26,7 @@ DATA, PROCESS = "data_bytes", "process_bytes"
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryTerms:
+class MemoryConfig:
     """How many bytes all processes may take together, and what is the most that one fit or session may ask for.
 
     None is what the machine has.
@@ -98,7 +98,7 @@ def memory_needed(estimate: Mapping[str, int], executor: str) -> int:
     return sum(memory_terms(estimate, executor).values())
 
 
-class Room:
+class MemoryPool:
     """Memory for the processes of fits and sessions, and of those that compute, together. Safe in threads.
 
     A fit for which there is too little waits, and what it needs is kept for it: processes of sessions that begin
@@ -113,18 +113,18 @@ class Room:
         self._lock = threading.Lock()
         self._fits: dict[str, int] = {}
         self._sessions: dict[str, int] = {}
-        self._computing: dict[str, int] = {}
+        self._compute: dict[str, int] = {}
         self._idle: dict[str, int] = {}
-        self._held: Mapping[str, int] = {}
-        self._awaited = 0
+        self._session_usage: Mapping[str, int] = {}
+        self._waiting_bytes = 0
         self._on_session_gone: Callable[[], object] = lambda: None
         self._on_overdrawn: Callable[[], object] = lambda: None
 
-    def on_session_gone(self, hook: Callable[[], object]) -> None:
+    def on_released(self, hook: Callable[[], object]) -> None:
         """Call `hook` whenever the process of a session leaves room, or a computation that a fit waits for."""
         self._on_session_gone = hook
 
-    def on_overdrawn(self, hook: Callable[[], object]) -> None:
+    def on_overcommitted(self, hook: Callable[[], object]) -> None:
         """Call `hook`, from any thread, when idle processes that compute are to give up what they have."""
         self._on_overdrawn = hook
 
@@ -134,120 +134,120 @@ class Room:
         return self._budget
 
     @property
-    def taken(self) -> int:
+    def reserved(self) -> int:
         """Bytes that processes have now."""
         with self._lock:
-            return self._taken() + sum(self._idle.values())
+            return self._reserved() + sum(self._idle.values())
 
     @property
-    def kept(self) -> int:
+    def committed(self) -> int:
         """Bytes that processes have which are at work, or that are kept for a fit that waits."""
         with self._lock:
-            return self._kept() + self._taken_by_sessions() + sum(self._computing.values())
+            return self._committed() + self._reserved_by_sessions() + sum(self._compute.values())
 
     @property
-    def fit_waits(self) -> bool:
+    def has_waiting_fit(self) -> bool:
         """Whether a fit waits for room."""
-        return self._awaited > 0
+        return self._waiting_bytes > 0
 
-    def take_for_fit(self, fit_id: str, needed: int | None) -> bool:
+    def reserve_fit(self, fit_id: str, needed: int | None) -> bool:
         """Give a fit what it needs (None: nobody knows, so all there is); else False, and it is the one that waits."""
         if self._budget is None:
             return True
-        wanted = self._budget if needed is None else needed
+        needed_bytes = self._budget if needed is None else needed
         with self._lock:
-            fits = wanted <= self._budget - self._taken()
-            if fits:
-                self._fits[fit_id] = wanted
-            self._awaited = 0 if fits else wanted
-        self._check_overdrawn()
-        return fits
+            granted = needed_bytes <= self._budget - self._reserved()
+            if granted:
+                self._fits[fit_id] = needed_bytes
+            self._waiting_bytes = 0 if granted else needed_bytes
+        self._check_overcommitted()
+        return granted
 
-    def nothing_awaited(self) -> None:
+    def clear_waiting_fit(self) -> None:
         """Note that no fit waits for room."""
-        self._awaited = 0
+        self._waiting_bytes = 0
 
-    def take_for_session(self, session_id: str, needed: int) -> bool:
+    def reserve_session(self, session_id: str, needed: int) -> bool:
         """Give the process of a session what it needs, unless it has it already; False if there is too little."""
         if self._budget is None:
             return True
         with self._lock:
-            beside = self._kept() + self._taken_by_sessions() + sum(self._computing.values())
-            fits = session_id in self._sessions or beside + needed <= self._budget
-            if fits:
+            committed_bytes = self._committed() + self._reserved_by_sessions() + sum(self._compute.values())
+            granted = session_id in self._sessions or committed_bytes + needed <= self._budget
+            if granted:
                 self._sessions.setdefault(session_id, needed)
-        self._check_overdrawn()
-        return fits
+        self._check_overcommitted()
+        return granted
 
-    def take_for_computing(self, worker_id: str, needed: int) -> bool:
+    def reserve_compute(self, worker_id: str, needed: int) -> bool:
         """Give a process that computes what it needs in all; False, and it has what it had, if there is too little."""
         if self._budget is None:
             return True
         with self._lock:
-            others = sum(size for other, size in self._computing.items() if other != worker_id)
-            fits = self._kept() + self._taken_by_sessions() + others + needed <= self._budget
-            if fits:
+            others = sum(size for other, size in self._compute.items() if other != worker_id)
+            granted = self._committed() + self._reserved_by_sessions() + others + needed <= self._budget
+            if granted:
                 self._idle.pop(worker_id, None)
-                self._computing[worker_id] = needed
-        self._check_overdrawn()
-        return fits
+                self._compute[worker_id] = needed
+        self._check_overcommitted()
+        return granted
 
-    def rest_computing(self, worker_id: str, kept: int) -> None:
+    def mark_compute_idle(self, worker_id: str, committed: int) -> None:
         """Note that a process that computes is idle, and what it keeps."""
         with self._lock:
-            self._computing.pop(worker_id, None)
-            self._idle[worker_id] = kept
-        self._tell_waiting_fit()
-        self._check_overdrawn()
+            self._compute.pop(worker_id, None)
+            self._idle[worker_id] = committed
+        self._notify_waiting_fit()
+        self._check_overcommitted()
 
-    def leave_computing(self, worker_id: str) -> None:
+    def release_compute(self, worker_id: str) -> None:
         """Take back what a process that computes has; it is gone."""
         with self._lock:
             self._idle.pop(worker_id, None)
-            self._computing.pop(worker_id, None)
-        self._tell_waiting_fit()
+            self._compute.pop(worker_id, None)
+        self._notify_waiting_fit()
 
-    def would_be_enough(self, needed: int) -> bool:
+    def could_fit(self, needed: int) -> bool:
         """Whether there were room for the process of a session if those of all other sessions were gone."""
         with self._lock:
-            beside = self._kept() + sum(self._computing.values())
-            return self._budget is None or beside + needed <= self._budget
+            committed_bytes = self._committed() + sum(self._compute.values())
+            return self._budget is None or committed_bytes + needed <= self._budget
 
-    def measure(self, sessions: Mapping[str, int]) -> None:
+    def record_usage(self, sessions: Mapping[str, int]) -> None:
         """Note what processes of sessions hold in fact, by their sessions: what a step takes nobody knows before."""
         with self._lock:
-            self._held = sessions
+            self._session_usage = sessions
 
-    def leave_fit(self, fit_id: str) -> None:
+    def release_fit(self, fit_id: str) -> None:
         """Take back what a fit has; its processes are gone."""
         with self._lock:
             self._fits.pop(fit_id, None)
 
-    def leave_session(self, session_id: str) -> None:
+    def release_session(self, session_id: str) -> None:
         """Take back what a session has; its process is gone."""
         with self._lock:
             had = self._sessions.pop(session_id, None)
         if had is not None:
             self._on_session_gone()
 
-    def _taken(self) -> int:
-        return sum(self._fits.values()) + self._taken_by_sessions() + sum(self._computing.values())
+    def _reserved(self) -> int:
+        return sum(self._fits.values()) + self._reserved_by_sessions() + sum(self._compute.values())
 
-    def _kept(self) -> int:
+    def _committed(self) -> int:
         """Return what fits have, or what is kept for the one that waits."""
-        return max(sum(self._fits.values()), self._awaited)
+        return max(sum(self._fits.values()), self._waiting_bytes)
 
-    def _tell_waiting_fit(self) -> None:
-        if self._awaited:
+    def _notify_waiting_fit(self) -> None:
+        if self._waiting_bytes:
             self._on_session_gone()
 
-    def _check_overdrawn(self) -> None:
+    def _check_overcommitted(self) -> None:
         with self._lock:
-            overdrawn = bool(self._idle) and (
-                self._budget is not None and self._taken() + sum(self._idle.values()) > self._budget
+            overcommitted = bool(self._idle) and (
+                self._budget is not None and self._reserved() + sum(self._idle.values()) > self._budget
             )
-        if overdrawn:
+        if overcommitted:
             self._on_overdrawn()
 
-    def _taken_by_sessions(self) -> int:
-        return sum(max(needed, self._held.get(session_id, 0)) for session_id, needed in self._sessions.items())
+    def _reserved_by_sessions(self) -> int:
+        return sum(max(needed, self._session_usage.get(session_id, 0)) for session_id, needed in self._sessions.items())

@@ -20,18 +20,18 @@ class _Entry(Generic[V]):
         self.value: V | None = None
 
 
-class Recent(Generic[V]):
-    """At most `most` values by key, those in the end that were asked for last. Safe in threads.
+class ReadThroughCache(Generic[V]):
+    """At most `max_entries` values by key, those in the end that were asked for last. Safe in threads.
 
-    A place is taken before the reading and lost by a change: what was read before the change, and comes after it, has
-    no place any more. So `forget` has to be called after each commit that changes the value, and before that is told.
-    What was read for one tenant is not known to the others: each reads for itself what it may see.
+    An entry is inserted before the read and removed by `invalidate`: a value that was read before a change and arrives
+    after it finds its entry gone and is not cached. So `invalidate` must be called after each commit that changes the
+    value, and before anybody is notified of the change. Entries of one tenant are not visible to the others.
     """
 
-    def __init__(self, most: int, worth_keeping: Callable[[V], bool] | None = None) -> None:
-        """Keep what is `worth_keeping`, by default anything."""
-        self._most = most
-        self._worth_keeping = worth_keeping
+    def __init__(self, max_entries: int, is_cacheable: Callable[[V], bool] | None = None) -> None:
+        """Keep what is `is_cacheable`, by default anything."""
+        self._max_entries = max_entries
+        self._is_cacheable = is_cacheable
         self._lock = threading.Lock()
         self._entries: OrderedDict[str, _Entry[V]] = OrderedDict()
 
@@ -53,23 +53,23 @@ class Recent(Generic[V]):
         with self._lock:
             self._entries[key] = entry
             self._entries.move_to_end(key)
-            if len(self._entries) > self._most:
+            if len(self._entries) > self._max_entries:
                 self._entries.popitem(last=False)
         value = None
         try:
             value = read(key)
         finally:
-            if value is None or (self._worth_keeping is not None and not self._worth_keeping(value)):
-                self._give_up(key, entry)
+            if value is None or (self._is_cacheable is not None and not self._is_cacheable(value)):
+                self._remove(key, entry)
         entry.value = value
         return value
 
-    def forget(self, key: str) -> None:
+    def invalidate(self, key: str) -> None:
         """Have the value read anew by whoever asks next."""
         with self._lock:
             self._entries.pop(key, None)
 
-    def _give_up(self, key: str, entry: _Entry[V]) -> None:
+    def _remove(self, key: str, entry: _Entry[V]) -> None:
         with self._lock:
             if self._entries.get(key) is entry:
                 del self._entries[key]

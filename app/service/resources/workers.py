@@ -42,11 +42,11 @@ class Workforce(Protocol):
         """Kill the process that works on the fit, if there is one, whose attempt has ended in the database already."""
         ...
 
-    def heed(self, fit_id: str) -> None:
+    def check_requested_state(self, fit_id: str) -> None:
         """Look at what is asked of the fit that a process works on: its limits of time may be others."""
         ...
 
-    def trouble(self) -> str | None:
+    def unavailable_reason(self) -> str | None:
         """Say why no fit can be started at present, None if one can."""
         ...
 
@@ -56,7 +56,7 @@ class Workforce(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class ModelReference:
     """A model that predicts: its name among those that a process keeps, and how to load it, asked for in a thread."""
 
     name: str
@@ -64,7 +64,7 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ComputeRequest:
     """What is to be computed.
 
     Attributes:
@@ -81,21 +81,21 @@ class Order:
     body: bytes
     media: str = JSON
     accept: str = JSON
-    model: Model | None = None
+    model: ModelReference | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Computed:
+class ComputeResult:
     """An answer: its type, and its bytes or a file of them that whoever takes it deletes."""
 
     media: str
     body: bytes | Path
 
 
-class Computing(Protocol):
+class ComputeService(Protocol):
     """The processes that compute. Its coroutine belongs to the server's event loop."""
 
-    async def carry_out(self, order: Order) -> Computed:
+    async def execute(self, order: ComputeRequest) -> ComputeResult:
         """Have something computed; to cancel this stops it.
 
         TooLarge if it can never have the memory, ComputationsFull if not now, ComputeTimeout if it takes too long,

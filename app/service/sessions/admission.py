@@ -12,13 +12,13 @@ from app.domain.errors import Finding
 from app.domain.records import CheckpointRecord, Column, DatasetRecord, GraphRecord
 from app.service.fits.admission import check_resources, executor_here
 from app.service.resources.engine_documents import engine_faults, invalid
-from app.service.resources.memory import MemoryTerms, memory_terms
+from app.service.resources.memory import MemoryConfig, memory_terms
 
-MADE_WITH = ("dims", "size", "grads", "order", "mem_size", "no_alloc", "training")
+CONTEXT_OPTIONS = ("dims", "size", "grads", "order", "mem_size", "no_alloc", "training")
 """What of a request says how the first graph and its context are made."""
 
 
-def static_session(definition: engine.Definition, request: Mapping[str, Any]) -> engine.StaticSession:
+def build_static_session(definition: engine.Definition, request: Mapping[str, Any]) -> engine.StaticSession:
     """Make a session of the engine as `request` says.
 
     Raises:
@@ -28,14 +28,14 @@ def static_session(definition: engine.Definition, request: Mapping[str, Any]) ->
     pool = asked.get("threadpool")
     return engine.StaticSession(
         definition,
-        **{name: asked[name] for name in MADE_WITH if name in asked},
+        **{name: asked[name] for name in CONTEXT_OPTIONS if name in asked},
         seed=request["seed"],
         precision=request["precision"],
-        threadpool=None if pool is None else threadpool_params(pool, "/threadpool"),
+        threadpool=None if pool is None else read_threadpool_params(pool, "/threadpool"),
     )
 
 
-def threadpool_params(document: Mapping[str, Any], pointer: str) -> engine.ThreadpoolParams:
+def read_threadpool_params(document: Mapping[str, Any], pointer: str) -> engine.ThreadpoolParams:
     """Read the parameters of a thread pool, which stand at `pointer`; Invalid with what is wrong."""
     given = dict(document)
     if isinstance(given.get("prio"), str):
@@ -47,12 +47,12 @@ def threadpool_params(document: Mapping[str, Any], pointer: str) -> engine.Threa
 def check_static(definition: engine.Definition, request: Mapping[str, Any]) -> engine.StaticSession:
     """Make a session, to see whether it can be, without threads; Invalid if not."""
     with engine_faults():
-        made = static_session(definition, request)
+        made = build_static_session(definition, request)
     made.close()
     return made
 
 
-def input_bytes(definition: engine.Definition, dims: Mapping[str, int]) -> int:
+def count_input_bytes(definition: engine.Definition, dims: Mapping[str, int]) -> int:
     """Return what inputs of the extents take, which are the client's to choose; EngineError if they are none."""
     extents = engine.checked_extents(definition, dims)
     shapes = {
@@ -72,7 +72,7 @@ NUMBER_BYTES: Mapping[str, int] = MappingProxyType({"float64": 8})
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class InitialCheckpoint:
     """A checkpoint that a session is to begin with, its file, and what is to be taken of it; None: as far as it fits.
 
     `before` is the request of the fit or session that it belongs to; empty for one that was uploaded.
@@ -85,7 +85,7 @@ class Beginning:
 
 
 @dataclass(frozen=True, slots=True)
-class Applicant:
+class SessionCandidate:
     """A session on its way: the request, complete with its defaults, and what it refers to.
 
     `runtime` is what it runs with if it takes everything of its checkpoint.
@@ -94,7 +94,7 @@ class Applicant:
     request: Mapping[str, Any]
     definition: engine.Definition
     graph: GraphRecord
-    beginning: Beginning | None
+    beginning: InitialCheckpoint | None
     dataset: DatasetRecord | None
     runtime: Mapping[str, Any] | None = None
 
@@ -110,7 +110,7 @@ class AdmittedSession:
     memory_bytes: int
 
 
-def admit_session(applicant: Applicant, memory: MemoryTerms) -> AdmittedSession:
+def admit_session(applicant: SessionCandidate, memory: MemoryConfig) -> AdmittedSession:
     """Check that graph, options, checkpoint and rows fit together and into memory.
 
     Invalid with the faults found, TooLarge if the machine cannot hold the session.
@@ -133,11 +133,11 @@ def admit_session(applicant: Applicant, memory: MemoryTerms) -> AdmittedSession:
             executor="numpy",
             threads=1,
         )
-    restore = None if applicant.beginning is None else _restored(made, applicant.beginning)
+    restore = None if applicant.beginning is None else _restore(made, applicant.beginning)
     return AdmittedSession(_parameters(made.definition), restore, needed)
 
 
-def _admit_static(applicant: Applicant, needed: int) -> AdmittedSession:
+def _admit_static(applicant: SessionCandidate, needed: int) -> AdmittedSession:
     made = check_static(applicant.definition, applicant.request)
     if applicant.beginning is None:
         return AdmittedSession(_parameters(made.definition), None, needed)
@@ -151,7 +151,7 @@ def _parameters(definition: engine.Definition) -> list[dict[str, Any]]:
     return [{"name": name, "shape": list(spec.shape), "dtype": spec.dtype.name} for name, spec in specs]
 
 
-def _restored(made: engine.Session, beginning: Beginning) -> Restore:
+def _restore(made: engine.Session, beginning: InitialCheckpoint) -> Restore:
     """Return what is taken of the checkpoint: by default everything, if that fits; Invalid if it does not."""
     checkpoint, wanted = engine.Checkpoint.load(beginning.file), beginning.restore
     if wanted is None:
@@ -170,7 +170,7 @@ def _restored(made: engine.Session, beginning: Beginning) -> Restore:
     return wanted
 
 
-def _feed_faults(applicant: Applicant) -> Iterator[Finding]:
+def _feed_faults(applicant: SessionCandidate) -> Iterator[Finding]:
     """Yield what keeps rows of the dataset from being fed to the graph."""
     inputs, feeds = applicant.definition.inputs, applicant.request["feeds"]
     for name in feeds:
@@ -193,12 +193,12 @@ def _feed_faults(applicant: Applicant) -> Iterator[Finding]:
                 "unknown_column",
                 f"input {name!r} needs a column {source[:64]!r}; the dataset has {', '.join(columns)}",
             )
-        elif (misfit := _misfit(spec, columns[source])) is not None:
+        elif (misfit := _column_mismatch(spec, columns[source])) is not None:
             code, detail = misfit
             yield Finding(pointer, code, f"input {name!r} {detail} of column {source[:64]!r}")
 
 
-def _misfit(spec: Any, column: Column) -> tuple[str, str] | None:
+def _column_mismatch(spec: Any, column: Column) -> tuple[str, str] | None:
     """Say what keeps rows of a column from being the entries of an input."""
     if not spec.shape:
         return "shape_mismatch", 'has no axis for rows; give it a leading extent such as "batch" instead of those'
@@ -211,7 +211,7 @@ def _misfit(spec: Any, column: Column) -> tuple[str, str] | None:
     return None
 
 
-def _memory_needed(applicant: Applicant, memory: MemoryTerms) -> int:
+def _memory_needed(applicant: SessionCandidate, memory: MemoryConfig) -> int:
     """Return the bytes that the process takes before any step; TooLarge, with the sum, if they are too many."""
     count: int = applicant.graph.report["parameter_count"]
     executor = executor_here(applicant.request["resources"], applicant.runtime)
@@ -222,7 +222,7 @@ def _memory_needed(applicant: Applicant, memory: MemoryTerms) -> int:
     if static is None:
         return needed
     with engine_faults():
-        held["input_bytes"] = input_bytes(applicant.definition, static.get("dims") or {})
+        held["input_bytes"] = count_input_bytes(applicant.definition, static.get("dims") or {})
     return memory.check(memory_terms(held, executor), "/dims", "the session", "use smaller extents")
 
 

@@ -19,8 +19,8 @@ from app.service.resources.blobs import Integrity
 from app.service.resources.model_classes import CLASSES
 from app.service.sessions.classes import session_classes
 from app.service.sessions.creation import BEGINNING_SEQ
-from app.service.sessions.directories import SessionFolders
-from app.service.sessions.state import ended
+from app.service.sessions.directories import SessionDirs
+from app.service.sessions.state import inactive_error
 from app.store.blobs.store import BlobStore
 from app.store.unit_of_work import Store, UnitOfWork
 
@@ -29,7 +29,7 @@ RECIPE = ("optimizer", "clip", "precision", "seed", "dataset", "feeds", "static"
 
 
 @dataclass(frozen=True, slots=True)
-class SessionTerms:
+class SessionConfig:
     """How processes of sessions are made.
 
     They get the threads that a fit would get if there were so many `workers`; the first one of each session is killed
@@ -49,13 +49,13 @@ class SessionAttempts:
         self,
         store: Store,
         blobs: BlobStore,
-        folders: SessionFolders,
-        terms: SessionTerms,
+        dirs: SessionDirs,
+        terms: SessionConfig,
         integrity: Integrity | None = None,
     ) -> None:
-        """Look things up in `store`; processes read files of `blobs`, and keep theirs in `folders`."""
+        """Look things up in `store`; processes read files of `blobs`, and keep theirs in `dirs`."""
         self._store = store
-        self._folders = folders
+        self._dirs = dirs
         self._terms = terms
         self._integrity = integrity or Integrity(store, blobs)
 
@@ -66,8 +66,8 @@ class SessionAttempts:
         """
         with self._store.begin() as work:
             work.sessions.excuse()
-            ended = work.sessions.ids() - work.sessions.with_folders()
-        return self._folders.remove_all(ended)
+            inactive_error = work.sessions.ids() - work.sessions.with_folders()
+        return self._dirs.remove_all(inactive_error)
 
     def begin(self, session_id: str, poison: Poison | None = None) -> SessionAssignment:
         """Begin an attempt, and return what its process needs to know.
@@ -79,7 +79,7 @@ class SessionAttempts:
         with self._store.begin() as work:
             session = work.sessions.get(session_id)
             if session.state not in OPEN:
-                raise ended(session)
+                raise inactive_error(session)
             session = work.sessions.update(replace(session, attempt=session.attempt + 1))
             graph = work.graphs.get(session.graph_id)
             beginning = work.checkpoints.of_step(session_id, BEGINNING_SEQ)
@@ -100,7 +100,7 @@ class SessionAttempts:
             request={**{name: session.request.get(name) for name in RECIPE}, CLASSES: classes},
             start_from=start_from,
             restore=session.request["restore"],
-            folder=str(self._folders.make(session_id)),
+            folder=str(self._dirs.create(session_id)),
             datasets={dataset.id: self._integrity.columns(dataset) for dataset in datasets},
             classes={dataset.id: _class_names(dataset) for dataset in datasets},
             saved=[*saved],
@@ -120,39 +120,39 @@ class SessionAttempts:
             classes = session_classes(work, work.sessions.get(session_id))
         return Attach(dataset_id, self._integrity.columns(dataset), _class_names(dataset), classes)
 
-    def ran_with(self, session_id: str, attempt: int, runtime: dict[str, Any]) -> None:
+    def record_runtime(self, session_id: str, attempt: int, runtime: dict[str, Any]) -> None:
         """Note what the process runs with, which has the session on the disk by now."""
         Runtime.from_json(runtime)
         with self._store.begin() as work:
-            for session in self._present(work, session_id, attempt):
+            for session in self._find_current(work, session_id, attempt):
                 if session.runtime != runtime or not session.begun:
                     work.sessions.update(replace(session, runtime=runtime, begun=True))
 
-    def numerics_changed(self, session_id: str, attempt: int) -> None:
+    def record_numerics_change(self, session_id: str, attempt: int) -> None:
         """Note that the session went on under other numerics than those of its snapshot."""
         with self._store.begin() as work:
-            for session in self._present(work, session_id, attempt):
+            for session in self._find_current(work, session_id, attempt):
                 if session.bit_exact:
                     work.sessions.update(replace(session, bit_exact=False))
 
     def fail(self, session_id: str, attempt: int, code: str, detail: str) -> None:
         """Note that the session cannot go on. Its folder stays until it is closed: somebody may want to look at it."""
         with self._store.begin() as work:
-            for session in self._present(work, session_id, attempt):
+            for session in self._find_current(work, session_id, attempt):
                 error = {"code": code, "detail": detail}
                 failed = replace(session, state=SessionState.FAILED, error=error, finished_at=work.now)
                 work.sessions.update(failed)
 
-    def note_damage(self, blob: str, problem: str) -> None:
+    def mark_damaged(self, blob: str, problem: str) -> None:
         """Mark a blob that a process has found to be damaged, without which its session cannot be taken up."""
         self._integrity.note(blob, problem)
 
-    def refusal(self, session_id: str) -> StepRefused:
+    def inactive_error(self, session_id: str) -> StepRefused:
         """Return what is said to the steps of a session that has ended."""
         with self._store.begin() as work:
-            return ended(work.sessions.get(session_id))
+            return inactive_error(work.sessions.get(session_id))
 
-    def _present(self, work: UnitOfWork, session_id: str, attempt: int) -> Iterable[SessionRecord]:
+    def _find_current(self, work: UnitOfWork, session_id: str, attempt: int) -> Iterable[SessionRecord]:
         """Return the session, if it is open and this is its latest attempt."""
         try:
             session = work.sessions.get(session_id)

@@ -10,15 +10,15 @@ from app.domain.errors import Draining, Finding, NotFound, SessionsFull
 from app.domain.ids import new_id
 from app.domain.records import CheckpointRecord, DatasetRecord, GraphRecord
 from app.domain.session import SessionRecord, SessionState
-from app.service.fits.inputs import referred
+from app.service.fits.inputs import resolve
 from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.disk_space import DiskSpace
 from app.service.resources.engine_documents import GRAPH_LIMITS, engine_faults, invalid, new_graph, read_definition
 from app.service.resources.idempotency import Keep
-from app.service.resources.memory import MemoryTerms
+from app.service.resources.memory import MemoryConfig
 from app.service.resources.model_classes import checkpoint_classes
-from app.service.resources.notifier import Wakes
-from app.service.sessions.admission import Applicant, Beginning, admit_session
+from app.service.resources.notifier import Notifier
+from app.service.sessions.admission import InitialCheckpoint, SessionCandidate, admit_session
 from app.service.sessions.classes import beginning_classes
 from app.service.sessions.state import NO_PROCESS, SessionView
 from app.store.unit_of_work import Store, UnitOfWork
@@ -27,12 +27,12 @@ TTL_SECONDS = 3600.0
 BEGINNING_SEQ = 0
 """The place in the order of steps of the checkpoint that a session begins with: before the first one."""
 
-TAKEN_OVER = ("optimizer", "clip", "precision")
+INHERITED = ("optimizer", "clip", "precision")
 """What a session that begins with a checkpoint has as the fit or session of that had it, unless it says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
+class _References:
     """What a request refers to."""
 
     graph: GraphRecord | None
@@ -51,10 +51,10 @@ class SessionCreation:
         integrity: Integrity,
         sweeper: BlobSweeper,
         space: DiskSpace,
-        wakes: Wakes,
+        notifier: Notifier,
         clock: Clock,
         most: int,
-        memory: MemoryTerms | None = None,
+        memory: MemoryConfig | None = None,
         limits: engine.GraphLimits = GRAPH_LIMITS,
         most_of_tenant: int | None = None,
     ) -> None:
@@ -66,11 +66,11 @@ class SessionCreation:
         self._integrity = integrity
         self._sweeper = sweeper
         self._space = space
-        self._wakes = wakes
+        self._notifier = notifier
         self._clock = clock
         self._most = most
         self._most_of_tenant = most_of_tenant
-        self._memory = memory or MemoryTerms()
+        self._memory = memory or MemoryConfig()
         self._limits = limits
 
     def create(self, request: Mapping[str, Any], keep: Keep[SessionView]) -> SessionView:
@@ -82,12 +82,12 @@ class SessionCreation:
         Invalid with what is wrong, Corrupt if the checkpoint is damaged, TooLarge beyond the memory, SessionsFull,
         StorageFull, Draining while stopping.
         """
-        if self._wakes.closed:
+        if self._notifier.closed:
             raise Draining("the server is stopping and takes no new sessions; try again when it is back")
         self._space.check()
         with self._sweeper.holding():
             named = self._named(request)
-            whole = _complete(request, named.before)
+            whole = _complete_request(request, named.before)
             inline = None if named.graph is not None else self._new_graph(request["graph"])
             graph = named.graph or inline
             assert graph is not None
@@ -95,7 +95,7 @@ class SessionCreation:
             definition = read_definition(graph.definition, "/graph")
             whole["classes"] = self._classes(request, definition, beginning, named.dataset)
             runtime = named.runtime if whole["resources"].get("executor") is None else None
-            applicant = Applicant(whole, definition, graph, beginning, named.dataset, runtime)
+            applicant = SessionCandidate(whole, definition, graph, beginning, named.dataset, runtime)
             admitted = admit_session(applicant, self._memory)
             now = self._clock.now()
             session = SessionRecord(
@@ -125,37 +125,37 @@ class SessionCreation:
     def _new_graph(self, document: object) -> GraphRecord:
         return new_graph(read_definition(document, "/graph", self._limits), self._clock)
 
-    def _named(self, request: Mapping[str, Any]) -> _Named:
+    def _named(self, request: Mapping[str, Any]) -> _References:
         """Look up what a request refers to; Invalid, with pointers, if it does not exist."""
         graph, checkpoint, dataset = (request.get(name) for name in ("graph", "checkpoint", "dataset"))
         if graph is None and checkpoint is None:
             detail = "a session begins with a graph, or with a checkpoint, whose graph it has then: give one of them"
             raise invalid([Finding("", "missing_field", detail)])
         with self._store.begin() as work:
-            rows = None if dataset is None else referred("/dataset", "ds", dataset, work.datasets.get)
-            known = referred("/graph", "graph", graph, work.graphs.get) if isinstance(graph, str) else None
+            rows = None if dataset is None else resolve("/dataset", "ds", dataset, work.datasets.get)
+            known = resolve("/graph", "graph", graph, work.graphs.get) if isinstance(graph, str) else None
             if checkpoint is None:
-                return _Named(known, None, {}, None, rows)
-            found = _kept(work, checkpoint)
-            before, runtime = _before(work, found)
+                return _References(known, None, {}, None, rows)
+            found = _require_checkpoint(work, checkpoint)
+            before, runtime = _previous_request(work, found)
             if graph is None:
-                known = referred("/checkpoint", "graph", found.graph_id, work.graphs.get)
-            return _Named(known, found, before, runtime, rows)
+                known = resolve("/checkpoint", "graph", found.graph_id, work.graphs.get)
+            return _References(known, found, before, runtime, rows)
 
-    def _beginning(self, request: Mapping[str, Any], named: _Named) -> Beginning | None:
+    def _beginning(self, request: Mapping[str, Any], named: _References) -> InitialCheckpoint | None:
         if named.checkpoint is None:
             if request.get("restore") is not None:
                 detail = "there is no checkpoint to take anything of; leave this out"
                 raise invalid([Finding("/restore", "conflict", detail)])
             return None
         file = self._integrity.checkpoint(named.checkpoint, "/checkpoint")
-        return Beginning(named.checkpoint, file, request.get("restore"), named.before)
+        return InitialCheckpoint(named.checkpoint, file, request.get("restore"), named.before)
 
     def _classes(
         self,
         request: Mapping[str, Any],
         definition: engine.Definition,
-        beginning: Beginning | None,
+        beginning: InitialCheckpoint | None,
         dataset: DatasetRecord | None,
     ) -> dict[str, dict[str, Any]]:
         """Return the class names of the session's model by input; Invalid if rows of the dataset do not suit them."""
@@ -180,11 +180,11 @@ class SessionCreation:
                     retry_after=60,
                 )
 
-    def _store_beginning(self, work: UnitOfWork, session: SessionRecord, named: _Named) -> None:
+    def _store_beginning(self, work: UnitOfWork, session: SessionRecord, named: _References) -> None:
         """Store what the session refers to for itself; NotFound if that was deleted meanwhile."""
         if named.checkpoint is not None:
             copy = replace(
-                _kept(work, named.checkpoint.id),
+                _require_checkpoint(work, named.checkpoint.id),
                 id=new_id("ckpt"),
                 fit_id=None,
                 created_at=work.now,
@@ -201,9 +201,9 @@ class SessionCreation:
             work.sessions.use(session.id, named.dataset.id)
 
 
-def _complete(request: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+def _complete_request(request: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the session is to be, whatever the request leaves out."""
-    taken = {name: request.get(name) or before.get(name) for name in TAKEN_OVER}
+    taken = {name: request.get(name) or before.get(name) for name in INHERITED}
     resources = dict(request.get("resources") or {})
     if request.get("threads") is not None:
         resources["threads"] = request["threads"]
@@ -226,14 +226,16 @@ def _complete(request: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str
     return {**whole, "optimizer": None, "clip": None, "precision": request.get("precision") or "float32"}
 
 
-def _kept(work: UnitOfWork, checkpoint_id: str) -> CheckpointRecord:
-    checkpoint = referred("/checkpoint", "ckpt", checkpoint_id, work.checkpoints.get)
+def _require_checkpoint(work: UnitOfWork, checkpoint_id: str) -> CheckpointRecord:
+    checkpoint = resolve("/checkpoint", "ckpt", checkpoint_id, work.checkpoints.get)
     if checkpoint.deleted:
         raise invalid([Finding("/checkpoint", "gone", f"checkpoint {checkpoint_id} was deleted; choose another one")])
     return checkpoint
 
 
-def _before(work: UnitOfWork, checkpoint: CheckpointRecord) -> tuple[Mapping[str, Any], dict[str, Any] | None]:
+def _previous_request(
+    work: UnitOfWork, checkpoint: CheckpointRecord
+) -> tuple[Mapping[str, Any], dict[str, Any] | None]:
     """Return request and runtime of the fit or session that a checkpoint belongs to, as far as it is on record."""
     try:
         if checkpoint.session_id is not None:

@@ -13,10 +13,10 @@ from app.system.durable import Durable
 SESSIONS = "sessions"
 """The folder of the data directory that theirs are in."""
 
-TRIES = 100
+MAX_TRIES = 100
 """How often the files of a session are looked at anew that has put itself aside meanwhile."""
 
-_KEPT = re.compile(r"(snapshot|saved)-\d+\.safetensors|log-\d+")
+_DURABLE = re.compile(r"(snapshot|saved)-\d+\.safetensors|log-\d+")
 """What lasts in a folder: each but a log is written once, and a log only grows."""
 
 _logger = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ class SessionFile:
     size_bytes: int
 
 
-class SessionFolders:
+class SessionDirs:
     """A folder for each session, named as it, on the file system of the blobs."""
 
     def __init__(self, root: Path, durable: Durable) -> None:
@@ -40,27 +40,27 @@ class SessionFolders:
         self._root = root
         self._durable = durable
 
-    def of(self, session_id: str) -> Path:
+    def path(self, session_id: str) -> Path:
         """Return the folder of a session on record, whether it is there or not."""
         return self._root / session_id
 
-    def make(self, session_id: str) -> Path:
+    def create(self, session_id: str) -> Path:
         """Return the folder of a session on record, made if missing; StorageFull or StorageFailed if it cannot be."""
-        folder = self.of(session_id)
+        folder = self.path(session_id)
         with storage_faults("the folder of this session"):
             self._durable.mkdir(folder)
         return folder
 
     def remove(self, session_id: str) -> None:
         """Delete the folder of a session that has no process; what cannot be deleted goes at the next start."""
-        self._clear(self.of(session_id))
+        self._remove(self.path(session_id))
 
     def remove_all(self, ended: Collection[str]) -> int:
         """Delete the folders of all these sessions that are there still; return how many. For the start."""
         found = sorted(self._root.iterdir()) if self._root.is_dir() else []
         folders = [folder for folder in found if folder.name in ended]
         for folder in folders:
-            self._clear(folder)
+            self._remove(folder)
         return len(folders)
 
     def link(self, into: Path) -> list[SessionFile]:
@@ -69,18 +69,18 @@ class SessionFolders:
         It is as if all their processes had been killed at that moment; they go on meanwhile.
         """
         found = sorted(self._root.iterdir()) if self._root.is_dir() else []
-        return [file for folder in found for file in self._linked(folder, into / folder.name)]
+        return [file for folder in found for file in self._link_session(folder, into / folder.name)]
 
-    def _linked(self, folder: Path, target: Path) -> list[SessionFile]:
+    def _link_session(self, folder: Path, target: Path) -> list[SessionFile]:
         """Link the files of a session; what a process replaces meanwhile is looked at again."""
-        for number in range(TRIES):
+        for number in range(MAX_TRIES):
             place = target / str(number)
             place.mkdir(parents=True)
             try:
-                names = _kept_in(folder)
+                names = _list_durable(folder)
                 for name in names:
                     os.link(folder / name, place / name)
-                if _kept_in(folder) == names:
+                if _list_durable(folder) == names:
                     return [SessionFile(folder.name, n, place / n, (place / n).stat().st_size) for n in names]
             except FileNotFoundError:
                 continue
@@ -93,16 +93,16 @@ class SessionFolders:
         except OSError:
             _logger.exception("a file of a session stays until the session goes")
 
-    def _clear(self, folder: Path) -> None:
+    def _remove(self, folder: Path) -> None:
         try:
             self._durable.remove_tree(folder)
         except OSError:
             _logger.exception("the folder of a session stays until the next start")
 
 
-def _kept_in(folder: Path) -> list[str]:
+def _list_durable(folder: Path) -> list[str]:
     """Return the names of what lasts in a folder, in order; none if it is gone."""
     try:
-        return sorted(path.name for path in folder.iterdir() if _KEPT.fullmatch(path.name))
+        return sorted(path.name for path in folder.iterdir() if _DURABLE.fullmatch(path.name))
     except FileNotFoundError:
         return []

@@ -12,9 +12,9 @@ from app.domain.session import OPEN, SessionRecord, SessionState
 from app.service.resources.blobs import BlobSweeper
 from app.service.resources.idempotency import Keep
 from app.service.sessions.creation import BEGINNING_SEQ, SessionCreation
-from app.service.sessions.directories import SessionFolders
-from app.service.sessions.state import SessionUse, SessionView, SessionWorkforce, ended
-from app.service.sessions.steps import Carried, SessionSteps
+from app.service.sessions.directories import SessionDirs
+from app.service.sessions.state import SessionActivity, SessionView, SessionWorkforce, inactive_error
+from app.service.sessions.steps import SessionSteps, StepResult
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store, UnitOfWork
 
@@ -29,8 +29,8 @@ class Sessions:
         store: Store,
         creation: SessionCreation,
         steps: SessionSteps,
-        use: SessionUse,
-        folders: SessionFolders,
+        activity: SessionActivity,
+        dirs: SessionDirs,
         sweeper: BlobSweeper,
         workforce: SessionWorkforce,
     ) -> None:
@@ -38,8 +38,8 @@ class Sessions:
         self._store = store
         self._creation = creation
         self._steps = steps
-        self._use = use
-        self._folders = folders
+        self._activity = activity
+        self._dirs = dirs
         self._sweeper = sweeper
         self._workforce = workforce
 
@@ -60,11 +60,11 @@ class Sessions:
             found = work.sessions.list(page, state=state, label=label)
         return Page(tuple(map(self._view, found.items)), found.next_cursor, found.findings)
 
-    async def carry_out(self, session_id: str, step: Step, body: bytes = b"") -> Carried:
-        """Have a step carried out, and return what came of it (see `SessionSteps.carry_out`)."""
-        return await self._steps.carry_out(session_id, step, body)
+    async def execute(self, session_id: str, step: Step, body: bytes = b"") -> StepResult:
+        """Have a step carried out, and return what came of it (see `SessionSteps.execute`)."""
+        return await self._steps.execute(session_id, step, body)
 
-    async def operation(self, session_id: str, seq: int, wait: float = 0.0) -> Carried:
+    async def operation(self, session_id: str, seq: int, wait: float = 0.0) -> StepResult:
         """Return what came of a step that was accepted, or that it is not done yet (see `SessionSteps.operation`)."""
         return await self._steps.operation(session_id, seq, wait)
 
@@ -78,7 +78,7 @@ class Sessions:
     async def pause(self, session_id: str) -> SessionView:
         """Have the session take no steps for now, and its process go; StepRefused if it has ended."""
         await asyncio.to_thread(self._move, session_id, SessionState.PAUSED)
-        await self._workforce.rest(session_id)
+        await self._workforce.suspend(session_id)
         return await asyncio.to_thread(self.get, session_id)
 
     async def resume(self, session_id: str) -> SessionView:
@@ -93,36 +93,38 @@ class Sessions:
         """
         await asyncio.to_thread(self._end, session_id, SessionState.CLOSED)
         await self._workforce.end(session_id)
-        await asyncio.to_thread(self._folders.remove, session_id)
-        self._use.forget(session_id)
+        await asyncio.to_thread(self._dirs.remove, session_id)
+        self._activity.forget(session_id)
         return await asyncio.to_thread(self.get, session_id)
 
     async def expire(self) -> None:
         """End the sessions that have not been used for too long, each with a last checkpoint."""
         for session in await asyncio.to_thread(self._overdue):
-            if self._use.begin_end(session):
+            if self._activity.begin_expiry(session):
                 try:
                     await self._expire(session)
                 except AdjointError as error:
                     _logger.warning("session %s cannot expire yet: %s", session.id, error.detail)
                 finally:
-                    self._use.give_up_end(session.id)
+                    self._activity.cancel_expiry(session.id)
 
     async def _expire(self, session: SessionRecord) -> None:
         checkpoint_id = None
         try:
             # The same name for the same silence: what was saved and could not be taken over is not saved twice.
-            saved = await self._steps.save(session, f"expiry {self._use.last(session).isoformat()}")
+            saved = await self._steps.save(session, f"expiry {self._activity.last_used(session).isoformat()}")
             checkpoint_id = saved.id
         except StepRefused as error:
             _logger.warning("session %s expires without a checkpoint: %s", session.id, error.detail)
         await asyncio.to_thread(self._end, session.id, SessionState.EXPIRED, checkpoint_id)
         await self._workforce.end(session.id)
-        await asyncio.to_thread(self._folders.remove, session.id)
-        self._use.forget(session.id)
+        await asyncio.to_thread(self._dirs.remove, session.id)
+        self._activity.forget(session.id)
 
     def _view(self, session: SessionRecord) -> SessionView:
-        return SessionView(replace(session, used_at=self._use.last(session)), self._workforce.status(session.id))
+        return SessionView(
+            replace(session, used_at=self._activity.last_used(session)), self._workforce.status(session.id)
+        )
 
     def _overdue(self) -> tuple[SessionRecord, ...]:
         with self._store.begin() as work:
@@ -132,9 +134,9 @@ class Sessions:
         with self._store.begin() as work:
             session = work.sessions.get(session_id)
             if session.state not in OPEN:
-                raise ended(session)
+                raise inactive_error(session)
             if session.state is not state:
-                work.sessions.update(replace(session, state=state, used_at=self._use.last(session)))
+                work.sessions.update(replace(session, state=state, used_at=self._activity.last_used(session)))
 
     def _end(self, session_id: str, state: SessionState, checkpoint_id: str | None = None) -> None:
         with self._store.begin() as work:
@@ -147,7 +149,7 @@ class Sessions:
         finished = replace(
             session,
             state=state,
-            used_at=self._use.last(session),
+            used_at=self._activity.last_used(session),
             finished_at=work.now,
             checkpoint_id=checkpoint_id,
         )

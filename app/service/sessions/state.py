@@ -35,7 +35,7 @@ NO_PROCESS = SessionStatus(None, None, None, None)
 class SessionWorkforce(Protocol):
     """The processes of sessions. Its coroutines belong to the server's event loop."""
 
-    async def carry_out(self, session: SessionRecord, step: Step, body: bytes) -> tuple[Answered | Accepted, bytes]:
+    async def execute(self, session: SessionRecord, step: Step, body: bytes) -> tuple[Answered | Accepted, bytes]:
         """Have a step carried out, by a process that is started if there is none; return what came of it.
 
         `Accepted` only if the step asks for it. SessionsFull if more wait than may, or no process is to be had;
@@ -44,14 +44,14 @@ class SessionWorkforce(Protocol):
         ...
 
     async def wake(self, session: SessionRecord) -> None:
-        """Start a process if there is none; returns when it is ready. Raises as `carry_out` does."""
+        """Start a process if there is none; returns when it is ready. Raises as `execute` does."""
         ...
 
     async def attach(self, session_id: str, dataset_id: str) -> None:
         """Tell the process, if there is one, of a dataset that steps may take rows of from now on."""
         ...
 
-    async def rest(self, session_id: str) -> None:
+    async def suspend(self, session_id: str) -> None:
         """Have the process write a snapshot and go; returns when it is gone. The next step starts another one."""
         ...
 
@@ -84,7 +84,7 @@ REFUSED: Mapping[SessionState, str] = MappingProxyType(
 )
 
 
-def ended(session: SessionRecord, next_seq: int | None = None) -> StepRefused:
+def inactive_error(session: SessionRecord, next_seq: int | None = None) -> StepRefused:
     """Return why a session that is not active takes no steps; `next_seq` is its next step, if that is known."""
     error = (session.error or {}).get("code", "")
     checkpoint = f" {session.checkpoint_id}" if session.checkpoint_id else ", if it has saved one"
@@ -93,7 +93,7 @@ def ended(session: SessionRecord, next_seq: int | None = None) -> StepRefused:
     return StepRefused(detail, code=f"session_{session.state.value}", extensions=known)
 
 
-def expiring(session: SessionRecord) -> StepRefused:
+def expiring_error(session: SessionRecord) -> StepRefused:
     """Return why a session takes no steps whose time is over, while its last checkpoint is being saved."""
     detail = f"session {session.id} was not used for longer than its ttl_seconds and is expiring; begin another one"
     return StepRefused(detail, code=f"session_{SessionState.EXPIRED.value}")
@@ -104,7 +104,7 @@ WRITTEN_EVERY = timedelta(minutes=1)
 _logger = logging.getLogger(__name__)
 
 
-class SessionUse:
+class SessionActivity:
     """Notes of the last use of sessions, and of those that are being brought to their end. For the event loop."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
@@ -113,13 +113,13 @@ class SessionUse:
         self._clock = clock
         self._used: dict[str, datetime] = {}
         self._written: dict[str, datetime] = {}
-        self._ending: set[str] = set()
+        self._expiring: set[str] = set()
         self._writing: set[asyncio.Task[None]] = set()
 
-    def note(self, session: SessionRecord) -> None:
+    def record_use(self, session: SessionRecord) -> None:
         """Note that an open session is used now; StepRefused if it is about to expire."""
-        if session.id in self._ending:
-            raise expiring(session)
+        if session.id in self._expiring:
+            raise expiring_error(session)
         now = self._clock.now()
         self._used[session.id] = now
         if now - self._written.get(session.id, session.used_at) >= WRITTEN_EVERY:
@@ -128,25 +128,25 @@ class SessionUse:
             self._writing.add(task)
             task.add_done_callback(self._writing.discard)
 
-    def last(self, session: SessionRecord) -> datetime:
+    def last_used(self, session: SessionRecord) -> datetime:
         """Return when the session was last used; from any thread."""
         return max(session.used_at, self._used.get(session.id, session.used_at))
 
-    def begin_end(self, session: SessionRecord) -> bool:
+    def begin_expiry(self, session: SessionRecord) -> bool:
         """Have no step of the session begun any more if it has not been used for long enough; tell whether it is so."""
-        idle = self._clock.now() - self.last(session)
+        idle = self._clock.now() - self.last_used(session)
         if idle < timedelta(seconds=session.ttl_seconds):
             return False
-        self._ending.add(session.id)
+        self._expiring.add(session.id)
         return True
 
-    def give_up_end(self, session_id: str) -> None:
+    def cancel_expiry(self, session_id: str) -> None:
         """Let steps be begun again."""
-        self._ending.discard(session_id)
+        self._expiring.discard(session_id)
 
     def forget(self, session_id: str) -> None:
         """Forget a session that has ended."""
-        self._ending.discard(session_id)
+        self._expiring.discard(session_id)
         self._used.pop(session_id, None)
         self._written.pop(session_id, None)
 

@@ -13,7 +13,7 @@ from app.domain.frames import Step
 from app.domain.ids import new_id
 from app.domain.records import CheckpointRecord
 from app.domain.session import SessionRecord
-from app.service.fits.inputs import referred
+from app.service.fits.inputs import resolve
 from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.disk_space import DiskSpace
 from app.service.resources.engine_documents import engine_faults, invalid
@@ -33,13 +33,13 @@ class References:
 NOTHING = References({}, {})
 
 
-def references(step: Step, known: frozenset[str]) -> References:
+def find_references(step: Step, known: frozenset[str]) -> References:
     """Return what a step refers to that has still to be looked up: datasets that are not `known`, and checkpoints."""
     if step.verb != "batch" and "rows" not in step.options and step.verb != "load":
         return NOTHING
     datasets: dict[str, str] = {}
     checkpoints: dict[str, str] = {}
-    for place, verb, options in _parts(step):
+    for place, verb, options in _iter_parts(step):
         rows = options.get("rows")
         dataset = rows.get("dataset") if isinstance(rows, Mapping) else None
         if isinstance(dataset, str) and dataset not in known:
@@ -49,12 +49,12 @@ def references(step: Step, known: frozenset[str]) -> References:
     return References(datasets, checkpoints)
 
 
-def saves(step: Step) -> bool:
+def saves_checkpoint(step: Step) -> bool:
     """Whether a step leaves files for the server to take over."""
-    return any(verb == "save" for _, verb, _ in _parts(step))
+    return any(verb == "save" for _, verb, _ in _iter_parts(step))
 
 
-def _parts(step: Step) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+def _iter_parts(step: Step) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """Go through the steps of a batch, or this one: where its options are, its verb, and these."""
     if step.verb != "batch":
         yield "", step.verb, step.options
@@ -63,7 +63,7 @@ def _parts(step: Step) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
         yield f"steps/{place}/", part.get("verb", ""), part
 
 
-class SessionInputs:
+class StepInputs:
     """Looks up what steps refer to."""
 
     def __init__(self, store: Store, integrity: Integrity) -> None:
@@ -78,11 +78,11 @@ class SessionInputs:
         """
         with self._store.begin() as work:
             for place, dataset_id in refers.datasets.items():
-                dataset = referred(f"/{place}", "ds", dataset_id, work.datasets.get)
+                dataset = resolve(f"/{place}", "ds", dataset_id, work.datasets.get)
                 add_dataset_classes(work, session_id, dataset)
                 work.sessions.use(session_id, dataset_id)
             found = {
-                place: referred(f"/{place}", "ckpt", checkpoint_id, work.checkpoints.get)
+                place: resolve(f"/{place}", "ckpt", checkpoint_id, work.checkpoints.get)
                 for place, checkpoint_id in refers.checkpoints.items()
             }
         files = {place: self._file(place, checkpoint) for place, checkpoint in found.items()}
@@ -104,7 +104,7 @@ class SessionInputs:
         return str(self._integrity.checkpoint(checkpoint, f"/{place}"))
 
 
-class SessionSaves:
+class SavedCheckpoints:
     """Takes over what sessions save."""
 
     def __init__(self, store: Store, blobs: BlobStore, sweeper: BlobSweeper, space: DiskSpace, clock: Clock) -> None:
@@ -118,7 +118,7 @@ class SessionSaves:
         # is best done one after another.
         self._turn = threading.Lock()
 
-    def take_over(
+    def import_file(
         self, session: SessionRecord, seq: int, file: Path | None, digest: str | None, *, replayed: bool
     ) -> CheckpointRecord:
         """Return the checkpoint that a step has saved, stored now unless it is on record.
@@ -130,7 +130,7 @@ class SessionSaves:
         with self._turn:
             known = self._known(session.id, seq)
             if known is not None and replayed:
-                return _present(known)
+                return _require_kept(known)
             return self._store_file(session, seq, file, digest, known)
 
     def _known(self, session_id: str, seq: int) -> CheckpointRecord | None:
@@ -158,7 +158,7 @@ class SessionSaves:
             if digest is not None and blob.digest != digest:
                 detail = f"the file that step {seq} has saved does not hold what was written; save another one"
                 raise CheckpointCorrupt(detail, blob=digest, problem="was changed before it was stored")
-            step = _step_of(self._blobs.local_path(blob.digest))
+            step = _read_step(self._blobs.local_path(blob.digest))
             checkpoint = CheckpointRecord(
                 id=new_id("ckpt"),
                 fit_id=None,
@@ -182,7 +182,7 @@ class SessionSaves:
         return checkpoint
 
 
-def _step_of(file: Path) -> int:
+def _read_step(file: Path) -> int:
     """Return how many steps the optimizer had taken."""
     with engine_faults():
         cursor: Mapping[str, object] = engine.Checkpoint.load(file).cursor
@@ -190,7 +190,7 @@ def _step_of(file: Path) -> int:
     return step if isinstance(step, int) else 0
 
 
-def _present(checkpoint: CheckpointRecord) -> CheckpointRecord:
+def _require_kept(checkpoint: CheckpointRecord) -> CheckpointRecord:
     if checkpoint.deleted:
         raise Gone(f"checkpoint {checkpoint.id}, which this step has saved, was deleted; save another one")
     return checkpoint

@@ -13,90 +13,90 @@ from app.domain.errors import TooLarge
 from app.service.resources.engine_documents import engine_faults, read_definition
 from app.service.resources.memory import MARGIN
 
-FREE_BYTES = 16 * 1024**2
+UNASKED_BYTES = 16 * 1024**2
 """So much of an order's own fits beside Python and NumPy into what the process has in any case."""
 
-Ask = Callable[[Mapping[str, int]], int]
+RequestMemory = Callable[[Mapping[str, int]], int]
 """Asks for the bytes of terms; returns what the process may take in all, 0 if it may not have them."""
 
 
-class NotGranted(Exception):  # noqa: N818 (named as what has happened)
+class MemoryNotGranted(Exception):  # noqa: N818 (named as what has happened)
     """The memory is not to be had; the server knows why, and tells the client."""
 
 
-class Allowance:
+class MemoryGrant:
     """What this process may take: as much address space as it was begun with, and what is granted beside."""
 
     def __init__(self, memory_bytes: int, operations: int, answer_bytes: int) -> None:
         """Begin with `memory_bytes`, which the limit in force is made for; refuse orders of more than the others."""
-        self._begun_with = memory_bytes
-        self._begun_limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        self._initial_bytes = memory_bytes
+        self._initial_limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         self._mapped = 0
         self._operations = operations
         self._answer_bytes = answer_bytes
         self.granted = memory_bytes
         """Bytes that the process may take now."""
 
-    def admit(self, cost: engine.Cost, ask: Ask, beside: Mapping[str, int]) -> None:
-        """Have what a computation takes granted, with what it needs `beside` and has already; NotGranted or TooLarge.
+    def admit(self, cost: engine.Cost, request: RequestMemory, held: Mapping[str, int]) -> None:
+        """Have what a computation takes granted, with what it needs `held` and has already; NotGranted or TooLarge.
 
         Little of it needs no asking.
         """
         if cost.operations > self._operations:
             detail = f"the computation is about {cost.operations} operations, this server takes {self._operations}"
             raise TooLarge(f"{detail}; send fewer rows", limit=self._operations, code="limit_exceeded")
-        if MARGIN * cost.nbytes > FREE_BYTES:
-            self.have({**beside, **cost.terms}, ask)
+        if MARGIN * cost.nbytes > UNASKED_BYTES:
+            self.require({**held, **cost.terms}, request)
         # An element of a copy has 8 bytes at most and 2 digits at least, or there are two copies of half of that.
         if cost.terms.get("output_bytes", 0) // 8 > self._answer_bytes:
-            raise answer_too_large(self._answer_bytes)
+            raise response_too_large(self._answer_bytes)
 
-    def have(self, terms: Mapping[str, int], ask: Ask) -> None:
+    def require(self, terms: Mapping[str, int], request: RequestMemory) -> None:
         """Have the bytes of terms granted; NotGranted if they are not to be had."""
-        granted = ask(terms)
+        granted = request(terms)
         if not granted:
-            raise NotGranted
-        self.set(granted)
+            raise MemoryNotGranted
+        self.set_limit(granted)
 
-    def set(self, granted: int) -> None:
+    def set_limit(self, granted: int) -> None:
         """Take no more than `granted` bytes from here on."""
         self.granted = granted
-        if self._begun_limit != resource.RLIM_INFINITY:
-            limit = self._begun_limit + max(0, granted - self._begun_with) + self._mapped
+        if self._initial_limit != resource.RLIM_INFINITY:
+            limit = self._initial_limit + max(0, granted - self._initial_bytes) + self._mapped
             resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
     @contextmanager
-    def mapping(self, file_bytes: int) -> Iterator[None]:
+    def allow_mapping(self, file_bytes: int) -> Iterator[None]:
         """Allow the address space of a file that is mapped within the block, and takes no memory of its own."""
         self._mapped = file_bytes
-        self.set(self.granted)
+        self.set_limit(self.granted)
         try:
             yield
         finally:
             self._mapped = 0
-            self.set(self.granted)
+            self.set_limit(self.granted)
 
-    def exhausted(self) -> TooLarge:
+    def exhausted_error(self) -> TooLarge:
         """Return what to answer where memory ran out all the same."""
         detail = f"the computation found no more memory within the {self.granted} bytes that were estimated for it"
         return TooLarge(f"{detail}; send fewer rows, or ask for less", limit=self.granted, code="memory_exceeded")
 
 
-def answer_too_large(most_bytes: int) -> TooLarge:
-    """Return what to say where the answer would have more than `most_bytes`."""
-    detail = f"the answer would have more than {most_bytes} bytes, which is the most here"
-    return TooLarge(f"{detail}; send fewer rows, or ask for less", limit=most_bytes, code="answer_too_large")
+def response_too_large(max_bytes: int) -> TooLarge:
+    """Return what to say where the answer would have more than `max_bytes`."""
+    detail = f"the answer would have more than {max_bytes} bytes, which is the most here"
+    return TooLarge(f"{detail}; send fewer rows, or ask for less", limit=max_bytes, code="answer_too_large")
 
 
-MODELS_MAX = 64
+MAX_MODELS = 64
 """Models that are kept at most, however small."""
 
-SIZES_BYTES = 16 * 1024**2
+MAX_PLAN_BYTES = 16 * 1024**2
 """What may be kept beside a model for inputs of sizes that were met before."""
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class ModelSource:
     """How to load a model: the checkpoint's file, its graph, and the metadata that take the place of the file's."""
 
     path: str
@@ -104,13 +104,13 @@ class Load:
     meta: Mapping[str, Any]
 
 
-class Models:
+class ModelCache:
     """Predictors by the ids of their checkpoints."""
 
-    def __init__(self, allowance: Allowance, most_bytes: int) -> None:
-        """Keep at most `most_bytes` of them between orders."""
+    def __init__(self, allowance: MemoryGrant, max_bytes: int) -> None:
+        """Keep at most `max_bytes` of them between orders."""
         self._allowance = allowance
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._loaded: OrderedDict[str, engine.Predictor] = OrderedDict()
 
     @property
@@ -118,43 +118,43 @@ class Models:
         """Which are loaded, the least recently used first."""
         return [*self._loaded]
 
-    def nbytes(self, *, but: str | None = None) -> int:
-        """Return the bytes of all, or of all `but` one."""
-        return sum(_nbytes(loaded) for name, loaded in self._loaded.items() if name != but)
+    def nbytes(self, *, keep: str | None = None) -> int:
+        """Return the bytes of all, or of all `keep` one."""
+        return sum(_nbytes(loaded) for name, loaded in self._loaded.items() if name != keep)
 
-    def forget_oldest(self, *, but: str | None = None) -> bool:
+    def evict_oldest(self, *, keep: str | None = None) -> bool:
         """Forget the least recently used one, but for this; False if there is none."""
-        oldest = next((name for name in self._loaded if name != but), None)
+        oldest = next((name for name in self._loaded if name != keep), None)
         if oldest is not None:
             del self._loaded[oldest]
         return oldest is not None
 
-    def get(self, name: str, load: Mapping[str, Any] | None, ask: Ask) -> engine.Predictor:
+    def get(self, name: str, load: Mapping[str, Any] | None, request: RequestMemory) -> engine.Predictor:
         """Return a model, which is loaded if it is not; NotGranted if there is no memory for it."""
         if name in self._loaded:
             self._loaded.move_to_end(name)
             return self._loaded[name]
         assert load is not None  # the server knows which models there are
-        predictor = self._load(Load(**load), ask)
+        predictor = self._load_model(ModelSource(**load), request)
         self._loaded[name] = predictor
         return predictor
 
-    def settle(self) -> None:
+    def evict(self) -> None:
         """Forget what may not be kept until the next order."""
         for loaded in self._loaded.values():
-            if loaded.kept_bytes > SIZES_BYTES:
+            if loaded.kept_bytes > MAX_PLAN_BYTES:
                 loaded.forget_sizes()
-        while self.nbytes() > self._most_bytes or len(self._loaded) > MODELS_MAX:
-            self.forget_oldest()
+        while self.nbytes() > self._max_bytes or len(self._loaded) > MAX_MODELS:
+            self.evict_oldest()
 
-    def _load(self, load: Load, ask: Ask) -> engine.Predictor:
+    def _load_model(self, load: ModelSource, request: RequestMemory) -> engine.Predictor:
         path = Path(load.path)
-        with self._allowance.mapping(path.stat().st_size), engine_faults():
+        with self._allowance.allow_mapping(path.stat().st_size), engine_faults():
             checkpoint = replace(engine.Checkpoint.load(path), meta=dict(load.meta))
-            wide = any(array.dtype.name == "float64" for array in checkpoint.parameters.values())
+            is_double = any(array.dtype.name == "float64" for array in checkpoint.parameters.values())
             size = sum(array.size for array in (*checkpoint.parameters.values(), *checkpoint.buffers.values()))
-            self._allowance.have({"model_bytes": size * (8 if wide else 4)}, ask)
-            precision: Literal["float32", "float64"] = "float64" if wide else "float32"
+            self._allowance.require({"model_bytes": size * (8 if is_double else 4)}, request)
+            precision: Literal["float32", "float64"] = "float64" if is_double else "float32"
             return engine.Predictor(read_definition(load.definition), checkpoint, precision)
 
 

@@ -13,12 +13,12 @@ from app.domain.errors import BadMessage
 from app.domain.frames import Answered, Frame, Granted, Need, Ready, Step
 from app.domain.messages import ComputeAssignment, Finished
 from app.domain.runtime import Runtime
-from app.worker.compute.memory import Allowance, Models, NotGranted
-from app.worker.compute.requests import Answers, Document, Graphs, look, predict
-from app.worker.control import ORPHANED, Control
+from app.worker.compute.memory import MemoryGrant, MemoryNotGranted, ModelCache
+from app.worker.compute.requests import Document, GraphCache, ResponseWriter, predict, run_diagnostic
+from app.worker.control import EXIT_SERVER_GONE, Control
 from app.worker.fit_loop import OUTCOMES
-from app.worker.frame_channel import Line
-from app.worker.session.replies import refusal
+from app.worker.frame_channel import FrameChannel
+from app.worker.session.replies import encode_error
 
 STATM = Path("/proc/self/statm")
 
@@ -30,102 +30,102 @@ SLACK_BYTES = 64 * 1024**2
 _logger = logging.getLogger(__name__)
 
 
-class ComputeLife:
+class ComputeProcess:
     """Carries out orders until it should stop."""
 
     def __init__(self, assignment: ComputeAssignment, end: socket.socket, control: Control) -> None:
         """Take orders from the line that ends at `end`; this process is confined to what the assignment says."""
-        self._line = Line(end)
+        self._channel = FrameChannel(end)
         self._control = control
         self._runtime = Runtime.from_json(assignment.runtime)
-        self._allowance = Allowance(assignment.memory_bytes, assignment.operations, assignment.answer_bytes)
-        self._models = Models(self._allowance, assignment.models_bytes)
-        self._graphs = Graphs()
-        self._answers = Answers(Path(assignment.folder), assignment.answer_bytes, assignment.min_free_bytes)
+        self._grant = MemoryGrant(assignment.memory_bytes, assignment.operations, assignment.answer_bytes)
+        self._models = ModelCache(self._grant, assignment.models_bytes)
+        self._graphs = GraphCache()
+        self._responses = ResponseWriter(Path(assignment.folder), assignment.answer_bytes, assignment.min_free_bytes)
         self._memory_bytes = assignment.memory_bytes
-        self._worn = False
-        self._begun_with = _resident_bytes()
+        self._needs_replacement = False
+        self._initial_bytes = _resident_bytes()
 
     def wake(self) -> None:
         """Have it look what is wanted of it; from any thread."""
-        self._line.ring()
+        self._channel.notify()
 
-    def live(self) -> Finished:
+    def run(self) -> Finished:
         """Work, and return the verdict."""
         engine.set_blas_threads(self._runtime.threads)
-        self._line.send((Ready(self._standing()), b""))
-        while self._control.wanted is None:
+        self._channel.send((Ready(self._status()), b""))
+        while self._control.stop_requested is None:
             for head, body in self._frames():
                 if isinstance(head, Step):
-                    self._line.send(self._carried_out(head, body))
-        return Finished(OUTCOMES[self._control.wanted])
+                    self._channel.send(self._execute(head, body))
+        return Finished(OUTCOMES[self._control.stop_requested])
 
     def _frames(self) -> list[Frame]:
         """Wait for frames. A process whose server is gone ends."""
         try:
-            frames = self._line.receive(None)
+            frames = self._channel.receive(None)
         except BadMessage:
             _logger.exception("a process that computes stops: it cannot make out what the server wants")
             frames = None
         if frames is None:
-            os._exit(ORPHANED)
+            os._exit(EXIT_SERVER_GONE)
         return frames
 
-    def _carried_out(self, step: Step, body: bytes) -> Frame:
-        self._allowance.set(step.options["granted"])
+    def _execute(self, step: Step, body: bytes) -> Frame:
+        self._grant.set_limit(step.options["granted"])
         try:
-            media, answer, file = self._answers.put(step.id, self._document(step, body))
-            return Answered(step.id, self._settled(), None, media, file=file), answer
+            media, answer, file = self._responses.write(step.id, self._compute(step, body))
+            return Answered(step.id, self._finish_request(), None, media, file=file), answer
         except MemoryError:
             # What else found no memory meanwhile is not known.
-            self._worn = True
-            return self._refused(step, self._allowance.exhausted())
-        except NotGranted:
-            return Answered(step.id, self._settled(), error={}), b""
+            self._needs_replacement = True
+            return self._error_reply(step, self._grant.exhausted_error())
+        except MemoryNotGranted:
+            return Answered(step.id, self._finish_request(), error={}), b""
         except Exception as error:
-            if refusal(error)["status"] >= 500:
+            if encode_error(error)["status"] >= 500:
                 _logger.exception("a computation (%s) met a fault", step.verb)
-            return self._refused(step, error)
+            return self._error_reply(step, error)
 
-    def _refused(self, step: Step, error: Exception) -> Frame:
-        return Answered(step.id, self._settled(), error=refusal(error)), b""
+    def _error_reply(self, step: Step, error: Exception) -> Frame:
+        return Answered(step.id, self._finish_request(), error=encode_error(error)), b""
 
-    def _document(self, step: Step, body: bytes) -> Document:
+    def _compute(self, step: Step, body: bytes) -> Document:
         if step.verb != PREDICT:
-            ask = partial(self._ask, step, None)
-            return look(step, body, self._graphs, lambda cost: self._allowance.admit(cost, ask, {}))
+            request = partial(self._request_memory, step, None)
+            return run_diagnostic(step, body, self._graphs, lambda cost: self._grant.admit(cost, request, {}))
         name = step.options["model"]
-        ask = partial(self._ask, step, name)
-        predictor = self._models.get(name, step.options["load"], ask)
+        request = partial(self._request_memory, step, name)
+        predictor = self._models.get(name, step.options["load"], request)
         held = {"model_bytes": predictor.model_bytes + predictor.kept_bytes}
-        return predict(step, body, predictor, lambda cost: self._allowance.admit(cost, ask, held))
+        return predict(step, body, predictor, lambda cost: self._grant.admit(cost, request, held))
 
-    def _ask(self, step: Step, model: str | None, terms: Mapping[str, int]) -> int:
+    def _request_memory(self, step: Step, model: str | None, terms: Mapping[str, int]) -> int:
         """Ask for the bytes of an order, as often as models that are kept can be forgotten for it."""
         while True:
-            self._line.send((Need(step.id, dict(terms), self._models.nbytes(but=model)), b""))
-            granted = self._granted(step.id)
-            if granted or not self._models.forget_oldest(but=model):
+            self._channel.send((Need(step.id, dict(terms), self._models.nbytes(keep=model)), b""))
+            granted = self._await_grant(step.id)
+            if granted or not self._models.evict_oldest(keep=model):
                 return max(granted, 0)
 
-    def _granted(self, step_id: str) -> int:
+    def _await_grant(self, step_id: str) -> int:
         while True:
             for head, _ in self._frames():
                 if isinstance(head, Granted) and head.id == step_id:
                     return head.memory_bytes
-            if self._control.wanted is not None:
+            if self._control.stop_requested is not None:
                 return 0
 
-    def _settled(self) -> dict[str, Any]:
+    def _finish_request(self) -> dict[str, Any]:
         """Take no more than what is kept for later orders, and say what that is."""
-        self._models.settle()
-        self._allowance.set(self._memory_bytes + self._models.nbytes())
-        return self._standing()
+        self._models.evict()
+        self._grant.set_limit(self._memory_bytes + self._models.nbytes())
+        return self._status()
 
-    def _standing(self) -> dict[str, Any]:
+    def _status(self) -> dict[str, Any]:
         kept = self._models.nbytes()
-        worn = self._worn or _resident_bytes() - self._begun_with > SLACK_BYTES + kept
-        return {"models": self._models.names, "kept_bytes": kept, "worn": worn}
+        needs_replacement = self._needs_replacement or _resident_bytes() - self._initial_bytes > SLACK_BYTES + kept
+        return {"models": self._models.names, "kept_bytes": kept, "worn": needs_replacement}
 
 
 def _resident_bytes() -> int:

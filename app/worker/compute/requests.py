@@ -26,12 +26,12 @@ from app.ingest.encoding.looks import (
 from app.ingest.encoding.tensors import json_pieces
 from app.ingest.limits import IngestLimits
 from app.service.resources.engine_documents import engine_faults, read_definition
-from app.worker.compute.memory import answer_too_large
+from app.worker.compute.memory import response_too_large
 
 Array = NDArray[Any]
 Document = dict[str, Any] | Array
 
-LABORATORY: Mapping[str, tuple[Callable[..., Any], Callable[[Any], dict[str, Any]]]] = MappingProxyType(
+DIAGNOSTICS: Mapping[str, tuple[Callable[..., Any], Callable[[Any], dict[str, Any]]]] = MappingProxyType(
     {
         "compute": (engine.compute, computed_document),
         "gradcheck": (engine.check_gradients, gradcheck_document),
@@ -42,12 +42,12 @@ LABORATORY: Mapping[str, tuple[Callable[..., Any], Callable[[Any], dict[str, Any
 )
 """By its verb, what looks at a graph at one point, and what encodes what it has found."""
 
-GRAPHS_KEPT = 16
+MAX_GRAPHS = 16
 SMALL_BODY = 1 << 16
 """Graphs of bodies up to this size are kept: reading them takes longer than most of what is done with them."""
 
 
-class Graphs:
+class GraphCache:
     """Graphs that were read before, by their ids."""
 
     def __init__(self) -> None:
@@ -59,18 +59,18 @@ class Graphs:
         definition = self._read.pop(graph_id, None) or read_definition(document)
         if keep:
             self._read[graph_id] = definition
-            if len(self._read) > GRAPHS_KEPT:
+            if len(self._read) > MAX_GRAPHS:
                 self._read.popitem(last=False)
         return definition
 
 
-def look(step: Step, body: bytes, graphs: Graphs, admit: engine.Admit) -> Document:
+def run_diagnostic(step: Step, body: bytes, graphs: GraphCache, admit: engine.Admit) -> Document:
     """Look at a graph at one point; Invalid, with pointers into the request."""
-    said = from_json(body)
-    definition = graphs.get(step.options["graph"], said["definition"], keep=len(body) <= SMALL_BODY)
-    ask, document = LABORATORY[step.verb]
+    fields = from_json(body)
+    definition = graphs.get(step.options["graph"], fields["definition"], keep=len(body) <= SMALL_BODY)
+    run, document = DIAGNOSTICS[step.verb]
     with engine_faults():
-        return document(ask(definition, said["request"], admit=admit))
+        return document(run(definition, fields["request"], admit=admit))
 
 
 def predict(step: Step, body: bytes, predictor: engine.Predictor, admit: engine.Admit) -> Document:
@@ -117,19 +117,19 @@ INLINE_BYTES = 1 << 20
 CHUNK = 1 << 20
 
 
-class Answers:
+class ResponseWriter:
     """Writes answers of limited length."""
 
-    def __init__(self, folder: Path, most_bytes: int, min_free_bytes: int) -> None:
+    def __init__(self, folder: Path, max_bytes: int, min_free_bytes: int) -> None:
         """Write files to `folder`, as long as so many bytes of its disk stay free."""
         self._folder = folder
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._min_free_bytes = min_free_bytes
 
-    def put(self, name: str, document: dict[str, Any] | NDArray[Any]) -> tuple[str, bytes, str | None]:
+    def write(self, name: str, document: dict[str, Any] | NDArray[Any]) -> tuple[str, bytes, str | None]:
         """Return the type of an answer, and its bytes or the `name` of a file that has them; TooLarge, StorageFull."""
         media = NPY if isinstance(document, np.ndarray) else JSON
-        pieces = npy_pieces(document) if isinstance(document, np.ndarray) else json_pieces(document)
+        pieces = iter_npy(document) if isinstance(document, np.ndarray) else json_pieces(document)
         first, length = [], 0
         for piece in pieces:
             first.append(piece)
@@ -143,28 +143,28 @@ class Answers:
         written = unchecked = 0
         try:
             with storage_faults("the answer"), path.open("xb") as file:
-                for piece in _joined(first, rest):
+                for piece in _chain(first, rest):
                     written += len(piece)
                     unchecked -= len(piece)
                     if unchecked < 0:
-                        unchecked = self._left(written)
+                        unchecked = self._check_space(written)
                     file.write(piece)
         except BaseException:
             path.unlink(missing_ok=True)
             raise
 
-    def _left(self, written: int) -> int:
+    def _check_space(self, written: int) -> int:
         """Return how many bytes may be written before this is asked again."""
-        if written > self._most_bytes:
-            raise answer_too_large(self._most_bytes)
+        if written > self._max_bytes:
+            raise response_too_large(self._max_bytes)
         disk = os.statvfs(self._folder)
         left = disk.f_bavail * disk.f_frsize - self._min_free_bytes
         if left < CHUNK:
             raise StorageFull("the disk has no room for the answer; free some space, then try again")
-        return min(CHUNK, self._most_bytes - written)
+        return min(CHUNK, self._max_bytes - written)
 
 
-def npy_pieces(array: NDArray[Any]) -> Iterator[bytes]:
+def iter_npy(array: NDArray[Any]) -> Iterator[bytes]:
     """Encode an array as `.npy` piece by piece, as `app.ingest.encoding.npy` does."""
     array = array.astype(np.float32) if array.dtype.name == "bfloat16" else array
     array = np.ascontiguousarray(array).reshape(array.shape)
@@ -176,6 +176,6 @@ def npy_pieces(array: NDArray[Any]) -> Iterator[bytes]:
         yield flat[start : start + CHUNK].tobytes()
 
 
-def _joined(first: bytes, rest: Iterable[bytes]) -> Iterator[bytes]:
+def _chain(first: bytes, rest: Iterable[bytes]) -> Iterator[bytes]:
     yield first
     yield from rest

@@ -16,7 +16,7 @@ from app.ingest.encoding.looks import profile_document, row_losses_document, tra
 
 Array = NDArray[Any]
 
-Lasts = Literal["log", "snapshot"]
+Durability = Literal["log", "snapshot"]
 """How what a verb does outlives the process: its step is in the log and is carried out again, or, where that would need
 a file of the server, a snapshot is written right after it."""
 
@@ -47,7 +47,7 @@ class Call:
     seq: int | None
     files: Mapping[str, str]
     accept: str
-    hand_over: Callable[[Callable[[Writable], None]], str]
+    export_file: Callable[[Callable[[Writable], None]], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,23 +65,23 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Verb:
+class Handler:
     """How to carry out a verb.
 
     `run` changes nothing if it raises an EngineError, an AdjointError or a MemoryError, which become the answer; after
     any other error the session is taken up again from the disk. What it does must follow from the bench and the call
-    alone, to the bit. A verb with `lasts` of None only reads.
+    alone, to the bit. A verb with `durability` of None only reads.
     """
 
     run: Callable[[Call], Result]
-    lasts: Lasts | None = None
+    durability: Durability | None = None
 
 
-class Bench(Protocol):
+class SessionBackend(Protocol):
     """A session's arrays and verbs. One call at a time."""
 
     @property
-    def verbs(self) -> Mapping[str, Verb]:
+    def handlers(self) -> Mapping[str, Handler]:
         """The verbs by name; "batch" and "operation" are the session's own, whatever its kind."""
         ...
 
@@ -91,11 +91,11 @@ class Bench(Protocol):
         ...
 
     @property
-    def holds(self) -> bool:
+    def has_transient_state(self) -> bool:
         """Whether it holds something that is in no snapshot, tapes for instance, and that a replay makes again."""
         ...
 
-    def let_go(self) -> None:
+    def discard_transient(self) -> None:
         """Give up what is in no snapshot: it has been held for too long."""
         ...
 
@@ -121,7 +121,7 @@ class Bench(Protocol):
         ...
 
     def snapshot(self, file: Writable) -> None:
-        """Write all that the next steps depend on to an open file, but for what `holds` tells of."""
+        """Write all that the next steps depend on to an open file, but for what `has_transient_state` tells of."""
         ...
 
     def restore(self, path: Path) -> Mapping[str, Any]:
@@ -133,16 +133,16 @@ class Bench(Protocol):
         ...
 
 
-def handed_over(call: Call, checkpoint: Callable[[], engine.Checkpoint], told: dict[str, Any]) -> Result:
-    """Write a checkpoint for the server to take over, and answer with what is `told`, its digest and its size."""
-    summed = _Hashed()
+def export_checkpoint(call: Call, checkpoint: Callable[[], engine.Checkpoint], fields: dict[str, Any]) -> Result:
+    """Write a checkpoint for the server to take over, and answer with what is `fields`, its digest and its size."""
+    summed = _HashingWriter()
 
     def write(file: Writable) -> None:
         summed.file = file
         checkpoint().write(summed)
 
-    name = call.hand_over(write)
-    return Result({**told, "digest": summed.digest, "size_bytes": summed.size}, name)
+    name = call.export_file(write)
+    return Result({**fields, "digest": summed.digest, "size_bytes": summed.size}, name)
 
 
 def with_classes(checkpoint: engine.Checkpoint, classes: Mapping[str, engine.ClassEncoding]) -> engine.Checkpoint:
@@ -150,7 +150,7 @@ def with_classes(checkpoint: engine.Checkpoint, classes: Mapping[str, engine.Cla
     return replace(checkpoint, meta=engine.meta_with_classes(checkpoint.meta, classes))
 
 
-class _Hashed:
+class _HashingWriter:
     """Hands bytes on to a file, and takes their digest on the way."""
 
     file: Writable
@@ -169,7 +169,7 @@ class _Hashed:
         return self.file.write(data)
 
 
-TOP = 10
+TOP_ROWS = 10
 """Rows that spike, unless a client says how many it wants."""
 
 Arrays = Mapping[str, Array | None]
@@ -177,7 +177,7 @@ Arrays = Mapping[str, Array | None]
 STATISTICS = ("mean", "min", "max", "nan_count", "inf_count", "histogram")
 
 
-class Reading:
+class StepDiagnostics:
     """The verbs of a session that change nothing."""
 
     def __init__(self, session: engine.Session) -> None:
@@ -186,19 +186,19 @@ class Reading:
 
     def gradients(self, call: Call) -> Result:
         """List the sums of gradients, or return one of them."""
-        return looked_at(call, self._session.gradients, self._session.parameters)
+        return view_arrays(call, self._session.gradients, self._session.parameters)
 
     def parameters(self, call: Call) -> Result:
         """List the parameters, or return one of them."""
-        return looked_at(call, self._session.parameters, self._session.parameters)
+        return view_arrays(call, self._session.parameters, self._session.parameters)
 
     def buffers(self, call: Call) -> Result:
         """List the buffers, or return one of them."""
-        return looked_at(call, self._session.buffers, self._session.parameters)
+        return view_arrays(call, self._session.buffers, self._session.parameters)
 
     def row_losses(self, inputs: Mapping[str, Any], top: int | None) -> Result:
         """Return the loss of each row by itself."""
-        found = engine.RowLosses.of(self._session.losses_by_row(inputs), TOP if top is None else top)
+        found = engine.RowLosses.of(self._session.losses_by_row(inputs), TOP_ROWS if top is None else top)
         return Result(row_losses_document(found))
 
     def trace(self, inputs: Mapping[str, Any]) -> Result:
@@ -210,7 +210,7 @@ class Reading:
         return Result(profile_document(self._session.profile(inputs)))
 
 
-def looked_at(call: Call, arrays: Arrays, parameters: Mapping[str, Array]) -> Result:
+def view_arrays(call: Call, arrays: Arrays, parameters: Mapping[str, Array]) -> Result:
     """List arrays by name, or return the one that the call names; one that is None would be as its parameter."""
     name, stats = call.options.get("name"), call.options.get("stats", False)
     if name is not None and name not in arrays:
@@ -231,8 +231,8 @@ def _entry(name: str, array: Array | None, parameters: Mapping[str, Array], *, s
         return {"name": name, "shape": list(like.shape), "dtype": like.dtype.name, **missing, "nonfinite": {}}
     numbers, rest = _statistics(array) if stats else ({"norm": _norm(array)}, {})
     finite, nonfinite = finite_part(numbers)
-    told = {"name": name, "shape": list(array.shape), "dtype": array.dtype.name}
-    return {**told, **finite, "nonfinite": nonfinite, **rest}
+    fields = {"name": name, "shape": list(array.shape), "dtype": array.dtype.name}
+    return {**fields, **finite, "nonfinite": nonfinite, **rest}
 
 
 def _statistics(array: Array) -> tuple[dict[str, float | None], dict[str, Any]]:

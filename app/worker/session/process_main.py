@@ -13,110 +13,119 @@ from app.domain.messages import Failed, Finished, NumericsChanged, Phase, Sessio
 from app.domain.runtime import Runtime
 from app.worker.control import Control
 from app.worker.fit_loop import OUTCOMES
-from app.worker.frame_channel import Line
-from app.worker.reporter import Recorder
-from app.worker.resources import chosen, room_for
-from app.worker.session.backend import Bench
+from app.worker.frame_channel import FrameChannel
+from app.worker.reporter import Reporter
+from app.worker.resources import allow_columns, select_executor
+from app.worker.session.backend import SessionBackend
 from app.worker.session.recovery import Recovered, recover
-from app.worker.session.replies import POISON, STARVED
-from app.worker.session.session_dir import Folder
-from app.worker.session.static_backend import StaticBench
-from app.worker.session.step_processor import Desk, StartAgain
-from app.worker.session.training import TrainingBench
+from app.worker.session.replies import OUT_OF_MEMORY, POISON_REQUEST
+from app.worker.session.session_dir import SessionDir
+from app.worker.session.static_backend import StaticBackend
+from app.worker.session.step_processor import RestartRequired, StepProcessor
+from app.worker.session.training import TrainingBackend
 from app.worker.session.wal import DamagedLog
 
-BENCHES: Mapping[str, Callable[[SessionAssignment, Runtime], Bench]] = MappingProxyType(
-    {"training": TrainingBench, "static": StaticBench}
+BACKENDS: Mapping[str, Callable[[SessionAssignment, Runtime], SessionBackend]] = MappingProxyType(
+    {"training": TrainingBackend, "static": StaticBackend}
 )
 """What each kind of session is worked on with."""
 
-DAMAGED = "session_damaged"
+DAMAGED_CODE = "session_damaged"
 
 _logger = logging.getLogger(__name__)
 
 
-class SessionLife:
+class SessionProcess:
     """Works for a session until it should stop."""
 
-    def __init__(self, assignment: SessionAssignment, end: socket.socket, recorder: Recorder, control: Control) -> None:
-        """Take steps from the line that ends at `end`, and tell the rest to `recorder`."""
+    def __init__(self, assignment: SessionAssignment, end: socket.socket, reporter: Reporter, control: Control) -> None:
+        """Take steps from the line that ends at `end`, and tell the rest to `reporter`."""
         self._assignment = assignment
-        self._line = Line(end)
-        self._recorder = recorder
+        self._channel = FrameChannel(end)
+        self._reporter = reporter
         self._control = control
-        refused = STARVED if assignment.starved else POISON
-        self._refused = {**refused, "detail": assignment.poisoned_by or refused["detail"]}
+        poison_error = OUT_OF_MEMORY if assignment.starved else POISON_REQUEST
+        self._poison_error = {**poison_error, "detail": assignment.poisoned_by or poison_error["detail"]}
 
     def wake(self) -> None:
         """Have it look what is wanted of it; from any thread."""
-        self._line.ring()
+        self._channel.notify()
 
-    def live(self) -> Finished | Failed:
+    def run(self) -> Finished | Failed:
         """Work, and return the verdict. What a client may not see goes to the server's log."""
         try:
             return self._work()
         except DamagedLog as error:
             _logger.exception("session %s cannot be taken up", self._assignment.session_id)
-            return Failed(DAMAGED, f"what the session has kept cannot be taken up: {error}")
+            return Failed(DAMAGED_CODE, f"what the session has kept cannot be taken up: {error}")
         except Corrupt as error:
             return Failed(error.code, error.detail, error.blob)
         except engine.EngineError as error:
             return Failed(error.code, str(error))
-        except (StartAgain, StorageFull, StorageFailed):
+        except (RestartRequired, StorageFull, StorageFailed):
             _logger.exception("session %s has to be taken up again", self._assignment.session_id)
             return Finished("drained")
 
     def _work(self) -> Finished:
-        runtime = chosen(Runtime.from_json(self._assignment.runtime), engine.Alone(), self._recorder.send)
-        folder = Folder(Path(self._assignment.folder), self._recorder.durable)
-        folder.lock()
-        found = self._recovered(folder, runtime)
-        desk = Desk(found.bench, found.ledger, folder, self._line, self._assignment.poison, self._refused)
-        folder.clear(found.ledger.number, self._assignment.saved, found.ledger.next_seq)
-        if found.before is not None and dict(found.before) != dict(runtime.fingerprint):
-            self._recorder.send(NumericsChanged(dict(found.before), dict(runtime.fingerprint)))
-            desk.rest()
-        desk.commit()
-        self._recorder.send(Phase("ready", None, runtime.to_json()))
-        self._line.send((Ready(desk.standing), b""))
-        while self._control.wanted is None and self._serve(desk, found.bench):
+        runtime = select_executor(Runtime.from_json(self._assignment.runtime), engine.Alone(), self._reporter.send)
+        directory = SessionDir(Path(self._assignment.folder), self._reporter.durable)
+        directory.lock()
+        found = self._recover(directory, runtime)
+        processor = StepProcessor(
+            found.backend, found.log, directory, self._channel, self._assignment.poison, self._poison_error
+        )
+        directory.remove_stale(found.log.number, self._assignment.saved, found.log.next_seq)
+        if found.fingerprint is not None and dict(found.fingerprint) != dict(runtime.fingerprint):
+            self._reporter.send(NumericsChanged(dict(found.fingerprint), dict(runtime.fingerprint)))
+            processor.suspend()
+        processor.commit()
+        self._reporter.send(Phase("ready", None, runtime.to_json()))
+        self._channel.send((Ready(processor.standing), b""))
+        while self._control.stop_requested is None and self._serve(processor, found.backend):
             pass
-        desk.rest()
-        return Finished(OUTCOMES[self._control.wanted or "drain"])
+        processor.suspend()
+        return Finished(OUTCOMES[self._control.stop_requested or "drain"])
 
-    def _recovered(self, folder: Folder, runtime: Runtime) -> Recovered:
+    def _recover(self, directory: SessionDir, runtime: Runtime) -> Recovered:
         assignment = self._assignment
 
-        def fresh() -> Bench:
-            bench = BENCHES[assignment.kind](assignment, runtime)
+        def new_backend() -> SessionBackend:
+            backend = BACKENDS[assignment.kind](assignment, runtime)
             for dataset, columns in assignment.datasets.items():
-                bench.attach(dataset, columns, assignment.classes.get(dataset, {}))
-            return bench
+                backend.attach(dataset, columns, assignment.classes.get(dataset, {}))
+            return backend
 
-        def begun() -> Bench:
-            bench = fresh()
+        def initial_backend() -> SessionBackend:
+            backend = new_backend()
             if assignment.start_from is not None:
-                bench.start_from(Path(assignment.start_from), parameters_only=assignment.restore == "parameters")
-            return bench
+                backend.start_from(Path(assignment.start_from), parameters_only=assignment.restore == "parameters")
+            return backend
 
-        return recover(folder, fresh, begun, assignment.poison, self._refused, has_begun=assignment.begun)
+        return recover(
+            directory,
+            new_backend,
+            initial_backend,
+            assignment.poison,
+            self._poison_error,
+            has_snapshot=assignment.begun,
+        )
 
-    def _serve(self, desk: Desk, bench: Bench) -> bool:
+    def _serve(self, processor: StepProcessor, backend: SessionBackend) -> bool:
         """Wait for frames, and do what they ask; False when there will be no more."""
         try:
-            frames = self._line.receive(desk.seconds_left())
+            frames = self._channel.receive(processor.seconds_left())
         except BadMessage:
             _logger.exception("a session rests: it cannot make out what the server wants")
             return False
         for head, body in frames or ():
             if isinstance(head, Attach):
-                room_for(head.columns, head.classes)
-                bench.attach(head.dataset, head.columns, head.classes, head.model)
+                allow_columns(head.columns, head.classes)
+                backend.attach(head.dataset, head.columns, head.classes, head.model)
             elif isinstance(head, Step):
-                desk.take(head, body)
-                desk.put_aside_if_due()
-            if self._control.wanted is not None:
+                processor.submit(head, body)
+                processor.write_snapshot_if_due()
+            if self._control.stop_requested is not None:
                 break
-        desk.end_waiting()
-        desk.commit()
+        processor.expire_waiting()
+        processor.commit()
         return frames is not None

@@ -8,11 +8,11 @@ from typing import Any
 import engine
 from app.domain.errors import AdjointError, Corrupt, StorageFailed, StorageFull
 from app.domain.frames import Step
-from app.worker.session.backend import Bench
-from app.worker.session.replies import POISON, encode_answer, refusal
-from app.worker.session.session_dir import Folder
-from app.worker.session.step_log import KEPT_ANSWERS, Answers, Kept, Ledger
-from app.worker.session.steps import perform
+from app.worker.session.backend import SessionBackend
+from app.worker.session.replies import POISON_REQUEST, encode_answer, encode_error
+from app.worker.session.session_dir import SessionDir
+from app.worker.session.step_log import MAX_REPLIES, CachedReply, ReplyCache, StepLog
+from app.worker.session.steps import dispatch
 from app.worker.session.wal import DamagedLog, Record
 
 ALLOC_FAILED = "alloc_failed"
@@ -22,19 +22,19 @@ ALLOC_FAILED = "alloc_failed"
 class Recovered:
     """A session as it was left, and the fingerprint that its snapshot was computed with; None if it is new."""
 
-    bench: Bench
-    ledger: Ledger
-    before: Mapping[str, Any] | None
+    backend: SessionBackend
+    log: StepLog
+    fingerprint: Mapping[str, Any] | None
 
 
 def recover(
-    folder: Folder,
-    fresh: Callable[[], Bench],
-    begun: Callable[[], Bench],
+    directory: SessionDir,
+    new_backend: Callable[[], SessionBackend],
+    initial_backend: Callable[[], SessionBackend],
     poison: str | None,
-    refused: Mapping[str, Any] = POISON,
+    poison_error: Mapping[str, Any] = POISON_REQUEST,
     *,
-    has_begun: bool = False,
+    has_snapshot: bool = False,
 ) -> Recovered:
     """Take a session up.
 
@@ -52,55 +52,62 @@ def recover(
         StorageFull, StorageFailed: the first snapshot cannot be written.
         Corrupt: a dataset that a step in the log has taken rows of is damaged.
     """
-    number = folder.newest(begun=has_begun)
+    number = directory.newest_snapshot(has_snapshot=has_snapshot)
     if number is None:
-        bench = begun()
-        return Recovered(bench, Ledger(folder, folder.begin(1, bench.snapshot, ()), 1, Answers()), None)
-    log, records = folder.open(number)
-    bench = fresh()
+        backend = initial_backend()
+        return Recovered(
+            backend, StepLog(directory, directory.start_log(1, backend.snapshot, ()), 1, ReplyCache()), None
+        )
+    wal, records = directory.open_log(number)
+    backend = new_backend()
     try:
-        before = bench.restore(folder.snapshot(number))
+        fingerprint = backend.restore(directory.snapshot_path(number))
     except engine.EngineError as error:
         raise DamagedLog(f"snapshot {number} cannot be taken up: {error}") from error
-    ledger = Ledger(folder, log, number, Answers())
-    _Replay(bench, ledger, folder, poison, refused).run(records)
-    return Recovered(bench, ledger, before)
+    log = StepLog(directory, wal, number, ReplyCache())
+    _Replay(backend, log, directory, poison, poison_error).run(records)
+    return Recovered(backend, log, fingerprint)
 
 
 class _Replay:
     """Carries the steps of a log out again."""
 
     def __init__(
-        self, bench: Bench, ledger: Ledger, folder: Folder, poison: str | None, refused: Mapping[str, Any]
+        self,
+        backend: SessionBackend,
+        log: StepLog,
+        directory: SessionDir,
+        poison: str | None,
+        poison_error: Mapping[str, Any],
     ) -> None:
-        self._bench = bench
-        self._ledger = ledger
-        self._folder = folder
+        self._backend = backend
+        self._log = log
+        self._dir = directory
         self._poison = poison
-        self._refused = refused
+        self._poison_error = poison_error
 
     def run(self, records: Sequence[Record]) -> None:
         records = [record for record in records if "rests" not in record.head]
         settled = {record.head["kept"]["seq"] for record in records if "kept" in record.head}
         steps = [record.head["step"]["seq"] for record in records if "step" in record.head]
-        unanswered_to = max(steps, default=0) - KEPT_ANSWERS
+        unanswered_to = max(steps, default=0) - MAX_REPLIES
         for record in records:
             if "kept" in record.head:
-                self._ledger.take_up(Kept(body=record.body, **record.head["kept"]))
+                self._log.apply_result(CachedReply(body=record.body, **record.head["kept"]))
             elif record.head["step"]["seq"] not in settled:
-                self._again(record, answered=record.head["step"]["seq"] > unanswered_to)
+                self._replay_step(record, keep_reply=record.head["step"]["seq"] > unanswered_to)
 
-    def _again(self, record: Record, *, answered: bool) -> None:
-        told = dict(record.head["step"])
-        seq = told.pop("seq")
-        step = Step(**told)
-        kept = Kept(seq, step.id, step.key, record.head["digest"])
+    def _replay_step(self, record: Record, *, keep_reply: bool) -> None:
+        fields = dict(record.head["step"])
+        seq = fields.pop("seq")
+        step = Step(**fields)
+        reply = CachedReply(seq, step.id, step.key, record.head["digest"])
         if step.id == self._poison:
-            self._ledger.settle(replace(kept, error=dict(self._refused)), 0.0, noted=False)
+            self._log.commit_result(replace(reply, error=dict(self._poison_error)), 0.0, logged=False)
             return
-        begun = time.monotonic()
+        initial_backend = time.monotonic()
         try:
-            result = perform(self._bench.verbs[step.verb], step, record.body, seq, self._folder)
+            result = dispatch(self._backend.handlers[step.verb], step, record.body, seq, self._dir)
         except (Corrupt, StorageFull, StorageFailed):
             raise
         except (engine.EngineError, AdjointError) as error:
@@ -110,10 +117,10 @@ class _Replay:
             # What has been carried out once can be again.
             if not record.head["accepted"]:
                 raise DamagedLog(f"step {seq} cannot be carried out again: {error}") from error
-            self._ledger.settle(replace(kept, error=refusal(error)), 0.0, noted=False)
+            self._log.commit_result(replace(reply, error=encode_error(error)), 0.0, logged=False)
             return
-        seconds = time.monotonic() - begun
-        if answered:
+        seconds = time.monotonic() - initial_backend
+        if keep_reply:
             media, answer = encode_answer(result.document, seq, step.accept)
-            kept = replace(kept, media=media, body=answer, file=result.file)
-        self._ledger.take_up(kept, seconds)
+            reply = replace(reply, media=media, body=answer, file=result.file)
+        self._log.apply_result(reply, seconds)

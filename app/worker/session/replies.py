@@ -17,11 +17,11 @@ from app.ingest.encoding.tensors import tensor_document
 from app.service.resources.engine_documents import engine_faults
 from app.worker.session.backend import Array
 
-ONLY = "tensor"
+SINGLE_ARRAY = "tensor"
 """The name in safetensors of an array that is the whole answer."""
 
 
-POISON: Mapping[str, Any] = MappingProxyType(
+POISON_REQUEST: Mapping[str, Any] = MappingProxyType(
     {
         "status": 422,
         "title": "The step ends the process",
@@ -32,7 +32,7 @@ POISON: Mapping[str, Any] = MappingProxyType(
 )
 """The answer to a step that is not tried again."""
 
-STARVED: Mapping[str, Any] = MappingProxyType(
+OUT_OF_MEMORY: Mapping[str, Any] = MappingProxyType(
     {
         "status": 422,
         "title": "Out of memory",
@@ -52,17 +52,17 @@ def encode_answer(document: dict[str, Any] | Array | str | None, seq: int | None
         return JSON, json_body(None)
     if isinstance(document, np.ndarray):
         return _encode_array(document, accept)
-    told = {"seq": seq, **document}
-    if _is_plain(told.values()):
-        told.setdefault("nonfinite", {})
-        return (JSON, json_body(told)) if accept != SAFETENSORS else (accept, _safetensors(told, {}))
-    found = _Found(apart=accept in (NPY, SAFETENSORS))
-    plain = found.plain(told, "")
+    fields = {"seq": seq, **document}
+    if _is_plain(fields.values()):
+        fields.setdefault("nonfinite", {})
+        return (JSON, json_body(fields)) if accept != SAFETENSORS else (accept, _safetensors(fields, {}))
+    found = _ArrayExtractor(separate=accept in (NPY, SAFETENSORS))
+    plain = found.plain(fields, "")
     if accept == NPY and len(found.arrays) == 1:
         return NPY, npy_body(next(iter(found.arrays.values())))
     if accept == NPY:
-        found = _Found(apart=False)
-        plain = found.plain(told, "")
+        found = _ArrayExtractor(separate=False)
+        plain = found.plain(fields, "")
     plain["nonfinite"] = {**found.nonfinite, **plain.get("nonfinite", {})}
     return (accept, _safetensors(plain, found.arrays)) if accept == SAFETENSORS else (JSON, json_body(plain))
 
@@ -71,7 +71,7 @@ def _encode_array(array: Array, accept: str) -> tuple[str, bytes]:
     if accept == NPY:
         return NPY, npy_body(array)
     if accept == SAFETENSORS:
-        return SAFETENSORS, safetensors_body({ONLY: array})
+        return SAFETENSORS, safetensors_body({SINGLE_ARRAY: array})
     return JSON, json_body(tensor_document(array))
 
 
@@ -93,40 +93,42 @@ def _is_plain(values: Iterable[Any]) -> bool:
     return True
 
 
-class _Found:
+class _ArrayExtractor:
     """What plain JSON cannot hold: arrays, by their place in the answer, and the names of numbers that are not finite.
 
-    Arrays that do not stand `apart` become tensors where they are.
+    Arrays that do not stand `separate` become tensors where they are.
     """
 
-    def __init__(self, *, apart: bool) -> None:
+    def __init__(self, *, separate: bool) -> None:
         self.arrays: dict[str, Array] = {}
         self.nonfinite: dict[str, str] = {}
-        self._apart = apart
+        self._separate = separate
 
-    def plain(self, value: Any, place: str) -> Any:
+    def plain(self, value: Any, pointer: str) -> Any:
         if isinstance(value, dict):
-            return {name: self.plain(v, f"{place}/{name}") for name, v in value.items() if self._stays(v, place, name)}
+            return {
+                name: self.plain(v, f"{pointer}/{name}") for name, v in value.items() if self._keeps(v, pointer, name)
+            }
         if isinstance(value, list):
-            return [self.plain(item, f"{place}/{number}") for number, item in enumerate(value)]
+            return [self.plain(item, f"{pointer}/{number}") for number, item in enumerate(value)]
         if isinstance(value, float) and not isfinite(value):
-            self.nonfinite[place[1:]] = nonfinite_name(value)
+            self.nonfinite[pointer[1:]] = nonfinite_name(value)
             return None
         return tensor_document(value) if isinstance(value, np.ndarray) else value
 
-    def _stays(self, value: Any, place: str, name: str) -> bool:
-        if not self._apart or not isinstance(value, np.ndarray):
+    def _keeps(self, value: Any, pointer: str, name: str) -> bool:
+        if not self._separate or not isinstance(value, np.ndarray):
             return True
-        self.arrays[f"{place}/{name}"[1:]] = value
+        self.arrays[f"{pointer}/{name}"[1:]] = value
         return False
 
 
-def refusal(error: Exception) -> dict[str, Any]:
+def encode_error(error: Exception) -> dict[str, Any]:
     """Write what became of a step that failed as the members of a problem, but for `expected_seq`."""
     if isinstance(error, engine.EngineError):
-        error = _of_domain(error)
+        error = _to_domain_error(error)
     if isinstance(error, MemoryError):
-        return dict(STARVED)
+        return dict(OUT_OF_MEMORY)
     if not isinstance(error, AdjointError):
         return _problem(AdjointError("the step met a fault of the server and was taken back"))
     return _problem(error)
@@ -134,11 +136,11 @@ def refusal(error: Exception) -> dict[str, Any]:
 
 def _problem(error: AdjointError) -> dict[str, Any]:
     findings = [{"pointer": f.pointer, "code": f.code, "detail": f.detail} for f in error.findings]
-    told = {"status": error.status, "title": error.title, "code": error.code, "detail": error.detail}
-    return {**told, "findings": findings, **error.extensions}
+    fields = {"status": error.status, "title": error.title, "code": error.code, "detail": error.detail}
+    return {**fields, "findings": findings, **error.extensions}
 
 
-def _of_domain(error: engine.EngineError) -> AdjointError:
+def _to_domain_error(error: engine.EngineError) -> AdjointError:
     try:
         with engine_faults():
             raise error

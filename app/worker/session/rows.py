@@ -13,7 +13,7 @@ from app.domain.errors import DatasetCorrupt, Finding, Invalid
 from app.worker.columns import MappedColumns, check_file, recode
 from app.worker.session.backend import Array
 
-COLUMNS = 1024
+MAX_COLUMNS = 1024
 """Columns that stay mapped."""
 
 
@@ -55,7 +55,7 @@ class Column:
         return found
 
 
-class Rows:
+class DatasetRows:
     """The datasets that steps may take rows of."""
 
     def __init__(self, dataset: str | None, feeds: Mapping[str, str], classes: Mapping[str, Any] | None = None) -> None:
@@ -105,16 +105,16 @@ class Rows:
         """
         dataset = choice.get("dataset") or self._default
         if dataset is None:
-            raise _refusal("/rows/dataset", "missing_field", "the session has no dataset; name one here")
+            raise _invalid("/rows/dataset", "missing_field", "the session has no dataset; name one here")
         if dataset not in self._datasets:
-            raise _refusal("/rows/dataset", "unknown_name", f"the session knows no dataset {dataset[:64]!r}")
+            raise _invalid("/rows/dataset", "unknown_name", f"the session knows no dataset {dataset[:64]!r}")
         asked = {**self._feeds, **(feeds or {})}
         fed = [n for n in names if n not in optional or n in asked or n in self._datasets[dataset]]
         columns = {name: self._column(dataset, name, asked) for name in fed}
         if choice.get("indices") is not None:
-            indices = _indices(choice["indices"], columns)
+            indices = _read_indices(choice["indices"], columns)
             return {name: column.take(indices) for name, column in columns.items()}
-        start, stop = _span(choice, columns)
+        start, stop = _read_span(choice, columns)
         return {name: column.span(start, stop) for name, column in columns.items()}
 
     def _column(self, dataset: str, input: str, feeds: Mapping[str, str]) -> Column:
@@ -125,8 +125,8 @@ class Rows:
             if name not in columns:
                 known = ", ".join(list(columns)[:20])
                 detail = f"dataset {dataset} has no column {name[:64]!r} for input {input!r}; it has {known}"
-                raise _refusal("/feeds", "unknown_name", detail)
-            if len(self._columns) >= COLUMNS:
+                raise _invalid("/feeds", "unknown_name", detail)
+            if len(self._columns) >= MAX_COLUMNS:
                 self._columns.pop(next(iter(self._columns)))
             table = self._table(dataset, name, input)
             files = columns[name] if table is None else [recode(file, table) for file in columns[name]]
@@ -140,14 +140,14 @@ class Rows:
         if names is None:
             if encoding is not None:
                 detail = f"{where} holds numbers, and input {input!r} takes class names; upload the names as text"
-                raise _refusal("/rows/dataset", "class_names_missing", detail)
+                raise _invalid("/rows/dataset", "class_names_missing", detail)
             return None
         if encoding is None:
             detail = f"{where} holds text, and the session has no classes of input {input!r}: give them when it begins"
-            raise _refusal("/feeds", "class_names_missing", detail)
+            raise _invalid("/feeds", "class_names_missing", detail)
         unknown = encoding.unknown_names(names)
         if unknown:
-            raise _refusal("/rows/dataset", "unknown_class", f"{where} has {encoding.describe_unknown(unknown)}")
+            raise _invalid("/rows/dataset", "unknown_class", f"{where} has {encoding.describe_unknown(unknown)}")
         table = encoding.table(names)
         return None if table is None else table.tolist()
 
@@ -163,34 +163,34 @@ def _check(dataset: str, paths: Sequence[str]) -> None:
             raise DatasetCorrupt(detail, blob=error.blob, problem=error.problem, findings=findings) from error
 
 
-def _indices(given: Any, columns: Mapping[str, Column]) -> Array:
+def _read_indices(given: Any, columns: Mapping[str, Column]) -> Array:
     try:
         indices = np.asarray(given)
     except (ValueError, OverflowError):
         indices = np.empty(0, object)
     if indices.ndim != 1 or indices.dtype.kind not in "iu" or not indices.size:
         detail = "indices are a list of whole numbers, at least one"
-        raise _refusal("/rows/indices", "no_rows" if given == [] else "type_mismatch", detail)
-    rows = _rows(columns)
+        raise _invalid("/rows/indices", "no_rows" if given == [] else "type_mismatch", detail)
+    rows = _count_rows(columns)
     if indices.min() < 0 or indices.max() >= rows:
         wrong = int(np.flatnonzero((indices < 0) | (indices >= rows))[0])
         detail = f"index {indices[wrong]} is no row of {rows}: they are numbered from 0 on"
-        raise _refusal(f"/rows/indices/{wrong}", "out_of_range", detail)
+        raise _invalid(f"/rows/indices/{wrong}", "out_of_range", detail)
     return indices.astype(np.intp, copy=False)
 
 
-def _span(choice: Mapping[str, Any], columns: Mapping[str, Column]) -> tuple[int, int]:
-    start, stop, rows = choice["start"], choice["stop"], _rows(columns)
+def _read_span(choice: Mapping[str, Any], columns: Mapping[str, Column]) -> tuple[int, int]:
+    start, stop, rows = choice["start"], choice["stop"], _count_rows(columns)
     if not 0 <= start < stop:
-        raise _refusal("/rows", "no_rows", f"from {start} to {stop} there is no row; stop is behind the last one")
+        raise _invalid("/rows", "no_rows", f"from {start} to {stop} there is no row; stop is behind the last one")
     if stop > rows:
-        raise _refusal("/rows/stop", "out_of_range", f"there are {rows} rows, so stop is {rows} at most, not {stop}")
+        raise _invalid("/rows/stop", "out_of_range", f"there are {rows} rows, so stop is {rows} at most, not {stop}")
     return start, stop
 
 
-def _rows(columns: Mapping[str, Column]) -> int:
+def _count_rows(columns: Mapping[str, Column]) -> int:
     return min((len(column) for column in columns.values()), default=0)
 
 
-def _refusal(pointer: str, code: str, detail: str) -> Invalid:
+def _invalid(pointer: str, code: str, detail: str) -> Invalid:
     return Invalid(detail, code=code, findings=[Finding(pointer, code, detail)])

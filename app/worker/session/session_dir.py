@@ -13,37 +13,37 @@ from zlib import crc32
 from app.domain.errors import storage_faults
 from app.system.durable import Durable, DurableFile
 from app.worker.session.backend import Writable
-from app.worker.session.wal import DamagedLog, Log, Record, read_records, to_record
+from app.worker.session.wal import DamagedLog, Record, WriteAheadLog, read_records, to_record
 
 LOCK = "lock"
 SNAPSHOT = "snapshot-{}.safetensors"
 LOG = "log-{}"
-ANSWER = "answer-{}"
-SAVED = "saved-{}.safetensors"
+REPLY = "answer-{}"
+CHECKPOINT = "saved-{}.safetensors"
 
 _NUMBERED = re.compile(r"(?:(snapshot)|(log))-(\d+)(?:\.safetensors)?")
-_SAVED = re.compile(r"saved-(\d+)\.safetensors")
+_CHECKPOINT = re.compile(r"saved-(\d+)\.safetensors")
 _FETCH_SECONDS = 600.0
 """In this time the server has opened the file of an answer."""
 
 _CHUNK = 1 << 20
 
 
-class Folder:
+class SessionDir:
     """Holds a snapshot of the session before a step, and the log from that step on; both have its number."""
 
     def __init__(self, path: Path, durable: Durable) -> None:
         """Work in `path`, which is there."""
         self.path = path
         self.durable = durable
-        self._answers = 0
+        self._replies = 0
 
     def lock(self) -> None:
         """Wait until no other process works here. The kernel ends the lock with this process, however that ends."""
         descriptor = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
 
-    def newest(self, *, begun: bool = False) -> int | None:
+    def newest_snapshot(self, *, has_snapshot: bool = False) -> int | None:
         """Return the number of the newest snapshot that has its log, None if nothing was ever finished here.
 
         Args:
@@ -52,84 +52,86 @@ class Folder:
         Raises:
             DamagedLog: there are files of a session that had begun, and none that belong together.
         """
-        return newest_of(self._names(), begun=begun)
+        return find_newest(self._names(), has_snapshot=has_snapshot)
 
-    def snapshot(self, number: int) -> Path:
+    def snapshot_path(self, number: int) -> Path:
         """Return where a snapshot is, or will be."""
         return self.path / SNAPSHOT.format(number)
 
-    def open(self, number: int) -> tuple[Log, list[Record]]:
+    def open_log(self, number: int) -> tuple[WriteAheadLog, list[Record]]:
         """Open a log to go on with it; return what is in it. What was not wholly written is cut off.
 
         Raises:
             DamagedLog: the log, or the snapshot that it goes on from, is not as it was written.
         """
-        path = self._log(number)
+        path = self._log_path(number)
         records = read_log(self.path, number)
-        log = Log(self.durable.append(path), records[-1].end)
+        log = WriteAheadLog(self.durable.append(path), records[-1].end)
         if log.size < path.stat().st_size:
-            log.cut()
+            log.truncate()
         return log, records[1:]
 
-    def begin(self, number: int, write: Callable[[Writable], None], kept: Iterable[tuple[object, bytes]]) -> Log:
+    def start_log(
+        self, number: int, write: Callable[[Writable], None], replies: Iterable[tuple[object, bytes]]
+    ) -> WriteAheadLog:
         """Put the session aside: have `write` write a snapshot, and begin a log with records of what is to be kept.
 
         Older ones are deleted once both are on the disk. StorageFull or StorageFailed if they cannot be written.
         """
-        snapshot, log = self.snapshot(number), self._log(number)
+        snapshot_path, log = self.snapshot_path(number), self._log_path(number)
         with storage_faults("a snapshot of this session"):
-            with self._written(snapshot) as file:
-                summed = _Summed(file)
+            with self._write_atomically(snapshot_path) as file:
+                summed = _ChecksumWriter(file)
                 write(summed)
             size = 0
-            with self._written(log) as file:
-                answers = [*kept]
-                for head, body in [({"snapshot": summed.sums, "answers": len(answers)}, b""), *answers]:
+            with self._write_atomically(log) as file:
+                answers = [*replies]
+                for head, body in [({"snapshot": summed.checksum, "answers": len(answers)}, b""), *answers]:
                     size += file.write(to_record(head, body, 0))
             self.durable.sync_folder(self.path)
             for name in self._names():
-                if _NUMBERED.fullmatch(name) and name not in (snapshot.name, log.name):
+                if _NUMBERED.fullmatch(name) and name not in (snapshot_path.name, log.name):
                     self.durable.unlink(self.path / name)
-            return Log(self.durable.append(log), size)
+            return WriteAheadLog(self.durable.append(log), size)
 
-    def clear(self, number: int | None, saved: Iterable[int], next_seq: int) -> None:
+    def remove_stale(self, number: int | None, saved: Iterable[int], next_seq: int) -> None:
         """Delete what earlier processes have left: files half written, and those that nobody will fetch.
 
         These are saved checkpoints that the server has, or that it was never told of, and bodies of old answers.
         """
-        kept = {LOCK, *(() if number is None else (self.snapshot(number).name, self._log(number).name))}
+        replies = {LOCK, *(() if number is None else (self.snapshot_path(number).name, self._log_path(number).name))}
         taken = set(saved)
         for name in self._names():
-            if name in kept:
+            if name in replies:
                 continue
-            path, match = self.path / name, _SAVED.fullmatch(name)
-            wanted = int(match[1]) < next_seq and int(match[1]) not in taken if match else self._in_flight(path)
+            path, match = self.path / name, _CHECKPOINT.fullmatch(name)
+            wanted = int(match[1]) < next_seq and int(match[1]) not in taken if match else self._is_unfetched(path)
             if not wanted:
                 self.durable.unlink(path)
 
-    def put_answer(self, body: bytes) -> str:
+    def write_reply(self, body: bytes) -> str:
         """Write the body of an answer to a file for the server to fetch, and return its name. It need not last."""
-        self._answers += 1
-        name = ANSWER.format(f"{os.getpid()}-{self._answers}")
+        self._replies += 1
+        name = REPLY.format(f"{os.getpid()}-{self._replies}")
         with storage_faults("the answer"):
             (self.path / name).write_bytes(body)
         return name
 
-    def put_saved(self, seq: int, write: Callable[[Writable], None]) -> str:
+    def write_checkpoint(self, seq: int, write: Callable[[Writable], None]) -> str:
         """Have `write` write a checkpoint for the server to take over, on the disk when this returns its name."""
-        path = self.path / SAVED.format(seq)
-        with storage_faults("the checkpoint"), self._written(path) as file:
+        path = self.path / CHECKPOINT.format(seq)
+        with storage_faults("the checkpoint"), self._write_atomically(path) as file:
             write(file)
         return path.name
 
     def _names(self) -> list[str]:
         return sorted(path.name for path in self.path.iterdir())
 
-    def _log(self, number: int) -> Path:
+    def _log_path(self, number: int) -> Path:
         return self.path / LOG.format(number)
 
     @contextlib.contextmanager
-    def _written(self, path: Path) -> Iterator[DurableFile]:
+    def _write_atomically(self, path: Path) -> Iterator[DurableFile]:
         """Yield a file that is on the disk, and has its name, once the block has ended well."""
         partial = path.with_name(f"{path.name}.partial")
         self.durable.unlink(partial)
@@ -139,15 +141,15 @@ class Folder:
         self.durable.rename(partial, path)
 
     @staticmethod
-    def _in_flight(path: Path) -> bool:
-        if not path.name.startswith(ANSWER.format("")):
+    def _is_unfetched(path: Path) -> bool:
+        if not path.name.startswith(REPLY.format("")):
             return False
         with contextlib.suppress(FileNotFoundError):
             return time.time() - path.stat().st_mtime < _FETCH_SECONDS
         return False
 
 
-def newest_of(names: Iterable[str], *, begun: bool) -> int | None:
+def find_newest(names: Iterable[str], *, has_snapshot: bool) -> int | None:
     """Return the number of the newest snapshot among the files of a folder that has its log, None if there is none.
 
     Raises:
@@ -156,7 +158,7 @@ def newest_of(names: Iterable[str], *, begun: bool) -> int | None:
     found = [match for match in map(_NUMBERED.fullmatch, names) if match]
     snapshots, logs = ({int(match[3]) for match in found if match[kind]} for kind in (1, 2))
     whole = snapshots & logs
-    if not whole and (begun or max(snapshots | logs, default=1) > 1):
+    if not whole and (has_snapshot or max(snapshots | logs, default=1) > 1):
         raise DamagedLog("no snapshot has its log")
     return max(whole, default=None)
 
@@ -168,7 +170,7 @@ def read_log(folder: Path, number: int) -> list[Record]:
         DamagedLog: the log, or the snapshot that it goes on from, is not as it was written.
     """
     records = read_records((folder / LOG.format(number)).read_bytes())
-    if not records or records[0].head.get("snapshot") != _sums_of(folder / SNAPSHOT.format(number)):
+    if not records or records[0].head.get("snapshot") != _checksum_file(folder / SNAPSHOT.format(number)):
         raise DamagedLog(f"snapshot {number} is not the one that its log goes on from")
     # They were on the disk before the log had its name, so none of them can be a record that was not wholly written.
     answers, left = records[0].head.get("answers", 0), len(records) - 1
@@ -177,7 +179,7 @@ def read_log(folder: Path, number: int) -> list[Record]:
     return records
 
 
-class _Summed:
+class _ChecksumWriter:
     """Hands bytes on to a file, and sums them up on the way."""
 
     def __init__(self, file: DurableFile) -> None:
@@ -185,7 +187,7 @@ class _Summed:
         self._size = self._sum = 0
 
     @property
-    def sums(self) -> dict[str, int]:
+    def checksum(self) -> dict[str, int]:
         return {"bytes": self._size, "crc32": self._sum}
 
     def write(self, data: bytes) -> int:
@@ -194,7 +196,7 @@ class _Summed:
         return self._file.write(data)
 
 
-def _sums_of(path: Path) -> dict[str, Any]:
+def _checksum_file(path: Path) -> dict[str, Any]:
     size = total = 0
     with path.open("rb") as file:
         while data := file.read(_CHUNK):

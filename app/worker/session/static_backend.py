@@ -12,48 +12,58 @@ from app.domain.messages import SessionAssignment
 from app.domain.runtime import Runtime
 from app.service.resources.engine_documents import engine_faults, invalid
 from app.service.resources.memory import memory_left
-from app.service.sessions.admission import static_session, threadpool_params
-from app.worker.session.backend import Array, Arrays, Call, Result, Verb, Writable, handed_over, looked_at, with_classes
-from app.worker.session.rows import Rows
+from app.service.sessions.admission import build_static_session, read_threadpool_params
+from app.worker.session.backend import (
+    Array,
+    Arrays,
+    Call,
+    Handler,
+    Result,
+    Writable,
+    export_checkpoint,
+    view_arrays,
+    with_classes,
+)
+from app.worker.session.rows import DatasetRows
 from app.worker.session.static_graphs import (
-    Building,
-    Reading,
-    arrays_of,
-    graph_of,
-    known,
-    read,
-    step,
-    tensor_at,
-    tensors_at,
+    GraphBuilding,
+    GraphInspection,
+    checked_names,
+    graph_name,
+    mutating,
+    read_leaves,
+    read_tensor,
+    read_tensors,
+    reading,
 )
 
-SMALL_BYTES = 2**20
+UNCHECKED_BYTES = 2**20
 """Results up to this size are not held against the memory there is."""
 
-MANNER = ("n_threads", "auto_resume", "with_ctx", "work_size", "use_ref")
+COMPUTE_OPTIONS = ("n_threads", "auto_resume", "with_ctx", "work_size", "use_ref")
 
 
-class Computing:
+class Computation:
     """Data in, computations, threads."""
 
-    def __init__(self, session: engine.StaticSession, rows: Rows) -> None:
+    def __init__(self, session: engine.StaticSession, rows: DatasetRows) -> None:
         """Work on `session`, with inputs from `rows` where a step says so."""
         self._session = session
         self._rows = rows
-        self.verbs: Mapping[str, Verb] = {
-            "tensor_set": step(self._set),
-            "graph_compute": step(self._compute),
-            "graph_reset": step(self._reset),
-            "threadpool_new": step(self._pool_new),
-            "threadpool_free": step(self._pool_free),
-            "threadpool_pause": step(self._pool_pause),
-            "threadpool_resume": step(self._pool_resume),
-            "threadpool_params_match": read(self._pool_match),
+        self.handlers: Mapping[str, Handler] = {
+            "tensor_set": mutating(self._set),
+            "graph_compute": mutating(self._compute),
+            "graph_reset": mutating(self._reset),
+            "threadpool_new": mutating(self._pool_new),
+            "threadpool_free": mutating(self._pool_free),
+            "threadpool_pause": mutating(self._pool_pause),
+            "threadpool_resume": mutating(self._pool_resume),
+            "threadpool_params_match": reading(self._pool_match),
         }
 
     def _set(self, call: Call) -> dict[str, Any]:
-        graph, tensors = graph_of(self._session, call), arrays_of(self._session, call, "tensors")
-        sums = tensors_at(self._session, graph, call.options.get("accumulators") or {}, "/accumulators")
+        graph, tensors = graph_name(self._session, call), read_leaves(self._session, call, "tensors")
+        sums = read_tensors(self._session, graph, call.options.get("accumulators") or {}, "/accumulators")
         for name in sums:
             with engine_faults(f"/accumulators/{escape(name)}"):
                 self._session.value(name, graph)
@@ -61,18 +71,18 @@ class Computing:
         for place, element in enumerate(elements):
             with engine_faults(f"/elements/{place}"):
                 leaf = self._session.check_element(element, graph)
-            tensor_at(element.value, f"/elements/{place}/value", leaf.dtype)
+            read_tensor(element.value, f"/elements/{place}/value", leaf.dtype)
         self._session.tensor_set(tensors, sums, elements, graph)
         return {}
 
     def _compute(self, call: Call) -> dict[str, Any]:
-        graph, session = graph_of(self._session, call), self._session
+        graph, session = graph_name(self._session, call), self._session
         inputs = self._inputs(call)
-        fetch, wanted = known(session, call, "fetch"), known(session, call, "gradients")
+        fetch, wanted = checked_names(session, call, "fetch"), checked_names(session, call, "gradients")
         after = call.options.get("abort_after")
         if after is not None:
             self._check_node(graph, after)
-        manner = engine.ComputeManner(**{name: call.options[name] for name in MANNER if name in call.options})
+        manner = engine.ComputeManner(**{name: call.options[name] for name in COMPUTE_OPTIONS if name in call.options})
         self._check_memory(graph, with_ctx=bool(call.options.get("with_ctx")))
         done = session.graph_compute(inputs, graph, abort_after=after, manner=manner)
         return {
@@ -88,20 +98,20 @@ class Computing:
     def _inputs(self, call: Call) -> Mapping[str, Array]:
         rows = call.options.get("rows")
         if rows is None:
-            return arrays_of(self._session, call, "inputs")
+            return read_leaves(self._session, call, "inputs")
         definition = self._session.definition
         needed = engine.needed_inputs(definition, (*definition.losses, *definition.outputs))
         optional = definition.inputs.keys() - frozenset(needed)
         found = self._rows.inputs(rows, call.options.get("feeds"), definition.inputs, optional)
         for name, array in found.items():
             with engine_faults("/rows"):
-                self._session.check_set(name, array, graph_of(self._session, call))
+                self._session.check_set(name, array, graph_name(self._session, call))
         return found
 
     def _check_memory(self, graph: str, *, with_ctx: bool) -> None:
         """Refuse results that are larger than the memory there is, before the system ends the process for them."""
         needed = 0 if with_ctx else self._session.graph(graph).missing_bytes()
-        left = memory_left() if needed > SMALL_BYTES else None
+        left = memory_left() if needed > UNCHECKED_BYTES else None
         if left is not None and needed > left:
             detail = f"no memory is left for {needed} bytes of results: {left} bytes are there; use smaller extents"
             raise engine.ComputeError(detail, engine.Status.ALLOC_FAILED)
@@ -114,11 +124,11 @@ class Computing:
 
     def _reset(self, call: Call) -> dict[str, Any]:
         chosen = {name: call.options[name] for name in ("grads", "momenta") if name in call.options}
-        self._session.graph_reset(graph_of(self._session, call), **chosen)
+        self._session.graph_reset(graph_name(self._session, call), **chosen)
         return {}
 
     def _pool_new(self, call: Call) -> dict[str, Any]:
-        params = threadpool_params(call.options.get("params") or {}, "/params")
+        params = read_threadpool_params(call.options.get("params") or {}, "/params")
         with engine_faults("/params"):
             self._session.pooling.new(params)
         return {"threadpool": self._session.pooling.describe()}
@@ -138,29 +148,33 @@ class Computing:
 
     def _pool_match(self, call: Call) -> dict[str, Any]:
         return {
-            "matches": self._session.pooling.matches(threadpool_params(call.options.get("params") or {}, "/params"))
+            "matches": self._session.pooling.matches(
+                read_threadpool_params(call.options.get("params") or {}, "/params")
+            )
         }
 
 
-class StaticBench:
+class StaticBackend:
     """Graphs, their tensors and a thread pool, and the verbs that work on them; see `bench.Bench`."""
 
     def __init__(self, assignment: SessionAssignment, _: Runtime) -> None:
         """Make a context with the tensors of the definition, and an empty graph."""
         request = assignment.request
         self._saved = frozenset(assignment.saved)
-        self._session = static_session(engine.parse_graph(assignment.definition), request)
-        self._rows = Rows(request["dataset"], request["feeds"] or {}, request.get("classes"))
-        building, computing = Building(self._session), Computing(self._session, self._rows)
+        self._session = build_static_session(engine.parse_graph(assignment.definition), request)
+        self._rows = DatasetRows(request["dataset"], request["feeds"] or {}, request.get("classes"))
+        building, computing = GraphBuilding(self._session), Computation(self._session, self._rows)
         own = {
-            "save": Verb(self._save, "log"),
-            "load": step(self._load, "snapshot"),
-            "parameters": Verb(lambda call: looked_at(call, self._parameters, self._parameters)),
-            "buffers": Verb(lambda call: looked_at(call, self._buffers, self._parameters)),
-            "gradients": Verb(lambda call: looked_at(call, self._gradients, self._parameters)),
+            "save": Handler(self._save, "log"),
+            "load": mutating(self._load, "snapshot"),
+            "parameters": Handler(lambda call: view_arrays(call, self._parameters, self._parameters)),
+            "buffers": Handler(lambda call: view_arrays(call, self._buffers, self._parameters)),
+            "gradients": Handler(lambda call: view_arrays(call, self._gradients, self._parameters)),
         }
-        reading = Reading(self._session)
-        self.verbs: Mapping[str, Verb] = MappingProxyType({**computing.verbs, **building.verbs, **reading.verbs, **own})
+        reading = GraphInspection(self._session)
+        self.handlers: Mapping[str, Handler] = MappingProxyType(
+            {**computing.handlers, **building.handlers, **reading.handlers, **own}
+        )
 
     @property
     def standing(self) -> dict[str, Any]:
@@ -168,11 +182,11 @@ class StaticBench:
         return {"step": 0, "passes": self._session.computations, "tapes": 0}
 
     @property
-    def holds(self) -> bool:
+    def has_transient_state(self) -> bool:
         """Nothing: all is in a snapshot."""
         return False
 
-    def let_go(self) -> None:
+    def discard_transient(self) -> None:
         """Give nothing up."""
 
     def attach(
@@ -216,7 +230,7 @@ class StaticBench:
     def _save(self, call: Call) -> Result:
         if call.seq in self._saved:
             return Result({"step": 0})
-        return handed_over(call, lambda: with_classes(self._session.learned(), self._rows.classes), {"step": 0})
+        return export_checkpoint(call, lambda: with_classes(self._session.learned(), self._rows.classes), {"step": 0})
 
     def _load(self, call: Call) -> dict[str, Any]:
         self._session.load(engine.Checkpoint.load(Path(call.files["checkpoint"])))

@@ -10,11 +10,11 @@ import engine
 from app.domain.documents import escape
 from app.domain.errors import Conflict, Finding, Invalid, NotFound
 from app.service.resources.engine_documents import engine_faults, invalid
-from app.worker.session.backend import Array, Call, Lasts, Result, Verb
+from app.worker.session.backend import Array, Call, Durability, Handler, Result
 
 MAIN = "main"
 
-STANDING_IN_THE_WAY = (engine.GraphError, engine.LimitError, engine.PoolPaused, engine.PoolBusy, engine.PoolMissing)
+STATE_CONFLICTS = (engine.GraphError, engine.LimitError, engine.PoolPaused, engine.PoolBusy, engine.PoolMissing)
 """What a client can clear out of the way by another step: the request may be fine, the session is not ready for it."""
 
 CODES = {engine.Status.FAILED: "compute_failed", engine.Status.ALLOC_FAILED: "alloc_failed"}
@@ -23,12 +23,12 @@ CODES = {engine.Status.FAILED: "compute_failed", engine.Status.ALLOC_FAILED: "al
 Run = Callable[[Call], dict[str, Any] | Array | str]
 
 
-def step(run: Run, lasts: Lasts = "log") -> Verb:
+def mutating(run: Run, lasts: Durability = "log") -> Handler:
     """Make a verb of what changes something."""
-    return Verb(_refusing(run), lasts)
+    return Handler(_translating(run), lasts)
 
 
-def read(run: Run) -> Verb:
+def reading(run: Run) -> Handler:
     """Make a verb of what only looks; a name that nothing has is NotFound."""
 
     def look(call: Call) -> dict[str, Any] | Array | str:
@@ -37,19 +37,19 @@ def read(run: Run) -> Verb:
         except engine.UnknownName as error:
             raise NotFound(str(error), code=error.code) from error
 
-    return Verb(_refusing(look))
+    return Handler(_translating(look))
 
 
-def _refusing(run: Run) -> Callable[[Call], Result]:
+def _translating(run: Run) -> Callable[[Call], Result]:
     def carried_out(call: Call) -> Result:
-        with _refusals():
+        with _translate_errors():
             return Result(run(call))
 
     return carried_out
 
 
 @contextmanager
-def _refusals() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     """Raise what is in the way as Conflict, and a computation that broke off with ggml's name for that."""
     try:
         yield
@@ -57,11 +57,11 @@ def _refusals() -> Iterator[None]:
         status = engine.Status(error.status)
         extensions = {"compute_status": status.name, "compute_status_code": int(status)}
         raise Invalid(f"{error}; nothing was changed", code=CODES[status], extensions=extensions) from error
-    except STANDING_IN_THE_WAY as error:
+    except STATE_CONFLICTS as error:
         raise Conflict(str(error), code=error.code) from error
 
 
-def graph_of(session: engine.StaticSession, call: Call) -> str:
+def graph_name(session: engine.StaticSession, call: Call) -> str:
     """Return the name of the graph that is meant; Invalid if there is none of that name."""
     name = str(call.options.get("graph", MAIN))
     with engine_faults("/graph"):
@@ -69,10 +69,10 @@ def graph_of(session: engine.StaticSession, call: Call) -> str:
     return name
 
 
-def known(session: engine.StaticSession, call: Call, field: str) -> list[str]:
+def checked_names(session: engine.StaticSession, call: Call, field: str) -> list[str]:
     """Return the names in a field; Invalid with the places of those that nothing has."""
     names: Sequence[str] = call.options.get(field) or ()
-    graph, faults = graph_of(session, call), []
+    graph, faults = graph_name(session, call), []
     for place, name in enumerate(names):
         try:
             session.value(name, graph)
@@ -83,13 +83,13 @@ def known(session: engine.StaticSession, call: Call, field: str) -> list[str]:
     return list(names)
 
 
-def arrays_of(session: engine.StaticSession, call: Call, field: str) -> dict[str, Array]:
+def read_leaves(session: engine.StaticSession, call: Call, field: str) -> dict[str, Array]:
     """Return the tensors of a field, or of the body in its place, that leaves can take; Invalid with their places."""
-    graph = graph_of(session, call)
-    read = tensors_at(session, graph, _given(call, field), f"/{field}")
-    found = {**read, **{_named(session, name): array for name, array in call.arrays.items()}}
+    graph = graph_name(session, call)
+    reading = read_tensors(session, graph, _given(call, field), f"/{field}")
+    found = {**reading, **{_leaf_name(session, name): array for name, array in call.arrays.items()}}
     for name, array in found.items():
-        with engine_faults(f"/{field}/{escape(name)}"), _refusals():
+        with engine_faults(f"/{field}/{escape(name)}"), _translate_errors():
             session.check_set(name, array, graph)
     return found
 
@@ -99,7 +99,7 @@ def _given(call: Call, field: str) -> Mapping[str, Any]:
     return given
 
 
-def tensors_at(session: engine.StaticSession, graph: str, given: Mapping[str, Any], pointer: str) -> dict[str, Array]:
+def read_tensors(session: engine.StaticSession, graph: str, given: Mapping[str, Any], pointer: str) -> dict[str, Array]:
     """Read tensors of a request by the names of values, each as one of its value's dtype; `given` stands at `pointer`.
 
     A name that nothing has is for the session to refuse.
@@ -107,17 +107,17 @@ def tensors_at(session: engine.StaticSession, graph: str, given: Mapping[str, An
     found = {}
     for name, document in given.items():
         value = session.find(name, graph)
-        found[name] = tensor_at(document, f"{pointer}/{escape(name)}", None if value is None else value.dtype)
+        found[name] = read_tensor(document, f"{pointer}/{escape(name)}", None if value is None else value.dtype)
     return found
 
 
-def tensor_at(document: Any, pointer: str, dtype: np.dtype[Any] | None) -> Array:
+def read_tensor(document: Any, pointer: str, dtype: np.dtype[Any] | None) -> Array:
     """Read a tensor of a request; `dtype` is that of what the numbers are for, where C's casts cut fractions."""
     with engine_faults():
         return engine.read_tensor_document(document, pointer, dtype, truncate=True)
 
 
-def _named(session: engine.StaticSession, name: str) -> str:
+def _leaf_name(session: engine.StaticSession, name: str) -> str:
     """Return whose array it is: one without a name is that of the only input."""
     inputs = list(session.definition.inputs)
     if name or len(inputs) == 1:
@@ -125,106 +125,110 @@ def _named(session: engine.StaticSession, name: str) -> str:
     raise Invalid(f"an .npy body is for a graph with one input; this one has {len(inputs)}: send them by name")
 
 
-class Building:
+class GraphBuilding:
     """Graphs in the making."""
 
     def __init__(self, session: engine.StaticSession) -> None:
         """Build in `session`."""
         self._session = session
-        self.verbs: Mapping[str, Verb] = {
-            "new_graph": step(self._new_graph),
-            "graph_dup": step(self._dup),
-            "graph_view": step(self._view),
-            "graph_cpy": step(self._cpy),
-            "graph_clear": step(self._clear),
-            "graph_free": step(self._free),
-            "set_param": step(self._set_param),
-            "set_loss": step(self._set_loss),
-            "set_name": step(self._set_name),
-            "build_forward_expand": step(self._expand),
-            "build_forward_select": step(self._select),
-            "build_backward_expand": step(self._backward),
-            "opt_step_adamw": step(self._adamw),
-            "opt_step_sgd": step(self._sgd),
+        self.handlers: Mapping[str, Handler] = {
+            "new_graph": mutating(self._new_graph),
+            "graph_dup": mutating(self._dup),
+            "graph_view": mutating(self._view),
+            "graph_cpy": mutating(self._cpy),
+            "graph_clear": mutating(self._clear),
+            "graph_free": mutating(self._free),
+            "set_param": mutating(self._set_param),
+            "set_loss": mutating(self._set_loss),
+            "set_name": mutating(self._set_name),
+            "build_forward_expand": mutating(self._expand),
+            "build_forward_select": mutating(self._select),
+            "build_backward_expand": mutating(self._backward),
+            "opt_step_adamw": mutating(self._adamw),
+            "opt_step_sgd": mutating(self._sgd),
         }
 
     def _new_graph(self, call: Call) -> dict[str, Any]:
         name = str(call.options["name"])
-        self._session.new_graph(name, **_chosen(call, "size", "grads", "order"))
-        return self._told(name)
+        self._session.new_graph(name, **_given_options(call, "size", "grads", "order"))
+        return self._describe_graph(name)
 
     def _dup(self, call: Call) -> dict[str, Any]:
         name = str(call.options["name"])
-        self._session.graph_dup(name, graph_of(self._session, call), **_chosen(call, "force_grads"))
-        return self._told(name)
+        self._session.graph_dup(name, graph_name(self._session, call), **_given_options(call, "force_grads"))
+        return self._describe_graph(name)
 
     def _view(self, call: Call) -> dict[str, Any]:
         name, options = str(call.options["name"]), call.options
-        self._session.graph_view(name, graph_of(self._session, call), start=options["start"], stop=options["stop"])
-        return self._told(name)
+        self._session.graph_view(name, graph_name(self._session, call), start=options["start"], stop=options["stop"])
+        return self._describe_graph(name)
 
     def _cpy(self, call: Call) -> dict[str, Any]:
         name = str(call.options["name"])
-        self._session.graph_cpy(name, graph_of(self._session, call))
-        return self._told(name)
+        self._session.graph_cpy(name, graph_name(self._session, call))
+        return self._describe_graph(name)
 
     def _clear(self, call: Call) -> dict[str, Any]:
-        self._session.graph_clear(graph_of(self._session, call))
-        return self._told(graph_of(self._session, call))
+        self._session.graph_clear(graph_name(self._session, call))
+        return self._describe_graph(graph_name(self._session, call))
 
     def _free(self, call: Call) -> dict[str, Any]:
-        self._session.graph_free(graph_of(self._session, call))
+        self._session.graph_free(graph_name(self._session, call))
         return {}
 
     def _set_param(self, call: Call) -> dict[str, Any]:
-        names = known(self._session, call, "names")
+        names = checked_names(self._session, call, "names")
         with engine_faults("/names"):
             self._session.set_param(names)
         return {}
 
     def _set_loss(self, call: Call) -> dict[str, Any]:
-        names = known(self._session, call, "names")
+        names = checked_names(self._session, call, "names")
         with engine_faults("/names"):
-            self._session.set_loss(names, graph_of(self._session, call))
+            self._session.set_loss(names, graph_name(self._session, call))
         return {}
 
     def _set_name(self, call: Call) -> dict[str, Any]:
-        self._session.set_name(call.options["tensor"], call.options["name"], graph_of(self._session, call))
+        self._session.set_name(call.options["tensor"], call.options["name"], graph_name(self._session, call))
         return {}
 
     def _expand(self, call: Call) -> dict[str, Any]:
-        outputs = known(self._session, call, "outputs")
-        self._session.build_forward_expand(outputs, graph_of(self._session, call), **_chosen(call, "order", "compute"))
-        return self._told(graph_of(self._session, call))
+        outputs = checked_names(self._session, call, "outputs")
+        self._session.build_forward_expand(
+            outputs, graph_name(self._session, call), **_given_options(call, "order", "compute")
+        )
+        return self._describe_graph(graph_name(self._session, call))
 
     def _select(self, call: Call) -> dict[str, Any]:
-        branches = known(self._session, call, "branches")
-        self._session.build_forward_select(branches, call.options["index"], graph_of(self._session, call))
-        return self._told(graph_of(self._session, call))
+        branches = checked_names(self._session, call, "branches")
+        self._session.build_forward_select(branches, call.options["index"], graph_name(self._session, call))
+        return self._describe_graph(graph_name(self._session, call))
 
     def _backward(self, call: Call) -> dict[str, Any]:
         given = self._accumulators(call)
-        self._session.build_backward_expand(given, graph_of(self._session, call), **_chosen(call, "accumulate"))
-        graph = self._session.graph(graph_of(self._session, call))
+        self._session.build_backward_expand(
+            given, graph_name(self._session, call), **_given_options(call, "accumulate")
+        )
+        graph = self._session.graph(graph_name(self._session, call))
         return {
-            **self._told(graph_of(self._session, call)),
+            **self._describe_graph(graph_name(self._session, call)),
             "losses": [graph.name_of(loss) for loss in graph.losses],
             "implicit_loss": graph.implicit_loss,
         }
 
     def _accumulators(self, call: Call) -> dict[str, Array | None] | list[Array | None] | None:
         """Read what gradients are added to: by name, or one for each node or output; null where there is none."""
-        given, graph = call.options.get("accumulators"), graph_of(self._session, call)
+        given, graph = call.options.get("accumulators"), graph_name(self._session, call)
         if given is None:
             return None
         if isinstance(given, Mapping):
             present = {name: each for name, each in given.items() if each is not None}
-            read = tensors_at(self._session, graph, present, "/accumulators")
-            return {name: read.get(name) for name in given}
+            reading = read_tensors(self._session, graph, present, "/accumulators")
+            return {name: reading.get(name) for name in given}
         with engine_faults("/accumulators"):
             values = self._session.accumulated(len(given), graph)
         pairs = enumerate(zip(given, values, strict=True))
-        return [None if each is None else tensor_at(each, f"/accumulators/{n}", of.dtype) for n, (each, of) in pairs]
+        return [None if each is None else read_tensor(each, f"/accumulators/{n}", of.dtype) for n, (each, of) in pairs]
 
     def _adamw(self, call: Call) -> dict[str, Any]:
         return self._opt_step(call, "adamw")
@@ -234,45 +238,45 @@ class Building:
 
     def _opt_step(self, call: Call, kind: Literal["adamw", "sgd"]) -> dict[str, Any]:
         pars = [float(number) for number in call.options["pars"]]
-        self._session.opt_step(kind, pars, call.options.get("parameters"), graph_of(self._session, call))
-        return self._told(graph_of(self._session, call))
+        self._session.opt_step(kind, pars, call.options.get("parameters"), graph_name(self._session, call))
+        return self._describe_graph(graph_name(self._session, call))
 
-    def _told(self, name: str) -> dict[str, Any]:
+    def _describe_graph(self, name: str) -> dict[str, Any]:
         """Tell how much the graph holds now."""
         graph = self._session.graph(name)
         return {"graph": name, "n_nodes": graph.n_nodes, "n_leafs": graph.n_leafs}
 
 
-def _chosen(call: Call, *names: str) -> dict[str, Any]:
+def _given_options(call: Call, *names: str) -> dict[str, Any]:
     return {name: call.options[name] for name in names if call.options.get(name) is not None}
 
 
-class Reading:
+class GraphInspection:
     """What can be seen of graphs."""
 
     def __init__(self, session: engine.StaticSession) -> None:
         """Look at `session`."""
         self._session = session
-        self.verbs: Mapping[str, Verb] = {
-            "graph": read(self._graph),
-            "graph_nodes": read(self._nodes),
-            "graph_node": read(self._node),
-            "graph_tensor": read(self._tensor),
-            "graph_gradient": read(self._gradient),
-            "graph_print": read(self._print),
-            "graph_dump_dot": read(self._dot),
-            "graph_plan": read(self._plan),
-            "graph_overhead": read(self._overhead),
-            "threadpool": read(self._pool),
+        self.handlers: Mapping[str, Handler] = {
+            "graph": reading(self._graph),
+            "graph_nodes": reading(self._nodes),
+            "graph_node": reading(self._node),
+            "graph_tensor": reading(self._tensor),
+            "graph_gradient": reading(self._gradient),
+            "graph_print": reading(self._print),
+            "graph_dump_dot": reading(self._dot),
+            "graph_plan": reading(self._plan),
+            "graph_overhead": reading(self._overhead),
+            "threadpool": reading(self._pool),
         }
 
     def _graph(self, call: Call) -> dict[str, Any]:
-        name = graph_of(self._session, call)
-        told = engine.describe_graph(self._session.graph(name))
-        return {"graph": name, **told, "graphs": list(self._session.graphs)}
+        name = graph_name(self._session, call)
+        fields = engine.describe_graph(self._session.graph(name))
+        return {"graph": name, **fields, "graphs": list(self._session.graphs)}
 
     def _nodes(self, call: Call) -> dict[str, Any]:
-        graph, options = self._session.graph(graph_of(self._session, call)), call.options
+        graph, options = self._session.graph(graph_name(self._session, call)), call.options
         if "index" in options:
             found = [graph.node(options["index"])]
         elif "name" in options:
@@ -288,14 +292,14 @@ class Reading:
         }
 
     def _node(self, call: Call) -> dict[str, Any]:
-        graph, node = self._session.graph(graph_of(self._session, call)), str(call.options["node"])
+        graph, node = self._session.graph(graph_name(self._session, call)), str(call.options["node"])
         value = graph.node(int(node)) if node.removeprefix("-").isdecimal() else graph.find(node)
         if value is None or value not in graph:
             raise NotFound(f"no node or leaf of the graph is called {node[:64]!r}", code="unknown_name")
         return engine.describe_tensor(graph, value)
 
     def _tensor(self, call: Call) -> dict[str, Any] | Array:
-        graph, name = graph_of(self._session, call), str(call.options["name"])
+        graph, name = graph_name(self._session, call), str(call.options["name"])
         index = call.options.get("index")
         if index is None:
             return self._session.tensor(name, graph)
@@ -304,23 +308,23 @@ class Reading:
         return {"name": name, "index": index, "value": self._session.element(name, index, graph)}
 
     def _gradient(self, call: Call) -> dict[str, Any]:
-        graph, name = graph_of(self._session, call), str(call.options["name"])
+        graph, name = graph_name(self._session, call), str(call.options["name"])
         accumulator = bool(call.options.get("accumulator"))
         gradient = self._session.gradient(name, graph, accumulator=accumulator)
         return {"name": name, "accumulator": accumulator, "gradient": gradient}
 
     def _print(self, call: Call) -> str:
-        return self._session.graph(graph_of(self._session, call)).to_text()
+        return self._session.graph(graph_name(self._session, call)).to_text()
 
     def _dot(self, call: Call) -> str:
-        graph, options = self._session.graph(graph_of(self._session, call)), call.options
+        graph, options = self._session.graph(graph_name(self._session, call)), call.options
         if "cgraph" in options:
             with engine_faults("/cgraph"):
                 return graph.to_dot(self._session.graph(options["cgraph"]))
         return (graph.forward() if options.get("of") == "forward" else graph).to_dot()
 
     def _plan(self, call: Call) -> dict[str, Any]:
-        graph = graph_of(self._session, call)
+        graph = graph_name(self._session, call)
         plan = self._session.plan(graph, call.options.get("n_threads", 0))
         return {
             "work_size": plan.work_size,
@@ -333,7 +337,7 @@ class Reading:
         }
 
     def _overhead(self, call: Call) -> dict[str, Any]:
-        graph, context = self._session.graph(graph_of(self._session, call)), self._session.context
+        graph, context = self._session.graph(graph_name(self._session, call)), self._session.context
         size, grads = call.options.get("size", graph.size), call.options.get("grads", graph.has_grads)
         return {
             "size": size,

@@ -14,47 +14,47 @@ from app.domain.frames import Answered, Step
 from app.ingest.arrays import read_arrays
 from app.ingest.encoding.safetensors import safetensors_body
 from app.ingest.limits import IngestLimits
-from app.worker.session.backend import Array, Call, Result, Verb
-from app.worker.session.session_dir import Folder
+from app.worker.session.backend import Array, Call, Handler, Result
+from app.worker.session.session_dir import SessionDir
 
-MOST = 256
-PATIENCE_SECONDS = 10.0
+MAX_EARLY_STEPS = 256
+REORDER_SECONDS = 10.0
 
-Ahead = tuple[Step, bytes]
+EarlyStep = tuple[Step, bytes]
 
 
-class Waiting:
+class ReorderBuffer:
     """Steps by their place, each with the time until which it waits for those before it."""
 
     def __init__(self) -> None:
         """Begin with none."""
-        self._by_seq: dict[int, list[tuple[float, Ahead]]] = {}
+        self._by_seq: dict[int, list[tuple[float, EarlyStep]]] = {}
         self._count = 0
 
     @property
     def full(self) -> bool:
         """Whether no other step may wait."""
-        return self._count >= MOST
+        return self._count >= MAX_EARLY_STEPS
 
     def add(self, seq: int, step: Step, body: bytes) -> None:
         """Have a step wait until place `seq` is next."""
-        self._by_seq.setdefault(seq, []).append((time.monotonic() + PATIENCE_SECONDS, (step, body)))
+        self._by_seq.setdefault(seq, []).append((time.monotonic() + REORDER_SECONDS, (step, body)))
         self._count += 1
 
-    def ready(self, next_seq: int) -> list[Ahead]:
+    def ready(self, next_seq: int) -> list[EarlyStep]:
         """Take out the steps whose turn has come, or has passed."""
         if not self._by_seq:
             return []
         places = sorted(seq for seq in self._by_seq if seq <= next_seq)
-        return [ahead for seq in places[:1] for _, ahead in self._taken(seq)]
+        return [ahead for seq in places[:1] for _, ahead in self._pop(seq)]
 
-    def overdue(self) -> Iterator[Ahead]:
+    def overdue(self) -> Iterator[EarlyStep]:
         """Take out the steps that have waited for too long."""
         now = time.monotonic()
         for seq, waiting in [*self._by_seq.items()]:
             late = [ahead for until, ahead in waiting if until <= now]
             if late:
-                still = [(until, ahead) for until, ahead in self._taken(seq) if until > now]
+                still = [(until, ahead) for until, ahead in self._pop(seq) if until > now]
                 if still:
                     self._by_seq[seq] = still
                     self._count += len(still)
@@ -66,16 +66,16 @@ class Waiting:
             return None
         return min(until for waiting in self._by_seq.values() for until, _ in waiting) - time.monotonic()
 
-    def _taken(self, seq: int) -> list[tuple[float, Ahead]]:
+    def _pop(self, seq: int) -> list[tuple[float, EarlyStep]]:
         taken = self._by_seq.pop(seq)
         self._count -= len(taken)
         return taken
 
 
-ALONE = frozenset({"save", "load", "batch", "operation"})
+NOT_BATCHABLE = frozenset({"save", "load", "batch", "operation"})
 """What is a request of its own: it needs files of the server, or changes nothing."""
 
-LEFT_OUT: Mapping[str, Any] = MappingProxyType(
+SKIPPED: Mapping[str, Any] = MappingProxyType(
     {
         "status": 424,
         "title": "Not carried out",
@@ -103,10 +103,10 @@ def first_seq(step: Step) -> int | None:
     return seq
 
 
-def steps_of(batch: Step, body: bytes) -> Iterator[BatchedStep]:
+def split_batch(batch: Step, body: bytes) -> Iterator[BatchedStep]:
     """Yield the steps of a batch; Invalid if its body cannot be read, or holds arrays for none of them."""
     entries = batch.options["steps"]
-    apart = _by_step(batch, body, len(entries))
+    apart = _split_arrays(batch, body, len(entries))
     for number, entry in enumerate(entries):
         arrays = apart.get(number)
         step = Step(
@@ -120,7 +120,7 @@ def steps_of(batch: Step, body: bytes) -> Iterator[BatchedStep]:
         yield BatchedStep(step, b"" if arrays is None else safetensors_body(arrays), arrays)
 
 
-def _by_step(batch: Step, body: bytes, count: int) -> dict[int, dict[str, Array]]:
+def _split_arrays(batch: Step, body: bytes, count: int) -> dict[int, dict[str, Array]]:
     """Read the arrays of a body, named `<number of the step>/<name>`."""
     apart: dict[int, dict[str, Array]] = {}
     if batch.media is None:
@@ -135,14 +135,14 @@ def _by_step(batch: Step, body: bytes, count: int) -> dict[int, dict[str, Array]
     return apart
 
 
-def check_alone(step: Step) -> None:
+def check_batchable(step: Step) -> None:
     """Refuse in a batch what is a request of its own."""
-    if step.verb in ALONE:
+    if step.verb in NOT_BATCHABLE:
         detail = f"{step.verb} is a request of its own; leave it out of the batch"
         raise Conflict(detail, code="not_in_batch", findings=[Finding("/verb", "not_in_batch", detail)])
 
 
-def entry_of(head: Answered, body: bytes, number: int) -> bytes:
+def encode_entry(head: Answered, body: bytes, number: int) -> bytes:
     """Write what came of a step of a batch."""
     if head.error is None:
         return b'{"seq":%s,"status":200,"answer":%s}' % (json.dumps(head.seq).encode(), body)
@@ -155,8 +155,13 @@ def entry_of(head: Answered, body: bytes, number: int) -> bytes:
 _LIMITS = IngestLimits()
 
 
-def perform(
-    verb: Verb, step: Step, body: bytes, seq: int | None, folder: Folder, arrays: Mapping[str, Array] | None = None
+def dispatch(
+    verb: Handler,
+    step: Step,
+    body: bytes,
+    seq: int | None,
+    directory: SessionDir,
+    arrays: Mapping[str, Array] | None = None,
 ) -> Result:
     """Call a verb; `arrays` are what the body holds, if that is known.
 
@@ -166,4 +171,6 @@ def perform(
     """
     if arrays is None:
         arrays = read_arrays(body, step.media, _LIMITS).arrays if step.media else {}
-    return verb.run(Call(step.options, arrays, seq, step.files or {}, step.accept, partial(folder.put_saved, seq or 0)))
+    return verb.run(
+        Call(step.options, arrays, seq, step.files or {}, step.accept, partial(directory.write_checkpoint, seq or 0))
+    )

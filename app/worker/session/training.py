@@ -16,11 +16,11 @@ from app.domain.errors import Finding, Gone, Invalid, NotFound
 from app.domain.messages import SessionAssignment
 from app.domain.runtime import Runtime
 from app.service.resources.engine_documents import engine_faults
-from app.worker.session.backend import Call, Reading, Result, Verb, Writable, handed_over, with_classes
-from app.worker.session.rows import Rows
+from app.worker.session.backend import Call, Handler, Result, StepDiagnostics, Writable, export_checkpoint, with_classes
+from app.worker.session.rows import DatasetRows
 
-MOST = 16
-MOST_BYTES = 256 * 1024**2
+MAX_TAPES = 16
+MAX_TAPE_BYTES = 256 * 1024**2
 
 _NAME = re.compile(r"tape_([1-9]\d{0,15})")
 
@@ -41,7 +41,7 @@ class Tapes:
         """Keep the tape of the step at a place, and return its name."""
         self._tapes[seq] = tape
         self._bytes += tape.nbytes
-        while len(self._tapes) > MOST or (self._bytes > MOST_BYTES and len(self._tapes) > 1):
+        while len(self._tapes) > MAX_TAPES or (self._bytes > MAX_TAPE_BYTES and len(self._tapes) > 1):
             self._bytes -= self._tapes.popitem(last=False)[1].nbytes
         return f"tape_{seq}"
 
@@ -52,7 +52,9 @@ class Tapes:
             raise NotFound(f"there is no tape {name[:64]!r}; it is called as :forward with keep says")
         tape = self._tapes.get(int(match[1]))
         if tape is None:
-            detail = f"{name} is gone: {MOST} tapes are kept, until the parameters change; call forward with keep again"
+            detail = (
+                f"{name} is gone: {MAX_TAPES} tapes are kept, until the parameters change; call forward with keep again"
+            )
             raise Gone(detail, code="tape_gone")
         return tape
 
@@ -62,7 +64,7 @@ class Tapes:
         self._bytes = 0
 
 
-CHUNK = 256
+PREDICT_CHUNK = 256
 
 
 class _Typed(Protocol):
@@ -72,7 +74,7 @@ class _Typed(Protocol):
     def dtype(self) -> np.dtype[Any]: ...
 
 
-class TrainingBench:
+class TrainingBackend:
     """A model in training, and the verbs that work on it; see `bench.Bench`."""
 
     def __init__(self, assignment: SessionAssignment, runtime: Runtime) -> None:
@@ -88,30 +90,32 @@ class TrainingBench:
             executor=runtime.executor,
             threads=runtime.threads,
         )
-        self._rows = Rows(request["dataset"], request["feeds"] or {}, request.get("classes"))
+        self._rows = DatasetRows(request["dataset"], request["feeds"] or {}, request.get("classes"))
         self._inputs = tuple(self._session.definition.inputs)
         self._tapes = Tapes()
-        reading = Reading(self._session)
-        self.verbs: Mapping[str, Verb] = MappingProxyType(
+        reading = StepDiagnostics(self._session)
+        self.handlers: Mapping[str, Handler] = MappingProxyType(
             {
-                "forward": Verb(self._forward, "log"),
-                "backward": Verb(self._backward, "log"),
-                "forward_backward": Verb(self._forward_backward, "log"),
-                "optim_step": Verb(self._optim_step, "log"),
-                "zero_grad": Verb(self._zero_grad, "log"),
-                "reset": Verb(self._reset, "log"),
-                "set": Verb(self._set, "log"),
-                "set_parameter": Verb(self._set_parameter, "log"),
-                "set_gradient": Verb(self._set_gradient, "log"),
-                "save": Verb(self._save, "log"),
-                "load": Verb(self._load, "snapshot"),
-                "predict": Verb(self._predict),
-                "row_losses": Verb(lambda call: reading.row_losses(self._fed(call), call.options.get("top"))),
-                "trace_nonfinite": Verb(lambda call: reading.trace(self._fed(call))),
-                "profile": Verb(lambda call: reading.profile(self._fed(call))),
-                "gradients": Verb(reading.gradients),
-                "parameters": Verb(reading.parameters),
-                "buffers": Verb(reading.buffers),
+                "forward": Handler(self._forward, "log"),
+                "backward": Handler(self._backward, "log"),
+                "forward_backward": Handler(self._forward_backward, "log"),
+                "optim_step": Handler(self._optim_step, "log"),
+                "zero_grad": Handler(self._zero_grad, "log"),
+                "reset": Handler(self._reset, "log"),
+                "set": Handler(self._set, "log"),
+                "set_parameter": Handler(self._set_parameter, "log"),
+                "set_gradient": Handler(self._set_gradient, "log"),
+                "save": Handler(self._save, "log"),
+                "load": Handler(self._load, "snapshot"),
+                "predict": Handler(self._predict),
+                "row_losses": Handler(
+                    lambda call: reading.row_losses(self._read_inputs(call), call.options.get("top"))
+                ),
+                "trace_nonfinite": Handler(lambda call: reading.trace(self._read_inputs(call))),
+                "profile": Handler(lambda call: reading.profile(self._read_inputs(call))),
+                "gradients": Handler(reading.gradients),
+                "parameters": Handler(reading.parameters),
+                "buffers": Handler(reading.buffers),
             }
         )
 
@@ -121,11 +125,11 @@ class TrainingBench:
         return {"step": self._session.step, "passes": self._session.passes, "tapes": len(self._tapes)}
 
     @property
-    def holds(self) -> bool:
+    def has_transient_state(self) -> bool:
         """Whether there are tapes."""
         return len(self._tapes) > 0
 
-    def let_go(self) -> None:
+    def discard_transient(self) -> None:
         """Give up the tapes."""
         self._tapes.clear()
 
@@ -154,7 +158,7 @@ class TrainingBench:
         fingerprint: Mapping[str, Any] = checkpoint.meta["fingerprint"]
         return fingerprint
 
-    def _fed(
+    def _read_inputs(
         self, call: Call, names: tuple[str, ...] | None = None, needed: tuple[str, ...] | None = None
     ) -> Mapping[str, Any]:
         """Return the inputs of a call, as arrays or as the lists of numbers that the engine reads.
@@ -169,13 +173,13 @@ class TrainingBench:
             return self._rows.inputs(rows, call.options.get("feeds"), fed, optional)
         given = engine.encode_texts(self._rows.classes, call.options.get("inputs") or {})
         call = replace(call, options={**call.options, "inputs": given})
-        return _given(call, "inputs", self._inputs if names is None else names, self._session.fed_inputs)
+        return _read_tensors(call, "inputs", self._inputs if names is None else names, self._session.fed_inputs)
 
     def _forward(self, call: Call) -> Result:
         keep = call.options.get("keep", False)
         training = call.options.get("training", True)
         needed = self._session.inputs_needed("forward", training=training)
-        done = self._session.forward(self._fed(call, needed=needed), training=training, keep=keep)
+        done = self._session.forward(self._read_inputs(call, needed=needed), training=training, keep=keep)
         tape_id = None
         if done.tape is not None:
             assert call.seq is not None  # it is logged
@@ -184,20 +188,20 @@ class TrainingBench:
 
     def _backward(self, call: Call) -> Result:
         tape = self._tapes.get(call.options["tape_id"])
-        found = self._session.backward(tape, _given(call, "cotangents", tuple(tape.ends), tape.ends))
+        found = self._session.backward(tape, _read_tensors(call, "cotangents", tuple(tape.ends), tape.ends))
         return Result({"grad_norm": found.norm, "grad_norms": dict(found.norms)})
 
     def _forward_backward(self, call: Call) -> Result:
         options = call.options
         needed = self._session.inputs_needed("forward" if options.get("outputs") else "losses")
         done = self._session.forward_backward(
-            self._fed(call, needed=needed),
+            self._read_inputs(call, needed=needed),
             reduction=options.get("reduction"),
             micro_batch_size=options.get("micro_batch_size"),
             outputs=options.get("outputs", False),
         )
-        told = {"loss": done.loss, "losses": done.losses, "grad_norm": done.norm, "grad_norms": done.norms}
-        return Result(told if done.outputs is None else {**told, "outputs": dict(done.outputs)})
+        fields = {"loss": done.loss, "losses": done.losses, "grad_norm": done.norm, "grad_norms": done.norms}
+        return Result(fields if done.outputs is None else {**fields, "outputs": dict(done.outputs)})
 
     def _optim_step(self, call: Call) -> Result:
         if "self" in call.options:
@@ -218,7 +222,7 @@ class TrainingBench:
         return Result()
 
     def _set(self, call: Call) -> Result:
-        self._session.set_parameters(_given(call, "parameters", (), self._session.definition.parameters))
+        self._session.set_parameters(_read_tensors(call, "parameters", (), self._session.definition.parameters))
         self._tapes.clear()
         return Result()
 
@@ -239,19 +243,23 @@ class TrainingBench:
                 raise Invalid(detail, code="tensor_invalid", findings=[Finding("", "tensor_invalid", detail)])
             return next(iter(call.arrays.values()))
         value, spec = call.options.get("value"), self._session.definition.parameters.get(call.options["name"])
-        return None if value is None else _read(value, "", spec)
+        return None if value is None else _read_tensor(value, "", spec)
 
     def _predict(self, call: Call) -> Result:
         names = self._session.predict_inputs
         return Result(
-            {"outputs": self._session.predict(self._fed(call, names), chunk=call.options.get("chunk") or CHUNK)}
+            {
+                "outputs": self._session.predict(
+                    self._read_inputs(call, names), chunk=call.options.get("chunk") or PREDICT_CHUNK
+                )
+            }
         )
 
     def _save(self, call: Call) -> Result:
-        told = {"step": self._session.step}
+        fields = {"step": self._session.step}
         if call.seq in self._saved:
-            return Result(told)
-        return handed_over(call, self._checkpoint, told)
+            return Result(fields)
+        return export_checkpoint(call, self._checkpoint, fields)
 
     def _checkpoint(self) -> engine.Checkpoint:
         return with_classes(self._session.snapshot(), self._rows.classes)
@@ -263,14 +271,16 @@ class TrainingBench:
         return Result({"step": self._session.step})
 
 
-def _given(call: Call, field: str, names: tuple[str, ...], specs: Mapping[str, _Typed]) -> Mapping[str, Any]:
+def _read_tensors(call: Call, field: str, names: tuple[str, ...], specs: Mapping[str, _Typed]) -> Mapping[str, Any]:
     """Return tensors by name, those of a binary body or of a field; an array without a name is that of the only one.
 
     Numbers take the dtypes that `specs` have for their names; a name that is not in it is for the engine to refuse.
     """
     if not call.arrays:
         tensors: Mapping[str, Any] = call.options.get(field) or {}
-        return {name: _read(given, f"/{field}/{escape(name)}", specs.get(name)) for name, given in tensors.items()}
+        return {
+            name: _read_tensor(given, f"/{field}/{escape(name)}", specs.get(name)) for name, given in tensors.items()
+        }
     if "" not in call.arrays:
         return call.arrays
     if len(names) != 1:
@@ -279,7 +289,7 @@ def _given(call: Call, field: str, names: tuple[str, ...], specs: Mapping[str, _
     return {names[0]: call.arrays[""]}
 
 
-def _read(tensor: Any, pointer: str, spec: _Typed | None) -> Any:
+def _read_tensor(tensor: Any, pointer: str, spec: _Typed | None) -> Any:
     """Read a tensor of a JSON document as one of the dtype of `spec`."""
     with engine_faults():
         return engine.read_tensor_document(tensor, pointer, None if spec is None else spec.dtype)

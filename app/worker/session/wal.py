@@ -11,9 +11,9 @@ from app.system.durable import DurableFile
 
 _MARK = b"\xabLOG"
 _FIXED = Struct("!4sIIQQ")
-_SUMMED_FROM = 8
+_CHECKSUM_START = 8
 """Mark, checksum of all that follows, bytes of head and body, and how much of the log was on the disk."""
-_SUMMED_TIMES = 4
+_CHECKSUM_BUDGET = 4
 """How often over a log is summed for what looks like records behind its end and is none. Chance makes none of those in
 a lifetime: a log with more is not to be trusted, and whoever filled a tensor with them only has their own session told.
 """
@@ -37,7 +37,7 @@ class Record:
 def to_record(head: Any, body: bytes, synced: int) -> bytes:
     """Encode a record that is written when the first `synced` bytes of the log are on the disk."""
     encoded = to_json(head)
-    fixed = _FIXED.pack(_MARK, 0, len(encoded), len(body), synced)[_SUMMED_FROM:]
+    fixed = _FIXED.pack(_MARK, 0, len(encoded), len(body), synced)[_CHECKSUM_START:]
     checksum = crc32(body, crc32(encoded, crc32(fixed)))
     return b"".join((_MARK, checksum.to_bytes(4, "big"), fixed, encoded, body))
 
@@ -49,12 +49,12 @@ def read_records(log: bytes) -> list[Record]:
         DamagedLog: a record that was on the disk when a later one was written cannot be read.
     """
     records: list[Record] = []
-    place = 0
-    while (extent := _extent(log, place)) and _is_whole(log, extent):
-        records.append(_record(log, extent))
-        place = extent.end
-    if _is_missed(log, place):
-        raise DamagedLog(f"the record at byte {place} of {len(log)} cannot be read, and there are later ones")
+    offset = 0
+    while (extent := _extent(log, offset)) and _is_whole(log, extent):
+        records.append(_to_parsed_record(log, extent))
+        offset = extent.end
+    if _is_missing_durable_record(log, offset):
+        raise DamagedLog(f"the record at byte {offset} of {len(log)} cannot be read, and there are later ones")
     return records
 
 
@@ -80,21 +80,21 @@ def _extent(log: bytes, start: int) -> _Extent | None:
 
 
 def _is_whole(log: bytes, extent: _Extent) -> bool:
-    return crc32(memoryview(log)[extent.start + _SUMMED_FROM : extent.end]) == extent.checksum
+    return crc32(memoryview(log)[extent.start + _CHECKSUM_START : extent.end]) == extent.checksum
 
 
-def _record(log: bytes, extent: _Extent) -> Record:
+def _to_parsed_record(log: bytes, extent: _Extent) -> Record:
     head = from_json(log[extent.start + _FIXED.size : extent.body])
     return Record(head, log[extent.body : extent.end], extent.start, extent.end, extent.synced)
 
 
-def _is_missed(log: bytes, place: int) -> bool:
-    """Whether a later record was written when what stood at `place`, and cannot be read, was on the disk."""
-    left = _SUMMED_TIMES * len(log)
-    later = place
+def _is_missing_durable_record(log: bytes, offset: int) -> bool:
+    """Whether a later record was written when what stood at `offset`, and cannot be read, was on the disk."""
+    left = _CHECKSUM_BUDGET * len(log)
+    later = offset
     while (later := log.find(_MARK, later + 1)) >= 0:
         extent = _extent(log, later)
-        if extent is None or not place < extent.synced <= later:
+        if extent is None or not offset < extent.synced <= later:
             continue
         left -= extent.end - extent.start
         if _is_whole(log, extent) or left < 0:
@@ -102,45 +102,45 @@ def _is_missed(log: bytes, place: int) -> bool:
     return False
 
 
-class Log:
+class WriteAheadLog:
     """A file to which records are added, those of a moment with one write and one sync."""
 
     def __init__(self, file: DurableFile, size: int) -> None:
         """Go on behind the first `size` bytes of an open file, which are on the disk."""
         self._file = file
         self._synced = size
-        self._waiting: list[bytes] = []
-        self._waiting_bytes = 0
+        self._pending: list[bytes] = []
+        self._pending_bytes = 0
 
     @property
     def size(self) -> int:
         """Bytes of all records."""
-        return self._synced + self._waiting_bytes
+        return self._synced + self._pending_bytes
 
     @property
-    def waits(self) -> bool:
+    def has_pending(self) -> bool:
         """Whether there are records that are not on the disk."""
-        return bool(self._waiting)
+        return bool(self._pending)
 
     def add(self, head: object, body: bytes) -> None:
         """Add a record, which waits for `commit`."""
         record = to_record(head, body, self._synced)
-        self._waiting.append(record)
-        self._waiting_bytes += len(record)
+        self._pending.append(record)
+        self._pending_bytes += len(record)
 
     def commit(self) -> None:
         """Have all records on the disk; StorageFull or StorageFailed if that fails, and nothing may be added then."""
-        if not self._waiting:
+        if not self._pending:
             return
         with storage_faults("the log of this session"):
-            self._file.write(self._waiting[0] if len(self._waiting) == 1 else b"".join(self._waiting))
+            self._file.write(self._pending[0] if len(self._pending) == 1 else b"".join(self._pending))
             self._file.sync_data()
-        self._synced += self._waiting_bytes
-        self._waiting, self._waiting_bytes = [], 0
+        self._synced += self._pending_bytes
+        self._pending, self._pending_bytes = [], 0
 
-    def cut(self) -> None:
+    def truncate(self) -> None:
         """Cut off what is behind the records that are on the disk; those that wait are forgotten."""
-        self._waiting, self._waiting_bytes = [], 0
+        self._pending, self._pending_bytes = [], 0
         with storage_faults("the log of this session"):
             self._file.truncate(self._synced)
             self._file.sync()

@@ -10,7 +10,7 @@ from app.domain.errors import NotFound
 from app.domain.frames import Step
 from app.domain.session import SessionRecord, SessionState
 from app.service.sessions.state import SessionStatus
-from app.service.sessions.steps import Carried
+from app.service.sessions.steps import StepResult
 from app.store.pages import Page, PageRequest
 
 SESSION = "sess_01m7xpv32a4ykd0nsmnkebvv3p"
@@ -50,7 +50,7 @@ class View:
 class FakeSessions:
     """The use cases, of one session."""
 
-    answer: Carried | Exception = field(default_factory=lambda: Carried(200, 1, JSON, b'{"seq":1}'))
+    answer: StepResult | Exception = field(default_factory=lambda: StepResult(200, 1, JSON, b'{"seq":1}'))
     steps: list[tuple[Step, bytes]] = field(default_factory=list)
     calls: list[tuple[str, Any]] = field(default_factory=list)
 
@@ -93,18 +93,18 @@ class FakeSessions:
         """Take it down."""
         self._called("close", session_id)
 
-    async def carry_out(self, session_id: str, step: Step, body: bytes) -> Carried:
+    async def execute(self, session_id: str, step: Step, body: bytes) -> StepResult:
         """Take the step down, and answer as was said."""
         self._known(session_id)
         self.steps.append((step, body))
         return self._answered()
 
-    async def operation(self, session_id: str, seq: int, wait: float) -> Carried:
+    async def operation(self, session_id: str, seq: int, wait: float) -> StepResult:
         """Take it down, and answer as was said."""
         self._called("operation", (seq, wait), session_id)
         return self._answered()
 
-    def _answered(self) -> Carried:
+    def _answered(self) -> StepResult:
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
@@ -119,7 +119,7 @@ class FakeSessions:
             raise NotFound(f"there is no session {session_id}")
 
 
-def answered_by_file(path: Path, content: bytes) -> Carried:
+def answered_by_file(path: Path, content: bytes) -> StepResult:
     """Return an answer whose body is in a file."""
     path.write_bytes(content)
-    return Carried(200, None, "application/vnd.safetensors", path)
+    return StepResult(200, None, "application/vnd.safetensors", path)

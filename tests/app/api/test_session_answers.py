@@ -10,7 +10,7 @@ import pytest
 
 from app.domain.errors import Finding, StepRefused
 from app.domain.records import CheckpointRecord
-from app.service.sessions.steps import Carried
+from app.service.sessions.steps import StepResult
 from tests.app.api.fake_sessions import JSON, SESSION, FakeSessions, answered_by_file
 from tests.app.api.session_app import HERE, application, faults
 
@@ -46,14 +46,14 @@ def sessions() -> FakeSessions:
 
 def test_an_answer_is_passed_on_as_it_is(client: httpx.Client, sessions: FakeSessions) -> None:
     body = b'{"seq":3,  "loss":0.10000000149011612}'
-    sessions.answer = Carried(200, 3, JSON, body)
+    sessions.answer = StepResult(200, 3, JSON, body)
     answer = client.post(f"{HERE}:optim_step", json={})
     assert (answer.status_code, answer.content, answer.headers["content-type"]) == (200, body, JSON)
     assert "idempotent-replayed" not in answer.headers
 
 
 def test_an_answer_that_was_given_before_says_so(client: httpx.Client, sessions: FakeSessions) -> None:
-    sessions.answer = Carried(200, 3, JSON, b"{}", replayed=True)
+    sessions.answer = StepResult(200, 3, JSON, b"{}", replayed=True)
     assert client.post(f"{HERE}:optim_step", json={}).headers["idempotent-replayed"] == "true"
 
 
@@ -72,14 +72,14 @@ def test_a_large_answer_comes_out_of_a_file_that_is_gone_then(
 
 
 def test_an_accepted_step_says_where_to_ask_for_it(client: httpx.Client, sessions: FakeSessions) -> None:
-    sessions.answer = Carried(202, 12)
+    sessions.answer = StepResult(202, 12)
     answer = client.post(f"{HERE}:optim_step", json={}, headers={"Prefer": "respond-async"})
     assert (answer.status_code, answer.headers["location"]) == (202, f"{HERE}/operations/12")
     assert answer.json() == {"id": sessions.steps[0][0].id, "seq": 12, "done": False}
 
 
 def test_a_saved_checkpoint_is_shown_as_one(client: httpx.Client, sessions: FakeSessions) -> None:
-    sessions.answer = Carried(201, 9, checkpoint=CHECKPOINT, replayed=True)
+    sessions.answer = StepResult(201, 9, checkpoint=CHECKPOINT, replayed=True)
     answer = client.post(f"{HERE}:save", json={})
     assert (answer.status_code, answer.headers["location"]) == (201, f"/v1/checkpoints/{CHECKPOINT.id}")
     assert answer.headers["idempotent-replayed"] == "true"
@@ -88,9 +88,9 @@ def test_a_saved_checkpoint_is_shown_as_one(client: httpx.Client, sessions: Fake
 
 
 def test_what_came_of_an_accepted_step_is_told(client: httpx.Client, sessions: FakeSessions) -> None:
-    sessions.answer = Carried(200, 12, JSON, b'{"seq":12,"done":true,"answer":{}}')
+    sessions.answer = StepResult(200, 12, JSON, b'{"seq":12,"done":true,"answer":{}}')
     assert client.get(f"{HERE}/operations/12", params={"wait": 2.5}).json()["done"] is True
-    sessions.answer = Carried(201, 9, checkpoint=CHECKPOINT)
+    sessions.answer = StepResult(201, 9, checkpoint=CHECKPOINT)
     told = client.get(f"{HERE}/operations/9").json()
     assert (told["seq"], told["done"], told["answer"]["id"], told["answer"]["seq"]) == (9, True, CHECKPOINT.id, 9)
     assert sessions.calls == [("operation", (12, 2.5)), ("operation", (9, 0.0))]

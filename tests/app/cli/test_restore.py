@@ -18,7 +18,7 @@ import engine
 from app.cli.commands import run
 from app.cli.restore import REFUSED
 from app.domain.audit import Act
-from app.service.admin.audit import AUDIT, AuditFiles, AuditRotation, AuditTerms
+from app.service.admin.audit import AUDIT, AuditFiles, AuditLimits, AuditRotation
 from app.store.blobs.local import LocalBlobStore
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
@@ -96,7 +96,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     with Store.open(folder / "data") as store:
         with store.begin() as work:
             work.audit.append([Act("key_1", "create_fit", "/v1/fits/fit_1", "202", "req_1", "127.0.0.1")] * 12)
-        AuditRotation(store, AuditFiles(folder / "data" / AUDIT, Durable()), AuditTerms(entries=11)).rotate()
+        AuditRotation(store, AuditFiles(folder / "data" / AUDIT, Durable()), AuditLimits(entries=11)).rotate()
     with serving(folder / "data") as server:
         server.http.post("/v1/datasets", content="a\n1\n", headers={"Content-Type": "text/csv"})
         return server.http.get("/v1/backup").content

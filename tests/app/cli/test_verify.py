@@ -20,7 +20,7 @@ from app.store.blobs.local import LocalBlobStore
 from app.store.blobs.paths import blob_path
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
-from app.worker.session.session_dir import Folder
+from app.worker.session.session_dir import SessionDir
 
 CHECKPOINT, UPLOAD, COLUMN = (f"bytes of {what} ".encode() * 40 for what in ("a checkpoint", "an upload", "a column"))
 
@@ -66,7 +66,7 @@ def data_dir(tmp_path: Path) -> Path:
     place = folder / "sessions" / session.id
     place.mkdir(parents=True)
     kept = [({"kept": {"seq": number}}, b"an answer") for number in (1, 2)]
-    Folder(place, Durable()).begin(3, lambda file: file.write(b"a snapshot " * 20), kept).close()
+    SessionDir(place, Durable()).start_log(3, lambda file: file.write(b"a snapshot " * 20), kept).close()
     return folder
 
 

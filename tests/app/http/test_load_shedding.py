@@ -11,7 +11,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from app.http.load_shedding import ConcurrencyLimit, DrainMiddleware, Overloaded
-from app.service.resources.notifier import Wakes
+from app.service.resources.notifier import Notifier
 from tests.conftest import ServerProcess, serving
 from tests.hostile.wire import connect, exchange, read_answer, until_open
 
@@ -98,7 +98,7 @@ SCOPE = {"type": "http", "method": "POST", "path": "/v1/datasets", "headers": []
 async def cut_off(*, begun: bool, stopping: bool) -> list[MutableMapping[str, Any]]:
     """Cancel a request whose body never ends, as uvicorn does; return what was sent."""
     sent: list[MutableMapping[str, Any]] = []
-    reading, wakes = asyncio.Event(), Wakes()
+    reading, wakes = asyncio.Event(), Notifier()
 
     async def app(_scope: Scope, _receive: Receive, send: Send) -> None:
         if begun:

@@ -22,14 +22,14 @@ from app.domain.messages import Points, Started
 from app.domain.records import CheckpointRecord, Column, DatasetRecord, GraphRecord
 from app.runner import local
 from app.runner.local import LocalRunner
-from app.runner.memory import MemoryRunner
+from app.runner.memory import InMemoryRunner
 from app.runner.port import Handle, Runner
 from app.runner.supervisor import Supervisor
-from app.service.attempts.assignments import WorkTerms
+from app.service.attempts.assignments import WorkerConfig
 from app.service.attempts.attempts import Attempts
 from app.service.fits.event_log import record_state
 from app.service.resources.blobs import BlobSweeper
-from app.service.resources.memory import Room
+from app.service.resources.memory import MemoryPool
 from app.store.blobs.local import LocalBlobStore
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store, UnitOfWork
@@ -100,7 +100,7 @@ class Workshop:
         self,
         runner: Runner | None = None,
         backoff: Sequence[float] = (0.0,),
-        room: Room | None = None,
+        room: MemoryPool | None = None,
         **settings: Any,
     ) -> Supervisor:
         """Start one; it is drained when the test ends."""
@@ -113,8 +113,8 @@ class Workshop:
             self.staging,
             self.notify,
             CLOCK,
-            WorkTerms(checkpoint_seconds=chosen.checkpoint_seconds),
-            room=room,
+            WorkerConfig(checkpoint_seconds=chosen.checkpoint_seconds),
+            memory=room,
         )
         attempts.recover()
         supervisor = Supervisor(attempts, runner or self.runner, chosen, CLOCK, backoff, room=room)
@@ -356,20 +356,20 @@ def points(*seqs: int, loss: float = 0.5) -> Points:
 
 
 @pytest.fixture
-def runner(workshop: Workshop) -> Iterator[MemoryRunner]:
-    runner = MemoryRunner()
+def runner(workshop: Workshop) -> Iterator[InMemoryRunner]:
+    runner = InMemoryRunner()
     yield runner
-    runner.obedient = True
+    runner.exits_on_stop = True
     for handle in runner.known():
         runner.end(handle, "killed")
 
 
-def begin(workshop: Workshop, runner: MemoryRunner, **settings: Any) -> Handle:
+def begin(workshop: Workshop, runner: InMemoryRunner, **settings: Any) -> Handle:
     """Submit a fit and play its process as far as the first row."""
     workshop.submit()
     workshop.supervisor(runner, **settings)
     handle = runner.await_start()
-    runner.say(handle, Started(4711), points(1))
+    runner.report(handle, Started(4711), points(1))
     workshop.until_rows(1)
     return handle
 

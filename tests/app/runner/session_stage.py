@@ -17,17 +17,17 @@ from app.domain.frames import Accepted, Answered, Attach, FrameReader, Ready, St
 from app.domain.messages import Message, SessionAssignment, Started
 from app.domain.records import GraphRecord
 from app.domain.session import SessionRecord, SessionState
-from app.runner.memory import MemoryRunner
+from app.runner.memory import InMemoryRunner
 from app.runner.port import Handle
-from app.runner.process_losses import Losses
-from app.runner.process_manager import SessionHost
-from app.runner.session_pool import SessionCrew
+from app.runner.process_losses import LossPolicy
+from app.runner.process_manager import ProcessManager
+from app.runner.session_pool import SessionPool
 from app.runner.supervisor import Supervisor
 from app.service.attempts.attempts import Attempts
 from app.service.resources.blobs import BlobSweeper
-from app.service.resources.memory import Room
-from app.service.sessions.attempts import SessionAttempts, SessionTerms
-from app.service.sessions.directories import SessionFolders
+from app.service.resources.memory import MemoryPool
+from app.service.sessions.attempts import SessionAttempts, SessionConfig
+from app.service.sessions.directories import SessionDirs
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
@@ -109,12 +109,12 @@ class Player(threading.Thread):
             self.line.sendall(to_frame(head, body))
 
 
-class PlayedRunner(MemoryRunner):
+class PlayedRunner(InMemoryRunner):
     """Has each process played by a thread."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.obedient = True
+        self.exits_on_stop = True
         self.dies_at_start = False
         self.released = threading.Event()
         self.first_words: list[Message] = []
@@ -127,10 +127,10 @@ class PlayedRunner(MemoryRunner):
         assert isinstance(assignment, SessionAssignment)
         assert line is not None
         self.sessions[handle] = assignment
-        line = self.lines[handle]
+        line = self.frame_sockets[handle]
         player = Player(self, handle, line, self.kept.setdefault(assignment.session_id, Kept()))
         self.players.append(player)
-        self.say(handle, Started(4000 + len(self.players)), *self.first_words)
+        self.report(handle, Started(4000 + len(self.players)), *self.first_words)
         if self.dies_at_start:
             line.close()
             self.end(handle, "error", "it crashed")
@@ -151,8 +151,8 @@ class Stage:
     attempts: SessionAttempts
     runner: PlayedRunner
     supervisor: Supervisor
-    crew: SessionCrew
-    folders: SessionFolders
+    crew: SessionPool
+    folders: SessionDirs
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def session(
@@ -202,17 +202,17 @@ class Stage:
 
 @contextmanager
 def stage_in(
-    data_dir: Path, store: Store, room: Room | None = None, kills: int | None = None, **settings: Any
+    data_dir: Path, store: Store, room: MemoryPool | None = None, kills: int | None = None, **settings: Any
 ) -> Iterator[Stage]:
     """Set a stage, with so much room in memory, in a system that counts so many `kills` for want of it, if it does.
 
     What runs on it is drained in the end.
     """
     blobs = LocalBlobStore(data_dir)
-    folders = SessionFolders(data_dir / "sessions", Durable())
-    session_attempts = SessionAttempts(store, blobs, folders, SessionTerms())
+    folders = SessionDirs(data_dir / "sessions", Durable())
+    session_attempts = SessionAttempts(store, blobs, folders, SessionConfig())
     runner = PlayedRunner()
-    host = SessionHost(runner)
+    host = ProcessManager(runner)
     chosen = Settings(data_dir=data_dir, **{"drain_seconds": 2.0, **settings})
     attempts = Attempts(store, blobs, BlobSweeper(store, blobs), data_dir / "staging", lambda _: None, CLOCK)
     supervisor = Supervisor(attempts, runner, chosen, CLOCK, sessions=host, room=room)
@@ -220,8 +220,8 @@ def stage_in(
         work.graphs.add(GraphRecord("graph_1", "g", "0" * 64, {"inputs": {}}, {}, CLOCK.now()))
     supervisor.start()
     try:
-        losses = Losses(host.ends, chosen.step_seconds, (0.0,), lambda: kills)
-        crew = SessionCrew(session_attempts, host, chosen, room, losses)
+        losses = LossPolicy(host.exit_log, chosen.step_seconds, (0.0,), lambda: kills)
+        crew = SessionPool(session_attempts, host, chosen, room, losses)
         yield Stage(store, session_attempts, runner, supervisor, crew, folders)
     finally:
         supervisor.drain()

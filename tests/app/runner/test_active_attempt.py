@@ -15,7 +15,7 @@ from app.domain.messages import (
     Started,
     Verdict,
 )
-from app.runner.active_attempt import NOW, Inbox
+from app.runner.active_attempt import IMMEDIATELY, ReportBuffer
 
 WRITTEN = CheckpointWritten("a", 1, 1, 1, {}, "ab" * 32, 10, is_best=False)
 
@@ -28,56 +28,56 @@ def points(*seqs: int) -> Points:
     "message", [Started(1), points(1), NumericsChanged({}, {}), Finished("succeeded"), Failed("code", "detail")]
 )
 def test_the_first_row_and_what_changes_the_state_does_not_wait(message: Message) -> None:
-    inbox = Inbox(0.1)
-    inbox.take(message, now=5.0)
-    assert inbox.due_at == NOW
+    inbox = ReportBuffer(0.1)
+    inbox.add(message, now=5.0)
+    assert inbox.flush_at == IMMEDIATELY
 
 
 @pytest.mark.parametrize("message", [Phase("training"), Log("info", "text"), WRITTEN])
 def test_other_news_waits_as_long_as_is_set(message: Message) -> None:
-    inbox = Inbox(0.1)
-    inbox.take(message, now=5.0)
-    inbox.take(message, now=5.05)
-    assert inbox.due_at == 5.1
+    inbox = ReportBuffer(0.1)
+    inbox.add(message, now=5.0)
+    inbox.add(message, now=5.05)
+    assert inbox.flush_at == 5.1
 
 
 def test_only_the_first_row_is_in_a_hurry() -> None:
-    inbox = Inbox(0.1)
-    inbox.take(points(1), now=5.0)
-    inbox.gather()
-    assert inbox.due_at is None
-    inbox.take(points(2), now=6.0)
-    assert inbox.due_at == 6.1
+    inbox = ReportBuffer(0.1)
+    inbox.add(points(1), now=5.0)
+    inbox.take()
+    assert inbox.flush_at is None
+    inbox.add(points(2), now=6.0)
+    assert inbox.flush_at == 6.1
 
 
 def test_rows_are_put_together_and_the_last_standing_counts() -> None:
-    inbox = Inbox(0.1)
+    inbox = ReportBuffer(0.1)
     for message in (points(1, 2), WRITTEN, points(3)):
-        inbox.take(message, now=5.0)
-    news = inbox.gather()
+        inbox.add(message, now=5.0)
+    news = inbox.take()
     assert news.points == points(1, 2, 3)
     assert news.written == [WRITTEN]
-    assert inbox.gather().points is None
+    assert inbox.take().points is None
 
 
 def test_a_verdict_outlasts_the_end_of_the_process() -> None:
-    inbox = Inbox(0.1)
-    inbox.take(Finished("succeeded"), now=5.0)
+    inbox = ReportBuffer(0.1)
+    inbox.add(Finished("succeeded"), now=5.0)
     inbox.end(Died("error", "gone"))
-    assert inbox.gather().verdict == Finished("succeeded")
+    assert inbox.take().verdict == Finished("succeeded")
 
 
 def test_a_process_that_ends_without_a_verdict_has_died() -> None:
-    inbox = Inbox(0.1)
+    inbox = ReportBuffer(0.1)
     inbox.end(Died("killed", "gone"))
-    assert inbox.due_at == NOW
-    assert inbox.gather().verdict == Died("killed", "gone")
+    assert inbox.flush_at == IMMEDIATELY
+    assert inbox.take().verdict == Died("killed", "gone")
 
 
 def test_a_sign_of_life_is_nothing_to_write_down() -> None:
-    inbox = Inbox(0.1)
-    inbox.take(Heartbeat(), now=5.0)
-    assert inbox.due_at is None
+    inbox = ReportBuffer(0.1)
+    inbox.add(Heartbeat(), now=5.0)
+    assert inbox.flush_at is None
 
 
 LATE = Expired("timeout", "too late")
@@ -96,9 +96,9 @@ LATE = Expired("timeout", "too late")
 def test_a_process_that_is_stopped_at_a_limit_ends_by_that_unless_it_is_done_before(
     said: Finished | Failed | None, outcome: Verdict
 ) -> None:
-    inbox = Inbox(0.1)
+    inbox = ReportBuffer(0.1)
     inbox.expire(LATE)
     if said is not None:
-        inbox.take(said, now=5.0)
+        inbox.add(said, now=5.0)
     inbox.end(Died("killed", "gone"))
-    assert inbox.gather().verdict == outcome
+    assert inbox.take().verdict == outcome

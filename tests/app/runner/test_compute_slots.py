@@ -9,14 +9,14 @@ import pytest
 
 from app.domain.access import acting_for
 from app.domain.errors import ComputationsFull
-from app.runner.compute_slots import WAITING_MAX, ComputePlaces
+from app.runner.compute_slots import MAX_WAITING, ComputeSlots
 
 
 class Stage:
     """Places, and what has one now."""
 
     def __init__(self, most: int, patience: float = 60.0) -> None:
-        self.places = ComputePlaces(most, patience)
+        self.places = ComputeSlots(most, patience)
         self.working: list[str] = []
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._ends: dict[str, asyncio.Event] = {}
@@ -38,7 +38,7 @@ class Stage:
         await self._settle()
 
     async def _work(self, name: str, predicts: bool) -> None:
-        async with self.places.taken(predicts=predicts):
+        async with self.places.acquire(is_prediction=predicts):
             self.working.append(name)
             try:
                 await self._ends[name].wait()
@@ -95,13 +95,13 @@ def test_no_more_wait_than_may_and_of_one_tenant_half_of_them() -> None:
     async def scene() -> None:
         stage = Stage(1)
         await stage.ask("first")
-        for number in range(WAITING_MAX // 2):
+        for number in range(MAX_WAITING // 2):
             await stage.ask(f"waiting {number}")
         with acting_for("a"), pytest.raises(ComputationsFull, match="of one tenant"):
-            async with stage.places.taken(predicts=True):
+            async with stage.places.acquire(is_prediction=True):
                 pass
         await stage.ask("other", predicts=True, tenant="b")
-        for number in range(WAITING_MAX // 2):
+        for number in range(MAX_WAITING // 2):
             await stage.end(f"waiting {number}", leave=True)
         await stage.end("first")
         assert stage.working == ["other"]
@@ -115,7 +115,7 @@ def test_nobody_waits_for_ever() -> None:
         stage = Stage(1, patience=0.01)
         await stage.ask("first")
         with pytest.raises(ComputationsFull, match=r"for 0\.01 s"):
-            async with stage.places.taken(predicts=True):
+            async with stage.places.acquire(is_prediction=True):
                 pass
         await stage.end("first")
         await stage.ask("second")

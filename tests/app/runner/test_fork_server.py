@@ -63,14 +63,14 @@ def test_the_error_that_ends_the_fork_server_is_told_to_fits_and_operators(
         exited = listener.await_exit(runner.start(assign(1)))
         assert exited.reason == "fork_server"
         assert exited.detail.endswith(f"it ended by an error: {reason}")
-        assert runner.trouble is not None
-        assert runner.trouble.endswith(reason)
+        assert runner.unavailable_reason is not None
+        assert runner.unavailable_reason.endswith(reason)
         # Each line is a record: a traceback is a field of one.
         records = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
         assert [record["level"] for record in records] == ["critical"]
         assert records[0]["traceback"].splitlines()[-1] == reason
     # It is started anew by itself, and well again once what was wrong is put right.
-    while runner.trouble is not None:
+    while runner.unavailable_reason is not None:
         clock.advance(1.0)
         runner.receive(0.05)
     listener.await_message(runner.start(assign(2, steps=3)), Finished)
@@ -88,7 +88,7 @@ def test_a_fork_server_that_does_not_answer_is_replaced(
     waiting = runner.start(assign(2))
     troubles = []
     for _ in range(6):
-        troubles.append(runner.trouble)
+        troubles.append(runner.unavailable_reason)
         clock.advance(5.0)
         listener.heard += runner.receive(0.0)
     assert troubles[:2] == [None, None]
@@ -97,10 +97,10 @@ def test_a_fork_server_that_does_not_answer_is_replaced(
         exited = listener.await_exit(handle)
         assert exited.reason == "stalled"
         assert exited.detail.endswith("it had not answered for 20 s and was killed")
-    assert runner.trouble is not None
+    assert runner.unavailable_reason is not None
     listener.await_message(runner.start(assign(3, steps=3)), Finished)
     _await_ready(runner)
-    assert runner.trouble is None
+    assert runner.unavailable_reason is None
 
 
 NO_NEW_CODE = """

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.runner.process_status import classify, memory_kills
+from app.runner.process_status import classify_exit, memory_kills
 
 
 @pytest.mark.parametrize(
@@ -23,15 +23,15 @@ from app.runner.process_status import classify, memory_kills
     ],
 )
 def test_the_end_of_a_process_has_a_reason_and_words(status: int, reason: str, word: str) -> None:
-    found, detail = classify(status)
+    found, detail = classify_exit(status)
     assert found == reason
     assert word in detail
 
 
 def test_a_process_that_is_killed_when_memory_runs_out_was_killed_by_the_system() -> None:
-    assert classify(-signal.SIGKILL, memory_ran_out=True)[0] == "out_of_memory"
-    assert classify(-signal.SIGSEGV, memory_ran_out=True)[0] == "error"
-    assert "does not tell" in classify(-signal.SIGKILL, memory_ran_out=None)[1]
+    assert classify_exit(-signal.SIGKILL, memory_ran_out=True)[0] == "out_of_memory"
+    assert classify_exit(-signal.SIGSEGV, memory_ran_out=True)[0] == "error"
+    assert "does not tell" in classify_exit(-signal.SIGKILL, memory_ran_out=None)[1]
 
 
 VMSTAT = "pgfault 12\noom_kill 3\nunevictable_pgs_culled 0\n"

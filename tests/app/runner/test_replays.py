@@ -5,7 +5,7 @@ import signal
 from dataclasses import asdict, replace
 
 from app.domain.runtime import Replay
-from app.service.fits.bundles import outcome_of, state_of
+from app.service.fits.bundles import digest_outcome, digest_state
 from app.service.resources.blobs import Integrity
 
 from .conftest import Workshop
@@ -17,8 +17,8 @@ def test_a_replay_whose_process_is_killed_comes_out_equal_and_is_judged_once(wor
     workshop.supervisor()
     original = workshop.until_state("succeeded", "fit_0")
     assert original.runtime is not None
-    state = state_of(Integrity(workshop.store, workshop.blobs), workshop.checkpoints("fit_0")[0])
-    expected = {**outcome_of(600, workshop.rows("fit_0"), state), "fingerprint": original.runtime["fingerprint"]}
+    state = digest_state(Integrity(workshop.store, workshop.blobs), workshop.checkpoints("fit_0")[0])
+    expected = {**digest_outcome(600, workshop.rows("fit_0"), state), "fingerprint": original.runtime["fingerprint"]}
     workshop.submit(steps=600)
     with workshop.store.begin() as work:
         replay = Replay("fit_0", expected, ["not looked at yet"])

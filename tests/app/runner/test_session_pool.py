@@ -7,7 +7,7 @@ from app.domain.errors import Draining, ProcessLost, SessionsFull, StepRefused
 from app.domain.frames import Accepted, Answered, Step
 from app.domain.messages import Failed, NumericsChanged, Phase
 from app.domain.session import SessionState
-from app.runner.session_queue import STEPS_MAX
+from app.runner.session_queue import MAX_QUEUED_STEPS
 
 from .session_stage import SetStage, play
 
@@ -19,7 +19,7 @@ def test_the_first_step_starts_a_process_and_all_are_answered_in_their_order(set
 
     async def act() -> None:
         steps = [stage.step() for _ in range(20)]
-        answers = await asyncio.gather(*(stage.crew.carry_out(session, step, step.id.encode()) for step in steps))
+        answers = await asyncio.gather(*(stage.crew.execute(session, step, step.id.encode()) for step in steps))
         assert [head.seq for head, _ in answers if isinstance(head, Answered)] == [*range(1, 21)]
         assert [body for _, body in answers] == [step.id.encode() for step in steps]
         # What it says of itself comes another way than its answers.
@@ -31,7 +31,7 @@ def test_the_first_step_starts_a_process_and_all_are_answered_in_their_order(set
 
     play(stage, act)
     assert stage.stored().attempt == 1
-    assert stage.folders.of("sess_1").is_dir()
+    assert stage.folders.path("sess_1").is_dir()
 
 
 def test_a_large_body_goes_down_the_line_in_pieces(set_stage: SetStage) -> None:
@@ -39,7 +39,7 @@ def test_a_large_body_goes_down_the_line_in_pieces(set_stage: SetStage) -> None:
     session, body = stage.session(), bytes(range(256)) * 40_000
 
     async def act() -> None:
-        answers = await asyncio.gather(*(stage.crew.carry_out(session, stage.step(), body) for _ in range(3)))
+        answers = await asyncio.gather(*(stage.crew.execute(session, stage.step(), body) for _ in range(3)))
         assert all(answer == body for _, answer in answers)
 
     play(stage, act)
@@ -50,9 +50,9 @@ def test_what_a_lost_process_has_not_answered_is_sent_to_the_next_in_turn(set_st
     session = stage.session()
 
     async def act() -> None:
-        await stage.crew.carry_out(session, stage.step(), b"")
+        await stage.crew.execute(session, stage.step(), b"")
         steps = [stage.step("slow"), stage.step(seq=4), stage.step(seq=3), stage.step()]
-        answers = asyncio.gather(*(stage.crew.carry_out(session, step, b"") for step in steps))
+        answers = asyncio.gather(*(stage.crew.execute(session, step, b"") for step in steps))
         await stage.until(lambda: len(stage.runner.players[0].heard) == 2)
         stage.runner.kill(stage.runner.players[0].handle)
         await stage.until(lambda: len(stage.runner.players) == 2 and stage.runner.players[1].heard != [])
@@ -61,7 +61,7 @@ def test_what_a_lost_process_has_not_answered_is_sent_to_the_next_in_turn(set_st
         stage.runner.released.set()
         await answers
         assert stage.runner.players[1].heard == ["step 2", "step 4", "step 3", "step 5"]
-        await stage.crew.carry_out(session, stage.step(), b"")
+        await stage.crew.execute(session, stage.step(), b"")
         assert len(stage.runner.players) == 2
 
     play(stage, act)
@@ -72,7 +72,7 @@ def test_a_step_that_three_processes_die_of_is_refused_and_the_session_goes_on(s
     session = stage.session()
 
     async def act() -> None:
-        answered, _ = await stage.crew.carry_out(session, Step("deadly", "die", {}), b"")
+        answered, _ = await stage.crew.execute(session, Step("deadly", "die", {}), b"")
         assert isinstance(answered, Answered)
         assert answered.error is not None
         assert (
@@ -81,7 +81,7 @@ def test_a_step_that_three_processes_die_of_is_refused_and_the_session_goes_on(s
         assert "it was so" in answered.error["detail"]
         assert [each.poison for each in stage.runner.sessions.values()] == [None, None, None, "deadly"]
         assert [each.starved for each in stage.runner.sessions.values()] == [False, False, False, True]
-        answered, _ = await stage.crew.carry_out(session, stage.step(), b"")
+        answered, _ = await stage.crew.execute(session, stage.step(), b"")
         assert isinstance(answered, Answered)
         assert answered.seq == 2
         assert len(stage.runner.players) == 4
@@ -98,9 +98,9 @@ def test_a_step_whose_processes_are_killed_from_outside_may_be_sent_again(set_st
 
     async def act() -> None:
         with pytest.raises(ProcessLost, match=r"6 processes .* died in a row, the last one: it was so; find out who"):
-            await stage.crew.carry_out(session, Step("unlucky", "die", KILLED), b"")
+            await stage.crew.execute(session, Step("unlucky", "die", KILLED), b"")
         assert {each.poison for each in stage.runner.sessions.values()} == {None}
-        answered, _ = await stage.crew.carry_out(session, Step("unlucky", "count", {}), b"")
+        answered, _ = await stage.crew.execute(session, Step("unlucky", "count", {}), b"")
         assert isinstance(answered, Answered)
         assert answered.error is None
 
@@ -113,7 +113,7 @@ def test_a_step_is_not_blamed_for_what_others_died_of_in_the_same_second(set_sta
 
     async def act() -> None:
         both = asyncio.gather(
-            *(stage.crew.carry_out(each, Step(f"of {each.id}", "hang", {}), b"") for each in sessions),
+            *(stage.crew.execute(each, Step(f"of {each.id}", "hang", {}), b"") for each in sessions),
             return_exceptions=True,
         )
         for times in range(6):
@@ -137,7 +137,7 @@ def test_a_step_is_blamed_where_the_system_does_not_say_whether_it_was_short_of_
     session = stage.session()
 
     async def act() -> None:
-        answered, _ = await stage.crew.carry_out(session, Step("deadly", "die", KILLED), b"")
+        answered, _ = await stage.crew.execute(session, Step("deadly", "die", KILLED), b"")
         assert isinstance(answered, Answered)
         assert answered.error is not None
         assert answered.error["code"] == "step_lost_worker"
@@ -150,9 +150,9 @@ def test_one_deadly_step_among_others_is_found(set_stage: SetStage) -> None:
     session = stage.session()
 
     async def act() -> None:
-        await stage.crew.carry_out(session, stage.step(), b"")
+        await stage.crew.execute(session, stage.step(), b"")
         steps = [stage.step(), stage.step("slow"), stage.step("die"), stage.step()]
-        answers = asyncio.gather(*(stage.crew.carry_out(session, step, b"") for step in steps))
+        answers = asyncio.gather(*(stage.crew.execute(session, step, b"") for step in steps))
         await stage.until(lambda: "step 3" in stage.runner.players[0].heard)
         stage.runner.released.set()
         heads = [head for head, _ in await answers]
@@ -171,9 +171,9 @@ def test_when_processes_die_before_they_are_ready_those_who_wait_are_told_and_ma
 
     async def act() -> None:
         with pytest.raises(ProcessLost, match="died in a row"):
-            await stage.crew.carry_out(session, stage.step(), b"")
+            await stage.crew.execute(session, stage.step(), b"")
         stage.runner.dies_at_start = False
-        answered, _ = await stage.crew.carry_out(session, stage.step(), b"")
+        answered, _ = await stage.crew.execute(session, stage.step(), b"")
         assert isinstance(answered, Answered)
 
     play(stage, act)
@@ -184,7 +184,7 @@ def test_a_step_that_takes_too_long_is_cut_short_and_refused(set_stage: SetStage
     session = stage.session()
 
     async def act() -> None:
-        answered, _ = await stage.crew.carry_out(session, Step("endless", "hang", {}), b"")
+        answered, _ = await stage.crew.execute(session, Step("endless", "hang", {}), b"")
         assert isinstance(answered, Answered)
         assert answered.error is not None
         assert [each.poison for each in stage.runner.sessions.values()] == [None, "endless"]
@@ -198,17 +198,17 @@ def test_when_all_processes_are_taken_the_one_that_was_idle_for_longest_rests(se
 
     async def act() -> None:
         for session in sessions[:3]:
-            await stage.crew.carry_out(session, stage.step(), b"")
+            await stage.crew.execute(session, stage.step(), b"")
         assert [stage.crew.status(session.id).process for session in sessions[:3]] == [None, "ready", "ready"]
         assert [handle.owner_id for handle in stage.runner.stopped] == ["sess_1"]
-        busy = [asyncio.create_task(stage.crew.carry_out(s, stage.step("slow"), b"")) for s in sessions[1:3]]
+        busy = [asyncio.create_task(stage.crew.execute(s, stage.step("slow"), b"")) for s in sessions[1:3]]
         await stage.until(lambda: sum("slow" in str(p.heard) or len(p.heard) == 2 for p in stage.runner.players) == 2)
         with pytest.raises(SessionsFull, match="all 2 processes"):
-            await stage.crew.carry_out(sessions[3], stage.step(), b"")
+            await stage.crew.execute(sessions[3], stage.step(), b"")
         stage.runner.released.set()
         await asyncio.gather(*busy)
         # What it has done before it rested it still knows.
-        answered, _ = await stage.crew.carry_out(sessions[0], stage.step(), b"")
+        answered, _ = await stage.crew.execute(sessions[0], stage.step(), b"")
         assert isinstance(answered, Answered)
         assert answered.seq == 2
 
@@ -220,10 +220,10 @@ def test_an_idle_process_rests_and_the_next_step_wakes_another(set_stage: SetSta
     session = stage.session()
 
     async def act() -> None:
-        await stage.crew.carry_out(session, stage.step(), b"")
+        await stage.crew.execute(session, stage.step(), b"")
         await stage.until(lambda: stage.crew.status("sess_1").process is None)
         assert stage.crew.status("sess_1").next_seq == 2
-        answered, _ = await stage.crew.carry_out(session, stage.step(), b"")
+        answered, _ = await stage.crew.execute(session, stage.step(), b"")
         assert isinstance(answered, Answered)
         assert answered.seq == 2
         assert len(stage.runner.players) == 2
@@ -236,17 +236,17 @@ def test_a_process_rests_only_after_it_has_answered(set_stage: SetStage) -> None
     session = stage.session()
 
     async def act() -> None:
-        slow = asyncio.create_task(stage.crew.carry_out(session, stage.step("slow"), b""))
+        slow = asyncio.create_task(stage.crew.execute(session, stage.step("slow"), b""))
         await stage.until(lambda: bool(stage.runner.players and stage.runner.players[0].heard))
-        resting = asyncio.create_task(stage.crew.rest("sess_1"))
+        resting = asyncio.create_task(stage.crew.suspend("sess_1"))
         await asyncio.sleep(0.01)
         assert not resting.done()
         stage.runner.released.set()
         await resting
         assert slow.done()
         assert stage.crew.status("sess_1").process is None
-        await stage.crew.rest("sess_1")
-        await stage.crew.rest("sess_9")
+        await stage.crew.suspend("sess_1")
+        await stage.crew.suspend("sess_9")
 
     play(stage, act)
 
@@ -269,16 +269,16 @@ def test_more_steps_than_may_wait_are_refused(set_stage: SetStage) -> None:
     session, other = stage.session(), stage.session("sess_2")
 
     async def act() -> None:
-        steps = [stage.step("slow"), *(stage.step() for _ in range(STEPS_MAX - 1))]
-        tasks = [asyncio.create_task(stage.crew.carry_out(session, step, b"")) for step in steps]
+        steps = [stage.step("slow"), *(stage.step() for _ in range(MAX_QUEUED_STEPS - 1))]
+        tasks = [asyncio.create_task(stage.crew.execute(session, step, b"")) for step in steps]
         await asyncio.sleep(0)
-        with pytest.raises(SessionsFull, match=f"at most {STEPS_MAX} steps") as refused:
-            await stage.crew.carry_out(session, stage.step(), b"")
+        with pytest.raises(SessionsFull, match=f"at most {MAX_QUEUED_STEPS} steps") as refused:
+            await stage.crew.execute(session, stage.step(), b"")
         assert refused.value.headers["Retry-After"]
-        large = asyncio.create_task(stage.crew.carry_out(other, stage.step("slow"), bytes(2000)))
+        large = asyncio.create_task(stage.crew.execute(other, stage.step("slow"), bytes(2000)))
         await asyncio.sleep(0)
         with pytest.raises(SessionsFull, match="bytes"):
-            await stage.crew.carry_out(other, stage.step(), bytes(100))
+            await stage.crew.execute(other, stage.step(), bytes(100))
         stage.runner.released.set()
         await asyncio.gather(large, *tasks)
 
@@ -290,7 +290,7 @@ def test_a_client_that_goes_away_does_not_stop_its_step(set_stage: SetStage) -> 
     session = stage.session()
 
     async def act() -> None:
-        task = asyncio.create_task(stage.crew.carry_out(session, stage.step(), b""))
+        task = asyncio.create_task(stage.crew.execute(session, stage.step(), b""))
         await asyncio.sleep(0)
         task.cancel()
         await stage.until(lambda: "sess_1" in stage.runner.kept and len(stage.runner.kept["sess_1"].order) == 1)
@@ -303,9 +303,9 @@ def test_a_step_may_be_accepted_before_it_is_done(set_stage: SetStage) -> None:
     session = stage.session()
 
     async def act() -> None:
-        accepted, body = await stage.crew.carry_out(session, stage.step(notify=True), b"long")
+        accepted, body = await stage.crew.execute(session, stage.step(notify=True), b"long")
         assert (accepted, body) == (Accepted("step 1", 1), b"")
-        answered, _ = await stage.crew.carry_out(session, stage.step(), b"")
+        answered, _ = await stage.crew.execute(session, stage.step(), b"")
         assert isinstance(answered, Answered)
 
     play(stage, act)
@@ -325,7 +325,7 @@ def test_what_a_process_tells_of_itself_is_written_down(set_stage: SetStage) -> 
     stage.runner.first_words = [Phase("steps", runtime=runtime), NumericsChanged({"cpu": "y"}, {"cpu": "x"})]
 
     async def act() -> None:
-        await stage.crew.carry_out(session, stage.step(), b"")
+        await stage.crew.execute(session, stage.step(), b"")
         await stage.until(lambda: stage.stored().runtime == runtime and not stage.stored().bit_exact)
 
     play(stage, act)
@@ -340,14 +340,14 @@ def test_a_session_whose_process_cannot_go_on_has_failed(set_stage: SetStage) ->
     async def act() -> None:
         for _ in range(2):
             with pytest.raises(StepRefused) as refused:
-                await stage.crew.carry_out(session, stage.step(), b"")
+                await stage.crew.execute(session, stage.step(), b"")
             assert refused.value.code == "session_failed"
 
     play(stage, act)
     stored = stage.stored()
     assert stored.state is SessionState.FAILED
     assert stored.error == {"code": "session_damaged", "detail": "record 7 of its log is damaged"}
-    assert stage.folders.of("sess_1").is_dir()
+    assert stage.folders.path("sess_1").is_dir()
 
 
 @pytest.mark.parametrize("state", [SessionState.CLOSED, SessionState.EXPIRED, SessionState.FAILED])
@@ -357,7 +357,7 @@ def test_no_process_is_started_for_a_session_that_has_ended(state: SessionState,
 
     async def act() -> None:
         with pytest.raises(StepRefused) as refused:
-            await stage.crew.carry_out(session, stage.step(), b"")
+            await stage.crew.execute(session, stage.step(), b"")
         assert refused.value.code == f"session_{state.value}"
 
     play(stage, act)
@@ -369,7 +369,7 @@ def test_the_end_of_a_session_is_the_end_of_its_process_and_of_what_waits(set_st
     session = stage.session()
 
     async def act() -> None:
-        task = asyncio.create_task(stage.crew.carry_out(session, stage.step("hang"), b""))
+        task = asyncio.create_task(stage.crew.execute(session, stage.step("hang"), b""))
         await stage.until(lambda: stage.crew.status("sess_1").process == "ready")
         await stage.crew.end("sess_1")
         with pytest.raises(StepRefused) as refused:
@@ -387,12 +387,12 @@ def test_a_step_that_comes_while_a_session_ends_is_refused(set_stage: SetStage) 
     session = stage.session()
 
     async def act() -> None:
-        await stage.crew.carry_out(session, stage.step(), b"")
-        stage.runner.stubborn = True
+        await stage.crew.execute(session, stage.step(), b"")
+        stage.runner.ignores_kill = True
         ending = asyncio.create_task(stage.crew.end("sess_1"))
         await stage.until(lambda: bool(stage.runner.killed))
         with pytest.raises(StepRefused) as refused:
-            await stage.crew.carry_out(session, stage.step(), b"")
+            await stage.crew.execute(session, stage.step(), b"")
         assert refused.value.code == "session_closed"
         stage.runner.end(stage.runner.players[0].handle, "killed")
         await ending
@@ -405,12 +405,12 @@ def test_at_the_end_what_is_in_progress_is_finished_and_everything_else_put_off(
     session, other = stage.session(), stage.session("sess_2")
 
     async def act() -> None:
-        slow = asyncio.create_task(stage.crew.carry_out(session, stage.step("slow"), b""))
+        slow = asyncio.create_task(stage.crew.execute(session, stage.step("slow"), b""))
         await stage.until(lambda: bool(stage.runner.players and stage.runner.players[0].heard))
         draining = asyncio.create_task(asyncio.to_thread(stage.crew.drain))
         await asyncio.sleep(0.02)
         with pytest.raises(Draining):
-            await stage.crew.carry_out(other, stage.step(), b"")
+            await stage.crew.execute(other, stage.step(), b"")
         stage.runner.released.set()
         answered, _ = await slow
         assert isinstance(answered, Answered)
@@ -426,7 +426,7 @@ def test_what_is_not_finished_in_time_is_put_off(set_stage: SetStage) -> None:
     session = stage.session()
 
     async def act() -> None:
-        hung = asyncio.create_task(stage.crew.carry_out(session, stage.step("hang"), b""))
+        hung = asyncio.create_task(stage.crew.execute(session, stage.step("hang"), b""))
         await stage.until(lambda: bool(stage.runner.players and stage.runner.players[0].heard))
         await asyncio.to_thread(stage.crew.drain)
         await asyncio.to_thread(stage.supervisor.drain)

@@ -3,15 +3,15 @@
 import pytest
 
 from app.domain.messages import Control, Finished, Log, Phase, Started
-from app.runner.memory import MemoryRunner
+from app.runner.memory import InMemoryRunner
 from app.runner.supervisor import CANCEL_GRACE_SECONDS
 
 from .conftest import Workshop, begin, in_thread, points, row
 
 
-def test_a_fit_goes_through_its_states_and_ends_in_one(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_a_fit_goes_through_its_states_and_ends_in_one(workshop: Workshop, runner: InMemoryRunner) -> None:
     handle = begin(workshop, runner)
-    runner.say(handle, Phase("training"), points(2, 3), Log("info", "hello"), Finished("succeeded"))
+    runner.report(handle, Phase("training"), points(2, 3), Log("info", "hello"), Finished("succeeded"))
     fit = workshop.until_state("succeeded")
     assert workshop.states() == ["queued", "starting", "running", "succeeded"]
     assert workshop.outcomes() == ["succeeded"]
@@ -23,63 +23,65 @@ def test_a_fit_goes_through_its_states_and_ends_in_one(workshop: Workshop, runne
     assert fit.error is None
 
 
-def test_as_many_fits_run_as_there_are_workers(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_as_many_fits_run_as_there_are_workers(workshop: Workshop, runner: InMemoryRunner) -> None:
     for number in range(4):
         workshop.submit(f"fit_{number}")
     workshop.supervisor(runner, workers=2)
     first = runner.await_start(2)
     assert [workshop.fit(f"fit_{number}").state for number in range(4)] == ["starting"] * 2 + ["queued"] * 2
-    runner.say(first, Started(1), Finished("succeeded"))
+    runner.report(first, Started(1), Finished("succeeded"))
     assert runner.await_start(3).owner_id == "fit_2"
 
 
-def test_a_fit_that_is_submitted_starts_at_a_wake(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_a_fit_that_is_submitted_starts_at_a_wake(workshop: Workshop, runner: InMemoryRunner) -> None:
     supervisor = workshop.supervisor(runner)
     workshop.submit()
     supervisor.wake()
     assert runner.await_start().owner_id == "fit_1"
 
 
-def test_a_higher_priority_goes_first(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_a_higher_priority_goes_first(workshop: Workshop, runner: InMemoryRunner) -> None:
     workshop.submit("fit_1")
     workshop.submit("fit_2", priority=1)
     workshop.supervisor(runner, workers=1)
     assert runner.await_start().owner_id == "fit_2"
 
 
-def test_who_works_on_what_can_be_seen(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_who_works_on_what_can_be_seen(workshop: Workshop, runner: InMemoryRunner) -> None:
     handle = begin(workshop, runner)
     supervisor = workshop.supervisors[0]
-    runner.say(handle, points(2))
+    runner.report(handle, points(2))
     workshop.until_rows(2)
     (worker,) = supervisor.workers()
     assert (worker.pid, worker.fit_id, worker.attempt, worker.state) == (4711, "fit_1", 1, "running")
     assert supervisor.alive
-    assert supervisor.trouble() is None
-    runner.trouble = "there is no process to fork workers from"
-    assert supervisor.trouble() == runner.trouble
+    assert supervisor.unavailable_reason() is None
+    runner.unavailable_reason = "there is no process to fork workers from"
+    assert supervisor.unavailable_reason() == runner.unavailable_reason
 
 
-def test_a_cancelled_fit_is_asked_to_stop_and_given_time(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_a_cancelled_fit_is_asked_to_stop_and_given_time(workshop: Workshop, runner: InMemoryRunner) -> None:
     handle = begin(workshop, runner)
     workshop.cancel()
     assert runner.await_stop(handle) == ("cancel", CANCEL_GRACE_SECONDS)
-    runner.say(handle, points(2), Finished("cancelled"))
+    runner.report(handle, points(2), Finished("cancelled"))
     workshop.until_state("cancelled")
     assert workshop.states()[-2:] == ["cancelling", "cancelled"]
     assert workshop.last_row() == 2
 
 
-def test_of_a_sweep_one_variant_can_be_told_to_stop(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_of_a_sweep_one_variant_can_be_told_to_stop(workshop: Workshop, runner: InMemoryRunner) -> None:
     handle = begin(workshop, runner)
     workshop.supervisors[0].cancel("fit_1", "fit_7")
-    runner.say(handle, points(2))
+    runner.report(handle, points(2))
     workshop.until_rows(2)
-    assert runner.told == [(handle, Control("cancel", "fit_7"))]
+    assert runner.sent == [(handle, Control("cancel", "fit_7"))]
     assert runner.stopped == {}
 
 
-def test_a_cancelled_fit_whose_process_has_to_be_killed_is_cancelled(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_a_cancelled_fit_whose_process_has_to_be_killed_is_cancelled(
+    workshop: Workshop, runner: InMemoryRunner
+) -> None:
     handle = begin(workshop, runner)
     workshop.cancel()
     runner.await_stop(handle)
@@ -88,23 +90,23 @@ def test_a_cancelled_fit_whose_process_has_to_be_killed_is_cancelled(workshop: W
     assert workshop.outcomes() == ["stopped"]
 
 
-def test_a_fit_that_succeeds_while_it_is_cancelled_has_succeeded(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_a_fit_that_succeeds_while_it_is_cancelled_has_succeeded(workshop: Workshop, runner: InMemoryRunner) -> None:
     handle = begin(workshop, runner)
     workshop.cancel()
     runner.await_stop(handle)
-    runner.say(handle, Finished("succeeded"))
+    runner.report(handle, Finished("succeeded"))
     workshop.until_state("succeeded")
 
 
-def test_to_cancel_what_does_not_run_changes_nothing(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_to_cancel_what_does_not_run_changes_nothing(workshop: Workshop, runner: InMemoryRunner) -> None:
     handle = begin(workshop, runner)
     workshop.supervisors[0].cancel("fit_2")
-    runner.say(handle, points(2))
+    runner.report(handle, points(2))
     workshop.until_rows(2)
     assert runner.stopped == {}
 
 
-def test_a_fit_that_waits_for_its_next_process_can_be_cancelled(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_a_fit_that_waits_for_its_next_process_can_be_cancelled(workshop: Workshop, runner: InMemoryRunner) -> None:
     workshop.submit()
     supervisor = workshop.supervisor(runner, backoff=(60.0,))
     runner.end(runner.await_start(), "killed")
@@ -118,14 +120,14 @@ def test_a_fit_that_waits_for_its_next_process_can_be_cancelled(workshop: Worksh
     assert workshop.fit().state == "cancelled"
 
 
-def test_a_drain_asks_every_process_and_starts_no_other(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_a_drain_asks_every_process_and_starts_no_other(workshop: Workshop, runner: InMemoryRunner) -> None:
     handle = begin(workshop, runner, workers=1)
     workshop.submit("fit_2")
     supervisor = workshop.supervisors[0]
     draining = in_thread(supervisor.drain)
     assert runner.await_stop(handle) == ("drain", workshop.settings.drain_seconds)
     assert not supervisor.alive
-    runner.say(handle, points(2), Finished("drained"))
+    runner.report(handle, points(2), Finished("drained"))
     draining()
     assert workshop.fit().state == "interrupted"
     assert workshop.outcomes() == ["drained"]
@@ -137,7 +139,7 @@ def test_a_drain_asks_every_process_and_starts_no_other(workshop: Workshop, runn
     supervisor.drain()
 
 
-def test_a_fit_that_has_to_be_killed_at_a_drain_has_not_crashed(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_a_fit_that_has_to_be_killed_at_a_drain_has_not_crashed(workshop: Workshop, runner: InMemoryRunner) -> None:
     handle = begin(workshop, runner)
     draining = in_thread(workshop.supervisors[0].drain)
     runner.await_stop(handle)
@@ -152,7 +154,7 @@ def test_a_fit_that_has_to_be_killed_at_a_drain_has_not_crashed(workshop: Worksh
     [("starting", "interrupted"), ("running", "interrupted"), ("pausing", "paused"), ("cancelling", "cancelled")],
 )
 def test_what_an_earlier_server_was_doing_is_taken_back(
-    workshop: Workshop, runner: MemoryRunner, state: str, afterwards: str
+    workshop: Workshop, runner: InMemoryRunner, state: str, afterwards: str
 ) -> None:
     workshop.submit()
     with workshop.store.begin() as work:
@@ -174,7 +176,7 @@ def test_what_an_earlier_server_was_doing_is_taken_back(
         assert workshop.fit().state == afterwards
 
 
-def test_a_server_that_comes_and_goes_does_not_wear_a_fit_out(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_a_server_that_comes_and_goes_does_not_wear_a_fit_out(workshop: Workshop, runner: InMemoryRunner) -> None:
     workshop.submit(attempts_max=1)
     for number in range(1, 4):
         supervisor = workshop.supervisor(runner)

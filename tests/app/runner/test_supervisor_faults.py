@@ -7,7 +7,7 @@ import pytest
 
 from app.domain.errors import DatabaseBusy, StorageFailed, StorageFull
 from app.domain.messages import Failed, Finished, Started
-from app.runner.memory import MemoryRunner
+from app.runner.memory import InMemoryRunner
 from app.runner.port import Handle
 from app.service.attempts.attempts import Attempts
 from app.service.attempts.crashes import OUT_OF_MEMORY
@@ -15,11 +15,11 @@ from app.service.attempts.crashes import OUT_OF_MEMORY
 from .conftest import Workshop, begin, points, row
 
 
-def test_a_fit_whose_process_dies_goes_on_in_another(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_a_fit_whose_process_dies_goes_on_in_another(workshop: Workshop, runner: InMemoryRunner) -> None:
     handle = begin(workshop, runner)
     runner.end(handle, "error", "the process crashed (SIGSEGV)")
-    again = runner.await_start(2)
-    assert (again.owner_id, again.attempt) == ("fit_1", 2)
+    to_resend = runner.await_start(2)
+    assert (to_resend.owner_id, to_resend.attempt) == ("fit_1", 2)
     assert workshop.states() == ["queued", "starting", "running", "interrupted", "starting"]
     assert workshop.outcomes() == ["error", None]
     assert workshop.events("log") == [
@@ -27,18 +27,18 @@ def test_a_fit_whose_process_dies_goes_on_in_another(workshop: Workshop, runner:
     ]
 
 
-def test_a_process_that_ends_without_a_verdict_has_died(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_a_process_that_ends_without_a_verdict_has_died(workshop: Workshop, runner: InMemoryRunner) -> None:
     runner.end(begin(workshop, runner), "finished")
     runner.await_start(2)
     assert workshop.outcomes() == ["error", None]
 
 
-def test_processes_that_die_without_getting_further_end_the_fit(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_processes_that_die_without_getting_further_end_the_fit(workshop: Workshop, runner: InMemoryRunner) -> None:
     workshop.submit(attempts_max=3)
     workshop.supervisor(runner)
     for number in range(1, 4):
         handle = runner.await_start(number)
-        runner.say(handle, Started(number))
+        runner.report(handle, Started(number))
         runner.end(handle, "error", "it crashed")
     fit = workshop.until_state("failed")
     assert fit.error is not None
@@ -50,27 +50,29 @@ def test_processes_that_die_without_getting_further_end_the_fit(workshop: Worksh
     assert workshop.outcomes() == ["error"] * 3
 
 
-def test_a_fit_that_finds_no_memory_for_a_product_is_told_so_at_once(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_a_fit_that_finds_no_memory_for_a_product_is_told_so_at_once(
+    workshop: Workshop, runner: InMemoryRunner
+) -> None:
     runner.end(begin(workshop, runner), "blas_abort", "no memory")
     fit = workshop.until_state("failed")
     assert fit.error == {"code": "out_of_memory", "detail": OUT_OF_MEMORY.detail}
     assert workshop.outcomes() == ["out_of_memory"]
 
 
-def test_a_fit_that_gets_further_each_time_is_not_given_up(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_a_fit_that_gets_further_each_time_is_not_given_up(workshop: Workshop, runner: InMemoryRunner) -> None:
     workshop.submit(attempts_max=2)
     workshop.supervisor(runner)
     for number in range(1, 6):
         handle = runner.await_start(number)
-        runner.say(handle, Started(number), points(*range(1, number + 1)))
+        runner.report(handle, Started(number), points(*range(1, number + 1)))
         runner.end(handle, "killed")
     handle = runner.await_start(6)
-    runner.say(handle, Started(6), Finished("succeeded"))
+    runner.report(handle, Started(6), Finished("succeeded"))
     workshop.until_state("succeeded")
     assert workshop.last_row() == 5
 
 
-def test_each_crash_in_a_row_makes_the_next_start_wait_longer(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_each_crash_in_a_row_makes_the_next_start_wait_longer(workshop: Workshop, runner: InMemoryRunner) -> None:
     workshop.submit(attempts_max=3)
     workshop.supervisor(runner, backoff=(0.0, 0.3))
     moments = []
@@ -81,45 +83,45 @@ def test_each_crash_in_a_row_makes_the_next_start_wait_longer(workshop: Workshop
     assert moments[1] - moments[0] < 0.3 <= moments[2] - moments[1]
 
 
-def test_a_failed_fit_says_why_and_is_not_tried_again(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_a_failed_fit_says_why_and_is_not_tried_again(workshop: Workshop, runner: InMemoryRunner) -> None:
     handle = begin(workshop, runner)
-    runner.say(handle, points(2), Failed("out_of_memory", "too much"))
+    runner.report(handle, points(2), Failed("out_of_memory", "too much"))
     fit = workshop.until_state("failed")
     assert fit.error == {"code": "out_of_memory", "detail": "too much"}
     assert workshop.last_row() == 2
     assert workshop.events("end") == [{"state": "failed"}]
 
 
-def test_rows_that_come_out_the_same_again_are_stored_once(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_rows_that_come_out_the_same_again_are_stored_once(workshop: Workshop, runner: InMemoryRunner) -> None:
     handle = begin(workshop, runner)
-    runner.say(handle, points(2, 3))
+    runner.report(handle, points(2, 3))
     runner.end(handle, "killed")
-    again = runner.await_start(2)
-    runner.say(again, Started(2), points(2, 3, 4), Finished("succeeded"))
+    to_resend = runner.await_start(2)
+    runner.report(to_resend, Started(2), points(2, 3, 4), Finished("succeeded"))
     workshop.until_state("succeeded")
     assert workshop.rows() == [row(seq) for seq in (1, 2, 3, 4)]
 
 
-def test_a_fit_whose_rows_come_out_differently_fails(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_a_fit_whose_rows_come_out_differently_fails(workshop: Workshop, runner: InMemoryRunner) -> None:
     handle = begin(workshop, runner)
-    runner.say(handle, points(2, 3))
+    runner.report(handle, points(2, 3))
     runner.end(handle, "killed")
-    again = runner.await_start(2)
-    runner.say(again, Started(2), points(2, 3, 4, loss=0.25))
+    to_resend = runner.await_start(2)
+    runner.report(to_resend, Started(2), points(2, 3, 4, loss=0.25))
     fit = workshop.until_state("failed")
     assert fit.error is not None
     assert fit.error["code"] == "numerics_diverged"
     assert "metric row 2" in fit.error["detail"]
     assert workshop.rows() == [row(seq) for seq in (1, 2, 3)]
-    runner.await_kill(again)
+    runner.await_kill(to_resend)
 
 
-def test_while_rows_are_made_again_the_fit_does_not_go_back(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_while_rows_are_made_again_the_fit_does_not_go_back(workshop: Workshop, runner: InMemoryRunner) -> None:
     handle = begin(workshop, runner)
-    runner.say(handle, points(2, 3))
+    runner.report(handle, points(2, 3))
     runner.end(handle, "killed")
-    again = runner.await_start(2)
-    runner.say(again, Started(2), points(1))
+    to_resend = runner.await_start(2)
+    runner.report(to_resend, Started(2), points(1))
     workshop.until(lambda: workshop.fit().state == "running")
     assert workshop.fit().step == 3
 
@@ -129,7 +131,7 @@ NOT_NOW = [StorageFull("the disk is full"), StorageFailed("the disk failed"), Da
 
 @pytest.mark.parametrize("error", NOT_NOW, ids=lambda error: error.code)
 def test_a_fit_waits_while_nothing_can_be_written_down(
-    workshop: Workshop, runner: MemoryRunner, monkeypatch: pytest.MonkeyPatch, error: Exception
+    workshop: Workshop, runner: InMemoryRunner, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     monkeypatch.setattr("app.runner.supervisor.RETRY_SECONDS", 0.05)
     handle = begin(workshop, runner)
@@ -141,7 +143,7 @@ def test_a_fit_waits_while_nothing_can_be_written_down(
         return record(*arguments)
 
     monkeypatch.setattr(Attempts, "record", record_later)
-    runner.say(handle, points(2), points(3), Finished("succeeded"))
+    runner.report(handle, points(2), points(3), Finished("succeeded"))
     workshop.until_state("succeeded")
     assert workshop.last_row() == 3
     assert workshop.outcomes() == ["succeeded"]
@@ -150,7 +152,7 @@ def test_a_fit_waits_while_nothing_can_be_written_down(
 @pytest.mark.parametrize("error", NOT_NOW, ids=lambda error: error.code)
 @pytest.mark.parametrize("method", ["claim", "assignment"])
 def test_a_fit_is_begun_once_the_disk_lets_it_and_that_is_no_crash(
-    workshop: Workshop, runner: MemoryRunner, monkeypatch: pytest.MonkeyPatch, error: Exception, method: str
+    workshop: Workshop, runner: InMemoryRunner, monkeypatch: pytest.MonkeyPatch, error: Exception, method: str
 ) -> None:
     monkeypatch.setattr("app.runner.supervisor.RETRY_SECONDS", 0.05)
     real, failures = getattr(Attempts, method), iter([error] * 5)
@@ -164,40 +166,40 @@ def test_a_fit_is_begun_once_the_disk_lets_it_and_that_is_no_crash(
     workshop.submit(attempts_max=2)
     workshop.supervisor(runner)
     handle = runner.await_start(1)
-    runner.say(handle, Started(1), Finished("succeeded"))
+    runner.report(handle, Started(1), Finished("succeeded"))
     workshop.until_state("succeeded")
     assert [*filter(None, workshop.outcomes())][:-1] == ([] if method == "claim" else ["storage"] * 5)
 
 
-def test_a_fit_that_cannot_be_written_down_at_all_fails_alone(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_a_fit_that_cannot_be_written_down_at_all_fails_alone(workshop: Workshop, runner: InMemoryRunner) -> None:
     handle = begin(workshop, runner)
     workshop.submit("fit_2")
     workshop.supervisors[0].wake()
     other = runner.await_start(2)
-    runner.say(handle, points(5))  # leaves a gap
+    runner.report(handle, points(5))  # leaves a gap
     fit = workshop.until_state("failed")
     assert fit.error is not None
     assert fit.error["code"] == "internal_error"
     runner.await_kill(handle)
-    runner.say(other, Started(2), Finished("succeeded"))
+    runner.report(other, Started(2), Finished("succeeded"))
     workshop.until_state("succeeded", "fit_2")
 
 
-def test_what_a_superseded_attempt_says_does_not_count(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_what_a_superseded_attempt_says_does_not_count(workshop: Workshop, runner: InMemoryRunner) -> None:
     handle = begin(workshop, runner)
     with workshop.store.begin() as work:
         work.attempts.end("fit_1", 1, "lost")
-    runner.say(handle, points(2), Finished("succeeded"))
+    runner.report(handle, points(2), Finished("succeeded"))
     workshop.submit("fit_2")
     workshop.supervisors[0].wake()
-    runner.say(runner.await_start(2), Started(2), Finished("succeeded"))
+    runner.report(runner.await_start(2), Started(2), Finished("succeeded"))
     workshop.until_state("succeeded", "fit_2")
     assert workshop.last_row() == 1
     assert workshop.fit().state == "running"
     runner.await_kill(handle)
 
 
-def test_a_fit_whose_dataset_is_gone_fails(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_a_fit_whose_dataset_is_gone_fails(workshop: Workshop, runner: InMemoryRunner) -> None:
     workshop.submit(dataset="ds_missing")
     workshop.supervisor(runner)
     fit = workshop.until_state("failed")
@@ -207,7 +209,7 @@ def test_a_fit_whose_dataset_is_gone_fails(workshop: Workshop, runner: MemoryRun
 
 
 def test_a_process_that_cannot_be_started_counts_as_one_that_died(
-    workshop: Workshop, runner: MemoryRunner, monkeypatch: pytest.MonkeyPatch
+    workshop: Workshop, runner: InMemoryRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def start(assignment: object) -> Handle:
         raise OSError("no more processes")
@@ -222,7 +224,7 @@ def test_a_process_that_cannot_be_started_counts_as_one_that_died(
 
 
 def test_a_fault_of_the_supervisor_is_not_its_end(
-    workshop: Workshop, runner: MemoryRunner, monkeypatch: pytest.MonkeyPatch
+    workshop: Workshop, runner: InMemoryRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.runner.supervisor.RETRY_SECONDS", 0.01)
     claim, faults = Attempts.claim, iter([RuntimeError("bug")])

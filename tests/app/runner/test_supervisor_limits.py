@@ -7,7 +7,7 @@ import pytest
 
 from app.domain.clock import SystemClock
 from app.domain.messages import Finished, Started
-from app.runner.memory import MemoryRunner
+from app.runner.memory import InMemoryRunner
 from app.runner.supervisor import CANCEL_GRACE_SECONDS
 
 from .conftest import Workshop, begin, points
@@ -21,7 +21,7 @@ def now_and(delta: timedelta) -> object:
 
 @pytest.mark.parametrize("limit", ["timeout", "deadline_exceeded"])
 def test_a_fit_that_has_run_out_of_time_fails_with_a_checkpoint(
-    workshop: Workshop, runner: MemoryRunner, limit: str
+    workshop: Workshop, runner: InMemoryRunner, limit: str
 ) -> None:
     if limit == "timeout":
         workshop.submit(resources={"timeout_seconds": 0.2})
@@ -29,9 +29,9 @@ def test_a_fit_that_has_run_out_of_time_fails_with_a_checkpoint(
         workshop.submit(deadline_at=now_and(SOON))
     workshop.supervisor(runner)
     handle = runner.await_start()
-    runner.say(handle, Started(1), points(1))
+    runner.report(handle, Started(1), points(1))
     assert runner.await_stop(handle) == ("drain", CANCEL_GRACE_SECONDS)
-    runner.say(handle, points(2), Finished("drained"))
+    runner.report(handle, points(2), Finished("drained"))
     fit = workshop.until_state("failed")
     assert fit.error is not None
     assert fit.error["code"] == limit
@@ -40,7 +40,7 @@ def test_a_fit_that_has_run_out_of_time_fails_with_a_checkpoint(
     assert workshop.events("end") == [{"state": "failed"}]
 
 
-def test_a_process_that_does_not_stop_in_time_is_no_crash(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_a_process_that_does_not_stop_in_time_is_no_crash(workshop: Workshop, runner: InMemoryRunner) -> None:
     workshop.submit(resources={"timeout_seconds": 0.05})
     workshop.supervisor(runner)
     handle = runner.await_start()
@@ -52,16 +52,16 @@ def test_a_process_that_does_not_stop_in_time_is_no_crash(workshop: Workshop, ru
     assert workshop.outcomes() == ["timeout"]
 
 
-def test_a_fit_that_is_done_when_its_time_is_over_has_succeeded(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_a_fit_that_is_done_when_its_time_is_over_has_succeeded(workshop: Workshop, runner: InMemoryRunner) -> None:
     workshop.submit(resources={"timeout_seconds": 0.05})
     workshop.supervisor(runner)
     handle = runner.await_start()
     runner.await_stop(handle)
-    runner.say(handle, Started(1), Finished("succeeded"))
+    runner.report(handle, Started(1), Finished("succeeded"))
     workshop.until_state("succeeded")
 
 
-def test_a_fit_that_is_cancelled_when_its_time_is_over_is_cancelled(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_a_fit_that_is_cancelled_when_its_time_is_over_is_cancelled(workshop: Workshop, runner: InMemoryRunner) -> None:
     workshop.submit(resources={"timeout_seconds": 0.05})
     workshop.supervisor(runner)
     handle = runner.await_start()
@@ -71,40 +71,40 @@ def test_a_fit_that_is_cancelled_when_its_time_is_over_is_cancelled(workshop: Wo
     workshop.until_state("cancelled")
 
 
-def test_the_time_of_all_attempts_counts(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_the_time_of_all_attempts_counts(workshop: Workshop, runner: InMemoryRunner) -> None:
     workshop.submit(resources={"timeout_seconds": 1000.0})
     with workshop.store.begin() as work:
         work.fits.update(replaced(work.fits.get("fit_1"), seconds=999.9))
     workshop.supervisor(runner)
     handle = runner.await_start()
     runner.await_stop(handle)
-    runner.say(handle, Finished("drained"))
+    runner.report(handle, Finished("drained"))
     assert workshop.until_state("failed").seconds >= 1000.0
 
 
-def test_a_limit_that_is_set_while_a_fit_runs_holds_for_it(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_a_limit_that_is_set_while_a_fit_runs_holds_for_it(workshop: Workshop, runner: InMemoryRunner) -> None:
     handle = begin(workshop, runner)
     with workshop.store.begin() as work:
         work.fits.update(replaced(work.fits.get("fit_1"), deadline_at=now_and(SOON)))
-    workshop.supervisors[-1].heed("fit_1")
+    workshop.supervisors[-1].check_requested_state("fit_1")
     runner.await_stop(handle)
-    runner.say(handle, Finished("drained"))
+    runner.report(handle, Finished("drained"))
     assert (workshop.until_state("failed").error or {})["code"] == "deadline_exceeded"
 
 
-def test_time_goes_by_only_while_there_is_a_process(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_time_goes_by_only_while_there_is_a_process(workshop: Workshop, runner: InMemoryRunner) -> None:
     workshop.submit()
     workshop.supervisor(runner)
     runner.end(runner.await_start(1), "killed")
-    again = runner.await_start(2)
+    to_resend = runner.await_start(2)
     first = workshop.fit().seconds
     assert first > 0.0
-    runner.say(again, Started(1), Finished("succeeded"))
+    runner.report(to_resend, Started(1), Finished("succeeded"))
     assert workshop.until_state("succeeded").seconds > first
 
 
 @pytest.mark.parametrize("state", ["queued", "paused"])
-def test_a_fit_that_waits_beyond_its_deadline_fails(workshop: Workshop, runner: MemoryRunner, state: str) -> None:
+def test_a_fit_that_waits_beyond_its_deadline_fails(workshop: Workshop, runner: InMemoryRunner, state: str) -> None:
     workshop.submit("fit_0")
     workshop.supervisor(runner, workers=1)
     runner.await_start()
@@ -120,7 +120,7 @@ def test_a_fit_that_waits_beyond_its_deadline_fails(workshop: Workshop, runner: 
     assert len(runner.assignments) == 1
 
 
-def test_a_fit_whose_deadline_is_over_is_not_begun(workshop: Workshop, runner: MemoryRunner) -> None:
+def test_a_fit_whose_deadline_is_over_is_not_begun(workshop: Workshop, runner: InMemoryRunner) -> None:
     workshop.submit(deadline_at=now_and(-SOON))
     workshop.supervisor(runner)
     workshop.until_state("failed")

@@ -16,13 +16,13 @@ from app.service.fits.admission import Admission
 from app.service.fits.control import FitControl
 from app.service.fits.fits import Fits
 from app.service.fits.inputs import InputReader
-from app.service.fits.limits import FitTerms
+from app.service.fits.limits import FitLimits
 from app.service.fits.revision import FitRevision
 from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.datasets import Datasets, Ingestion
 from app.service.resources.disk_space import DiskSpace
 from app.service.resources.engine_documents import new_graph
-from app.service.resources.notifier import Wakes
+from app.service.resources.notifier import Notifier
 from app.service.resources.workers import WorkerStatus
 from app.store.blobs.local import LocalBlobStore
 from app.store.database import FILE_NAME
@@ -62,10 +62,10 @@ class IdleWorkforce:
     def kill(self, fit_id: str) -> None:
         self.killed.append(fit_id)
 
-    def trouble(self) -> str | None:
+    def unavailable_reason(self) -> str | None:
         return self.wrong
 
-    def heed(self, fit_id: str) -> None:
+    def check_requested_state(self, fit_id: str) -> None:
         self.heeded.append(fit_id)
 
     def workers(self) -> list[WorkerStatus]:
@@ -143,13 +143,13 @@ def workforce() -> IdleWorkforce:
 
 
 @pytest.fixture
-def wakes() -> Wakes:
-    return Wakes()
+def wakes() -> Notifier:
+    return Notifier()
 
 
 @pytest.fixture
-def terms() -> FitTerms:
-    return FitTerms(3, 4, fair_share_label="team")
+def terms() -> FitLimits:
+    return FitLimits(3, 4, fair_share_label="team")
 
 
 @pytest.fixture
@@ -163,9 +163,9 @@ def fits(
     ingestion: Ingestion,
     sweeper: BlobSweeper,
     tmp_path: Path,
-    wakes: Wakes,
+    wakes: Notifier,
     workforce: IdleWorkforce,
-    terms: FitTerms,
+    terms: FitLimits,
     clock: ManualClock,
     admission: Admission,
     integrity: Integrity,
@@ -175,7 +175,7 @@ def fits(
 
 
 @pytest.fixture
-def control(store: Store, wakes: Wakes, workforce: IdleWorkforce, terms: FitTerms) -> FitControl:
+def control(store: Store, wakes: Notifier, workforce: IdleWorkforce, terms: FitLimits) -> FitControl:
     return FitControl(store, wakes, workforce, terms)
 
 
@@ -183,9 +183,9 @@ def control(store: Store, wakes: Wakes, workforce: IdleWorkforce, terms: FitTerm
 def revision(
     store: Store,
     ingestion: Ingestion,
-    wakes: Wakes,
+    wakes: Notifier,
     workforce: IdleWorkforce,
-    terms: FitTerms,
+    terms: FitLimits,
     clock: ManualClock,
     admission: Admission,
 ) -> FitRevision:

@@ -10,7 +10,7 @@ from app.domain.fit import FitRecord, FitState
 from app.domain.messages import CheckpointWritten, GradientWritten, Points
 from app.domain.records import Column, DatasetRecord, GraphRecord
 from app.service.attempts.attempts import Attempts
-from app.service.attempts.progress import Claim, Progress
+from app.service.attempts.progress import AttemptReport, Claim
 from app.service.resources.blobs import BlobSweeper
 from app.store.blobs.local import LocalBlobStore
 from app.store.pages import PageRequest
@@ -78,7 +78,7 @@ class Office:
         claim = self.attempts.claim()
         assert claim is not None
         self.attempts.assignment(claim)
-        self.attempts.record(claim, Progress(pid=42))
+        self.attempts.record(claim, AttemptReport(pid=42))
         return claim
 
     def written(self, claim: Claim, step: int, *, is_best: bool = False, content: bytes = b"") -> CheckpointWritten:

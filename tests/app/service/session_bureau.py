@@ -18,13 +18,13 @@ from app.domain.session import SessionRecord
 from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.disk_space import DiskSpace
 from app.service.resources.engine_documents import new_graph, read_definition
-from app.service.resources.notifier import Wakes
+from app.service.resources.notifier import Notifier
 from app.service.sessions.creation import SessionCreation
-from app.service.sessions.directories import SessionFolders
+from app.service.sessions.directories import SessionDirs
 from app.service.sessions.sessions import Sessions
-from app.service.sessions.state import SessionStatus, SessionUse
-from app.service.sessions.step_files import SessionInputs, SessionSaves
-from app.service.sessions.steps import Carried, SessionSteps
+from app.service.sessions.state import SessionActivity, SessionStatus
+from app.service.sessions.step_files import SavedCheckpoints, StepInputs
+from app.service.sessions.steps import SessionSteps, StepResult
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store, UnitOfWork
 from app.system.durable import Durable
@@ -42,7 +42,7 @@ Answer = tuple[Answered | Accepted, bytes]
 class FakeWorkforce:
     """Answers every step, and writes the files of those that save."""
 
-    folders: SessionFolders
+    folders: SessionDirs
     steps: list[Step] = field(default_factory=list)
     attached: list[str] = field(default_factory=list)
     rested: list[str] = field(default_factory=list)
@@ -51,7 +51,7 @@ class FakeWorkforce:
     answer: Callable[[Step], Answered | Accepted] | None = None
     seq: int = 0
 
-    async def carry_out(self, session: SessionRecord, step: Step, body: bytes) -> Answer:
+    async def execute(self, session: SessionRecord, step: Step, body: bytes) -> Answer:
         self.steps.append(step)
         if self.answer is not None:
             return self.answer(step), body
@@ -65,7 +65,7 @@ class FakeWorkforce:
         made = engine.Session(engine.parse_graph(GRAPH), executor="numpy", threads=1)
         made.set_parameters({"w": np.full(2, weight, "float32")})
         name = f"saved-{seq}.safetensors"
-        made.snapshot().save(self.folders.make(session_id) / name)
+        made.snapshot().save(self.folders.create(session_id) / name)
         return name
 
     async def wake(self, session: SessionRecord) -> None:
@@ -74,7 +74,7 @@ class FakeWorkforce:
     async def attach(self, _session_id: str, dataset_id: str) -> None:
         self.attached.append(dataset_id)
 
-    async def rest(self, session_id: str) -> None:
+    async def suspend(self, session_id: str) -> None:
         self.rested.append(session_id)
 
     async def end(self, session_id: str) -> None:
@@ -92,11 +92,11 @@ class Bureau:
     blobs: LocalBlobStore
     sweeper: BlobSweeper
     clock: ManualClock
-    wakes: Wakes
-    folders: SessionFolders
+    wakes: Notifier
+    folders: SessionDirs
     workforce: FakeWorkforce
-    use: SessionUse
-    saves: SessionSaves
+    use: SessionActivity
+    saves: SavedCheckpoints
     sessions: Sessions
 
     def graph(self, document: Any = None) -> str:
@@ -139,8 +139,8 @@ class Bureau:
         with self.store.begin() as work:
             return work.sessions.get(session_id)
 
-    def run(self, session_id: str, verb: str = "zero_grad", **options: Any) -> Carried:
-        return asyncio.run(self.sessions.carry_out(session_id, Step(new_id("req"), verb, options)))
+    def run(self, session_id: str, verb: str = "zero_grad", **options: Any) -> StepResult:
+        return asyncio.run(self.sessions.execute(session_id, Step(new_id("req"), verb, options)))
 
 
 def keep_nothing(_work: UnitOfWork, _thing: object) -> None:
@@ -154,12 +154,12 @@ def opened(
     clock: ManualClock,
     tmp_path: Path,
 ) -> Bureau:
-    space, wakes, durable = DiskSpace(tmp_path, 0), Wakes(), Durable()
-    folders = SessionFolders(tmp_path / "sessions", durable)
-    workforce, use = FakeWorkforce(folders), SessionUse(store, clock)
-    saves = SessionSaves(store, blobs, sweeper, space, clock)
+    space, wakes, durable = DiskSpace(tmp_path, 0), Notifier(), Durable()
+    folders = SessionDirs(tmp_path / "sessions", durable)
+    workforce, use = FakeWorkforce(folders), SessionActivity(store, clock)
+    saves = SavedCheckpoints(store, blobs, sweeper, space, clock)
     integrity = Integrity(store, blobs)
-    inputs = SessionInputs(store, integrity)
+    inputs = StepInputs(store, integrity)
     steps = SessionSteps(store, sweeper, inputs, saves, folders, workforce, use, integrity)
     creation = SessionCreation(store, integrity, sweeper, space, wakes, clock, MOST)
     sessions = Sessions(store, creation, steps, use, folders, sweeper, workforce)

@@ -9,11 +9,11 @@ from app.domain.errors import StorageFull, TooLarge
 from app.domain.fit import WAITS_FOR_MEMORY, FitState
 from app.domain.messages import Died
 from app.domain.sweep import SweepTerms
-from app.service.attempts.assignments import WorkTerms
+from app.service.attempts.assignments import WorkerConfig
 from app.service.attempts.attempts import Attempts
-from app.service.attempts.progress import Claim, MemoryNeed, Progress
+from app.service.attempts.progress import AttemptReport, Claim, MemoryNeed
 from app.service.resources.blobs import BlobSweeper
-from app.service.resources.memory import MemoryTerms, Room
+from app.service.resources.memory import MemoryConfig, MemoryPool
 from app.store.attempts import Attempts as StoredAttempts
 
 from .office import Office
@@ -23,17 +23,17 @@ VARIANT = {"index": 0, "parameters": {}, "reached": []}
 
 
 @pytest.fixture
-def room() -> Room:
-    return Room(BUDGET)
+def room() -> MemoryPool:
+    return MemoryPool(BUDGET)
 
 
 @pytest.fixture
-def crowded(office: Office, room: Room) -> Office:
+def crowded(office: Office, room: MemoryPool) -> Office:
     """An office whose attempts share `room`."""
-    terms = WorkTerms(memory=MemoryTerms(BUDGET))
+    terms = WorkerConfig(memory=MemoryConfig(BUDGET))
     sweeper = BlobSweeper(office.store, office.blobs)
     office.attempts = Attempts(
-        office.store, office.blobs, sweeper, office.staging, office.notified.append, office.clock, terms, room=room
+        office.store, office.blobs, sweeper, office.staging, office.notified.append, office.clock, terms, memory=room
     )
     return office
 
@@ -51,7 +51,7 @@ def claimed(office: Office) -> Claim:
     return claim
 
 
-def test_a_fit_begins_once_those_are_gone_that_it_does_not_fit_beside(crowded: Office, room: Room) -> None:
+def test_a_fit_begins_once_those_are_gone_that_it_does_not_fit_beside(crowded: Office, room: MemoryPool) -> None:
     submit(crowded, "fit_1", 600)
     submit(crowded, "fit_2", 600)
     first = claimed(crowded)
@@ -59,14 +59,14 @@ def test_a_fit_begins_once_those_are_gone_that_it_does_not_fit_beside(crowded: O
     assert crowded.attempts.assignment(first).memory_bytes == 600
     for _ in range(3):
         assert crowded.attempts.claim() is None
-    crowded.attempts.record(first, Progress(verdict=Died("killed", "gone")))
+    crowded.attempts.record(first, AttemptReport(verdict=Died("killed", "gone")))
     assert crowded.attempts.claim(skip=["fit_1"]) is None, "its process may still be there"
-    crowded.attempts.gone(first)
+    crowded.attempts.release(first)
     second = claimed(crowded)
     assert second.fit.id == "fit_2", "it has waited, and the other one has had its turn"
-    crowded.attempts.gone(second)
+    crowded.attempts.release(second)
     assert claimed(crowded).fit.id == "fit_1"
-    assert room.taken == 600
+    assert room.reserved == 600
 
 
 def test_it_is_told_once_why_a_fit_waits(crowded: Office) -> None:
@@ -80,7 +80,7 @@ def test_it_is_told_once_why_a_fit_waits(crowded: Office) -> None:
     assert crowded.notified == ["fit_1"]
     (told,) = crowded.events("log")
     assert told["code"] == "memory_full"
-    assert "about 700 bytes, and of the 1000 that there are for all that runs, 600 are taken" in told["text"]
+    assert "about 700 bytes, and of the 1000 for all processes 600 are reserved" in told["text"]
 
 
 def test_smaller_fits_do_not_overtake_one_that_waits(crowded: Office) -> None:
@@ -95,7 +95,7 @@ def test_smaller_fits_do_not_overtake_one_that_waits(crowded: Office) -> None:
     submit(crowded, "fit_0", 100, priority=1)
     assert claimed(crowded).fit.id == "fit_0", "one of a higher priority may"
     assert crowded.attempts.claim() is None
-    crowded.attempts.gone(first)
+    crowded.attempts.release(first)
     assert [claimed(crowded).fit.id for _ in range(3)] == ["fit_2", "fit_4", "fit_3"]
 
 
@@ -126,7 +126,7 @@ def test_a_fit_of_which_nothing_is_known_runs_alone_and_unbounded(crowded: Offic
     claim = claimed(crowded)
     assert crowded.attempts.assignment(claim).memory_bytes is None
     assert crowded.attempts.claim() is None
-    crowded.attempts.gone(claim)
+    crowded.attempts.release(claim)
     assert claimed(crowded).fit.id == "fit_2"
 
 
@@ -139,7 +139,7 @@ def test_a_fit_that_the_machine_cannot_hold_any_more_is_told_so_instead_of_waiti
 
 
 def test_a_claim_that_cannot_be_stored_takes_no_memory(
-    crowded: Office, room: Room, monkeypatch: pytest.MonkeyPatch
+    crowded: Office, room: MemoryPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
         raise StorageFull("the disk is full")
@@ -149,17 +149,17 @@ def test_a_claim_that_cannot_be_stored_takes_no_memory(
         broken.setattr(StoredAttempts, "start", full)
         with pytest.raises(StorageFull):
             crowded.attempts.claim()
-    assert room.taken == 0
+    assert room.reserved == 0
     assert claimed(crowded).fit.id == "fit_1"
 
 
-def test_nothing_is_kept_for_a_fit_that_does_not_wait_any_more(crowded: Office, room: Room) -> None:
+def test_nothing_is_kept_for_a_fit_that_does_not_wait_any_more(crowded: Office, room: MemoryPool) -> None:
     submit(crowded, "fit_2", 600)
     claimed(crowded)
     submit(crowded, "fit_1", 700)
     assert crowded.attempts.claim() is None
-    assert room.fit_waits
+    assert room.has_waiting_fit
     with crowded.store.begin() as work:
         work.fits.update(work.fits.get("fit_1").to(FitState.CANCELLED))
     assert crowded.attempts.claim() is None
-    assert not room.fit_waits
+    assert not room.has_waiting_fit

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.runner.process_status import BLAS_ABORT, classify
+from app.runner.process_status import BLAS_ABORT, classify_exit
 from app.system.confinement import address_space_bytes, room_to_map, widen
 
 MIB = 1024**2
@@ -91,7 +91,7 @@ np.matmul(matrix, matrix, out=product)
 """
     done = confined(script)
     assert done.returncode == BLAS_ABORT, done.stderr
-    assert classify(done.returncode)[0] == "blas_abort"
+    assert classify_exit(done.returncode)[0] == "blas_abort"
 
 
 def test_where_nothing_is_bounded_nothing_has_to_be_widened(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 import engine
 from app.domain.errors import StorageFull
 from app.worker import checkpoint_scheduler as keeping
-from app.worker.checkpoint_scheduler import SPACING_SECONDS, Keeper, Taken
+from app.worker.checkpoint_scheduler import SPACING_SECONDS, CheckpointScheduler, PendingCheckpoint
 
 EPOCH = 10
 LONGEST = 30.0
@@ -73,7 +73,7 @@ class Desk:
     steps: list[int] = field(default_factory=list)
     best: list[int] = field(default_factory=list)
 
-    def write(self, taken: Taken) -> None:
+    def write(self, taken: PendingCheckpoint) -> None:
         self.time.now += self.seconds
         if self.full:
             raise StorageFull("no room")
@@ -98,17 +98,17 @@ def desk(time: Time) -> Desk:
 
 def follow(course: Any, desk: Desk, step_seconds: float, *, until: int, longest: float | None = LONGEST) -> list[int]:
     """Take steps of so many seconds and stop; return after which ones a checkpoint was written."""
-    keeper = Keeper(course, desk.write, longest)
+    keeper = CheckpointScheduler(course, desk.write, longest)
     while course.step < until and not course.done:
         course.step += 1
         desk.time.now += step_seconds
-        keeper.after(course)
-    keeper.end(course)
+        keeper.after_step(course)
+    keeper.finish(course)
     return desk.steps
 
 
-def begun(course: Any, desk: Desk) -> Keeper:
-    return Keeper(course, desk.write, LONGEST)
+def begun(course: Any, desk: Desk) -> CheckpointScheduler:
+    return CheckpointScheduler(course, desk.write, LONGEST)
 
 
 def policy(**changes: Any) -> engine.CheckpointPolicy:
@@ -126,11 +126,11 @@ def test_checkpoints_after_so_many_epochs_are_all_written_where_they_were_asked_
     time: Time, desk: Desk, step_seconds: float
 ) -> None:
     course = Course(policy(every_epochs=2))
-    keeper = Keeper(course, desk.write, None, by_epochs=True)
+    keeper = CheckpointScheduler(course, desk.write, None, epochs_requested=True)
     while course.step < 45:
         course.step += 1
         time.now += step_seconds
-        keeper.after(course)
+        keeper.after_step(course)
     assert desk.steps == [20, 40]
 
 
@@ -174,10 +174,10 @@ def test_a_fit_that_fails_leaves_the_best_one_but_nothing_to_go_on_from_behind_i
     keeper = begun(course, desk)
     for _ in range(5):
         course.step += 1
-        keeper.after(course)
+        keeper.after_step(course)
     course.failure = ArithmeticError("nan")
-    keeper.after(course)
-    keeper.end(course)
+    keeper.after_step(course)
+    keeper.finish(course)
     assert desk.steps == [3]
 
 
@@ -210,7 +210,7 @@ def test_a_checkpoint_by_the_clock_that_finds_no_room_is_left_out(desk: Desk) ->
     for _ in range(49):
         course.step += 1
         desk.time.now += 1.0
-        keeper.after(course)
+        keeper.after_step(course)
     course.step += 1
     with pytest.raises(StorageFull):
-        keeper.after(course)
+        keeper.after_step(course)

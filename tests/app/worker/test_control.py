@@ -8,7 +8,7 @@ from app.domain.frames import to_line
 from app.domain.messages import Assignment, Message
 from app.domain.messages import Control as Order
 from app.worker import control as module
-from app.worker.control import ORPHANED, WISHES, Control, agreed
+from app.worker.control import EXIT_SERVER_GONE, STOP_REQUESTS, Control, agree_on_stop
 from engine.training.distributed.collective import Alone, in_memory
 from tests.patience import PATIENCE
 
@@ -71,7 +71,7 @@ def test_the_assignment_is_waited_for_without_a_thread(
     sender.start()
     assert control.assignment() == assignment
     sender.join()
-    assert control.wanted is None
+    assert control.stop_requested is None
     assert threading.active_count() == running
 
 
@@ -81,7 +81,7 @@ def test_an_order_that_comes_with_the_assignment_is_obeyed(
     server.channel.sendall(to_line(assign()) + to_line(Order("cancel")))
     control = Control(channel)
     control.assignment()
-    assert control.wanted == "cancel"
+    assert control.stop_requested == "cancel"
 
 
 @pytest.mark.parametrize("said", [b"hello\n", b""])
@@ -96,46 +96,46 @@ def test_a_worker_that_gets_no_assignment_ends(
     server.channel.close()
     with pytest.raises(SystemExit) as end:
         Control(channel).assignment()
-    assert end.value.code == ORPHANED
+    assert end.value.code == EXIT_SERVER_GONE
 
 
 @pytest.mark.parametrize(
-    ("orders", "wanted"),
+    ("orders", "stop_requested"),
     [(["cancel"], "cancel"), (["drain"], "drain"), (["drain", "cancel"], "cancel"), (["cancel", "drain"], "cancel")],
 )
 def test_an_order_is_seen_and_a_clients_outlasts_the_servers(
-    control: Control, server: Any, ticks: Ticks, orders: list[Any], wanted: str
+    control: Control, server: Any, ticks: Ticks, orders: list[Any], stop_requested: str
 ) -> None:
     messages: list[Message] = [Order(kind) for kind in orders]
     server.channel.sendall(b"".join(map(to_line, messages)))
     ticks.await_next()
     ticks.await_next()
-    assert control.wanted == wanted
+    assert control.stop_requested == stop_requested
 
 
 def test_the_end_of_the_server_is_the_end_of_the_worker(control: Control, server: Any, exits: Exits) -> None:
     server.channel.close()
     assert exits.happened.wait(PATIENCE)
-    assert exits.codes == [ORPHANED]
+    assert exits.codes == [EXIT_SERVER_GONE]
 
 
 def test_a_worker_that_does_not_understand_stops(control: Control, server: Any, exits: Exits) -> None:
     server.channel.sendall(b"hello\n")
     assert exits.happened.wait(PATIENCE)
-    assert exits.codes == [ORPHANED]
+    assert exits.codes == [EXIT_SERVER_GONE]
 
 
-@pytest.mark.parametrize("wanted", WISHES)
-def test_all_ranks_want_what_the_first_wants(wanted: Any) -> None:
+@pytest.mark.parametrize("stop_requested", STOP_REQUESTS)
+def test_all_ranks_want_what_the_first_wants(stop_requested: Any) -> None:
     answers: list[Any] = []
 
     def ask(collective: Any) -> None:
-        answers.append(agreed(collective, None if collective.rank else wanted))
+        answers.append(agree_on_stop(collective, None if collective.rank else stop_requested))
 
     threads = [threading.Thread(target=ask, args=(end,)) for end in in_memory(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(PATIENCE)
-    assert answers == [wanted] * 3
-    assert agreed(Alone(), wanted) == wanted
+    assert answers == [stop_requested] * 3
+    assert agree_on_stop(Alone(), stop_requested) == stop_requested

@@ -26,8 +26,8 @@ from app.domain.messages import (
     Points,
 )
 from app.system.durable import Durable
-from app.worker.fit_loop import OUTCOMES, follow, work
-from app.worker.reporter import Recorder
+from app.worker.fit_loop import OUTCOMES, run_fit, run_rank
+from app.worker.reporter import Reporter
 from engine.training.distributed.collective import in_memory
 from tests.patience import PATIENCE
 
@@ -36,22 +36,22 @@ ALONE = engine.Alone()
 
 
 @dataclass
-class Wish:
-    """Stands in for the control: what is wanted from the `after`-th look on."""
+class StopFlag:
+    """Stands in for the control: the stop request from the `after`-th look on."""
 
     kind: Any = None
     after: int = 0
     looks: int = 0
 
     @property
-    def wanted(self) -> Any:
+    def stop_requested(self) -> Any:
         self.looks += 1
         return self.kind if self.looks > self.after else None
 
 
 @pytest.fixture
-def recorder(channel: Any) -> Recorder:
-    return Recorder(channel)
+def recorder(channel: Any) -> Reporter:
+    return Reporter(channel)
 
 
 def seqs(messages: list[Message]) -> list[int]:
@@ -62,8 +62,8 @@ def written(messages: list[Message]) -> list[CheckpointWritten]:
     return [message for message in messages if isinstance(message, CheckpointWritten)]
 
 
-def test_a_fit_is_carried_out_and_its_checkpoints_are_files(assign: Assign, recorder: Recorder, server: Any) -> None:
-    assert work(assign(), recorder, Wish(), ALONE) == Finished("succeeded")
+def test_a_fit_is_carried_out_and_its_checkpoints_are_files(assign: Assign, recorder: Reporter, server: Any) -> None:
+    assert run_fit(assign(), recorder, StopFlag(), ALONE) == Finished("succeeded")
     messages = server.heard()
     first = messages[0]
     assert isinstance(first, Phase)
@@ -82,22 +82,22 @@ def test_a_fit_is_carried_out_and_its_checkpoints_are_files(assign: Assign, reco
 
 
 def test_a_fit_reports_columns_whose_values_its_precision_does_not_tell_apart(
-    assign: Assign, recorder: Recorder, server: Any
+    assign: Assign, recorder: Reporter, server: Any
 ) -> None:
     assignment = assign()
     np.save(assignment.columns["x"][0], np.array([[1.7e9, 1.0], [1.7e9 + 1.5, 2.0]] * 32))
-    work(assignment, recorder, Wish(), ALONE)
-    work(replace(assignment, attempt=2), recorder, Wish(), ALONE)
-    work(assign(precision="float64"), recorder, Wish(), ALONE)
+    run_fit(assignment, recorder, StopFlag(), ALONE)
+    run_fit(replace(assignment, attempt=2), recorder, StopFlag(), ALONE)
+    run_fit(assign(precision="float64"), recorder, StopFlag(), ALONE)
     (log,) = [message for message in server.heard() if isinstance(message, Log) and message.code == "precision_lost"]
     assert log.level == "warning"
     assert log.text.startswith("input 'x' takes column 'x' as float32: 1 of 4 distinct values")
 
 
 def test_rows_arrive_before_the_checkpoint_that_holds_their_steps(
-    assign: Assign, recorder: Recorder, server: Any
+    assign: Assign, recorder: Reporter, server: Any
 ) -> None:
-    work(assign(), recorder, Wish(), ALONE)
+    run_fit(assign(), recorder, StopFlag(), ALONE)
     messages = server.heard()
     for index, message in enumerate(messages):
         if isinstance(message, CheckpointWritten):
@@ -106,31 +106,31 @@ def test_rows_arrive_before_the_checkpoint_that_holds_their_steps(
 
 @pytest.mark.parametrize(("kind", "outcome"), [("cancel", "cancelled"), ("drain", "drained")])
 def test_a_fit_that_should_stop_writes_a_checkpoint_of_where_it_is(
-    assign: Assign, recorder: Recorder, server: Any, kind: str, outcome: Any
+    assign: Assign, recorder: Reporter, server: Any, kind: str, outcome: Any
 ) -> None:
-    assert work(assign(), recorder, Wish(kind, after=2), ALONE) == Finished(outcome)
+    assert run_fit(assign(), recorder, StopFlag(kind, after=2), ALONE) == Finished(outcome)
     messages = server.heard()
     assert [checkpoint.step for checkpoint in written(messages)] == [2]
     assert seqs(messages) == [1, 2]
 
 
-def test_a_fit_that_should_stop_before_it_began_writes_none(assign: Assign, recorder: Recorder, server: Any) -> None:
-    assert work(assign(), recorder, Wish("cancel"), ALONE) == Finished("cancelled")
+def test_a_fit_that_should_stop_before_it_began_writes_none(assign: Assign, recorder: Reporter, server: Any) -> None:
+    assert run_fit(assign(), recorder, StopFlag("cancel"), ALONE) == Finished("cancelled")
     assert written(server.heard()) == []
 
 
-def test_a_fit_that_is_done_when_it_should_stop_has_succeeded(assign: Assign, recorder: Recorder, server: Any) -> None:
-    assert work(assign(), recorder, Wish("cancel", after=6), ALONE) == Finished("succeeded")
+def test_a_fit_that_is_done_when_it_should_stop_has_succeeded(assign: Assign, recorder: Reporter, server: Any) -> None:
+    assert run_fit(assign(), recorder, StopFlag("cancel", after=6), ALONE) == Finished("succeeded")
 
 
 def test_a_fit_goes_on_from_a_checkpoint_as_if_nothing_had_been(
-    assign: Assign, recorder: Recorder, server: Any
+    assign: Assign, recorder: Reporter, server: Any
 ) -> None:
-    work(assign(), recorder, Wish(), ALONE)
+    run_fit(assign(), recorder, StopFlag(), ALONE)
     whole = server.heard()
     first, last = written(whole)
     expected = Path(last.path).read_bytes()
-    assert work(assign(resume_from=first.path), recorder, Wish(), ALONE) == Finished("succeeded")
+    assert run_fit(assign(resume_from=first.path), recorder, StopFlag(), ALONE) == Finished("succeeded")
     rest = server.heard()
     assert seqs(rest) == [4, 5, 6]
     assert Path(written(rest)[-1].path).read_bytes() == expected
@@ -138,12 +138,12 @@ def test_a_fit_goes_on_from_a_checkpoint_as_if_nothing_had_been(
 
 
 def test_other_numerics_than_those_of_the_checkpoint_are_told_of(
-    assign: Assign, recorder: Recorder, server: Any, monkeypatch: pytest.MonkeyPatch
+    assign: Assign, recorder: Reporter, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    work(assign(), recorder, Wish(), ALONE)
+    run_fit(assign(), recorder, StopFlag(), ALONE)
     first = written(server.heard())[0]
     monkeypatch.setattr(engine, "fingerprint", lambda _: {"numpy": "99"})
-    work(assign(resume_from=first.path), recorder, Wish(), ALONE)
+    run_fit(assign(resume_from=first.path), recorder, StopFlag(), ALONE)
     (change,) = [message for message in server.heard() if isinstance(message, NumericsChanged)]
     assert change.before == engine.Checkpoint.load(Path(first.path)).meta["fingerprint"]
     assert change.now == {"numpy": "99"}
@@ -154,13 +154,13 @@ def rows_of(messages: list[Message]) -> list[dict[str, Any]]:
 
 
 def test_a_fork_goes_on_where_the_other_fit_was_but_counts_its_rows_from_one(
-    assign: Assign, recorder: Recorder, server: Any
+    assign: Assign, recorder: Reporter, server: Any
 ) -> None:
-    work(assign(), recorder, Wish(), ALONE)
+    run_fit(assign(), recorder, StopFlag(), ALONE)
     whole = server.heard()
     first, last = written(whole)
     fork = replace(assign(resume_from=first.path), fork="all")
-    assert work(fork, recorder, Wish(), ALONE) == Finished("succeeded")
+    assert run_fit(fork, recorder, StopFlag(), ALONE) == Finished("succeeded")
     forked = server.heard()
     assert [(row["seq"], row["step"]) for row in rows_of(forked)] == [(1, 4), (2, 5), (3, 6)]
     assert [row["values"] for row in rows_of(forked)] == [row["values"] for row in rows_of(whole)[3:]]
@@ -171,13 +171,13 @@ def test_a_fork_goes_on_where_the_other_fit_was_but_counts_its_rows_from_one(
 
 
 def test_a_fork_of_parameters_alone_begins_at_step_zero_and_under_any_numerics(
-    assign: Assign, recorder: Recorder, server: Any, monkeypatch: pytest.MonkeyPatch
+    assign: Assign, recorder: Reporter, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    work(assign(), recorder, Wish(), ALONE)
+    run_fit(assign(), recorder, StopFlag(), ALONE)
     first, _ = written(server.heard())
     monkeypatch.setattr(engine, "fingerprint", lambda _: {"numpy": "99"})
     fork = replace(assign(resume_from=first.path, seed=9, steps=2), fork="parameters")
-    assert work(fork, recorder, Wish(), ALONE) == Finished("succeeded")
+    assert run_fit(fork, recorder, StopFlag(), ALONE) == Finished("succeeded")
     messages = server.heard()
     assert [(row["seq"], row["step"]) for row in rows_of(messages)] == [(1, 1), (2, 2)]
     assert not any(isinstance(message, NumericsChanged) for message in messages)
@@ -189,16 +189,16 @@ LONGER = {"steps": 10, "optimizer": {"kind": "sgd", "lr": 0.05}}
 @pytest.mark.parametrize(("place", "reopened"), [(6, True), (7, False)])
 def test_only_a_checkpoint_from_before_it_was_taken_up_again_is_reopened(
     assign: Assign,
-    recorder: Recorder,
+    recorder: Reporter,
     server: Any,
     monkeypatch: pytest.MonkeyPatch,
     place: int,
     reopened: bool,
 ) -> None:
-    work(assign(), recorder, Wish(), ALONE)
+    run_fit(assign(), recorder, StopFlag(), ALONE)
     ended = written(server.heard())[-1]
     first = replace(assign(resume_from=ended.path, **LONGER), reopened_at=6)
-    work(first, recorder, Wish("drain", after=place - 6), ALONE)
+    run_fit(first, recorder, StopFlag("drain", after=place - 6), ALONE)
     checkpoint = ended if place == 6 else written(server.heard())[-1]
     assert checkpoint.step == place
     restore, asked = engine.Fit.restore, []
@@ -209,19 +209,19 @@ def test_only_a_checkpoint_from_before_it_was_taken_up_again_is_reopened(
 
     monkeypatch.setattr(engine.Fit, "restore", noted)
     again = replace(first, resume_from=checkpoint.path)
-    assert work(again, recorder, Wish(), ALONE) == Finished("succeeded")
+    assert run_fit(again, recorder, StopFlag(), ALONE) == Finished("succeeded")
     assert asked == [reopened]
 
 
 @pytest.mark.parametrize("kind", ["cancel", "drain"])
 def test_a_fit_that_should_stop_does_so_without_a_checkpoint_that_finds_no_room(
-    assign: Assign, recorder: Recorder, server: Any, monkeypatch: pytest.MonkeyPatch, kind: str
+    assign: Assign, recorder: Reporter, server: Any, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     def full(*_: Any) -> None:
         raise StorageFull("the disk has no room")
 
-    monkeypatch.setattr(Recorder, "checkpoint", full)
-    verdict = work(assign(), recorder, Wish(kind, after=2), ALONE)
+    monkeypatch.setattr(Reporter, "write_checkpoint", full)
+    verdict = run_fit(assign(), recorder, StopFlag(kind, after=2), ALONE)
     assert verdict == Finished(OUTCOMES[kind])
     (entry,) = [message for message in server.heard() if isinstance(message, Log)]
     assert entry.code == "checkpoint_lost"
@@ -230,11 +230,11 @@ def test_a_fit_that_should_stop_does_so_without_a_checkpoint_that_finds_no_room(
 
 @pytest.mark.parametrize("operation", ["create", "write", "fsync", "rename"])
 def test_a_fit_waits_for_room_and_comes_to_the_same_bits(
-    assign: Assign, recorder: Recorder, server: Any, monkeypatch: pytest.MonkeyPatch, operation: str
+    assign: Assign, recorder: Reporter, server: Any, monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:
     monkeypatch.setattr("app.worker.reporter.RETRY_SECONDS", 0.0)
     captured = {"gradients": {"steps": [2], "parameters": ["w"]}}
-    assert work(assign(record=captured), recorder, Wish(), ALONE) == Finished("succeeded")
+    assert run_fit(assign(record=captured), recorder, StopFlag(), ALONE) == Finished("succeeded")
     undisturbed = server.heard()
 
     class Full(Durable):
@@ -248,7 +248,7 @@ def test_a_fit_waits_for_room_and_comes_to_the_same_bits(
 
     tried: set[Path] = set()
     recorder.durable = Full()
-    assert work(assign(record=captured), recorder, Wish(), ALONE) == Finished("succeeded")
+    assert run_fit(assign(record=captured), recorder, StopFlag(), ALONE) == Finished("succeeded")
     messages = server.heard()
     assert rows_of(messages) == rows_of(undisturbed)
     for kind in (CheckpointWritten, GradientWritten):
@@ -261,26 +261,26 @@ def test_a_fit_waits_for_room_and_comes_to_the_same_bits(
 
 @pytest.mark.parametrize("kind", ["cancel", "drain"])
 def test_a_fit_that_waits_for_room_can_be_stopped(
-    assign: Assign, recorder: Recorder, server: Any, monkeypatch: pytest.MonkeyPatch, kind: str
+    assign: Assign, recorder: Reporter, server: Any, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    wish = Wish(kind, after=10**9)
+    wish = StopFlag(kind, after=10**9)
 
     def full(*_: Any) -> None:
         wish.after = 0  # from now on the fit is to stop
         raise StorageFull("the disk has no room")
 
-    monkeypatch.setattr(Recorder, "checkpoint", full)
-    assert work(assign(), recorder, wish, ALONE) == Finished(OUTCOMES[kind])
+    monkeypatch.setattr(Reporter, "write_checkpoint", full)
+    assert run_fit(assign(), recorder, wish, ALONE) == Finished(OUTCOMES[kind])
     assert [each.code for each in server.heard() if isinstance(each, Log)] == ["checkpoint_lost"]
 
 
 def test_checkpoints_by_the_clock_change_nothing_but_what_is_written(
-    assign: Assign, recorder: Recorder, server: Any, monkeypatch: pytest.MonkeyPatch
+    assign: Assign, recorder: Reporter, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.worker.checkpoint_scheduler.CHEAP", math.inf)
-    work(assign(), recorder, Wish(), ALONE)
+    monkeypatch.setattr("app.worker.checkpoint_scheduler.MAX_CLOCK_SHARE", math.inf)
+    run_fit(assign(), recorder, StopFlag(), ALONE)
     without = server.heard()
-    work(replace(assign(), checkpoint_seconds=1e-9), recorder, Wish(), ALONE)
+    run_fit(replace(assign(), checkpoint_seconds=1e-9), recorder, StopFlag(), ALONE)
     by_the_clock = server.heard()
     assert [checkpoint.step for checkpoint in written(without)] == [3, 6]
     assert [checkpoint.step for checkpoint in written(by_the_clock)] == [1, 2, 3, 4, 5, 6]
@@ -290,7 +290,7 @@ def test_checkpoints_by_the_clock_change_nothing_but_what_is_written(
 
 @pytest.mark.parametrize("operation", ["create", "write", "fsync", "rename"])
 def test_a_checkpoint_that_the_disk_does_not_take_is_not_announced_and_ends_the_fit(
-    assign: Assign, recorder: Recorder, server: Any, operation: str
+    assign: Assign, recorder: Reporter, server: Any, operation: str
 ) -> None:
     class Failing(Durable):
         """Fails at this operation on the second checkpoint, however many tensors there are."""
@@ -300,7 +300,7 @@ def test_a_checkpoint_that_the_disk_does_not_take_is_not_announced_and_ends_the_
                 raise OSError(errno.EIO, "the disk failed", "/secret/path")
 
     recorder.durable = Failing()
-    verdict = work(assign(), recorder, Wish(), ALONE)
+    verdict = run_fit(assign(), recorder, StopFlag(), ALONE)
     assert isinstance(verdict, Failed)
     assert verdict.code == "storage_failed"
     assert "EIO" in verdict.detail
@@ -325,7 +325,7 @@ def test_a_checkpoint_that_the_disk_does_not_take_is_not_announced_and_ends_the_
 )
 def test_a_fault_loses_no_row_and_tells_clients_only_what_they_may_know(
     assign: Assign,
-    recorder: Recorder,
+    recorder: Reporter,
     server: Any,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -340,7 +340,7 @@ def test_a_fault_loses_no_row_and_tells_clients_only_what_they_may_know(
         return advance_chunk(fit, end)
 
     monkeypatch.setattr(engine.Fit, "advance_chunk", faulty)
-    found = work(assign(), recorder, Wish(), ALONE)
+    found = run_fit(assign(), recorder, StopFlag(), ALONE)
     recorder.send(found)
     assert isinstance(found, Failed)
     assert found.code == verdict.code
@@ -358,32 +358,32 @@ def test_a_fault_loses_no_row_and_tells_clients_only_what_they_may_know(
     [({"batch_size": 0}, "document_invalid"), ({"optimizer": {"kind": "nonsense"}}, "document_invalid")],
 )
 def test_a_recipe_that_makes_no_sense_fails(
-    assign: Assign, recorder: Recorder, changes: dict[str, Any], code: str
+    assign: Assign, recorder: Reporter, changes: dict[str, Any], code: str
 ) -> None:
-    found = work(assign(**changes), recorder, Wish(), ALONE)
+    found = run_fit(assign(**changes), recorder, StopFlag(), ALONE)
     assert isinstance(found, Failed)
     assert found.code == code
 
 
-def test_a_column_file_that_would_run_code_is_not_loaded(assign: Assign, recorder: Recorder, tmp_path: Path) -> None:
+def test_a_column_file_that_would_run_code_is_not_loaded(assign: Assign, recorder: Reporter, tmp_path: Path) -> None:
     (tmp_path / "x.npy").write_bytes(b"\x80\x04cposix\nsystem\n(S'true'\ntR.")
-    assert work(assign(), recorder, Wish(), ALONE) == Failed("internal_error", "ValueError")
+    assert run_fit(assign(), recorder, StopFlag(), ALONE) == Failed("internal_error", "ValueError")
 
 
 def test_a_fit_that_should_stop_between_two_rows_writes_a_checkpoint_of_where_it_is(
-    assign: Assign, recorder: Recorder, server: Any
+    assign: Assign, recorder: Reporter, server: Any
 ) -> None:
     # With an average every step is taken by itself, and looked at.
     recipe = {"record": {"every_steps": 4}, "average": {"kind": "ema"}}
-    assert work(assign(**recipe), recorder, Wish("drain", after=5), ALONE) == Finished("drained")
+    assert run_fit(assign(**recipe), recorder, StopFlag("drain", after=5), ALONE) == Finished("drained")
     assert [(checkpoint.step, checkpoint.metric_seq) for checkpoint in written(server.heard())] == [(3, 0), (5, 1)]
 
 
 def test_a_fit_that_diverges_fails_at_that_step_and_keeps_its_rows_but_nothing_to_go_on_from(
-    assign: Assign, recorder: Recorder, server: Any
+    assign: Assign, recorder: Reporter, server: Any
 ) -> None:
     too_long = {"optimizer": {"kind": "sgd", "lr": 1e9}}
-    found = work(assign(**too_long), recorder, Wish(), ALONE)
+    found = run_fit(assign(**too_long), recorder, StopFlag(), ALONE)
     recorder.flush_overdue()
     recorder.send(found)
     assert isinstance(found, Failed)
@@ -396,9 +396,9 @@ def test_a_fit_that_diverges_fails_at_that_step_and_keeps_its_rows_but_nothing_t
     assert all(checkpoint.step < rows[-1]["step"] for checkpoint in written(messages))
 
 
-def test_a_fit_that_ends_early_says_why(assign: Assign, recorder: Recorder, server: Any) -> None:
+def test_a_fit_that_ends_early_says_why(assign: Assign, recorder: Reporter, server: Any) -> None:
     reason = "the budget of 4 steps is spent"
-    assert work(assign(budget={"steps": 4}), recorder, Wish(), ALONE) == Finished("succeeded", reason)
+    assert run_fit(assign(budget={"steps": 4}), recorder, StopFlag(), ALONE) == Finished("succeeded", reason)
     messages = server.heard()
     assert seqs(messages) == [1, 2, 3, 4]
     assert [checkpoint.step for checkpoint in written(messages)] == [3, 4]
@@ -407,7 +407,7 @@ def test_a_fit_that_ends_early_says_why(assign: Assign, recorder: Recorder, serv
 
 
 def with_followers(
-    assignment: Assignment, recorder: Recorder, wish: Wish, follow: Callable[..., None] = follow
+    assignment: Assignment, recorder: Reporter, wish: StopFlag, run_rank: Callable[..., None] = run_rank
 ) -> tuple[Any, list[Any]]:
     """Let three threads be the ranks; return the verdict, and how each of the others ended: an error or None."""
     ends = in_memory(3)
@@ -416,14 +416,14 @@ def with_followers(
     def play(rank: int) -> None:
         outcomes[rank - 1] = None
         try:
-            follow(assignment, ends[rank])
+            run_rank(assignment, ends[rank])
         except engine.CollectiveError as error:
             outcomes[rank - 1] = error
 
     threads = [threading.Thread(target=play, args=(rank,), daemon=True) for rank in (1, 2)]
     for thread in threads:
         thread.start()
-    verdict = work(assignment, recorder, wish, ends[0])
+    verdict = run_fit(assignment, recorder, wish, ends[0])
     for thread in threads:
         thread.join(PATIENCE)
         assert not thread.is_alive()
@@ -432,7 +432,7 @@ def with_followers(
 
 @pytest.mark.parametrize(("kind", "outcome"), [("cancel", "cancelled"), ("drain", "drained")])
 def test_all_ranks_stop_at_the_same_step(
-    assign: Assign, recorder: Recorder, server: Any, monkeypatch: pytest.MonkeyPatch, kind: str, outcome: Any
+    assign: Assign, recorder: Reporter, server: Any, monkeypatch: pytest.MonkeyPatch, kind: str, outcome: Any
 ) -> None:
     stopped_at: list[int] = []
     close = engine.Fit.close
@@ -442,7 +442,7 @@ def test_all_ranks_stop_at_the_same_step(
         close(fit)
 
     monkeypatch.setattr(engine.Fit, "close", noted)
-    verdict, followers = with_followers(assign(), recorder, Wish(kind, after=2))
+    verdict, followers = with_followers(assign(), recorder, StopFlag(kind, after=2))
     assert (verdict, followers) == (Finished(outcome), [None, None])
     assert stopped_at == [2, 2, 2]
     assert [checkpoint.step for checkpoint in written(server.heard())] == [2]
@@ -460,7 +460,7 @@ def test_all_ranks_stop_at_the_same_step(
 @pytest.mark.parametrize("rank", [1, 2])
 def test_a_fault_of_another_rank_is_the_verdict(
     assign: Assign,
-    recorder: Recorder,
+    recorder: Reporter,
     server: Any,
     monkeypatch: pytest.MonkeyPatch,
     fault: Exception,
@@ -475,7 +475,7 @@ def test_a_fault_of_another_rank_is_the_verdict(
         return advance(fit)
 
     monkeypatch.setattr(engine.Fit, "advance", faulty)
-    found, others = with_followers(assign(), recorder, Wish())
+    found, others = with_followers(assign(), recorder, StopFlag())
     recorder.send(found)
     assert isinstance(found, Failed)
     assert found.code == verdict.code
@@ -488,30 +488,30 @@ def test_a_fault_of_another_rank_is_the_verdict(
     ]
 
 
-def test_a_rank_that_gives_up_without_words_is_a_fault_of_this_code(assign: Assign, recorder: Recorder) -> None:
+def test_a_rank_that_gives_up_without_words_is_a_fault_of_this_code(assign: Assign, recorder: Reporter) -> None:
     def give_up(assignment: Assignment, collective: engine.Collective) -> None:
         collective.abort(b"nonsense")
 
-    found, _ = with_followers(assign(), recorder, Wish(), give_up)
+    found, _ = with_followers(assign(), recorder, StopFlag(), give_up)
     assert found == Failed("internal_error", "a rank gave up without a reason")
 
 
-def test_the_loss_of_a_rank_is_no_verdict(assign: Assign, recorder: Recorder) -> None:
+def test_the_loss_of_a_rank_is_no_verdict(assign: Assign, recorder: Reporter) -> None:
     class Lonely(engine.Alone):
         def gather(self, payload: bytes) -> list[bytes]:
             raise engine.RankLost(1)
 
     with pytest.raises(engine.RankLost):
-        work(assign(), recorder, Wish(), Lonely())
+        run_fit(assign(), recorder, StopFlag(), Lonely())
 
 
 def test_a_fit_never_goes_on_with_another_executor(
-    assign: Assign, recorder: Recorder, server: Any, monkeypatch: pytest.MonkeyPatch
+    assign: Assign, recorder: Reporter, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "why_native_unusable", lambda: "install it with pip install 'adjoint-server[fast]'")
     assignment = assign()
     begun = replace(assignment, runtime={**assignment.runtime, "executor": "native"})
-    verdict = work(begun, recorder, Wish(), ALONE)
+    verdict = run_fit(begun, recorder, StopFlag(), ALONE)
     assert isinstance(verdict, Failed)
     assert verdict.code == "extra_missing"
     assert "adjoint-server[fast]" in verdict.detail
@@ -520,7 +520,7 @@ def test_a_fit_never_goes_on_with_another_executor(
 
 @pytest.mark.parametrize("lame", [0, 1])
 def test_all_ranks_take_numpy_where_one_cannot_use_the_native_executor(
-    assign: Assign, recorder: Recorder, server: Any, monkeypatch: pytest.MonkeyPatch, lame: int
+    assign: Assign, recorder: Reporter, server: Any, monkeypatch: pytest.MonkeyPatch, lame: int
 ) -> None:
     lead, executors, close = threading.get_ident(), [], engine.Fit.close
 
@@ -536,7 +536,7 @@ def test_all_ranks_take_numpy_where_one_cannot_use_the_native_executor(
     monkeypatch.setattr(engine.Fit, "close", noted)
     assignment = assign()
     opened = replace(assignment, runtime={**assignment.runtime, "executor": "auto"})
-    verdict, _ = with_followers(opened, recorder, Wish())
+    verdict, _ = with_followers(opened, recorder, StopFlag())
     assert verdict == Finished("succeeded")
     assert set(executors) == {"numpy"}
     heard = server.heard()

@@ -7,8 +7,8 @@ import app
 
 ADOPT = """
 import os
-from app.worker.process_group import adopt_orphans
-adopt_orphans()
+from app.worker.process_group import become_subreaper
+become_subreaper()
 read, write = os.pipe()
 child = os.fork()
 if child == 0:
@@ -24,8 +24,8 @@ print(os.waitstatus_to_exitcode(os.waitpid(-1, 0)[1]))
 
 BORN_TO = """
 import os
-from app.worker.process_group import die_with
-print(die_with(os.getppid()), die_with(os.getppid() + 1))
+from app.worker.process_group import exit_with_parent
+print(exit_with_parent(os.getppid()), exit_with_parent(os.getppid() + 1))
 """
 
 

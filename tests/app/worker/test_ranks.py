@@ -19,7 +19,7 @@ import engine
 from app.domain.frames import FORK, FORK_SERVER, KILL, ORDER
 from app.worker import ranks
 from app.worker.process import OUT_OF_MEMORY_SCORE
-from app.worker.process_group import BROKEN
+from app.worker.process_group import EXIT_FAULT
 from tests.app.runner.conftest import all_end
 from tests.patience import PATIENCE
 
@@ -64,7 +64,7 @@ def serve(channel, line):
     def follow(collective):
         collective.gather(str(os.getpid()).encode())
         play(scene, collective)
-    others = ranks.fork(SIZE, channel, follow)
+    others = ranks.fork_ranks(SIZE, channel, follow)
     pids = others.collective.gather(str(os.getpid()).encode())
     channel.sendall(json.dumps([int(pid) for pid in pids]).encode() + b"\\n")
     def look():
@@ -196,8 +196,8 @@ def test_the_runner_kills_all_ranks_at_once(parent: Parent) -> None:
         ("exit 137", 137),
         (f"signal {signal.SIGSEGV}", -signal.SIGSEGV),
         (f"signal {signal.SIGKILL}", -signal.SIGKILL),
-        ("break", BROKEN),
-        ("exit 0", BROKEN),  # well, but before its time
+        ("break", EXIT_FAULT),
+        ("exit 0", EXIT_FAULT),  # well, but before its time
     ],
 )
 def test_the_server_hears_how_the_lost_rank_ended(parent: Parent, scene: str, status: int) -> None:
@@ -255,7 +255,7 @@ def test_no_rank_outlives_the_fork_server(end: Callable[[Any], None]) -> None:
 
 
 def test_a_fit_of_one_rank_needs_no_other_process(channel: socket.socket) -> None:
-    alone = ranks.fork(1, channel, lambda collective: pytest.fail("nobody follows"))
+    alone = ranks.fork_ranks(1, channel, lambda collective: pytest.fail("nobody follows"))
     assert (alone.collective.rank, alone.collective.size) == (0, 1)
     alone.check()
     alone.end()

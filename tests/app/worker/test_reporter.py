@@ -26,13 +26,13 @@ from app.domain.messages import (
 )
 from app.system.durable import Durable
 from app.worker import reporter as module
-from app.worker.fit_loop import work
+from app.worker.fit_loop import run_fit
 from app.worker.reporter import (
     HEARTBEAT_SECONDS,
+    POSITION_SECONDS,
     ROWS_SECONDS,
-    STANDING_SECONDS,
     CompilationReport,
-    Recorder,
+    Reporter,
     write_gradient,
 )
 
@@ -42,9 +42,9 @@ RECORD = {"gradients": {"steps": [0, 4], "parameters": ["w"]}}
 
 
 class Never:
-    """Stands in for the control: nothing is wanted."""
+    """Stands in for the control: stopping is never requested."""
 
-    wanted = None
+    stop_requested = None
 
 
 def told(messages: list[Message]) -> list[GradientWritten]:
@@ -84,7 +84,7 @@ def test_numbers_that_the_format_has_no_name_for_are_widened(tmp_path: Path) -> 
 def test_gradients_are_told_of_before_the_checkpoint_that_follows_them(
     assign: Assign, channel: Any, server: Any
 ) -> None:
-    assert work(assign(record=RECORD), Recorder(channel), Never(), ALONE) == Finished("succeeded")
+    assert run_fit(assign(record=RECORD), Reporter(channel), Never(), ALONE) == Finished("succeeded")
     heard = [message for message in server.heard() if isinstance(message, GradientWritten | CheckpointWritten)]
     assert [(type(message), message.step) for message in heard] == [
         (GradientWritten, 0),
@@ -98,11 +98,11 @@ def test_gradients_are_told_of_before_the_checkpoint_that_follows_them(
 
 def test_a_resumed_fit_captures_the_same_bytes_again(assign: Assign, channel: Any, server: Any) -> None:
     record = {"gradients": {"every_steps": 1}}
-    work(assign(record=record), Recorder(channel), Never(), ALONE)
+    run_fit(assign(record=record), Reporter(channel), Never(), ALONE)
     heard = server.heard()
     whole = {message.step: message.digest for message in told(heard)}
     (checkpoint,) = [m for m in heard if isinstance(m, CheckpointWritten) and m.step == 3]
-    work(assign(resume_from=checkpoint.path, record=record), Recorder(channel), Never(), ALONE)
+    run_fit(assign(resume_from=checkpoint.path, record=record), Reporter(channel), Never(), ALONE)
     again = {message.step: message.digest for message in told(server.heard())}
     assert [*whole] == [0, 1, 2, 3, 4, 5]
     assert again == {step: whole[step] for step in (3, 4, 5)}
@@ -142,21 +142,21 @@ def rows(messages: list[Any]) -> list[list[int]]:
 
 
 def test_the_first_row_goes_at_once_and_others_gather(channel: Any, server: Any, time: Time) -> None:
-    recorder = Recorder(channel)
-    recorder.add(Standing(), [point(1)])
+    recorder = Reporter(channel)
+    recorder.report_step(Standing(), [point(1)])
     assert rows(server.heard()) == [[1]]
     for seq in (2, 3):
-        recorder.add(Standing(), [point(seq)])
+        recorder.report_step(Standing(), [point(seq)])
     assert server.heard() == []
     time.now += ROWS_SECONDS
-    recorder.add(Standing(), [point(4)])
+    recorder.report_step(Standing(), [point(4)])
     assert rows(server.heard()) == [[2, 3, 4]]
 
 
 def test_rows_do_not_wait_for_a_long_step_to_end(channel: Any, server: Any, time: Time) -> None:
-    recorder = Recorder(channel)
-    recorder.add(Standing(), [point(1)])
-    recorder.add(Standing(), [point(2)])
+    recorder = Reporter(channel)
+    recorder.report_step(Standing(), [point(1)])
+    recorder.report_step(Standing(), [point(2)])
     recorder.flush_overdue()
     assert rows(server.heard()) == [[1]]
     time.now += ROWS_SECONDS
@@ -167,21 +167,21 @@ def test_rows_do_not_wait_for_a_long_step_to_end(channel: Any, server: Any, time
 
 
 def test_where_no_row_is_recorded_the_step_is_told_now_and_then(channel: Any, server: Any, time: Time) -> None:
-    recorder = Recorder(channel)
-    recorder.add(Standing(step=1), [point(1)])
+    recorder = Reporter(channel)
+    recorder.report_step(Standing(step=1), [point(1)])
     server.heard()
-    time.now += STANDING_SECONDS / 2
-    recorder.add(Standing(step=2), [])
+    time.now += POSITION_SECONDS / 2
+    recorder.report_step(Standing(step=2), [])
     assert server.heard() == []
-    time.now += STANDING_SECONDS / 2
-    recorder.add(Standing(step=3, best={"value": 0.25}), [])
+    time.now += POSITION_SECONDS / 2
+    recorder.report_step(Standing(step=3, best={"value": 0.25}), [])
     assert server.heard() == [Points([], 3, 1, {"loss": 0.5}, {"value": 0.25})]
 
 
 def test_other_messages_do_not_overtake_rows(channel: Any, server: Any, time: Time) -> None:
-    recorder = Recorder(channel)
+    recorder = Reporter(channel)
     for seq in (1, 2):
-        recorder.add(Standing(), [point(seq)])
+        recorder.report_step(Standing(), [point(seq)])
     recorder.send(Log("info", "after"))
     messages = server.heard()
     assert rows(messages) == [[1], [2]]
@@ -189,7 +189,7 @@ def test_other_messages_do_not_overtake_rows(channel: Any, server: Any, time: Ti
 
 
 def test_a_worker_with_nothing_to_tell_gives_a_sign_of_life(channel: Any, server: Any, time: Time) -> None:
-    recorder = Recorder(channel)
+    recorder = Reporter(channel)
     for _ in range(2):
         recorder.flush_overdue()
         assert server.heard() == []
@@ -199,8 +199,8 @@ def test_a_worker_with_nothing_to_tell_gives_a_sign_of_life(channel: Any, server
 
 
 def test_what_is_told_of_a_variant_is_a_sign_of_life(channel: Any, server: Any, time: Time) -> None:
-    recorder = Recorder(channel)
-    with recorder.about("fit_2") as part:
+    recorder = Reporter(channel)
+    with recorder.for_variant("fit_2") as part:
         time.now += HEARTBEAT_SECONDS
         part.send(Log("info", "here"))
         recorder.flush_overdue()
@@ -211,7 +211,7 @@ def test_what_is_told_of_a_variant_is_a_sign_of_life(channel: Any, server: Any, 
 
 
 def test_a_sign_of_life_waits_for_a_server_that_does_not_keep_up(channel: Any, server: Any, time: Time) -> None:
-    recorder = Recorder(channel)
+    recorder = Reporter(channel)
     channel.setblocking(False)
     with contextlib.suppress(BlockingIOError):
         while True:
@@ -230,15 +230,15 @@ def exits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_without_a_server_there_is_nothing_to_do(channel: Any, server: Any, exits: list[int]) -> None:
     server.channel.close()
-    Recorder(channel).send(Log("info", "anybody?"))
-    assert exits == [module.ORPHANED]
+    Reporter(channel).send(Log("info", "anybody?"))
+    assert exits == [module.EXIT_SERVER_GONE]
 
 
 def test_a_fit_that_waits_for_kernels_is_in_the_phase_compiling(
     channel: Any, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "COMPILATION_SECONDS", 3600.0)
-    report = CompilationReport(Recorder(channel))
+    report = CompilationReport(Reporter(channel))
     for count in range(4):
         report.update(count, 3)
     messages = server.heard()

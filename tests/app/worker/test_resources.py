@@ -7,7 +7,15 @@ from app.domain.messages import Assignment, SessionAssignment
 from app.domain.runtime import allot
 from app.system.confinement import Confinement
 from app.worker import resources as bounds
-from app.worker.resources import FILE_BYTES, MARGIN_BYTES, OTHER_THREADS, THREAD_BYTES, confine, mapped_bytes, room_for
+from app.worker.resources import (
+    FILE_BYTES,
+    MARGIN_BYTES,
+    OTHER_THREADS,
+    THREAD_BYTES,
+    allow_columns,
+    confine,
+    mapped_bytes,
+)
 
 PRESENT = 1000
 RUNTIME = allot({}, None, cores=1, workers=1)
@@ -67,5 +75,5 @@ def test_rows_that_come_later_have_room_too(assign: Callable[..., Assignment], m
     widened: list[int] = []
     monkeypatch.setattr(bounds, "widen", widened.append)
     assignment = assign()
-    room_for(assignment.columns)
+    allow_columns(assignment.columns)
     assert widened == [mapped_bytes(assignment)]

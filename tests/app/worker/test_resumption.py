@@ -10,12 +10,12 @@ import pytest
 
 import engine
 from app.domain.messages import Assignment, CheckpointWritten, Finished, Message, Points
-from app.worker.fit_loop import work
-from app.worker.reporter import Recorder
+from app.worker.fit_loop import run_fit
+from app.worker.reporter import Reporter
 from tests.app.demanding_fits import DEMANDING, Demanding
 from tests.app.runner.conftest import some_rows
 
-from .test_fit_loop import ALONE, Wish
+from .test_fit_loop import ALONE, StopFlag
 
 STEPS = 40
 STOPS = (1, 12, 13, 17, 24, 26, 27, 28, 30, 39)
@@ -51,16 +51,16 @@ def last_of(messages: list[Message]) -> Path:
 @pytest.mark.parametrize("name", DEMANDING)
 def test_a_fit_that_stops_anywhere_goes_on_to_the_same_bits(demand: Any, channel: Any, server: Any, name: str) -> None:
     demanding = DEMANDING[name]
-    ended = work(demand(demanding, None), Recorder(channel), Wish(), ALONE)
+    ended = run_fit(demand(demanding, None), Reporter(channel), StopFlag(), ALONE)
     assert isinstance(ended, Finished)
     assert ended.outcome == "succeeded"
     whole = server.heard()
     expected = last_of(whole).read_bytes()
     for stop in STOPS:
-        verdict = work(demand(demanding, None), Recorder(channel), Wish("drain", after=stop), ALONE)
+        verdict = run_fit(demand(demanding, None), Reporter(channel), StopFlag("drain", after=stop), ALONE)
         assert verdict == Finished("drained"), stop
         begun = server.heard()
-        assert work(demand(demanding, str(last_of(begun))), Recorder(channel), Wish(), ALONE) == ended
+        assert run_fit(demand(demanding, str(last_of(begun))), Reporter(channel), StopFlag(), ALONE) == ended
         gone_on = server.heard()
         assert rows_of(begun) + rows_of(gone_on) == rows_of(whole), stop
         assert last_of(gone_on).read_bytes() == expected, stop

@@ -21,41 +21,41 @@ from app.domain.messages import (
     SweepShare,
     VariantShare,
 )
-from app.worker.fit_loop import work
-from app.worker.reporter import Recorder
-from app.worker.sweep import work_on_variants
+from app.worker.fit_loop import run_fit
+from app.worker.reporter import Reporter
+from app.worker.sweep import run_sweep
 
 Assign = Callable[..., Assignment]
 RATES = (0.1, 0.05, 0.01, 0.2)
 
 
 @dataclass
-class Wish:
+class StopFlag:
     """Stands in for the control of a sweep: nothing is wanted but what the test says."""
 
-    wanted: Any = None
+    stop_requested: Any = None
     cancelled: set[str] = field(default_factory=set)
     after: int | None = None
     looks: int = 0
 
-    def cancels(self, fit_id: str) -> bool:
+    def is_cancelled(self, fit_id: str) -> bool:
         return fit_id in self.cancelled
 
-    def of(self, fit_id: str) -> "OfVariant":
+    def for_variant(self, fit_id: str) -> "OfVariant":
         return OfVariant(self, fit_id)
 
 
 @dataclass
 class OfVariant:
-    wish: Wish
+    wish: StopFlag
     fit_id: str
 
     @property
-    def wanted(self) -> Any:
+    def stop_requested(self) -> Any:
         self.wish.looks += 1
         if self.wish.after is not None and self.wish.looks > self.wish.after:
-            self.wish.wanted = "drain"
-        return "cancel" if self.wish.cancels(self.fit_id) else self.wish.wanted
+            self.wish.stop_requested = "drain"
+        return "cancel" if self.wish.is_cancelled(self.fit_id) else self.wish.stop_requested
 
 
 @pytest.fixture
@@ -90,20 +90,21 @@ def test_every_variant_makes_the_rows_that_it_would_make_alone(
     sweep: Any, assign: Assign, channel: Any, server: Any, threads: int
 ) -> None:
     assignment = sweep(threads=threads)
-    assert work_on_variants(assignment, Recorder(channel), Wish()) == Finished("succeeded")
+    assert run_sweep(assignment, Reporter(channel), StopFlag()) == Finished("succeeded")
     heard = server.heard()
     assert isinstance(heard[0], Phase)
     assert heard[0].runtime is not None
     assert heard[0].runtime["threads"] == threads
     for number, rate in enumerate(RATES, 1):
-        work(assign(optimizer={"kind": "sgd", "lr": rate}), Recorder(channel), Wish().of("alone"), engine.Alone())
+        alone = assign(optimizer={"kind": "sgd", "lr": rate})
+        run_fit(alone, Reporter(channel), StopFlag().for_variant("alone"), engine.Alone())
         expected = [row for message in server.heard() if isinstance(message, Points) for row in message.rows]
         assert rows(heard, f"fit_{number}") == expected
         assert about(heard, f"fit_{number}", Finished) == [Finished("succeeded")]
 
 
 def test_halving_tells_what_was_reached_and_who_is_left_behind(sweep: Any, channel: Any, server: Any) -> None:
-    assert work_on_variants(sweep((2, 4)), Recorder(channel), Wish()) == Finished("succeeded")
+    assert run_sweep(sweep((2, 4)), Reporter(channel), StopFlag()) == Finished("succeeded")
     heard = server.heard()
     lengths = [len(rows(heard, f"fit_{number}")) for number in (1, 2, 3, 4)]
     assert lengths == [4, 2, 2, 6]
@@ -115,9 +116,9 @@ def test_halving_tells_what_was_reached_and_who_is_left_behind(sweep: Any, chann
 
 
 def test_a_sweep_goes_on_from_what_was_written_down(sweep: Any, channel: Any, server: Any) -> None:
-    work_on_variants(sweep((2, 4)), Recorder(channel), Wish())
+    run_sweep(sweep((2, 4)), Reporter(channel), StopFlag())
     whole = server.heard()
-    assert work_on_variants(sweep((2, 4)), Recorder(channel), Wish(after=5)) == Finished("drained")
+    assert run_sweep(sweep((2, 4)), Reporter(channel), StopFlag(after=5)) == Finished("drained")
     before = server.heard()
     known = {}
     for number in (1, 2, 3, 4):
@@ -130,7 +131,7 @@ def test_a_sweep_goes_on_from_what_was_written_down(sweep: Any, channel: Any, se
             [reached.value for reached in about(before, fit_id, Reached)],
             ended=any(end.outcome == "succeeded" for end in about(before, fit_id, Finished)),
         )
-    assert work_on_variants(sweep((2, 4), **known), Recorder(channel), Wish()) == Finished("succeeded")
+    assert run_sweep(sweep((2, 4), **known), Reporter(channel), StopFlag()) == Finished("succeeded")
     after = server.heard()
     for fit_id in known:
         seqs = {json.loads(row)["seq"]: row for row in [*rows(before, fit_id), *rows(after, fit_id)]}
@@ -138,7 +139,7 @@ def test_a_sweep_goes_on_from_what_was_written_down(sweep: Any, channel: Any, se
 
 
 def test_a_variant_that_is_cancelled_stops_alone(sweep: Any, channel: Any, server: Any) -> None:
-    assert work_on_variants(sweep(), Recorder(channel), Wish(cancelled={"fit_2"})) == Finished("succeeded")
+    assert run_sweep(sweep(), Reporter(channel), StopFlag(cancelled={"fit_2"})) == Finished("succeeded")
     heard = server.heard()
     assert about(heard, "fit_2", Finished) == [Finished("cancelled")]
     assert rows(heard, "fit_2") == []
@@ -147,7 +148,7 @@ def test_a_variant_that_is_cancelled_stops_alone(sweep: Any, channel: Any, serve
 
 def test_a_variant_that_cannot_go_on_fails_alone(sweep: Any, channel: Any, server: Any) -> None:
     lost = VariantShare("fit_2", sweep().request, "nowhere.safetensors", [], ended=False)
-    assert work_on_variants(sweep(fit_2=lost), Recorder(channel), Wish()) == Finished("succeeded")
+    assert run_sweep(sweep(fit_2=lost), Reporter(channel), StopFlag()) == Finished("succeeded")
     heard = server.heard()
     assert len(about(heard, "fit_2", Failed)) == 1
     assert about(heard, "fit_2", Finished) == []
@@ -157,6 +158,6 @@ def test_a_variant_that_cannot_go_on_fails_alone(sweep: Any, channel: Any, serve
 def test_a_sweep_that_cannot_begin_says_why(sweep: Any, channel: Any) -> None:
     assignment = sweep()
     broken = replace(assignment, runtime={**assignment.runtime, "executor": "abacus"})
-    verdict = work_on_variants(broken, Recorder(channel), Wish())
+    verdict = run_sweep(broken, Reporter(channel), StopFlag())
     assert isinstance(verdict, Failed)
     assert "abacus" in verdict.detail

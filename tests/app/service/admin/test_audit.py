@@ -14,13 +14,13 @@ from app.cli.audit import BROKEN
 from app.cli.commands import run
 from app.domain.audit import DELETED, Act, TrailBroken, examined
 from app.domain.errors import StorageFailed
-from app.service.admin.audit import AUDIT, PARTIAL, AuditFiles, AuditRotation, AuditTerms
+from app.service.admin.audit import AUDIT, PARTIAL, AuditFiles, AuditLimits, AuditRotation
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
 
 ACT = Act("key_1", "create_fit", "/v1/fits/fit_1", "202", "req_1", "127.0.0.1")
-TERMS = AuditTerms(entries=4, files=2)
+TERMS = AuditLimits(entries=4, files=2)
 """Two entries leave at a time."""
 
 
@@ -52,7 +52,7 @@ class Place:
         with Store.open(self.folder) as store, store.begin() as work:
             work.audit.append(replace(ACT, request_id=name) for name in names)
 
-    def rotate(self, at: int | None = None, terms: AuditTerms = TERMS) -> int:
+    def rotate(self, at: int | None = None, terms: AuditLimits = TERMS) -> int:
         """Rotate up to a power cut; return how many operations there were."""
         durable = Outage(None)
         with closing(Store.open(self.folder, durable=durable)) as store:
@@ -108,8 +108,8 @@ def test_the_oldest_files_go_and_the_trail_says_so(place: Place) -> None:
     assert len(place.names()) == TERMS.files
 
 
-@pytest.mark.parametrize("terms", [AuditTerms(), AuditTerms(10, 0), AuditTerms(25, 3)])
-def test_it_comes_to_rest(place: Place, terms: AuditTerms) -> None:
+@pytest.mark.parametrize("terms", [AuditLimits(), AuditLimits(10, 0), AuditLimits(25, 3)])
+def test_it_comes_to_rest(place: Place, terms: AuditLimits) -> None:
     place.enter(*("x" for _ in range(60)))
     place.rotate(terms=terms)
     place.rotate(terms=terms)

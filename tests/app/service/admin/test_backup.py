@@ -15,11 +15,11 @@ from app.domain.clock import ManualClock
 from app.domain.errors import BackupInProgress, StorageFull
 from app.domain.records import DatasetRecord
 from app.service.admin import backup
-from app.service.admin.audit import AuditFiles, AuditRotation, AuditTerms
+from app.service.admin.audit import AuditFiles, AuditLimits, AuditRotation
 from app.service.admin.backup import Backups
 from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.disk_space import DiskSpace
-from app.service.sessions.directories import SessionFolders
+from app.service.sessions.directories import SessionDirs
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
@@ -29,13 +29,13 @@ Stored = Callable[[bytes], str]
 
 
 @pytest.fixture
-def folders(tmp_path: Path) -> SessionFolders:
-    return SessionFolders(tmp_path / "sessions", Durable())
+def folders(tmp_path: Path) -> SessionDirs:
+    return SessionDirs(tmp_path / "sessions", Durable())
 
 
 @pytest.fixture
 def rotation(store: Store, tmp_path: Path) -> AuditRotation:
-    return AuditRotation(store, AuditFiles(tmp_path / "audit", Durable()), AuditTerms(entries=4, files=2))
+    return AuditRotation(store, AuditFiles(tmp_path / "audit", Durable()), AuditLimits(entries=4, files=2))
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def backups(
     store: Store,
     blobs: LocalBlobStore,
     sweeper: BlobSweeper,
-    folders: SessionFolders,
+    folders: SessionDirs,
     rotation: AuditRotation,
     scratch: Path,
     tmp_path: Path,
@@ -126,9 +126,9 @@ def test_what_is_deleted_while_a_backup_is_made_is_in_it_and_goes_afterwards(
 
 
 def test_what_sessions_have_put_aside_is_in_it_as_it_was_when_the_backup_began(
-    backups: Backups, folders: SessionFolders, scratch: Path
+    backups: Backups, folders: SessionDirs, scratch: Path
 ) -> None:
-    folder = folders.make(SESSION)
+    folder = folders.create(SESSION)
     log, snapshot = folder / "log-7", folder / "snapshot-7.safetensors"
     log.write_bytes(b"seven, eight")
     snapshot.write_bytes(bytes(5000))
@@ -211,7 +211,7 @@ def test_a_file_that_shrinks_while_it_is_read_leaves_the_archive_readable(
 ) -> None:
     digest = stored(b"rows" * 1000)
     monkeypatch.setattr(backup, "CHUNK_BYTES", 100)
-    monkeypatch.setattr(backup, "_read", lambda file, size: b"" if file.tell() else file.read(size))
+    monkeypatch.setattr(backup, "_read_chunk", lambda file, size: b"" if file.tell() else file.read(size))
     archive = written(backups)
     with tarfile.open(fileobj=archive, mode="r:") as tar:
         assert tar.getnames()[-1] == "error.json"

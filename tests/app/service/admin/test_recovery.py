@@ -10,8 +10,8 @@ from app.service.admin.quarantine import Orphans, Quarantine
 from app.service.admin.recovery import Recovery, recover
 from app.service.attempts.attempts import Attempts
 from app.service.resources.blobs import BlobSweeper
-from app.service.sessions.attempts import SessionAttempts, SessionTerms
-from app.service.sessions.directories import SessionFolders
+from app.service.sessions.attempts import SessionAttempts, SessionConfig
+from app.service.sessions.directories import SessionDirs
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
@@ -26,7 +26,7 @@ def attempts(store: Store, blobs: LocalBlobStore, sweeper: BlobSweeper, clock: M
 
 @pytest.fixture
 def sessions(store: Store, blobs: LocalBlobStore, tmp_path: Path) -> SessionAttempts:
-    return SessionAttempts(store, blobs, SessionFolders(tmp_path / "sessions", Durable()), SessionTerms())
+    return SessionAttempts(store, blobs, SessionDirs(tmp_path / "sessions", Durable()), SessionConfig())
 
 
 @pytest.fixture

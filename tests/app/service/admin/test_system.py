@@ -6,30 +6,30 @@ import pytest
 from app.service.admin.system import NotReady, System
 from app.service.resources.disk_space import DiskSpace
 from app.service.resources.memory import memory_budget, memory_needed
-from app.service.resources.notifier import Wakes
+from app.service.resources.notifier import Notifier
 from app.store.blobs.usage import Usage
 from app.store.unit_of_work import Store
 
 
 @pytest.fixture
-def system(store: Store, wakes: Wakes, workforce: Any, tmp_path: Path) -> System:
+def system(store: Store, wakes: Notifier, workforce: Any, tmp_path: Path) -> System:
     return System(store, wakes, workforce, DiskSpace(tmp_path, 0))
 
 
-def test_a_server_is_ready_until_it_stops(system: System, wakes: Wakes) -> None:
+def test_a_server_is_ready_until_it_stops(system: System, wakes: Notifier) -> None:
     system.check_ready()
     wakes.close()
     with pytest.raises(NotReady, match="stopping"):
         system.check_ready()
 
 
-def test_a_server_without_room_is_not_ready(store: Store, wakes: Wakes, workforce: Any, tmp_path: Path) -> None:
+def test_a_server_without_room_is_not_ready(store: Store, wakes: Notifier, workforce: Any, tmp_path: Path) -> None:
     with pytest.raises(NotReady, match="bytes free"):
         System(store, wakes, workforce, DiskSpace(tmp_path, 2**62)).check_ready()
 
 
 def test_a_server_whose_quota_is_used_up_is_not_ready(
-    store: Store, wakes: Wakes, workforce: Any, tmp_path: Path
+    store: Store, wakes: Notifier, workforce: Any, tmp_path: Path
 ) -> None:
     system = System(store, wakes, workforce, DiskSpace(tmp_path, 0, Usage(10, 10)))
     assert system.overview().stored_bytes == 10

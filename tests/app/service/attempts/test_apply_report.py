@@ -5,8 +5,8 @@ import pytest
 import engine
 from app.domain.messages import CheckpointWritten
 from app.domain.records import CheckpointRecord
-from app.service.attempts.apply_report import retained
-from app.service.attempts.progress import Progress
+from app.service.attempts.apply_report import select_retained
+from app.service.attempts.progress import AttemptReport
 from tests.app.service.office import Office
 
 
@@ -27,7 +27,7 @@ def test_only_the_last_checkpoints_and_the_best_are_kept(
     claim = office.begin(checkpoint=policy)
     written = [office.written(claim, step, is_best=step == best) for step in range(1, 7)]
     for part in [[*written]] if at_once else [[one] for one in written]:
-        office.attempts.record(claim, Progress(written=part))
+        office.attempts.record(claim, AttemptReport(written=part))
     assert office.kept() == kept
     assert {*office.blobs.digests()} == {office.column, *(w.digest for w in written if w.step in kept)}
     assert [*(office.staging / claim.token).iterdir()] == []
@@ -36,22 +36,22 @@ def test_only_the_last_checkpoints_and_the_best_are_kept(
 def test_a_new_best_checkpoint_takes_the_place_of_the_old(office: Office) -> None:
     claim = office.begin(checkpoint={"keep_last": 1})
     for step, is_best in ((1, True), (2, False), (3, True), (4, False)):
-        office.attempts.record(claim, Progress(written=[office.written(claim, step, is_best=is_best)]))
+        office.attempts.record(claim, AttemptReport(written=[office.written(claim, step, is_best=is_best)]))
     assert office.kept() == [3, 4]
 
 
 def test_a_pinned_checkpoint_is_kept_beside_the_others(office: Office) -> None:
     claim = office.begin(checkpoint={"keep_last": 2, "keep_best": False})
     for step in (1, 2, 3):
-        office.attempts.record(claim, Progress(written=[office.written(claim, step)]))
+        office.attempts.record(claim, AttemptReport(written=[office.written(claim, step)]))
         if step == 1:
             with office.store.begin() as work:
                 work.checkpoints.pin(work.checkpoints.kept("fit_1")[0].id, pinned=True)
-    office.attempts.record(claim, Progress(written=[office.written(claim, 4)]))
+    office.attempts.record(claim, AttemptReport(written=[office.written(claim, 4)]))
     assert office.kept() == [1, 3, 4]
     with office.store.begin() as work:
         work.checkpoints.pin(work.checkpoints.kept("fit_1")[-1].id, pinned=False)
-    office.attempts.record(claim, Progress(written=[office.written(claim, 5)]))
+    office.attempts.record(claim, AttemptReport(written=[office.written(claim, 5)]))
     assert office.kept() == [4, 5]
 
 
@@ -60,7 +60,7 @@ def test_a_damaged_checkpoint_takes_no_place_and_goes_when_it_would_have_gone(of
     written = {step: office.written(claim, step) for step in range(1, 6)}
     kept = {1: [1], 2: [1, 2], 3: [1, 2, 3], 4: [3, 4], 5: [4, 5]}
     for step, each in written.items():
-        office.attempts.record(claim, Progress(written=[each]))
+        office.attempts.record(claim, AttemptReport(written=[each]))
         if step == 2:
             with office.store.begin() as work:
                 work.damaged_blobs.mark(each.digest, "holds other bytes")
@@ -76,7 +76,7 @@ def test_a_blob_that_something_else_refers_to_outlives_its_checkpoint(office: Of
     with office.store.begin() as work:
         work.checkpoints.add(uploaded)
     for written in (twin, office.written(claim, 2)):
-        office.attempts.record(claim, Progress(written=[written]))
+        office.attempts.record(claim, AttemptReport(written=[written]))
     assert office.kept() == [2]
     assert office.blobs.size(twin.digest) == 4
 
@@ -85,4 +85,4 @@ def test_a_blob_that_something_else_refers_to_outlives_its_checkpoint(office: Of
 def test_the_furthest_checkpoint_is_kept_in_any_order(steps: list[int]) -> None:
     written = [CheckpointWritten("p", step, 1, step, {}, "d", 1, is_best=False) for step in steps]
     policy = engine.CheckpointPolicy(keep_last=1, keep_best=False)
-    assert [checkpoint.step for checkpoint in retained(written, policy)] == [3]
+    assert [checkpoint.step for checkpoint in select_retained(written, policy)] == [3]

@@ -11,7 +11,7 @@ from app.domain.fit import Origin
 from app.domain.messages import Died
 from app.domain.records import CheckpointRecord
 from app.domain.runtime import Runtime
-from app.service.attempts.progress import Progress
+from app.service.attempts.progress import AttemptReport
 from app.service.fits.forks import Restore
 from tests.app.service.office import DEFINITION, Office, rows
 
@@ -34,9 +34,9 @@ def test_an_assignment_holds_what_a_process_needs_and_nothing_for_the_service(of
 def test_the_next_process_runs_with_the_executor_of_the_first(office: Office) -> None:
     first = office.begin(resources={"executor": "auto"})
     ran = Runtime("native", 1, None, None, 10, {"executor": "native"}).to_json()
-    office.attempts.record(first, Progress(phase="training", runtime=ran))
+    office.attempts.record(first, AttemptReport(phase="training", runtime=ran))
     assert office.fit().runtime == ran
-    office.attempts.record(first, Progress(verdict=Died("killed", "gone")))
+    office.attempts.record(first, AttemptReport(verdict=Died("killed", "gone")))
     again = office.attempts.claim()
     assert again is not None
     assert office.attempts.assignment(again).runtime["executor"] == "native"
@@ -72,8 +72,8 @@ def test_a_process_is_told_where_its_fit_was_taken_up_again(office: Office) -> N
 def test_a_resumed_attempt_starts_from_the_furthest_sound_checkpoint(office: Office) -> None:
     claim = office.begin()
     written = [office.written(claim, step) for step in (1, 2, 3)]
-    office.attempts.record(claim, Progress(points=rows(1, 2, 3), written=written[:]))
-    office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+    office.attempts.record(claim, AttemptReport(points=rows(1, 2, 3), written=written[:]))
+    office.attempts.record(claim, AttemptReport(verdict=Died("killed", "killed")))
     damaged, gone = office.blobs.local_path(written[2].digest), office.blobs.local_path(written[1].digest)
     damaged.chmod(0o600)
     damaged.write_bytes(b"checkpoint ?")
@@ -121,8 +121,8 @@ def test_a_fork_begins_at_its_copy_and_goes_on_from_what_it_writes_itself(office
     first = office.attempts.assignment(claim)
     assert (first.resume_from, first.fork) == (copy, restore)
     written = office.written(claim, 9)
-    office.attempts.record(claim, Progress(points=rows(1, 2), written=[written]))
-    office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+    office.attempts.record(claim, AttemptReport(points=rows(1, 2), written=[written]))
+    office.attempts.record(claim, AttemptReport(verdict=Died("killed", "killed")))
     claim = office.attempts.claim()
     assert claim is not None
     second = office.attempts.assignment(claim)

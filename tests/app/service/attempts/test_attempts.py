@@ -5,7 +5,7 @@ import pytest
 from app.domain.errors import Conflict, DatabaseBusy, StorageFull
 from app.domain.fit import FitState
 from app.domain.messages import Died, Failed, Finished, Log
-from app.service.attempts.progress import Progress
+from app.service.attempts.progress import AttemptReport
 from tests.app.service.office import Office, rows
 
 
@@ -16,7 +16,7 @@ def test_nothing_is_claimed_where_nothing_waits(office: Office) -> None:
 def test_news_is_written_down_as_a_whole(office: Office) -> None:
     claim = office.begin()
     office.notified.clear()
-    news = Progress(
+    news = AttemptReport(
         phase="training",
         logs=[Log("info", "hello")],
         points=rows(1, 2, 3),
@@ -37,7 +37,7 @@ def test_news_is_written_down_as_a_whole(office: Office) -> None:
 
 def test_what_cannot_be_written_down_now_can_be_later(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     claim = office.begin()
-    news = Progress(points=rows(1, 2), written=[office.written(claim, 2)], verdict=Finished("succeeded"))
+    news = AttemptReport(points=rows(1, 2), written=[office.written(claim, 2)], verdict=Finished("succeeded"))
     begin = office.store.begin
     monkeypatch.setattr(office.store, "begin", lambda: (_ for _ in ()).throw(StorageFull("full")))
     with pytest.raises(StorageFull):
@@ -51,11 +51,11 @@ def test_what_cannot_be_written_down_now_can_be_later(office: Office, monkeypatc
 @pytest.mark.parametrize("verdict", [Finished("succeeded"), Failed("code", "detail"), Died("killed", "killed")])
 def test_a_superseded_attempt_can_change_nothing(office: Office, verdict: Any) -> None:
     claim = office.begin()
-    office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+    office.attempts.record(claim, AttemptReport(verdict=Died("killed", "killed")))
     office.go_on()
     before = office.fit()
     with pytest.raises(Conflict, match="no longer worked on"):
-        office.attempts.record(claim, Progress(points=rows(1), verdict=verdict))
+        office.attempts.record(claim, AttemptReport(points=rows(1), verdict=verdict))
     assert office.fit() == before
 
 
@@ -65,9 +65,9 @@ def test_the_files_of_a_superseded_attempt_are_deleted(office: Office) -> None:
     with office.store.begin() as work:
         work.attempts.end_open("fit_1", "killed_by_client")
     with pytest.raises(Conflict, match="no longer worked on"):
-        office.attempts.record(claim, Progress(written=[written]))
+        office.attempts.record(claim, AttemptReport(written=[written]))
     assert {*office.blobs.digests()} == {office.column}
-    office.attempts.clear_up(claim)
+    office.attempts.remove_spool_dir(claim)
     assert not (office.staging / claim.token).exists()
 
 
@@ -75,14 +75,14 @@ def test_news_that_wait_can_be_dropped_with_what_was_stored_for_them(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claim = office.begin()
-    news = Progress(written=[office.written(claim, 1)])
+    news = AttemptReport(written=[office.written(claim, 1)])
     begin = office.store.begin
     monkeypatch.setattr(office.store, "begin", lambda: (_ for _ in ()).throw(DatabaseBusy("locked")))
     with pytest.raises(DatabaseBusy):
         office.attempts.record(claim, news)
     monkeypatch.setattr(office.store, "begin", begin)
     assert len({*office.blobs.digests()}) == 2
-    office.attempts.drop(news)
+    office.attempts.discard_report(news)
     assert {*office.blobs.digests()} == {office.column}
 
 
@@ -94,5 +94,5 @@ def test_what_a_client_wants_of_an_attempt_can_be_seen_as_long_as_it_counts(offi
     seen = office.attempts.fit(claim)
     assert seen is not None
     assert seen.state is FitState.PAUSING
-    office.attempts.record(claim, Progress(verdict=Finished("drained")))
+    office.attempts.record(claim, AttemptReport(verdict=Finished("drained")))
     assert office.attempts.fit(claim) is None

@@ -5,7 +5,7 @@ import pytest
 from app.domain.fit import FitState
 from app.domain.messages import Died, Finished
 from app.service.attempts.crashes import CRASHES, FOR_MEMORY, advice
-from app.service.attempts.progress import Claim, Progress
+from app.service.attempts.progress import AttemptReport, Claim
 from app.service.fits.event_log import record_reopening, record_state
 from tests.app.service.office import Office, rows
 
@@ -15,11 +15,11 @@ Step = Callable[[Office, Claim], None]
 def makes_a_row(office: Office, claim: Claim) -> None:
     with office.store.begin() as work:
         last = work.events.last_metric_seq("fit_1")
-    office.attempts.record(claim, Progress(points=rows(last + 1)))
+    office.attempts.record(claim, AttemptReport(points=rows(last + 1)))
 
 
 def writes_a_checkpoint(office: Office, claim: Claim) -> None:
-    office.attempts.record(claim, Progress(written=[office.written(claim, claim.fit.attempt)]))
+    office.attempts.record(claim, AttemptReport(written=[office.written(claim, claim.fit.attempt)]))
 
 
 @pytest.mark.parametrize("progress", [makes_a_row, writes_a_checkpoint])
@@ -29,7 +29,7 @@ def test_crashes_are_counted_from_the_last_that_got_any_further(office: Office, 
     for works in (True, False, True, False, False):
         if works:
             progress(office, claim)
-        recorded = office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+        recorded = office.attempts.record(claim, AttemptReport(verdict=Died("killed", "killed")))
         losses.append(recorded.losses)
         if recorded.fit.state == "interrupted":
             claim = office.go_on()
@@ -41,17 +41,17 @@ def test_crashes_are_counted_afresh_when_a_fit_is_taken_up_again(office: Office)
     claim = office.begin()
     losses = []
     for _ in range(2):
-        recorded = office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+        recorded = office.attempts.record(claim, AttemptReport(verdict=Died("killed", "killed")))
         losses.append(recorded.losses)
         claim = office.go_on()
-    recorded = office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+    recorded = office.attempts.record(claim, AttemptReport(verdict=Died("killed", "killed")))
     assert (recorded.losses, recorded.fit.state) == (3, "failed")
     with office.store.begin() as work:
         record_reopening(work, recorded.fit)
         queued = work.fits.update(recorded.fit.to(FitState.QUEUED, error=None, finished_at=None))
         record_state(work, queued)
     for _ in range(2):
-        recorded = office.attempts.record(office.go_on(), Progress(verdict=Died("killed", "killed")))
+        recorded = office.attempts.record(office.go_on(), AttemptReport(verdict=Died("killed", "killed")))
         losses.append(recorded.losses)
     assert losses == [1, 2, 1, 2]
     assert recorded.fit.state == "interrupted"
@@ -60,7 +60,7 @@ def test_crashes_are_counted_afresh_when_a_fit_is_taken_up_again(office: Office)
 def test_what_the_server_did_is_no_crash(office: Office) -> None:
     claim = office.begin()
     for verdict in (Died("stopped", "stopped"), Finished("drained"), Died("killed", "killed")):
-        recorded = office.attempts.record(claim, Progress(verdict=verdict))
+        recorded = office.attempts.record(claim, AttemptReport(verdict=verdict))
         claim = office.go_on()
     assert recorded.losses == 1
     office.attempts.recover()
@@ -71,7 +71,7 @@ def test_what_the_server_did_is_no_crash(office: Office) -> None:
 def test_a_fit_that_is_given_up_says_why_and_what_can_be_done(office: Office, reason: str) -> None:
     claim = office.begin()
     for _ in range(3):
-        office.attempts.record(claim, Progress(verdict=Died(reason, "words")))
+        office.attempts.record(claim, AttemptReport(verdict=Died(reason, "words")))
         if not office.fit().terminal:
             claim = office.go_on()
     error = office.fit().error

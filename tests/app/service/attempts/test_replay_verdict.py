@@ -12,9 +12,9 @@ from app.domain.fit import FitRecord
 from app.domain.messages import Points
 from app.domain.records import CheckpointRecord
 from app.domain.runtime import Comparison, Replay
-from app.service.attempts.progress import Progress
-from app.service.attempts.replay_verdict import compared
-from app.service.fits.bundles import outcome_of, state_of
+from app.service.attempts.progress import AttemptReport
+from app.service.attempts.replay_verdict import compare_replay
+from app.service.fits.bundles import digest_outcome, digest_state
 from app.service.fits.fits import Fits
 from app.service.resources.blobs import Integrity
 from app.store.blobs.local import LocalBlobStore
@@ -59,11 +59,11 @@ class Bench:
 
     def verdict(self, stored: Sequence[str], came: Sequence[str], checkpoints: list[CheckpointRecord]) -> Comparison:
         """Compare with a fit of `ROWS` and a checkpoint of ones."""
-        expected = outcome_of(STEPS, ROWS, state_of(self.integrity, self.checkpoint(1)))
+        expected = digest_outcome(STEPS, ROWS, digest_state(self.integrity, self.checkpoint(1)))
         self.add_rows(self.original, ROWS)
         self.add_rows(self.replay, stored)
-        news = Progress(points=Points([*came], STEPS, 1, {}, None), checkpoints=checkpoints)
-        return compared(self.store, self.integrity, self.fit(expected), news)
+        news = AttemptReport(points=Points([*came], STEPS, 1, {}, None), checkpoints=checkpoints)
+        return compare_replay(self.store, self.integrity, self.fit(expected), news)
 
 
 @pytest.fixture
@@ -98,10 +98,10 @@ def test_other_numbers_in_the_last_checkpoint_are_named(bench: Bench) -> None:
 def test_a_last_checkpoint_that_is_damaged_or_missing_equals_nothing(bench: Bench, kept: bool) -> None:
     last = bench.checkpoint(1)
     path = bench.blobs.local_path(last.digest)
-    expected = outcome_of(STEPS, ROWS, state_of(bench.integrity, last))
+    expected = digest_outcome(STEPS, ROWS, digest_state(bench.integrity, last))
     bench.add_rows(bench.replay, ROWS)
     path.chmod(0o600)
     path.write_bytes(path.read_bytes()[:-1] + b"\0")
-    news = Progress(points=Points([], STEPS, 1, {}, None), checkpoints=[last] if kept else [])
-    found = compared(bench.store, bench.integrity, bench.fit(expected), news)
+    news = AttemptReport(points=Points([], STEPS, 1, {}, None), checkpoints=[last] if kept else [])
+    found = compare_replay(bench.store, bench.integrity, bench.fit(expected), news)
     assert found == Comparison(bit_exact=False, differences=["parameters", "buffers", "optimizer"])

@@ -12,7 +12,7 @@ from app.domain.errors import Invalid, NotFound, TooLarge
 from app.domain.records import Column, DatasetRecord
 from app.service.fits.admission import Admission, Candidate
 from app.service.fits.fits import Fits
-from app.service.resources.memory import PROCESS_BYTES, MemoryTerms
+from app.service.resources.memory import PROCESS_BYTES, MemoryConfig
 from app.store.unit_of_work import Store
 
 MOMENT = datetime(2026, 2, 3, tzinfo=UTC)
@@ -147,10 +147,10 @@ def test_memory_cpus_and_captures_are_looked_at_for_a_kept_estimate_too(monkeypa
         admission.fit(capturing)
 
 
-@pytest.mark.parametrize("terms", [MemoryTerms(fit_bytes=1000), MemoryTerms(budget_bytes=1000)])
+@pytest.mark.parametrize("terms", [MemoryConfig(fit_bytes=1000), MemoryConfig(budget_bytes=1000)])
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 def test_a_fit_beyond_what_one_may_take_is_refused_with_every_term_of_the_sum(
-    terms: MemoryTerms, executor: str
+    terms: MemoryConfig, executor: str
 ) -> None:
     if executor not in engine.executors():
         pytest.skip("the native executor is not installed")

@@ -6,14 +6,14 @@ import pytest
 
 from app.domain.fit import Event
 from app.service.fits.control import FitControl
-from app.service.fits.event_log import BATCH, BATCH_CHARACTERS, Events, StreamTerms, encode_event
+from app.service.fits.event_log import BATCH, BATCH_CHARACTERS, Events, StreamOptions, encode_event
 from app.service.fits.fits import Fits
-from app.service.resources.notifier import Wakes
+from app.service.resources.notifier import Notifier
 from app.store.unit_of_work import Store
 
 
 @pytest.fixture
-def events(store: Store, wakes: Wakes) -> Events:
+def events(store: Store, wakes: Notifier) -> Events:
     return Events(store, wakes, 0.05)
 
 
@@ -26,7 +26,7 @@ def fit_id(fits: Fits, request_: dict[str, Any]) -> str:
 async def take(events: Events, fit_id: str, count: int, **terms: Any) -> list[Event | None]:
     """Return so many events, with None for a heartbeat."""
     seen: list[Event | None] = []
-    async for several in events.stream(fit_id, StreamTerms(**terms)):
+    async for several in events.stream(fit_id, StreamOptions(**terms)):
         seen += several or [None]
         if len(seen) >= count:
             break
@@ -36,7 +36,7 @@ async def take(events: Events, fit_id: str, count: int, **terms: Any) -> list[Ev
 def test_what_is_stored_comes_first_then_what_happens(events: Events, control: FitControl, fit_id: str) -> None:
     async def follow() -> list[str]:
         kinds = []
-        async for several in events.stream(fit_id, StreamTerms()):
+        async for several in events.stream(fit_id, StreamOptions()):
             kinds += [event.kind for event in several]
             if [event.seq for event in several] == [1]:
                 await asyncio.to_thread(control.cancel, fit_id)
@@ -50,7 +50,7 @@ def test_silence_is_broken_by_heartbeats(events: Events, fit_id: str) -> None:
     assert [event and event.kind for event in seen] == ["state", None, None]
 
 
-def test_wakes_without_news_are_no_end_of_the_silence(events: Events, wakes: Wakes, fit_id: str) -> None:
+def test_wakes_without_news_are_no_end_of_the_silence(events: Events, wakes: Notifier, fit_id: str) -> None:
     async def follow() -> list[Event | None]:
         async def wake() -> None:
             while True:
@@ -77,7 +77,7 @@ def test_a_stream_holds_little_for_a_client_that_takes_nothing_however_long_even
     control.cancel(fit_id)
 
     async def lengths() -> list[int]:
-        return [len(several) async for several in events.stream(fit_id, StreamTerms(after=1))]
+        return [len(several) async for several in events.stream(fit_id, StreamOptions(after=1))]
 
     taken = asyncio.run(lengths())
     assert sum(taken) == 182  # with the state and the end
@@ -89,7 +89,7 @@ def test_a_stream_ends_at_its_limits(events: Events, fit_id: str) -> None:
     assert asyncio.run(take(events, fit_id, 9, after=1, seconds=0.01)) == []
 
 
-def test_a_stream_ends_when_the_server_stops(events: Events, wakes: Wakes, fit_id: str) -> None:
+def test_a_stream_ends_when_the_server_stops(events: Events, wakes: Notifier, fit_id: str) -> None:
     async def follow() -> int:
         task = asyncio.create_task(take(events, fit_id, 10**6))
         await asyncio.sleep(0.02)

@@ -16,7 +16,7 @@ from app.service.fits.fits import Fits
 from app.service.fits.revision import FitRevision
 from app.service.fits.view import FitView
 from app.service.resources.datasets import Datasets
-from app.service.resources.notifier import Wakes
+from app.service.resources.notifier import Notifier
 from app.store.blobs.local import LocalBlobStore
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
@@ -116,7 +116,7 @@ def test_the_queue_has_an_end(submit: Submit) -> None:
         submit()
 
 
-def test_a_stopping_server_takes_no_fits(submit: Submit, wakes: Wakes) -> None:
+def test_a_stopping_server_takes_no_fits(submit: Submit, wakes: Notifier) -> None:
     wakes.close()
     with pytest.raises(Draining):
         submit()
@@ -182,7 +182,7 @@ def test_a_wait_ends_with_the_fit_with_a_change_or_with_its_time(
 
     async def wait() -> None:
         assert (await fits.wait(fit_id, seconds=0.05)).fit.state is FitState.QUEUED
-        assert (await fits.wait(fit_id, seconds=PATIENCE, news=lambda view: view.fit.version == 1)).fit.version == 1
+        assert (await fits.wait(fit_id, seconds=PATIENCE, changed=lambda view: view.fit.version == 1)).fit.version == 1
         change = asyncio.create_task(fits.wait(fit_id, seconds=PATIENCE, any_change=True))
         end = asyncio.create_task(fits.wait(fit_id, seconds=PATIENCE))
         await asyncio.sleep(0.05)

@@ -12,9 +12,9 @@ from app.domain.ids import new_id
 from app.domain.records import CheckpointRecord
 from app.service.fits.control import FitControl
 from app.service.fits.fits import Fits
-from app.service.fits.retention import BATCH, Retention, RetentionTerms
+from app.service.fits.retention import BATCH, Retention, RetentionPolicy
 from app.service.resources.blobs import BlobSweeper
-from app.service.resources.notifier import Wakes
+from app.service.resources.notifier import Notifier
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 
@@ -22,11 +22,11 @@ Enforce = Callable[..., Retention]
 
 
 @pytest.fixture
-def enforce(store: Store, sweeper: BlobSweeper, wakes: Wakes, clock: ManualClock) -> Enforce:
+def enforce(store: Store, sweeper: BlobSweeper, wakes: Notifier, clock: ManualClock) -> Enforce:
     """Enforce terms once, and return what did."""
 
     def run(days: float | None = None, fits: int | None = None) -> Retention:
-        retention = Retention(store, sweeper, wakes, RetentionTerms(days, fits), clock)
+        retention = Retention(store, sweeper, wakes, RetentionPolicy(days, fits), clock)
         retention.enforce()
         return retention
 
@@ -102,7 +102,7 @@ def test_more_than_a_batch_goes_in_one_go(store: Store, enforce: Enforce, ended:
 
 
 def test_a_server_that_stops_does_not_wait_for_it(
-    store: Store, enforce: Enforce, ended: Callable[[], str], wakes: Wakes
+    store: Store, enforce: Enforce, ended: Callable[[], str], wakes: Notifier
 ) -> None:
     made = [ended()]
     wakes.close()

@@ -10,7 +10,7 @@ from app.domain.fit import FitRecord, FitState
 from app.service.fits.admission import Admission, Candidate
 from app.service.fits.extension import Extension
 from app.service.fits.fits import Fits
-from app.service.fits.revision import FitRevision, merged
+from app.service.fits.revision import FitRevision, apply_merge_patch
 from app.service.fits.view import FitView
 from app.service.resources.datasets import Datasets
 from app.store.unit_of_work import Store
@@ -329,4 +329,4 @@ CASES: list[tuple[Any, Any, Any]] = [
 
 @pytest.mark.parametrize(("target", "patch", "result"), CASES)
 def test_changes_are_merged_as_the_rfc_says(target: Any, patch: Any, result: Any) -> None:
-    assert merged(target, patch) == result
+    assert apply_merge_patch(target, patch) == result

@@ -29,8 +29,8 @@ from app.domain.messages import (
     SweepShare,
 )
 from app.domain.sweep import WAITING
-from app.service.attempts.attempts import Attempts, Recorded
-from app.service.attempts.progress import Claim, Progress
+from app.service.attempts.attempts import Attempts, ReportResult
+from app.service.attempts.progress import AttemptReport, Claim
 from app.service.fits.control import FitControl
 from app.service.fits.extension import Extension
 from app.service.fits.fits import Fits
@@ -70,8 +70,8 @@ class Workplace:
         self.say(claim, Started(42), Phase("training"))
         return claim, assignment
 
-    def say(self, claim: Claim, *messages: Message, died: Died | None = None) -> Recorded:
-        news = Progress(verdict=died)
+    def say(self, claim: Claim, *messages: Message, died: Died | None = None) -> ReportResult:
+        news = AttemptReport(verdict=died)
         for message in messages:
             news.add(message)
         return self.attempts.record(claim, news)
@@ -439,7 +439,7 @@ def test_a_sweep_that_runs_out_of_time_ends_with_what_it_has(place: Workplace) -
     claim, _ = place.start()
     first, second, *_ = place.variants(sweep)
     place.say(claim, About(first.id, rows(1)), About(first.id, Finished("succeeded")), About(second.id, rows(1)))
-    recorded = place.attempts.record(claim, Progress(verdict=Expired("timeout", "too late")))
+    recorded = place.attempts.record(claim, AttemptReport(verdict=Expired("timeout", "too late")))
     assert recorded.ended
     states = place.states(sweep)
     assert states[:3] == ["failed", "succeeded", "failed"]

@@ -10,28 +10,28 @@ from app.domain.errors import Invalid, NotFound, StorageFull
 from app.domain.records import DatasetRecord
 from app.ingest.limits import IngestLimits
 from app.ingest.options import IngestOptions
-from app.service.resources.datasets import Datasets, Ingestion, UploadTerms, blobs_of
+from app.service.resources.datasets import Datasets, Ingestion, UploadOptions, dataset_blobs
 from app.service.resources.disk_space import DiskSpace
 from app.store.blobs.local import LocalBlobStore
 
-CSV = UploadTerms("csv")
+CSV = UploadOptions("csv")
 
 
 def nothing(_work: Any, _thing: Any) -> None:
     """Keep nothing."""
 
 
-def upload(datasets: Datasets, body: bytes, terms: UploadTerms = CSV, keep: Any = nothing) -> DatasetRecord:
+def upload(datasets: Datasets, body: bytes, terms: UploadOptions = CSV, keep: Any = nothing) -> DatasetRecord:
     with datasets.open_upload() as writer:
         writer.write(body)
         return datasets.create(writer, terms, keep)
 
 
 def test_bytes_and_columns_become_blobs(datasets: Datasets, blobs: LocalBlobStore, clock: ManualClock) -> None:
-    dataset = upload(datasets, b"a,b\n1,2.5\n3,4.5\n", UploadTerms("csv", "mine"))
+    dataset = upload(datasets, b"a,b\n1,2.5\n3,4.5\n", UploadOptions("csv", "mine"))
     assert (dataset.name, dataset.rows, dataset.created_at) == ("mine", 2, clock.now())
-    assert {*blobs.digests()} == blobs_of(dataset)
-    assert len(blobs_of(dataset)) == 3
+    assert {*blobs.digests()} == dataset_blobs(dataset)
+    assert len(dataset_blobs(dataset)) == 3
     total, columns = datasets.rows(dataset.id, 1, 5)
     assert total == 2
     assert {name: array.tolist() for name, array in columns.items()} == {"a": [3], "b": [4.5]}
@@ -60,7 +60,7 @@ def test_an_upload_that_is_its_own_column_is_stored_and_digested_once(
     file = io.BytesIO()
     np.save(file, np.arange(6.0).reshape(3, 2))
     monkeypatch.setattr(blobs, "adopt", lambda _path: pytest.fail("digested again"))
-    dataset = upload(datasets, file.getvalue(), UploadTerms("npy"))
+    dataset = upload(datasets, file.getvalue(), UploadOptions("npy"))
     assert [column.blob for column in dataset.columns] == [dataset.digest] == [*blobs.digests()]
     assert not [*scratch.iterdir()]
     assert datasets.rows(dataset.id, 2, 1)[1]["x"].tolist() == [[4.0, 5.0]]
@@ -70,14 +70,14 @@ def test_a_dataset_takes_only_its_own_blobs_with_it(datasets: Datasets, blobs: L
     first = upload(datasets, b"a,b\n1,2\n")
     second = upload(datasets, b"a,b\n1,3\n")
     datasets.delete(first.id)
-    assert {*blobs.digests()} == blobs_of(second)
+    assert {*blobs.digests()} == dataset_blobs(second)
     with pytest.raises(NotFound):
         datasets.get(first.id)
 
 
 def test_columns_can_be_grouped(datasets: Datasets) -> None:
     dataset = upload(
-        datasets, b"a,b,c\n1,2,0\n", UploadTerms("csv", options=IngestOptions("x:float64[2]=a..b,y:int64=c"))
+        datasets, b"a,b,c\n1,2,0\n", UploadOptions("csv", options=IngestOptions("x:float64[2]=a..b,y:int64=c"))
     )
     assert [(column.name, column.dtype, column.shape) for column in dataset.columns] == [
         ("x", "float64", (2,)),

@@ -1,15 +1,15 @@
 import asyncio
 import threading
 
-from app.service.resources.notifier import Wakes
+from app.service.resources.notifier import Notifier
 from tests.patience import PATIENCE
 
 
 def test_a_wake_from_another_thread_ends_the_wait() -> None:
-    wakes = Wakes()
+    wakes = Notifier()
 
     async def wait() -> bool:
-        with wakes.watch("fit_1") as watch:
+        with wakes.subscribe("fit_1") as watch:
             threading.Thread(target=wakes.notify, args=("fit_1",)).start()
             return await watch.wait(PATIENCE)
 
@@ -17,10 +17,10 @@ def test_a_wake_from_another_thread_ends_the_wait() -> None:
 
 
 def test_a_wake_between_reading_and_waiting_is_not_lost() -> None:
-    wakes = Wakes()
+    wakes = Notifier()
 
     async def wait() -> list[bool]:
-        with wakes.watch("fit_1") as watch:
+        with wakes.subscribe("fit_1") as watch:
             await asyncio.to_thread(wakes.notify, "fit_1")
             return [await watch.wait(PATIENCE), await watch.wait(0)]
 
@@ -28,10 +28,10 @@ def test_a_wake_between_reading_and_waiting_is_not_lost() -> None:
 
 
 def test_other_fits_do_not_wake() -> None:
-    wakes = Wakes()
+    wakes = Notifier()
 
     async def wait() -> bool:
-        with wakes.watch("fit_1") as watch:
+        with wakes.subscribe("fit_1") as watch:
             wakes.notify("fit_2")
             return await watch.wait(0.01)
 
@@ -39,10 +39,10 @@ def test_other_fits_do_not_wake() -> None:
 
 
 def test_everybody_who_watches_is_woken() -> None:
-    wakes = Wakes()
+    wakes = Notifier()
 
     async def one() -> bool:
-        with wakes.watch("fit_1") as watch:
+        with wakes.subscribe("fit_1") as watch:
             return await watch.wait(PATIENCE)
 
     async def all_of_them() -> list[bool]:
@@ -55,22 +55,22 @@ def test_everybody_who_watches_is_woken() -> None:
 
 
 def test_nothing_is_kept_of_a_fit_that_nobody_watches() -> None:
-    wakes = Wakes()
+    wakes = Notifier()
 
     async def watch_twice() -> None:
-        with wakes.watch("fit_1"), wakes.watch("fit_1"):
+        with wakes.subscribe("fit_1"), wakes.subscribe("fit_1"):
             pass
         wakes.notify("fit_1")
 
     asyncio.run(watch_twice())
-    assert not wakes._watches
+    assert not wakes._subscriptions
 
 
 def test_the_end_wakes_everybody_at_once_and_for_good() -> None:
-    wakes = Wakes()
+    wakes = Notifier()
 
     async def wait() -> bool:
-        with wakes.watch("fit_1") as watch:
+        with wakes.subscribe("fit_1") as watch:
             asyncio.get_running_loop().call_soon(wakes.close)
             return await watch.wait(PATIENCE)
 
@@ -79,10 +79,10 @@ def test_the_end_wakes_everybody_at_once_and_for_good() -> None:
 
 
 def test_a_wake_for_a_loop_that_is_gone_is_harmless() -> None:
-    wakes = Wakes()
+    wakes = Notifier()
 
     async def leave() -> None:
-        watching = wakes.watch("fit_1")
+        watching = wakes.subscribe("fit_1")
         watching.__enter__()
         loops.append(watching)
 

@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from app.service.resources.read_through_cache import Recent
+from app.service.resources.read_through_cache import ReadThroughCache
 from tests.patience import PATIENCE
 
 
@@ -19,18 +19,18 @@ class Source:
 
 
 def test_what_is_known_is_not_read_again_until_it_changes() -> None:
-    source, recent = Source(), Recent[int](10)
+    source, recent = Source(), ReadThroughCache[int](10)
     assert recent.get("a") is None
     assert [recent.read("a", source.read) for _ in range(3)] == [1, 1, 1]
     assert (recent.get("a"), source.reads) == (1, 1)
     source.value = 2
-    recent.forget("a")
+    recent.invalidate("a")
     assert recent.get("a") is None
     assert (recent.read("a", source.read), source.reads) == (2, 2)
 
 
 def test_what_was_read_before_a_change_and_comes_after_it_is_not_kept() -> None:
-    source, recent = Source(), Recent[int](10)
+    source, recent = Source(), ReadThroughCache[int](10)
     reading, changed = threading.Event(), threading.Event()
 
     def slowly(key: str) -> int:
@@ -43,7 +43,7 @@ def test_what_was_read_before_a_change_and_comes_after_it_is_not_kept() -> None:
     thread.start()
     assert reading.wait(PATIENCE)
     source.value = 2
-    recent.forget("a")
+    recent.invalidate("a")
     changed.set()
     thread.join()
     assert recent.get("a") is None
@@ -51,12 +51,12 @@ def test_what_was_read_before_a_change_and_comes_after_it_is_not_kept() -> None:
 
 
 def test_a_slow_reading_does_not_outlive_one_that_began_after_the_change() -> None:
-    source, recent = Source(), Recent[int](10)
+    source, recent = Source(), ReadThroughCache[int](10)
 
     def overtaken(key: str) -> int:
         value = source.read(key)
         source.value = 2
-        recent.forget("a")
+        recent.invalidate("a")
         assert recent.read("a", source.read) == 2
         return value
 
@@ -65,7 +65,7 @@ def test_a_slow_reading_does_not_outlive_one_that_began_after_the_change() -> No
 
 
 def test_only_so_many_are_kept_and_those_that_were_asked_for_last() -> None:
-    recent = Recent[str](2)
+    recent = ReadThroughCache[str](2)
     for key in ("a", "b"):
         recent.read(key, str.upper)
     recent.get("a")
@@ -74,7 +74,7 @@ def test_only_so_many_are_kept_and_those_that_were_asked_for_last() -> None:
 
 
 def test_what_is_not_worth_keeping_and_what_fails_leaves_nothing() -> None:
-    recent = Recent[str](2, lambda value: len(value) < 3)
+    recent = ReadThroughCache[str](2, lambda value: len(value) < 3)
     assert recent.read("large", lambda key: key) == "large"
     assert recent.get("large") is None
 
@@ -88,7 +88,7 @@ def test_what_is_not_worth_keeping_and_what_fails_leaves_nothing() -> None:
 
 
 def test_readers_and_changes_in_many_threads_never_leave_an_old_value() -> None:
-    source, recent = Source(), Recent[int](4)
+    source, recent = Source(), ReadThroughCache[int](4)
     lock = threading.Lock()
 
     def read(_key: str) -> int:
@@ -105,7 +105,7 @@ def test_readers_and_changes_in_many_threads_never_leave_an_old_value() -> None:
     for value in range(2, 500):
         with lock:
             source.value = value
-        recent.forget("a")
+        recent.invalidate("a")
         assert recent.read("a", read) == value
     for thread in threads:
         thread.join()

@@ -26,14 +26,14 @@ def test_a_paused_session_takes_no_steps_until_it_is_resumed(bureau: Bureau) -> 
 
 def test_a_closed_session_is_gone_but_for_its_record(bureau: Bureau) -> None:
     session = bureau.create()
-    bureau.folders.make(session.id)
+    bureau.folders.create(session.id)
     for _ in range(2):
         closed = asyncio.run(bureau.sessions.close(session.id)).session
         assert (closed.state, closed.finished_at) == (SessionState.CLOSED, bureau.clock.now())
     assert session.id in bureau.workforce.ended
-    assert not bureau.folders.of(session.id).exists()
+    assert not bureau.folders.path(session.id).exists()
     acts: list[Callable[[], Awaitable[Any]]] = [
-        lambda: bureau.sessions.carry_out(session.id, Step("req", "zero_grad", {})),
+        lambda: bureau.sessions.execute(session.id, Step("req", "zero_grad", {})),
         lambda: bureau.sessions.pause(session.id),
         lambda: bureau.sessions.resume(session.id),
     ]
@@ -50,7 +50,7 @@ async def await_(act: Callable[[], Awaitable[Any]]) -> Any:
 
 def test_a_session_that_is_not_used_expires_with_a_last_checkpoint(bureau: Bureau) -> None:
     session, used = bureau.create(ttl_seconds=60.0), bureau.create(ttl_seconds=60.0)
-    bureau.folders.make(session.id)
+    bureau.folders.create(session.id)
     bureau.clock.advance(59.0)
     bureau.run(used.id)
     asyncio.run(bureau.sessions.expire())
@@ -65,7 +65,7 @@ def test_a_session_that_is_not_used_expires_with_a_last_checkpoint(bureau: Burea
         saved = work.checkpoints.get(expired.checkpoint_id)
     assert (saved.session_id, saved.deleted) == (session.id, False)
     assert bureau.workforce.ended == [session.id]
-    assert not bureau.folders.of(session.id).exists()
+    assert not bureau.folders.path(session.id).exists()
     with pytest.raises(StepRefused, match=saved.id) as refused:
         bureau.run(session.id)
     assert refused.value.code == "session_expired"
@@ -92,16 +92,16 @@ def test_no_step_gets_between_the_last_checkpoint_and_the_end(bureau: Bureau) ->
     session = bureau.create(ttl_seconds=60.0)
     bureau.clock.advance(60.0)
     refused: list[AdjointError] = []
-    plain = bureau.workforce.carry_out
+    plain = bureau.workforce.execute
 
-    async def carry_out(record: SessionRecord, step: Step, body: bytes) -> Answer:
+    async def execute(record: SessionRecord, step: Step, body: bytes) -> Answer:
         if step.verb == "save":
             with pytest.raises(StepRefused) as caught:
-                await bureau.sessions.carry_out(session.id, Step("req", "zero_grad", {}))
+                await bureau.sessions.execute(session.id, Step("req", "zero_grad", {}))
             refused.append(caught.value)
         return await plain(record, step, body)
 
-    bureau.workforce.carry_out = carry_out  # type: ignore[method-assign]
+    bureau.workforce.execute = execute  # type: ignore[method-assign]
     asyncio.run(bureau.sessions.expire())
     assert [error.code for error in refused] == ["session_expired"]
 

@@ -11,22 +11,22 @@ from app.domain.session import SessionRecord
 from app.service.resources.blobs import Integrity
 from app.service.resources.datasets import Datasets, Ingestion
 from app.service.resources.graphs import Graphs
-from app.service.sessions.steps import Carried
+from app.service.sessions.steps import StepResult
 from tests.app.service.session_bureau import Answer, Bureau
 
 
 def test_a_step_is_handed_on_and_its_answer_back(bureau: Bureau) -> None:
     session = bureau.create()
     step = Step("req_1", "zero_grad", {"set_to_none": True}, seq=1)
-    carried = asyncio.run(bureau.sessions.carry_out(session.id, step, b"body"))
-    assert carried == Carried(200, 1, "application/json", b"body")
+    carried = asyncio.run(bureau.sessions.execute(session.id, step, b"body"))
+    assert carried == StepResult(200, 1, "application/json", b"body")
     assert bureau.workforce.steps == [step]
 
 
 def test_a_body_in_a_file_is_handed_on_by_its_path(bureau: Bureau) -> None:
     session = bureau.create()
     bureau.workforce.answer = lambda step: Answered(step.id, {}, None, "application/x-npy", file="answer-1")
-    assert bureau.run(session.id).body == bureau.folders.of(session.id) / "answer-1"
+    assert bureau.run(session.id).body == bureau.folders.path(session.id) / "answer-1"
 
 
 def test_what_a_process_refuses_is_an_error_with_all_that_it_says(bureau: Bureau) -> None:
@@ -104,7 +104,7 @@ def test_what_a_step_saves_is_a_checkpoint_however_often_it_is_sent(bureau: Bure
     assert first.checkpoint is not None
     assert (first.checkpoint.session_id, first.checkpoint.session_seq) == (session.id, 1)
     assert bureau.blobs.local_path(first.checkpoint.digest).is_file()
-    assert [*bureau.folders.of(session.id).iterdir()] == []
+    assert [*bureau.folders.path(session.id).iterdir()] == []
     bureau.workforce.answer = lambda step: Answered(step.id, {}, 1, file="saved-1.safetensors", replayed=True)
     again = bureau.run(session.id, "save")
     assert again == replace(first, replayed=True)
@@ -148,7 +148,7 @@ def test_a_step_that_a_restored_session_takes_anew_saves_another_checkpoint(bure
 def test_a_step_may_be_asked_after_once_it_is_accepted(bureau: Bureau) -> None:
     session = bureau.create()
     bureau.workforce.answer = lambda step: Accepted(step.id, 5)
-    assert bureau.run(session.id) == Carried(202, 5)
+    assert bureau.run(session.id) == StepResult(202, 5)
 
     def ask(answer: Callable[[Step], Answered | Accepted], body: bytes = b"{}") -> bytes:
         bureau.workforce.answer = answer
@@ -174,7 +174,7 @@ def test_of_a_step_that_goes_on_that_is_told_and_all_who_ask_wait_for_one_answer
             await over.wait()
             return Answered(step.id, {}, 5), b"{}"
 
-        bureau.workforce.carry_out = slow  # type: ignore[method-assign]  # answers when told
+        bureau.workforce.execute = slow  # type: ignore[method-assign]  # answers when told
         asked = await asyncio.gather(*(bureau.sessions.operation(session.id, 5) for _ in range(3)))
         assert {carried.body for carried in asked} == {b'{"seq": 5, "done": false}'}
         over.set()
@@ -186,5 +186,5 @@ def test_of_a_step_that_goes_on_that_is_told_and_all_who_ask_wait_for_one_answer
 
 def test_a_save_is_answered_when_it_is_done_whatever_the_client_prefers(bureau: Bureau) -> None:
     session = bureau.create()
-    asyncio.run(bureau.sessions.carry_out(session.id, Step("req_1", "save", {}, notify=True)))
+    asyncio.run(bureau.sessions.execute(session.id, Step("req_1", "save", {}, notify=True)))
     assert not bureau.workforce.steps[0].notify

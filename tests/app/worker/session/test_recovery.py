@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from app.domain.messages import Failed, Finished, NumericsChanged
-from app.worker.session.session_dir import newest_of, read_log
+from app.worker.session.session_dir import find_newest, read_log
 from app.worker.session.wal import DamagedLog
 from tests.extent import FULL
 
@@ -196,7 +196,7 @@ AT_REST: dict[str, Callable[[bytes], bytes | None]] = {
 
 
 def _read(folder: Path) -> None:
-    number = newest_of([each.name for each in folder.iterdir()], begun=True)
+    number = find_newest([each.name for each in folder.iterdir()], has_snapshot=True)
     assert number is not None
     read_log(folder, number)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app.domain.errors import Invalid
-from app.worker.session.rows import Rows
+from app.worker.session.rows import DatasetRows
 
 from .driver import MLP, Desk, batch
 
@@ -16,8 +16,8 @@ X = np.arange(20, dtype=np.float32).reshape(10, 2)
 
 
 @pytest.fixture
-def rows(tmp_path: Path) -> Rows:
-    whole, parts = Rows("ds_1", {"x": "features"}), [X[:3], X[3:4], X[4:]]
+def rows(tmp_path: Path) -> DatasetRows:
+    whole, parts = DatasetRows("ds_1", {"x": "features"}), [X[:3], X[3:4], X[4:]]
     for number, part in enumerate(parts):
         np.save(tmp_path / f"{number}.npy", part)
     np.save(tmp_path / "whole.npy", X)
@@ -30,7 +30,7 @@ def rows(tmp_path: Path) -> Rows:
 @pytest.mark.parametrize(
     "choice", [{"indices": [9, 0, 3, 3]}, {"start": 0, "stop": 10}, {"start": 2, "stop": 5}, {"start": 3, "stop": 4}]
 )
-def test_rows_are_those_that_were_asked_for(rows: Rows, dataset: str, choice: dict[str, Any]) -> None:
+def test_rows_are_those_that_were_asked_for(rows: DatasetRows, dataset: str, choice: dict[str, Any]) -> None:
     feeds = {"x": "x"} if dataset == "ds_2" else None
     found = rows.inputs({"dataset": dataset, **choice}, feeds, ["x"])["x"]
     expected = X[choice["indices"]] if "indices" in choice else X[choice["start"] : choice["stop"]]
@@ -38,7 +38,7 @@ def test_rows_are_those_that_were_asked_for(rows: Rows, dataset: str, choice: di
     assert type(found) is np.ndarray
 
 
-def test_rows_that_follow_one_another_are_not_copied(rows: Rows) -> None:
+def test_rows_that_follow_one_another_are_not_copied(rows: DatasetRows) -> None:
     assert rows.inputs({"start": 2, "stop": 8}, None, ["x"])["x"].base is not None
 
 
@@ -58,7 +58,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("choice", "pointer", "code"), WRONG, ids=range(len(WRONG)))
-def test_rows_that_there_are_not_are_refused(rows: Rows, choice: dict[str, Any], pointer: str, code: str) -> None:
+def test_rows_that_there_are_not_are_refused(
+    rows: DatasetRows, choice: dict[str, Any], pointer: str, code: str
+) -> None:
     with pytest.raises(Invalid) as refused:
         rows.inputs(choice, None, ["x"])
     assert [(finding.pointer, finding.code) for finding in refused.value.findings] == [(pointer, code)]

@@ -18,8 +18,8 @@ from app.domain.runtime import Runtime
 from app.service.resources.memory import memory_left
 from app.worker.session import static_backend as static_computing
 from app.worker.session.backend import Call, Writable
-from app.worker.session.replies import encode_answer, refusal
-from app.worker.session.static_backend import StaticBench
+from app.worker.session.replies import encode_answer, encode_error
+from app.worker.session.static_backend import StaticBackend
 
 from .driver import Desk, Lost, Process, session_assignment
 
@@ -61,27 +61,27 @@ LOOKS: list[tuple[str, dict[str, Any]]] = [
 ASKED = {"dims": {"batch": 6}, "mem_size": 2**20}
 
 
-def bench(folder: Path) -> StaticBench:
+def bench(folder: Path) -> StaticBackend:
     """Make a bench."""
     told = session_assignment(folder, NETWORK, static=ASKED)
-    return StaticBench(told, Runtime.from_json(told.runtime))
+    return StaticBackend(told, Runtime.from_json(told.runtime))
 
 
 def no_file(_: Callable[[Writable], None]) -> str:
     raise AssertionError("nothing is handed over here")
 
 
-def call(made: StaticBench, verb: str, **options: Any) -> Any:
+def call(made: StaticBackend, verb: str, **options: Any) -> Any:
     """Call a verb; return its answer as a client gets it, or the code of its refusal."""
-    found = made.verbs[verb]
+    found = made.handlers[verb]
     try:
         result = found.run(Call(options, {}, 1, {}, "application/json", no_file))
     except (AdjointError, engine.EngineError) as error:
-        return refusal(error)
+        return encode_error(error)
     return encode_answer(result.document, None, "application/json")[1].decode()
 
 
-def seen(made: StaticBench) -> list[Any]:
+def seen(made: StaticBackend) -> list[Any]:
     return [call(made, verb, **options) for verb, options in LOOKS]
 
 
@@ -134,8 +134,8 @@ def test_what_stands_in_the_way_is_told_from_what_is_wrong(
     verb: str, options: dict[str, Any], status: int, tmp_path: Path
 ) -> None:
     with pytest.raises((AdjointError, engine.EngineError)) as refused:
-        bench(tmp_path).verbs[verb].run(Call(options, {}, 1, {}, "application/json", no_file))
-    assert refusal(refused.value)["status"] == status
+        bench(tmp_path).handlers[verb].run(Call(options, {}, 1, {}, "application/json", no_file))
+    assert encode_error(refused.value)["status"] == status
 
 
 def test_results_beyond_the_memory_there_is_are_refused_with_their_bytes(
@@ -146,7 +146,7 @@ def test_results_beyond_the_memory_there_is_are_refused_with_their_bytes(
         "program": "y = reshape(x, shape=[-1, 1]) * reshape(x, shape=[1, -1])\nloss = sum(y)",
     }
     told = session_assignment(tmp_path, outer, static={"dims": {"n": 600}})
-    made = StaticBench(told, Runtime.from_json(told.runtime))
+    made = StaticBackend(told, Runtime.from_json(told.runtime))
     call(made, "build_forward_expand", outputs=["loss"])
     call(made, "tensor_set", tensors={"x": 1.0})
     monkeypatch.setattr(static_computing, "memory_left", lambda: 2**20)
@@ -172,7 +172,7 @@ def test_what_is_saved_holds_parameters_that_another_session_begins_with(tmp_pat
         return "saved-1"
 
     call(made, "tensor_set", tensors={"v": 7.0})
-    result = made.verbs["save"].run(Call({}, {}, 1, {}, "application/json", hand_over))
+    result = made.handlers["save"].run(Call({}, {}, 1, {}, "application/json", hand_over))
     assert result.file == "saved-1"
     assert isinstance(result.document, dict)
     assert result.document["size_bytes"] == len(saved.getvalue())

@@ -1,4 +1,4 @@
-"""A desk in this process, over a disk that fails and a bench that breaks."""
+"""A processor in this process, over a disk that fails and a bench that breaks."""
 
 import errno
 from dataclasses import dataclass, field
@@ -9,11 +9,11 @@ import pytest
 
 from app.domain.frames import Answered, Head, Step
 from app.system.durable import Durable
-from app.worker.session import step_log as ledgers
-from app.worker.session.backend import Call, Result, Verb, Writable
+from app.worker.session import step_log
+from app.worker.session.backend import Call, Handler, Result, Writable
 from app.worker.session.recovery import recover
-from app.worker.session.session_dir import Folder
-from app.worker.session.step_processor import Desk, StartAgain
+from app.worker.session.session_dir import SessionDir
+from app.worker.session.step_processor import RestartRequired, StepProcessor
 
 
 class Disk(Durable):
@@ -35,14 +35,14 @@ class Counter:
 
     def __init__(self) -> None:
         self.count = 0.0
-        self.holds = False
-        self.let_go_of = 0
-        self.verbs = {
-            "add": Verb(self._add, "log"),
-            "take": Verb(self._take, "snapshot"),
-            "break": Verb(self._break, "log"),
-            "exhaust": Verb(self._exhaust, "log"),
-            "count": Verb(lambda call: Result({"count": self.count})),
+        self.has_transient_state = False
+        self.discarded = 0
+        self.handlers = {
+            "add": Handler(self._add, "log"),
+            "take": Handler(self._take, "snapshot"),
+            "break": Handler(self._break, "log"),
+            "exhaust": Handler(self._exhaust, "log"),
+            "count": Handler(lambda call: Result({"count": self.count})),
         }
 
     @property
@@ -64,9 +64,9 @@ class Counter:
     def _exhaust(self, call: Call) -> Result:
         raise MemoryError
 
-    def let_go(self) -> None:
-        self.let_go_of += self.holds
-        self.holds = False
+    def discard_transient(self) -> None:
+        self.discarded += self.has_transient_state
+        self.has_transient_state = False
 
     def attach(self, dataset: str, columns: Any) -> None:
         pass
@@ -84,7 +84,7 @@ class Counter:
 
 @dataclass
 class Work:
-    """A counter, a desk and a disk; `again` takes the session up anew."""
+    """A counter, a processor and a disk; `again` takes the session up anew."""
 
     folder: Path
     disk: Disk = field(default_factory=Disk)
@@ -94,18 +94,18 @@ class Work:
         self.again()
 
     def again(self) -> None:
-        place = Folder(self.folder, self.disk)
+        place = SessionDir(self.folder, self.disk)
         found = recover(place, Counter, Counter, None)
-        self.bench: Any = found.bench
-        self.ledger = found.ledger
-        self.desk = Desk(found.bench, found.ledger, place, self, None)  # type: ignore[arg-type]
+        self.backend: Any = found.backend
+        self.log = found.log
+        self.processor = StepProcessor(found.backend, found.log, place, self, None)  # type: ignore[arg-type]
 
     def send(self, *frames: tuple[Head, bytes]) -> None:
         self.sent += frames
 
     def do(self, verb: str, seq: int | None = None, **fields: Any) -> Answered:
-        self.desk.take(Step(f"{verb}{len(self.sent)}", verb, {}, seq, **fields), b"")
-        self.desk.commit()
+        self.processor.submit(Step(f"{verb}{len(self.sent)}", verb, {}, seq, **fields), b"")
+        self.processor.commit()
         return self.last()
 
     def last(self) -> Answered:
@@ -128,7 +128,7 @@ def test_what_cannot_be_kept_is_refused_and_forgotten(
 ) -> None:
     work.do("add")
     work.disk.broken, work.disk.error = (operation,), number
-    with pytest.raises(StartAgain):
+    with pytest.raises(RestartRequired):
         work.do("add")
     error = work.last().error
     assert error is not None
@@ -136,23 +136,23 @@ def test_what_cannot_be_kept_is_refused_and_forgotten(
     work.disk.broken = ()
     work.again()
     # What could be written and not synced may be there: then the step that is sent again finds its answer.
-    assert (work.bench.count, work.ledger.next_seq) in [(1.0, 2), (2.0, 3)]
+    assert (work.backend.count, work.log.next_seq) in [(1.0, 2), (2.0, 3)]
     work.do("add", seq=2)
-    assert work.bench.count == 2.0 or work.last().error is not None
+    assert work.backend.count == 2.0 or work.last().error is not None
 
 
 def test_a_fault_of_the_bench_is_answered_and_undone(work: Work) -> None:
     work.do("add")
-    with pytest.raises(StartAgain):
+    with pytest.raises(RestartRequired):
         work.do("break", seq=2)
     error = work.last().error
     assert error is not None
     assert (error["status"], error["code"]) == (500, "internal")
     work.again()
-    assert work.bench.count == 1.0
+    assert work.backend.count == 1.0
     again = work.do("break", seq=2)
     assert (again.replayed, again.seq) == (True, 2)
-    assert work.bench.count == 1.0
+    assert work.backend.count == 1.0
 
 
 def test_a_step_for_which_there_is_no_memory_takes_its_place(work: Work) -> None:
@@ -160,17 +160,17 @@ def test_a_step_for_which_there_is_no_memory_takes_its_place(work: Work) -> None
     assert error is not None
     assert (error["status"], error["code"], error["expected_seq"]) == (422, "out_of_memory", 2)
     work.again()
-    assert work.ledger.next_seq == 2
+    assert work.log.next_seq == 2
 
 
 def test_a_snapshot_that_cannot_be_written_is_left_out(work: Work) -> None:
     work.do("add")
     work.disk.broken = ("rename",)
-    work.desk.put_aside()
+    work.processor.write_snapshot()
     work.disk.broken = ()
     work.do("add")
     work.again()
-    assert work.bench.count == 2.0
+    assert work.backend.count == 2.0
 
 
 def test_what_needs_a_file_lasts_by_a_snapshot_or_not_at_all(work: Work, tmp_path: Path) -> None:
@@ -178,18 +178,18 @@ def test_what_needs_a_file_lasts_by_a_snapshot_or_not_at_all(work: Work, tmp_pat
     files = {"file": str(tmp_path / "given")}
     work.do("add")
     work.disk.broken = ("rename",)
-    with pytest.raises(StartAgain):
+    with pytest.raises(RestartRequired):
         work.do("take", seq=2, files=files)
     error = work.last().error
     assert error is not None
     assert (error["status"], error["expected_seq"]) == (507, 2)
     work.disk.broken = ()
     work.again()
-    assert work.bench.count == 1.0
+    assert work.backend.count == 1.0
     assert work.do("take", seq=2, files=files).seq == 2
     (tmp_path / "given").unlink()
     work.again()
-    assert (work.bench.count, work.ledger.next_seq) == (7.0, 3)
+    assert (work.backend.count, work.log.next_seq) == (7.0, 3)
     assert work.do("take", seq=2, files=files).replayed
 
 
@@ -199,18 +199,18 @@ def test_what_needs_a_file_lasts_by_a_snapshot_or_not_at_all(work: Work, tmp_pat
 def test_a_long_log_gives_way_to_a_snapshot(
     work: Work, monkeypatch: pytest.MonkeyPatch, name: str, value: float, gives_up: bool
 ) -> None:
-    monkeypatch.setattr(ledgers, name, value)
-    monkeypatch.setattr(ledgers, "SNAPSHOTS_PART", 0.0)
-    work.bench.holds = True
+    monkeypatch.setattr(step_log, name, value)
+    monkeypatch.setattr(step_log, "SNAPSHOT_COST_FACTOR", 0.0)
+    work.backend.has_transient_state = True
     for _ in range(4):
         work.do("add")
-        work.desk.put_aside_if_due()
-    assert (work.ledger.number > 1) is gives_up
-    assert work.bench.let_go_of == int(gives_up)
-    work.bench.holds = False
+        work.processor.write_snapshot_if_due()
+    assert (work.log.number > 1) is gives_up
+    assert work.backend.discarded == int(gives_up)
+    work.backend.has_transient_state = False
     work.do("add")
-    work.desk.put_aside_if_due()
-    assert work.ledger.number > 1
+    work.processor.write_snapshot_if_due()
+    assert work.log.number > 1
     work.again()
-    assert work.bench.count == 5.0
+    assert work.backend.count == 5.0
     assert work.do("add", seq=1).replayed

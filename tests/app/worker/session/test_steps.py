@@ -8,7 +8,7 @@ import pytest
 
 from app.domain.frames import Step
 from app.worker.session import steps as waiting
-from app.worker.session.steps import Waiting
+from app.worker.session.steps import ReorderBuffer
 
 from .driver import LINE, MLP, Desk, Process, batch
 
@@ -71,22 +71,22 @@ def test_a_failed_step_takes_its_place_and_is_answered_alike_again(process: Proc
 
 
 def test_no_more_than_so_many_steps_wait_for_others(process: Process) -> None:
-    ahead = [process.send("zero_grad", seq=seq) for seq in range(2, waiting.MOST + 2)]
-    error = process.refused("zero_grad", seq=waiting.MOST + 2)
+    ahead = [process.send("zero_grad", seq=seq) for seq in range(2, waiting.MAX_EARLY_STEPS + 2)]
+    error = process.refused("zero_grad", seq=waiting.MAX_EARLY_STEPS + 2)
     assert (error["status"], error["code"], error["expected_seq"]) == (409, "sequence_gap", 1)
     process.do("zero_grad", seq=1)
-    assert [process.answer(id)[0].seq for id in ahead] == list(range(2, waiting.MOST + 2))
+    assert [process.answer(id)[0].seq for id in ahead] == list(range(2, waiting.MAX_EARLY_STEPS + 2))
 
 
 def test_a_step_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr(waiting.time, "monotonic", lambda: now)
-    ahead = Waiting()
+    ahead = ReorderBuffer()
     ahead.add(3, Step("a", "zero_grad", {}, 3), b"")
     now = 4.0
     ahead.add(3, Step("b", "zero_grad", {}, 3), b"")
-    assert ahead.seconds_left() == waiting.PATIENCE_SECONDS - 4.0
-    now = waiting.PATIENCE_SECONDS + 1.0
+    assert ahead.seconds_left() == waiting.REORDER_SECONDS - 4.0
+    now = waiting.REORDER_SECONDS + 1.0
     assert [step.id for step, _ in ahead.overdue()] == ["a"]
     assert [step.id for step, _ in ahead.ready(3)] == ["b"]
     assert ahead.seconds_left() is None

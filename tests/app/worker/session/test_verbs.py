@@ -14,7 +14,7 @@ from app.domain.documents import NPY, NPZ, SAFETENSORS
 from app.domain.frames import Step
 from app.domain.runtime import Runtime
 from app.ingest.encoding.npy import npy_body
-from app.worker.session.training import TrainingBench
+from app.worker.session.training import TrainingBackend
 
 from .driver import DEMANDING, LINE, MLP, Desk, Process, batch, session_assignment
 
@@ -284,6 +284,6 @@ def test_an_unknown_verb_takes_no_place(process: Process) -> None:
 
 def test_every_verb_is_tried_here(tmp_path: Path) -> None:
     assignment = session_assignment(tmp_path, LINE)
-    bench = TrainingBench(assignment, Runtime.from_json(assignment.runtime | {"executor": "numpy"}))
+    bench = TrainingBackend(assignment, Runtime.from_json(assignment.runtime | {"executor": "numpy"}))
     source = Path(__file__).read_text()
-    assert [verb for verb in bench.verbs if f'"{verb}"' not in source] == []
+    assert [verb for verb in bench.handlers if f'"{verb}"' not in source] == []
