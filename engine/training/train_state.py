@@ -1,4 +1,4 @@
-"""The memory of a model in training: parameters in flat vectors, optimizer slots beside them, buffers."""
+"""The state of a model in training: parameters in flat vectors, optimizer slots, buffers."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ ALIGNMENT = 64
 PARTS = 8
 LOSS_SCALE, GOOD_STEPS = "loss_scale", "good_steps"
 SCALE, SHIFT = "scale", "shift"
-"""What the names of the arrays start with that bring a normalised target back into the units of the data."""
+"""Prefixes of the arrays that scale a normalised target back to the units of the data."""
 VECTOR = "vector:"
-"""What the names of vectors of parameters start with."""
+"""Prefix of the names of vectors of parameters."""
 SLOT = "slot:"
-"""What the names of optimizer slots start with, so that none is the name of another array of the model."""
+"""Prefix of the names of optimizer slots, so that none equals the name of another array."""
 
 
 def slot_array(slot: str, stepped: str) -> str:
@@ -39,9 +39,9 @@ def slot_array(slot: str, stepped: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FlatGroup:
-    """How trained parameters that are stepped alike lie in one vector: each starts at a cache line.
+    """Trained parameters that one vector holds, as FSDP's FlatParameter; each starts at a cache line.
 
-    `group` is the place of their parameter group, `frozen` tells in which epochs (from 1) they keep their values.
+    `group` is the index of their parameter group; `freeze` says in which epochs (from 1) they keep their values.
     """
 
     name: str
@@ -58,15 +58,15 @@ class FlatGroup:
         return Spec((self.size,), self.dtype)
 
     def moves(self, epoch: int) -> bool:
-        """Tell whether the parameters are trained in `epoch`, counted from 1."""
+        """Return whether the parameters are trained in `epoch`, counted from 1."""
         return not any(rule.holds(epoch) for rule in self.freeze)
 
     def views(self, vector: Array) -> dict[str, Array]:
-        """Return each parameter as a window on `vector`."""
+        """Return each parameter as a view of `vector`."""
         return {n: vector[o : o + math.prod(self.shapes[n])].reshape(self.shapes[n]) for n, o in self.offsets.items()}
 
     def values(self, vector: Value) -> dict[str, Value]:
-        """Return each parameter as a Value cut out of the Value `vector`."""
+        """Return each parameter as a Value sliced from the Value `vector`."""
         return {
             name: reshape(
                 slice(vector, start=offset, stop=offset + math.prod(self.shapes[name])), shape=self.shapes[name]
@@ -81,9 +81,9 @@ def layout(
     freeze: Sequence[Freeze] = (),
     separate: Mapping[str, int] | None = None,
 ) -> tuple[FlatGroup, ...]:
-    """Lay parameters out: one vector for those of one dtype that one group steps in the same epochs.
+    """Return the vectors of parameters: one for those of one dtype that one group steps in the same epochs.
 
-    Parameters to which `separate` gives different numbers, 0 where it gives none, never share a vector.
+    Parameters with different numbers in `separate` (0 if absent) never share a vector.
     """
     alike: dict[tuple[int, DType, int, tuple[Freeze, ...]], dict[str, Shape]] = {}
     for name, spec in parameters.items():
@@ -99,14 +99,14 @@ def layout(
         for parameter, shape in shapes.items():
             offsets[parameter] = end
             end += -(-math.prod(shape) // step) * step
-        # Parts of a vector, for up to so many threads, begin at cache lines too.
+        # The shards of a vector, for up to PARTS threads, start at cache lines too.
         end = -(-end // (step * PARTS)) * step * PARTS
         flat_groups.append(FlatGroup(name, dtype, group, rules, shapes, offsets, end))
     return tuple(flat_groups)
 
 
 def _slot_specs(flat_groups: Iterable[FlatGroup], groups: ParameterGroups | None) -> dict[str, dict[str, Spec]]:
-    """Return the slots of whatever is stepped by itself: whole vectors, or each parameter by its name."""
+    """Return the slots of each vector that is stepped as a whole, else of each parameter by its name."""
     specs: dict[str, dict[str, Spec]] = {}
     if groups is None:
         return specs
@@ -120,7 +120,7 @@ def _slot_specs(flat_groups: Iterable[FlatGroup], groups: ParameterGroups | None
 
 
 def at_precision(definition: Definition, precision: Precision) -> Definition:
-    """Return the definition with every default float (float32) replaced by the type that `precision` keeps."""
+    """Return the definition with default floats (float32) replaced by the master type of `precision`."""
     dtype = master_dtype(precision)
     if dtype == DEFAULT_FLOAT:
         return definition
@@ -138,10 +138,10 @@ def at_precision(definition: Definition, precision: Precision) -> Definition:
 
 
 class StateLayout:
-    """Which arrays a model in training has, and which of them its parameters and buffers are; no memory yet.
+    """The names and specs of the arrays of a model in training; it holds no memory.
 
-    A model with an average has a second array beside each vector of parameters and each floating buffer; one with a
-    scaled loss has the scale and the count of good steps since it changed.
+    A model with an average has a second array for each vector of parameters and each floating buffer; one with a scaled
+    loss has the scale and the count of finite steps since its last change.
     """
 
     def __init__(
@@ -156,17 +156,17 @@ class StateLayout:
         separate: Mapping[str, int] | None = None,
         units: Mapping[str, Shape] | None = None,
     ) -> None:
-        """Lay the arrays out.
+        """Lay out the arrays.
 
         Args:
             definition: the graph.
-            trained: names of the parameters that an optimizer moves; the others keep their value.
-            groups: what steps the trained parameters and needs slots beside them, or None.
-            freeze: which of them keep their values in which epochs.
+            trained: names of the parameters that an optimizer steps; the others keep their values.
+            groups: the optimizers, which determine the slots; None for a model without optimizer.
+            freeze: in which epochs some of them keep their values.
             averaged: whether there is an average of the weights.
             scaled: whether the loss is scaled.
-            apart: numbers of trained parameters; those of different numbers may be stepped without one another.
-            units: the shape of a row of each target that is normalised: the inverse of that is part of the model.
+            separate: numbers of trained parameters; those of different numbers can be stepped independently.
+            units: the shape of a row of each normalised target, whose inverse scaling is part of the model.
         """
         self.units = tuple(units or ())
         self.definition = definition
@@ -196,7 +196,7 @@ class StateLayout:
             self.specs.update({f"{end}:{name}": Spec(shape, FLOAT64) for end in (SCALE, SHIFT)})
 
     def optimizer(self, flat: FlatGroup) -> Optimizer:
-        """Return what steps a vector."""
+        """Return the optimizer of a vector."""
         assert self.groups is not None
         return self.groups.groups[flat.group].optimizer
 
@@ -204,13 +204,13 @@ class StateLayout:
         """Return the same arrays under optimizers with other options.
 
         Raises:
-            AttributeValueError: an optimizer would need other slots than there are.
+            AttributeValueError: an optimizer would need other slots.
         """
         for flat in self.flat_groups:
             optimizer = groups.groups[flat.group].optimizer
             if _slot_specs([flat], groups) != _slot_specs([flat], self.groups):
-                detail = f"{optimizer.kind} would need other state with these options than it was made with"
-                raise AttributeValueError(f"{detail}; give them when the optimizer is made")
+                detail = f"{optimizer.kind} would need other slots with these options"
+                raise AttributeValueError(f"{detail}; set them when the optimizer is created")
         changed = copy(self)
         changed.groups = groups
         return changed
@@ -218,9 +218,9 @@ class StateLayout:
     def values(
         self, flat_groups: Iterable[FlatGroup] = ()
     ) -> tuple[dict[str, Value], dict[str, Value], dict[str, Value]]:
-        """Return leaves for all arrays, and the parameters and buffers cut out of them; call it while tracing.
+        """Return leaves for all arrays, and the parameters and buffers sliced from them; call it while tracing.
 
-        `flat_groups` are the vectors of which gradients are wanted.
+        The leaves of `flat_groups` require gradients.
         """
         wanted = {flat.name for flat in flat_groups}
         leaves = {n: Value(s.shape, s.dtype, None, name=n, requires_grad=n in wanted) for n, s in self.specs.items()}
@@ -232,7 +232,7 @@ class StateLayout:
 
 
 class TrainState(StateLayout):
-    """The arrays of a model. `arrays` are what plans work on; `parameters` and `buffers` are named windows on them."""
+    """The arrays of a model in training. Plans work on `arrays`; `parameters` and `buffers` are views of them."""
 
     def __init__(
         self,
@@ -242,9 +242,9 @@ class TrainState(StateLayout):
         seed: int | None,
         **options: Any,
     ) -> None:
-        """Lay out and initialise every array (see `StateLayout` for the rest).
+        """Allocate and initialise every array (see `StateLayout` for the other arguments).
 
-        `seed` is where the first values come from; None leaves zeros, for a checkpoint to take their place.
+        `seed` determines the initial values; None leaves zeros, for a checkpoint to replace.
         """
         super().__init__(definition, trained, groups, **options)
         self.arrays = {name: np.zeros(spec.shape, spec.dtype) for name, spec in self.specs.items()}
@@ -259,11 +259,11 @@ class TrainState(StateLayout):
 
     @property
     def average_arrays(self) -> dict[str, Array]:
-        """The arrays with the averages in the place of what they are averages of."""
+        """The arrays, with each average in place of the array that it averages."""
         return {**self.arrays, **{name: self.arrays[average] for name, average in self.averages.items()}}
 
     def named_arrays(self, *, averaged: bool = False) -> dict[str, Array]:
-        """Return windows on parameters and buffers by their names; with `averaged` on the averages of those."""
+        """Return views of parameters and buffers by name; with `averaged` views of their averages."""
         windows = self._windows(self.average_arrays if averaged else self.arrays)
         arrays = self.average_arrays if averaged else self.arrays
         named = {name: windows[name] for name in self.definition.parameters}
@@ -276,9 +276,9 @@ class TrainState(StateLayout):
         return [*(flat.name for flat in self.flat_groups), *buffers, *self.averages.values()]
 
     def snapshot(self, *, averaged: bool = False) -> Checkpoint:
-        """Copy everything into a checkpoint; slots as long as a vector are cut into one array a parameter.
+        """Copy everything into a checkpoint; a slot as long as a vector becomes one array for each parameter.
 
-        `averaged` tells whether the averages are there yet.
+        `averaged` says whether the averages have weights yet.
         """
         return Checkpoint(
             {name: array.copy() for name, array in self.parameters.items()},
@@ -291,12 +291,12 @@ class TrainState(StateLayout):
         """Copy a checkpoint's arrays in; names and shapes must be this model's.
 
         Args:
-            checkpoint: what `snapshot` gave; it may hold more.
-            optimizer: whether optimizer state and the scale of the loss are wanted too.
-            averaged: whether averages are.
+            checkpoint: a snapshot; it may hold more.
+            optimizer: whether to restore optimizer state and loss scale.
+            averaged: whether to restore averages.
 
         Raises:
-            CheckpointError: something is missing or does not fit; nothing has been changed then.
+            CheckpointError: an array is missing or has another shape; nothing has been changed.
         """
         # A file of plain tensors, such as PyTorch's, does not tell buffers from parameters.
         buffers = {**checkpoint.parameters, **checkpoint.buffers}
@@ -317,7 +317,7 @@ class TrainState(StateLayout):
                 target[...] = sources[name]
 
     def _windows(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        """Return each parameter as a window on `arrays`."""
+        """Return each parameter as a view of `arrays`."""
         windows = {n: arrays[f"parameter:{n}"] for n in self.definition.parameters if f"parameter:{n}" in arrays}
         for flat in self.flat_groups:
             windows.update(flat.views(arrays[flat.name]))
@@ -337,7 +337,7 @@ class TrainState(StateLayout):
         return views
 
     def _state_views(self, *, averaged: bool) -> dict[str, Array]:
-        """Return averages by the names of what they are averages of, and the scale of the loss."""
+        """Return the averages by parameter and buffer, and the loss scale."""
         views = {name: self.arrays[name] for name in (LOSS_SCALE, GOOD_STEPS) if name in self.arrays}
         if averaged and self.averages:
             averages = self.average_arrays

@@ -35,7 +35,7 @@ class Evaluator:
         executor: str = "numpy",
         threads: int | None = None,
     ) -> None:
-        """Prepare to evaluate on the held-out examples; `reduction` is how the loss sums up its rows."""
+        """Prepare to evaluate on the held-out examples; `reduction` is how the loss reduces its rows."""
         self._bound = partial(bind, executor=executor, threads=threads)
         self._most_shards = most_shards(executor)
         self._model = model
@@ -51,9 +51,9 @@ class Evaluator:
         return len(self._examples.held_out)
 
     def evaluate(self, *, averaged: bool) -> dict[str, float]:
-        """Return loss and metrics of the weights, or of their average; if recorded, with uncertainties.
+        """Return loss and metrics of the weights, or of their average; with uncertainties if the recipe records them.
 
-        Only the first rank computes them, the others hear of them.
+        Only rank 0 computes them; the other ranks receive them.
         """
         if self._collective.size == 1:
             return self._computed(averaged=averaged)
@@ -112,11 +112,10 @@ class Evaluator:
 
 
 def summarized(losses: LossTally, tally: Tally, rows: int, *, uncertain: bool) -> dict[str, float]:
-    """Return the loss and the metrics over many batches, in all of `rows` rows; if asked with uncertainties.
+    """Return the loss and the metrics over batches of `rows` rows in all; with uncertainties if `uncertain`.
 
-    The loss is in the units of the data; where that is not what is trained, `normalized_loss` is.
-
-    The uncertainty of an accuracy a is that of ggml_opt_result_accuracy, sqrt(a (1 - a) / (rows - 1)).
+    The loss is in the units of the data; if another one is trained, that is `normalized_loss`. The uncertainty of an
+    accuracy a is that of ggml_opt_result_accuracy, sqrt(a (1 - a) / (rows - 1)).
     """
     values = {LOSS: losses.value}
     if uncertain:

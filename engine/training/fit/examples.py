@@ -38,23 +38,23 @@ Columns = Mapping[str, Array | Sequence[Array]]
 
 
 class Examples:
-    """What a fit reads, split, normalised and in batches as its recipe says.
+    """The rows of a fit: split, normalised and in batches, as its recipe says.
 
     Attributes:
-        recipe: as it is carried out on so many examples.
-        definition: the graph, with the weights of its classes, without the inputs that the fit does without.
-        scales: how inputs are normalised.
+        recipe: the recipe, adapted to the number of examples.
+        definition: the graph with class weights, and without absent inputs.
+        scales: the normalisation of the inputs.
         targets: the normalised inputs that the loss compares with predictions.
-        batches: the training examples, in order.
-        training: where they are.
-        validation: where the held-out examples are.
-        held_out: their numbers.
+        batches: the order of the training examples.
+        training: the source of the training examples.
+        validation: the source of the held-out examples.
+        held_out: numbers of the held-out examples.
     """
 
     def __init__(
         self, definition: Definition, recipe: Recipe, columns: Columns, validation: Columns | None = None
     ) -> None:
-        """Open the columns; `validation` are those of held-out rows, in place of a split."""
+        """Open the columns; `validation` holds the columns of held-out rows, in place of a split."""
         absent = absent_inputs(definition, recipe, columns, columns if validation is None else validation)
         given, definition = definition, without_inputs(definition, absent)
         source = _opened(definition, recipe, columns)
@@ -79,7 +79,7 @@ class Examples:
 
     @property
     def digest(self) -> str:
-        """The digest of the graph with the inputs that the fit does without: it does not depend on the columns."""
+        """The digest of the graph with all inputs; it does not depend on the columns."""
         return self._complete.digest
 
     def dims(self, rows: int) -> dict[str, int]:
@@ -91,9 +91,9 @@ class Examples:
         return self._dims(self.validation, rows)
 
     def reader(self, step: int, stop: int, *, whole: bool) -> Rows:
-        """Return what gathers batches from `step` to before `stop`: the source, or a thread that is ahead of it.
+        """Return a reader that gathers batches from `step` to `stop`: the source, or a prefetching thread.
 
-        Only `whole` batches are gathered ahead. The same reader goes on until it is closed.
+        Only `whole` batches are prefetched. The same reader is returned until it is closed.
         """
         depth = prefetch_depth(self.training, self.recipe.prefetch) if whole else 0
         if depth and self._ahead is None:
@@ -101,11 +101,11 @@ class Examples:
         return self._ahead or self.training
 
     def rounded_inputs(self) -> list[RoundedInput]:
-        """Return the inputs that lose distinct values of their columns in their own type."""
+        """Return the inputs whose dtype merges distinct values of their columns."""
         return rounded_inputs(self._exact, self._dtypes)
 
     def close(self) -> None:
-        """Stop gathering ahead."""
+        """Stop prefetching."""
         if self._ahead is not None:
             self._ahead.close()
             self._ahead = None
@@ -131,8 +131,8 @@ def _batches(recipe: Recipe, source: Source, train: Array) -> Batches:
 def absent_inputs(definition: Definition, recipe: Recipe, *tables: Container[str]) -> tuple[str, ...]:
     """Return the inputs that are left out of a fit.
 
-    They have no column in one of the `tables`, the recipe does not name them, and neither the losses, the metrics nor
-    running statistics depend on them.
+    They have no column in one of the `tables`, the recipe does not name them, and no loss, metric or running statistic
+    depends on them.
     """
     named = {*recipe.feeds, *recipe.normalize, *recipe.classes}
     missing = [n for n in definition.inputs if n not in named and any(n not in columns for columns in tables)]
@@ -143,7 +143,7 @@ def absent_inputs(definition: Definition, recipe: Recipe, *tables: Container[str
 
 
 def _compared(definition: Definition, recipe: Recipe) -> Iterator[str]:
-    """Yield what the metrics are computed from: what they name, or else what the graph compares."""
+    """Yield the operands of the metrics: those they name, or those that the graph compares."""
     for metric in recipe.metrics:
         yield from (reference for reference in (metric.predictions, metric.targets) if reference is not None)
     comparison = find_comparison(definition) if recipe.metrics else None
@@ -157,16 +157,16 @@ NAME = "class_weights"
 def weigh_classes(
     definition: Definition, weights: Literal["balanced"] | Sequence[float] | None, source: Source | None, train: Array
 ) -> Definition:
-    """Return the graph with weights for the classes of its loss.
+    """Return the graph with class weights in its loss.
 
     Args:
         definition: the graph; its loss must be one of classes, without weights.
-        weights: a factor for each class; "balanced" makes all classes of the training examples count the same; or None.
-        source: where the labels are; without it balanced weights are taken as 1.
+        weights: a factor for each class, or "balanced" for equal total weight of each class in the training examples.
+        source: the source of the labels; without it balanced weights are 1.
         train: the training examples.
 
     Raises:
-        DocumentError: there is no such loss, or not as many classes.
+        DocumentError: there is no such loss, or the number of classes differs.
     """
     if weights is None:
         return definition

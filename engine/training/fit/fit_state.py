@@ -22,23 +22,23 @@ from engine.training.train_state import SLOT, TrainState
 
 @dataclass
 class Cursor:
-    """Where a fit stands.
+    """The position of a fit: counters, latest metrics, and states of schedules.
 
     Attributes:
-        step: training steps done; goes back when the fit does.
-        seq: number of the last point.
+        step: training steps done; a rollback lowers it.
+        seq: number of the last metric row.
         epoch_losses: the losses of this epoch's batches so far.
-        epoch_rows: their rows.
+        epoch_rows: the number of rows in these batches.
         latest: the latest value of each metric.
-        best: the best value of the monitored metric, and when it was.
-        stale: evaluations since then.
-        plateaus: where a schedule that goes by a metric stands, by parameter group.
-        averaged: how often the average has taken weights.
-        skipped: steps in a row that were left out.
-        returns: how often the fit went back since an epoch was completed.
-        rate_factor: what learning rates are multiplied by after going back.
-        seconds: time spent on training.
-        stopped: why it ended before its last step.
+        best: the best value of the monitored metric, with its step and epoch.
+        stale: evaluations since the best value.
+        plateaus: the state of a schedule that depends on a metric, for each parameter group.
+        averaged: updates of the weight average.
+        skipped: consecutive steps that were skipped.
+        returns: rollbacks since the last complete epoch.
+        rate_factor: factor of learning rates after rollbacks.
+        seconds: seconds of training.
+        stopped: the reason of an early end.
     """
 
     step: int = 0
@@ -112,11 +112,11 @@ def _count(value: Any) -> int:
 
 
 BEST, FINAL, ROLLBACK, EPOCH = "best/", "last/", "anchor/", "epoch/"
-"""What names in a checkpoint's state start with: the best weights, the last ones where these were left for the best,
-where to go back to, the epoch's statistics."""
+"""Prefixes of names in a checkpoint's state: the best weights, the final ones that the best have replaced, the rollback
+point, the statistics of the epoch."""
 
 RATES, METRICS = "rates", "metrics"
-"""What a cursor tells of the recipe: digests of what the learning rates of each group, and the statistics, come by."""
+"""Entries of a cursor: digests of what the learning rates of each group, and the metrics, are computed from."""
 
 RollbackPoint = tuple[Cursor, dict[str, Array]]
 Arrays = dict[str, Array]
@@ -124,14 +124,14 @@ Arrays = dict[str, Array]
 
 @dataclass
 class FitState:
-    """What a fit keeps beside its model.
+    """The state of a fit beside its model.
 
     Attributes:
-        cursor: where it stands.
-        best: the weights that were the best so far, if they are wanted at the end.
-        last: the weights of the last step, once the best have taken their place.
-        anchor: where to go back to, if the recipe ever goes back.
-        epoch: the statistics of metrics in this epoch.
+        cursor: the counters and metrics of the fit.
+        best: the best weights so far, if the recipe restores them at the end.
+        final: the weights of the last step, once the best ones have replaced them.
+        rollback_point: the state to go back to, if the recipe rolls back.
+        epoch: the metric statistics of this epoch.
     """
 
     cursor: Cursor
@@ -152,7 +152,7 @@ class FitState:
 
 
 def read_fit_state(checkpoint: Checkpoint, model: TrainState, recipe: Recipe, start: Cursor) -> FitState:
-    """Read what a fit of the same recipe had kept; `start` is where this fit stands at first.
+    """Read the state of a fit of the same recipe; `start` is the cursor of a new fit.
 
     Raises:
         CheckpointError: something is missing, damaged or of another shape.
@@ -164,7 +164,7 @@ def read_fit_state(checkpoint: Checkpoint, model: TrainState, recipe: Recipe, st
     best, final = (_copy_learned(checkpoint, prefix, model) for prefix in (BEST, FINAL))
     epoch = checkpoint.under(EPOCH)
     if model.units and checkpoint.cursor.get(METRICS) != _origins(recipe)[METRICS]:
-        # From before losses were told in the units of the data: values of both kinds do not compare.
+        # Losses of older versions are not in the units of the data: the values are not comparable.
         cursor.best, cursor.stale, best, epoch = None, 0, {}, {}
     return FitState(cursor, best, final, rollback_point, epoch)
 
@@ -172,32 +172,32 @@ def read_fit_state(checkpoint: Checkpoint, model: TrainState, recipe: Recipe, st
 def read_reopened_state(
     checkpoint: Checkpoint, model: TrainState, recipe: Recipe, start: Cursor, monitor: str
 ) -> FitState:
-    """Read what a fit had kept that has ended, or whose hyperparameters were others: as far as it serves this recipe.
+    """Read the state of a fit that has ended or had other hyperparameters, as far as it applies to this recipe.
 
-    What made the fit end is forgotten, and `final` is what the model goes on from. A learning rate whose schedule or
-    start is another one begins anew, and so does the search for the best value where `monitor` is another metric. The
-    anchor is None if the fit has none, or one of other arrays.
+    The reason of the end is cleared, and the model continues from `final`. A learning rate with another schedule or
+    initial value starts again, and so does the best value if `monitor` is another metric. The rollback point is None
+    if the checkpoint has none, or one of other arrays.
 
     Raises:
         CheckpointError: the cursor is incomplete or damaged.
     """
-    told = checkpoint.cursor
-    cursor = _reopened(told, told, recipe, start)
+    saved = checkpoint.cursor
+    cursor = _reopened(saved, saved, recipe, start)
     wanted = recipe.early_stopping is not None and recipe.early_stopping.restore_best
     best = _fitting(checkpoint, BEST, model, model.learned) if wanted else {}
-    compares = not model.units or told.get(METRICS) == _origins(recipe)[METRICS]
+    compares = not model.units or saved.get(METRICS) == _origins(recipe)[METRICS]
     if cursor.best is not None and (cursor.best.get("metric") != monitor or (wanted and not best) or not compares):
         cursor.best, cursor.stale, best = None, 0, {}
     rollback_point: RollbackPoint | None = None
-    if recipe.nonfinite == "roll_back" and "anchor" in told:
+    if recipe.nonfinite == "roll_back" and "anchor" in saved:
         arrays = _fitting(checkpoint, ROLLBACK, model, list(model.arrays))
-        rollback_point = (_reopened(told["anchor"], told, recipe, start), arrays) if arrays else None
-    epoch = checkpoint.under(EPOCH) if told.get(METRICS) == _origins(recipe)[METRICS] else {}
+        rollback_point = (_reopened(saved["anchor"], saved, recipe, start), arrays) if arrays else None
+    epoch = checkpoint.under(EPOCH) if saved.get(METRICS) == _origins(recipe)[METRICS] else {}
     return FitState(cursor, best, _fitting(checkpoint, FINAL, model, model.learned), rollback_point, epoch)
 
 
 def _origins(recipe: Recipe) -> dict[str, Any]:
-    """Tell what learning rates and statistics come by, so that it can be seen later whether that has changed."""
+    """Return digests of what learning rates and metrics are computed from; a change is detected by them later."""
     rates = [_digest((recipe.schedule, group.optimizer.lr)) for group in recipe.groups.groups]
     return {RATES: rates, METRICS: _digest(recipe.metrics)}
 
@@ -206,10 +206,10 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(repr(value).encode()).hexdigest()[:16]
 
 
-def _reopened(document: Any, told: Mapping[str, Any], recipe: Recipe, start: Cursor) -> Cursor:
-    """Read where a fit stands that goes on under this recipe; `told` holds what its rates came by."""
+def _reopened(document: Any, saved: Mapping[str, Any], recipe: Recipe, start: Cursor) -> Cursor:
+    """Read where a fit stands that goes on under this recipe; `saved` holds what its rates came by."""
     cursor, rates = _read_cursor(document), _origins(recipe)[RATES]
-    before = told.get(RATES, rates)  # those of an older version do not tell: they are taken to be the same
+    before = saved.get(RATES, rates)  # older versions did not write them: assume no change
     if before != rates:
         cursor.rate_factor = 1.0
     if len(cursor.plateaus) != len(start.plateaus) or not isinstance(before, list) or len(before) != len(rates):

@@ -1,4 +1,4 @@
-"""Many training steps in one call of the machine, where nobody looks between them."""
+"""Many training steps in one call of the interpreter of plans."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ MAX_STEPS_PER_CALL = 4096
 
 @dataclass(frozen=True)
 class MultiStepResult:
-    """What steps of one call put out, in their order: losses, what they weigh, squared norms of the gradients."""
+    """Outputs of the steps of one call: losses, their weights, squared norms of the gradients."""
 
     losses: Sequence[float]
     weights: Sequence[float] | None
     squared_norms: Sequence[float] | None
 
     def first_nonfinite(self) -> int | None:
-        """Return the place of the first step whose loss or norm is not finite, or None."""
+        """Return the index of the first step whose loss or norm is not finite, or None."""
         finite = np.isfinite(self.losses)
         if self.squared_norms is not None:
             finite &= np.isfinite(self.squared_norms)
@@ -41,15 +41,15 @@ class MultiStepResult:
 
 
 class MultiStep:
-    """Runs a whole step's plan again and again, on rows that lie in memory as they are."""
+    """Runs the plan of a whole step in a loop, on rows that lie in memory."""
 
     def __init__(self, loop: Loop) -> None:
-        """Run by a loop whose plan is a whole training step."""
+        """Use a loop whose plan is a whole training step."""
         self._loop = loop
 
     @classmethod
     def of(cls, executor: NumpyExecutor, source: Source) -> Self | None:
-        """Return what runs an executor's plan, or None where steps or rows need Python."""
+        """Return a runner of an executor's plan, or None where steps or rows need Python."""
         stretch = executor.whole
         blocks = {name: source.blocks(name) for name in source.inputs}
         if stretch is None or any(name not in executor.inputs for name in blocks):
@@ -71,7 +71,7 @@ class MultiStep:
         return cls(Loop(executor, stretch, rows, fed, logged, MAX_STEPS_PER_CALL, until))
 
     def run(self, source: Source, batch: StepBatch, seed: int) -> MultiStepResult:
-        """Take the steps, until one is not finite where the plan tells that; return what each of them put out."""
+        """Run the steps, until one is not finite where the plan reports that; return the outputs of each."""
         loop, steps = self._loop, len(batch.rows)
         first = batch.first.step
         count = np.arange(first, first + steps)

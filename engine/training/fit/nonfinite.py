@@ -39,7 +39,7 @@ DATA_ADVICE = "remove or fill in the missing values, or mask them in the graph (
 
 
 class RecentState:
-    """A copy of a fit's cursor and arrays, renewed as often as it costs little."""
+    """A copy of a fit's cursor and arrays, renewed at intervals that keep its cost low."""
 
     def __init__(self, arrays: Mapping[str, Array]) -> None:
         """Copy `arrays`, unless they are more than `LARGEST_BYTES`."""
@@ -63,11 +63,11 @@ class RecentState:
         self._next = now + max(SPACING_SECONDS, (now - began) / COST)
 
     def forget(self) -> None:
-        """Drop the copy: the fit goes on from elsewhere."""
+        """Drop the copy, because the fit continues from another state."""
         self._kept = None
 
     def restore(self) -> Cursor | None:
-        """Put the copy back into the arrays and return the cursor that belongs to it; None without a copy."""
+        """Copy the state back into the arrays and return its cursor; None without a copy."""
         if self._kept is None:
             return None
         cursor, arrays = self._kept
@@ -88,20 +88,20 @@ def trace_batch(
     training: bool,
     averaged: bool = False,
 ) -> Nonfinite | None:
-    """Run one batch node by node; return the first leaf or node that is not finite throughout.
+    """Run one batch node by node; return the first leaf or node with a number that is not finite.
 
-    None also where the batch is too large to be run so, or a precision below float32 is what overflowed.
+    Returns None too if the batch is too large for this, or if the overflow is one of a precision below float32.
 
     Args:
         definition: the graph at the precision of the fit.
-        recipe: for its seed and precision.
-        model: the arrays as they are before the step.
-        source: where the examples come from.
+        recipe: gives seed and precision.
+        model: the arrays as before the step.
+        source: the source of the examples.
         rows: numbers of the examples of the batch.
-        dims: the extents of the graph at so many rows.
-        step: training steps done, from which random draws come.
-        training: whether the graph is run in training mode.
-        averaged: whether the averages stand in for the weights.
+        dims: the extents of the graph at this number of rows.
+        step: number of steps before, which determines random draws.
+        training: whether the graph runs in training mode.
+        averaged: whether the averages replace the weights.
     """
     inputs = {
         name: np.empty((len(rows), *source.spec(name).shape), spec.dtype) for name, spec in definition.inputs.items()
@@ -118,14 +118,14 @@ def trace_batch(
 
 
 def source_row(source: Source, rows: Array, found: Nonfinite | None) -> int | None:
-    """Return the row of the dataset at which an example starts that `found`, an input, holds; None otherwise."""
+    """Return the row of the dataset where the example starts that the input `found` holds, else None."""
     if found is None or found.kind != "input" or not found.index:
         return None
     return int(source.row_of(rows[found.index[0] : found.index[0] + 1])[0])
 
 
 def first_bad_parameter(model: TrainState, *, averaged: bool) -> str | None:
-    """Return the name of a parameter, a buffer or, with `averaged`, an average that is not finite throughout."""
+    """Return the name of the first parameter, buffer or (with `averaged`) average that is not finite."""
     for of_average in (False, True)[: 1 + averaged]:
         for name, array in model.named_arrays(averaged=of_average).items():
             if array.dtype.kind in "fV" and not bool(np.isfinite(array.astype(np.float64, copy=False)).all()):
@@ -137,9 +137,9 @@ def failure_at(what: str, step: int, found: Nonfinite | None, recipe: Recipe, ro
     """Return the error that ends a fit.
 
     Args:
-        what: which number is not finite, and its value.
+        what: the number that is not finite, and its value.
         step: number of the step, from 1.
-        found: the first leaf or node that is not finite, if it is known.
+        found: the first leaf or node that is not finite, if known.
         recipe: names the column of an input.
         row: of the dataset, where `found` is an input.
     """
@@ -161,7 +161,7 @@ def _value(found: Nonfinite) -> str:
 
 
 def _operands(found: Nonfinite) -> str:
-    """Say in which range the operands of the node lie."""
+    """Describe the ranges of the node's operands."""
     parts = [
         f"{operand.name} in [{operand.min:.6g}, {operand.max:.6g}]"
         for operand in found.inputs

@@ -17,11 +17,11 @@ class StepInputs:
 
     Attributes:
         rows: the examples of the batch.
-        step: steps done before.
+        step: number of steps before this one.
         epoch: counted from 1.
         rates: the learning rate of each parameter group.
-        momentum: what the schedule sets it to, if it does.
-        averaging: how far the average moves to the new weights; None when it does not.
+        momentum: the momentum that the schedule sets, or None.
+        averaging: rate of the weight average; None if it is not updated.
     """
 
     rows: Array
@@ -37,11 +37,11 @@ class StepBatch:
     """Inputs of consecutive steps on batches of equal size.
 
     Attributes:
-        first: the first of them.
+        first: the inputs of the first step.
         rows: the examples of each batch [steps, rows], int64.
         rates: the learning rates [steps, groups].
-        momenta: what the schedule sets the momentum to, if it does.
-        averaging: how far the average moves, if it does at each step.
+        momenta: the momentum of each step that the schedule sets, or None.
+        averaging: rates of the weight average, or None.
     """
 
     first: StepInputs
@@ -78,10 +78,10 @@ class StepResult:
 
 @dataclass
 class LossTally:
-    """Adds up the losses of batches, each with what it weighs: rows, weights of targets, or 1 where losses add up.
+    """A weighted sum of batch losses; weights are rows, weights of targets, or 1 where losses are sums.
 
-    The uncertainty is that of ggml_opt_result_loss: the deviation of the batches' losses, of a mean divided by the root
-    of their number; NaN below two batches.
+    The uncertainty is that of ggml_opt_result_loss: the standard deviation of the batch losses, for a mean
+    divided by the root of their number; NaN below two batches.
     """
 
     summed: bool = False
@@ -92,7 +92,7 @@ class LossTally:
     squares: float = 0.0
 
     def add(self, loss: float, weight: float) -> None:
-        """Take in the loss of a batch; one that weighs nothing, whose loss is 0 / 0, says nothing."""
+        """Add the loss of a batch; a batch of weight 0, whose loss is 0 / 0, is ignored."""
         if not weight:
             return
         self.total += loss * weight
@@ -103,7 +103,7 @@ class LossTally:
         self.squares += before * (loss - self.mean)
 
     def merge(self, other: LossTally) -> None:
-        """Take in the batches of another tally."""
+        """Add the batches of another tally."""
         if not other.batches:
             return
         batches, distance = self.batches + other.batches, other.mean - self.mean
@@ -112,7 +112,7 @@ class LossTally:
         self.total, self.weight, self.batches = self.total + other.total, self.weight + other.weight, batches
 
     def extend(self, losses: Sequence[float], weights: Sequence[float]) -> None:
-        """Take in many batches one after another: to the bit what `merge` does with a tally of each."""
+        """Add batches one after another, bit for bit as `merge` adds a tally of each."""
         total, weight, batches, mean, squares = self.total, self.weight, self.batches, self.mean, self.squares
         for loss, own in zip(losses, weights, strict=True):
             if own:
@@ -126,14 +126,14 @@ class LossTally:
 
     @property
     def value(self) -> float:
-        """The loss over all rows; NaN without any."""
+        """The loss over all rows; NaN without rows."""
         if self.summed:
             return self.total
         return self.total / self.weight if self.weight else math.nan
 
     @property
     def uncertainty(self) -> float:
-        """How far the loss may be from that of other rows like these."""
+        """The uncertainty of the loss."""
         if self.batches < 2:
             return math.nan
         variance = self.squares / (self.batches - 1)
@@ -142,15 +142,15 @@ class LossTally:
         return math.sqrt(variance) if variance >= 0 else variance
 
     def to_json(self) -> dict[str, Any]:
-        """Write it as plain data; floats as hexadecimal text, which is exact."""
+        """Return plain data; floats are hexadecimal text, which is exact."""
         return {name: value.hex() if isinstance(value, float) else value for name, value in asdict(self).items()}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote.
+        """Read what `to_json` returned.
 
         Raises:
-            KeyError, TypeError, ValueError, OverflowError: it is incomplete or damaged.
+            KeyError, TypeError, ValueError, OverflowError: the document is incomplete or damaged.
         """
         floats = {name: float.fromhex(document[name]) for name in ("total", "weight", "mean", "squares")}
         batches = document["batches"]
@@ -161,7 +161,7 @@ class LossTally:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One row of a fit's curve. `seq` is gap-free from 1; `step` and `epoch` count from 1."""
+    """One metric row of a fit. `seq` counts from 1 without gaps; `step` and `epoch` count from 1."""
 
     seq: int
     step: int
@@ -170,7 +170,7 @@ class Point:
     values: Mapping[str, float]
 
     def to_json(self) -> str:
-        """Write the row as clients get it: a non-finite number is null, and named under `nonfinite`."""
+        """Return the row as clients get it: a non-finite number is null, and listed under `nonfinite`."""
         values = {name: value if math.isfinite(value) else None for name, value in self.values.items()}
         nonfinite = {name: _nonfinite(value) for name, value in self.values.items() if not math.isfinite(value)}
         row = {"seq": self.seq, "step": self.step, "epoch": self.epoch, "split": self.split}

@@ -44,11 +44,11 @@ from engine.training.train_state import LOSS_SCALE, FlatGroup, TrainState, slot_
 P = ParamSpec("P")
 
 PART_BITS = 40
-"""The random key of a part of a batch holds its place above so many bits of the step."""
+"""The random key of a part of a batch holds its index above this many bits of the step."""
 
 
 class Rows(Protocol):
-    """Where batches come from."""
+    """A source of batches."""
 
     def gather(self, examples: Array, into: Mapping[str, Array]) -> None:
         """Copy examples into the input of each name."""
@@ -67,16 +67,16 @@ class TrainStep:
         executor: str = "numpy",
         threads: int | None = None,
     ) -> None:
-        """Prepare to step; plans are made when a batch of a new size comes.
+        """Prepare to step; plans are made for each batch size that occurs.
 
         Args:
-            model: what to train.
-            recipe: how.
-            dims: the extents of the graph at a number of rows.
-            reduction: how the loss sums up its rows.
-            collective: the way to the other ranks, each of which computes a share of each batch.
-            executor: what runs the plans, "numpy" or "native".
-            threads: how many may work inside a step.
+            model: the arrays to train.
+            recipe: optimizer, precision and limits.
+            dims: returns the extents of the graph at a number of rows.
+            reduction: how the loss reduces its rows.
+            collective: communicates with the other ranks, each of which computes a share of each batch.
+            executor: runs the plans, "numpy" or "native".
+            threads: threads inside a step.
         """
         self._model = model
         self._recipe = recipe
@@ -96,19 +96,19 @@ class TrainStep:
 
     @property
     def _sums_needed(self) -> bool:
-        """Whether gradients of parts are ever added up."""
+        """Whether gradients are ever accumulated over parts of a batch."""
         micro = self._recipe.micro_batch_size
         return (
             self._recipe.closure or self._collective.size > 1 or (micro is not None and micro < self._recipe.batch_size)
         )
 
     def step(self, rows: Rows, inputs: StepInputs, captured: Sequence[str] = ()) -> StepResult:
-        """Take one step; the statistics of metrics are in `tally` afterwards.
+        """Run one step; afterwards `tally` holds the statistics of the metrics.
 
         Args:
-            rows: where the batch comes from.
-            order: what to do.
-            captured: the parameters whose gradients are wanted; the step is the same to the bit without.
+            rows: the source of the batch.
+            inputs: rows, rates and counters of the step.
+            captured: the parameters whose gradients are returned; they do not change a bit of the step.
         """
         self.tally.clear()
         if self._recipe.closure:
@@ -129,10 +129,9 @@ class TrainStep:
         return result
 
     def _gradients(self, fed: NumpyExecutor, inputs: StepInputs, names: Sequence[str]) -> dict[str, Array]:
-        """Return gradients at the batch that a whole step is fed with, before it is taken.
+        """Return gradients at the batch that a whole step has as input, before the step.
 
-        They are computed by themselves: a step whose plan put them out might be fused, and so be rounded, in another
-        way.
+        They have a plan of their own: as outputs of the step's plan they would change its fusion, and so its rounding.
         """
         flat_groups, count = self._trained_groups(inputs), len(inputs.rows)
         names = [name for flat in flat_groups for name in flat.shapes if name in names]
@@ -154,14 +153,14 @@ class TrainStep:
         return {name: executor.outputs[GRADIENT + name].copy() for name in names}
 
     def _result(self, executor: NumpyExecutor, count: int) -> StepResult:
-        """Return what came of the last run of a whole step."""
+        """Return the result of the last run of a whole step."""
         self.tally.add(executor.outputs)
         losses = LossTally(self._reduction == "sum")
         losses.add(executor.outputs[LOSS].item(), self._weight(executor, count))
         return self._mark_nonfinite(StepResult(losses, _norms(executor), _finite(executor)))
 
     def _mark_nonfinite(self, result: StepResult) -> StepResult:
-        """Take a loss or a norm that is not finite for a step that is not, if the recipe fails by that."""
+        """Mark a step as not finite if its loss or norm is not and the recipe checks them."""
         if self._recipe.watched:
             numbers = (result.loss, result.norms.get("grad_norm", 0.0))
             result.finite = result.finite and all(map(math.isfinite, numbers))
@@ -181,12 +180,13 @@ class TrainStep:
         )
 
     def steps(self, source: Source, batch: StepBatch) -> tuple[SkippedSteps, StepResult] | None:
-        """Take steps on whole batches in one call, until one is not finite; None where that cannot be done.
+        """Run steps on whole batches in one call, until one is not finite; None if the executor cannot do that.
 
-        A recipe that is `watched` finds such a step after the call: the arrays are those after all steps then.
+        With a recipe that is `watched` such a step is found after the call: the arrays are those after all steps.
 
         Returns:
-            The losses of all steps but the last, or but the first that is not finite, and what came of that one.
+            The losses of the steps before the last one, or before the first that is not finite, and the result of that
+            step.
         """
         count = batch.rows.shape[1]
         executor = self._whole_executor(batch.first, count)
@@ -241,7 +241,7 @@ class TrainStep:
         return found
 
     def _minimize(self, rows: Rows, inputs: StepInputs, captured: Sequence[str]) -> StepResult:
-        """Let an optimizer that evaluates the loss itself move the one vector of parameters."""
+        """Step by an optimizer that evaluates the loss itself, on the only vector of parameters."""
         (flat,) = self._model.flat_groups
         optimizer = self._model.optimizer(flat)
         assert isinstance(optimizer, LBFGS)
@@ -270,7 +270,7 @@ class TrainStep:
         return self._mark_nonfinite(first[0])
 
     def _sum_gradients(self, rows: Rows, inputs: StepInputs) -> LossTally:
-        """Add up the gradients of all parts of a batch, on all ranks; the sums are over rows / rows of the batch."""
+        """Sum the gradients of all parts of a batch over all ranks; each part is weighted by its share of the rows."""
         flat_groups, count = self._trained_groups(inputs), len(inputs.rows)
         for array in self._sums.values():
             array.fill(0)
@@ -296,7 +296,7 @@ class TrainStep:
         return self._reduce_over_ranks(flat_groups, losses, count) if self._collective.size > 1 else losses
 
     def _parts(self, rows: Array) -> Iterator[tuple[int, Array]]:
-        """Yield this rank's parts of a batch, each with its place among those of all ranks."""
+        """Yield this rank's parts of a batch, each with its index among those of all ranks."""
         size = self._collective.size
         shares = [len(rows) // size + (rank < len(rows) % size) for rank in range(size)]
         place = start = 0
@@ -309,22 +309,22 @@ class TrainStep:
             start += share
 
     def _reduce_over_ranks(self, flat_groups: Sequence[FlatGroup], losses: LossTally, rows: int) -> LossTally:
-        """Sum gradients over the ranks, average running statistics over those that had rows, and join tallies."""
+        """Sum gradients over the ranks, average running statistics over those with rows, and merge tallies."""
         collective, ranks = self._collective, min(self._collective.size, rows)
         for flat in flat_groups:
             collective.allreduce_(self._sums[GRADIENT + flat.name])
-        heard = [_read_state(payload) for payload in collective.gather(_state_bytes(losses, self.tally.state()))]
+        received = [_read_state(payload) for payload in collective.gather(_state_bytes(losses, self.tally.state()))]
         self._reduce_buffers(collective.rank < ranks, ranks)
         self.tally.clear()
         joined = LossTally(losses.summed)
-        for told, state in heard:
-            joined.merge(told)
+        for losses_of_rank, state in received:
+            joined.merge(losses_of_rank)
             if state:
                 self.tally.add(state)
         return joined
 
     def _reduce_buffers(self, ran: bool, ranks: int) -> None:
-        """Average what is no count over the ranks that had rows, all of a type at once; counts are the first rank's."""
+        """Average floating buffers over the ranks that had rows, by dtype; integer buffers are those of rank 0."""
         buffers = [self._model.arrays[f"buffer:{name}"] for name in self._model.definition.buffers]
         types = [np.dtype(np.int64) if array.dtype.kind == "b" else array.dtype for array in buffers]
         for dtype in dict.fromkeys(types):
@@ -340,7 +340,7 @@ class TrainStep:
                 array[...] = part.reshape(array.shape)
 
     def _feed_inputs(self, executor: NumpyExecutor, inputs: StepInputs) -> None:
-        """Fill in what is not of the batch."""
+        """Set the inputs that do not come from the batch."""
         executor.inputs[KEY][...] = (self._recipe.seed, inputs.step)
         values: dict[str, float | None] = {STEP: inputs.step, MOMENTUM: inputs.momentum, AVERAGING: inputs.averaging}
         values.update({rate_input(group): rate for group, rate in enumerate(inputs.rates)})
@@ -363,7 +363,7 @@ class TrainStep:
         return executor.outputs[LOSS_WEIGHT].item() if LOSS_WEIGHT in executor.outputs else float(rows)
 
     def _gradient_norms(self, flat: FlatGroup, gradient: Array) -> dict[str, float]:
-        """Return the norms of a gradient as metric rows name them."""
+        """Return the norms of a gradient under their names in metric rows."""
         found = {"grad_norm": _norm(gradient)}
         if self._recipe.record.gradient_norms:
             found.update({f"grad_norm/{name}": _norm(view) for name, view in flat.views(gradient).items()})
@@ -371,7 +371,7 @@ class TrainStep:
 
     @property
     def loss_scale(self) -> float | None:
-        """What the next loss is multiplied by, if it is scaled."""
+        """The factor of the next loss, if the loss is scaled."""
         return self._model.arrays[LOSS_SCALE].item() if LOSS_SCALE in self._model.arrays else None
 
 
@@ -389,7 +389,7 @@ def _finite(executor: NumpyExecutor) -> bool:
 
 
 def _state_bytes(losses: LossTally, state: Mapping[str, Array]) -> bytes:
-    """Write the tallies of a rank for the others: a line of JSON, then the arrays' bytes."""
+    """Encode the tallies of a rank: a line of JSON, then the bytes of the arrays."""
     arrays = [(name, array.dtype.name, array.shape) for name, array in state.items()]
     header = json.dumps({"losses": losses.to_json(), "arrays": arrays})
     return b"".join([header.encode(), b"\n", *(array.tobytes() for array in state.values())])

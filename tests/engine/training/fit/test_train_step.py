@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import engine
+from engine.core.errors import NonfiniteError, NumericalError
 from engine.training.distributed.collective import in_memory
 
 ROWS = np.random.default_rng(8)
@@ -290,16 +291,14 @@ def test_a_gradient_that_is_not_finite_ends_the_fit_or_is_left_out():
         return engine.Fit(engine.parse_graph(graph), recipe, {"x": np.ones(4)})
 
     failed = made(nonfinite="error")
-    with pytest.raises(engine.errors.NumericalError, match="not finite"):
+    with pytest.raises(NumericalError, match="not finite"):
         list(failed)
     assert (failed.step, failed.model.parameters["w"].item()) == (1, 0.0)
     left_out = made(nonfinite="skip")
     assert [point.values["skipped"] for point in left_out] == [1.0, 1.0]
     assert left_out.model.parameters["w"].item() == 0.0
     watched = made()
-    with pytest.raises(
-        engine.errors.NonfiniteError, match=r"norm of the gradients of step 1 is (inf|nan): .*in the backward node"
-    ):
+    with pytest.raises(NonfiniteError, match=r"norm of the gradients of step 1 is (inf|nan): .*in the backward node"):
         list(watched)
     assert (watched.step, watched.model.parameters["w"].item()) == (1, 0.0)
     applied = made(divergence={"action": "continue"})
