@@ -118,7 +118,7 @@ from engine.nn.modules import (
     probability_cross_entropy_loss,
     softmax_cross_entropy_loss,
 )
-from engine.ops.random import seed
+from engine.ops.random.random import seed
 from engine.optim import (
     ClosureOptimizer,
     LossScaler,

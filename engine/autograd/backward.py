@@ -13,10 +13,10 @@ from engine.core.dtypes import FLOAT_KINDS, is_float
 from engine.core.errors import GradientError, ShapeError
 from engine.core.modes import MODES, differentiating
 from engine.core.value import RETAINED, Array, Hooks, Node, Operand, Value, as_value
-from engine.ops.casting import cast
-from engine.ops.elementwise import add
-from engine.ops.reduce import sum_to
-from engine.ops.shape import reshape
+from engine.ops.elementwise.casting import cast
+from engine.ops.elementwise.elementwise import add
+from engine.ops.reduce.reduce import sum_to
+from engine.ops.shape.shape import reshape
 
 Key = object
 Reading = Callable[[Node, Value], tuple[Sequence[Value], Sequence[Value]]]

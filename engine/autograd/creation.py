@@ -12,7 +12,7 @@ from engine.core.defaults import DEFAULTS, check_device, master_dtype
 from engine.core.dtypes import DEFAULT_FLOAT, DType, dtype_of, is_float
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.value import Array, Shape, Value
-from engine.ops.random import random_normal, random_uniform
+from engine.ops.random.random import random_normal, random_uniform
 
 
 def tensor(

@@ -19,12 +19,12 @@ from engine.core.errors import DTypeError, GradientError, ShapeError
 from engine.core.modes import differentiating, no_grad
 from engine.core.trees import Tree, leaves_like, leaves_of, with_leaves
 from engine.core.value import Array, Operand, Value, as_value, tensor
-from engine.ops.arrangement import movedim
-from engine.ops.casting import cast
-from engine.ops.creation import zeros
-from engine.ops.elementwise import mul
-from engine.ops.reduce import sum
-from engine.ops.shape import reshape, stack
+from engine.ops.elementwise.casting import cast
+from engine.ops.elementwise.elementwise import mul
+from engine.ops.reduce.reduce import sum
+from engine.ops.shape.arrangement import movedim
+from engine.ops.shape.creation import zeros
+from engine.ops.shape.shape import reshape, stack
 
 Function = Callable[..., Any]
 Argnums = int | tuple[int, ...]

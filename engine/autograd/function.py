@@ -29,7 +29,7 @@ from engine.core.dtypes import is_float
 from engine.core.errors import GradientError, ShapeError
 from engine.core.modes import MODES, no_grad
 from engine.core.value import Array, Node, Operand, Spec, Value, as_value
-from engine.ops.in_place import rebase
+from engine.ops.methods.in_place import rebase
 
 
 class Context:

@@ -11,7 +11,7 @@ from engine.autograd.backward import reachable
 from engine.autograd.tape import accumulate, grad, leaves_of
 from engine.core.errors import GradientError
 from engine.core.value import Operand, Value
-from engine.ops.elementwise import clamp, sqrt
+from engine.ops.elementwise.elementwise import clamp, sqrt
 
 NORM_EPSILON = 1e-6
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.core.errors import AttributeValueError, ShapeError, nearest
 from engine.core.value import Array, Shape, Value
-from engine.ops.shape import permute, reshape
+from engine.ops.shape.shape import permute, reshape
 
 Layout = Literal["row", "col"]
 LAYOUTS = ("row", "col")

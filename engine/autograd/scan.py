@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.core.errors import ShapeError
 from engine.core.value import Value
-from engine.ops.shape import reshape, slice, stack
+from engine.ops.shape.shape import reshape, slice, stack
 
 Values = Value | tuple[Value, ...]
 """One value, or several as a tuple."""

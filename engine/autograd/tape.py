@@ -16,8 +16,8 @@ from engine.core.dtypes import is_float
 from engine.core.errors import DTypeError, GradientError, ShapeError
 from engine.core.modes import MODES, no_grad, recording_on
 from engine.core.value import RETAINED, Hook, Hooks, Node, Operand, Value, as_value
-from engine.ops.casting import cast, copy
-from engine.ops.elementwise import add
+from engine.ops.elementwise.casting import cast, copy
+from engine.ops.elementwise.elementwise import add
 
 ImplicitSeed = Literal["scalar", "ones"]
 _accumulating = threading.Lock()  # two passes in two threads may end in one leaf

@@ -14,9 +14,9 @@ from engine.core.modes import MODES, tracing
 from engine.core.shape_rules import normalize_axis
 from engine.core.trees import Tree, leaves_of, with_leaves
 from engine.core.value import Node, Value, as_value
-from engine.ops.arrangement import movedim
-from engine.ops.random import fold_in
-from engine.ops.shape import broadcast_to, stack
+from engine.ops.random.random import fold_in
+from engine.ops.shape.arrangement import movedim
+from engine.ops.shape.shape import broadcast_to, stack
 
 Function = Callable[..., Any]
 Axes = int | None | Sequence[int | None]

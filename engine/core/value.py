@@ -290,7 +290,7 @@ class Value:
         body = "" if self.data is None else f"{np.array2string(self.data, threshold=20, precision=4)}, "
         return f"Value({body}shape={list(self.shape)}, dtype={self.dtype.name}{origin})"
 
-    if TYPE_CHECKING:  # bound from the op table by engine.ops.methods and engine.autograd.backward
+    if TYPE_CHECKING:  # bound from the op table by engine.ops.methods.operators and engine.autograd.backward
 
         def __add__(self, other: Operand) -> Value: ...
         def __radd__(self, other: Operand) -> Value: ...

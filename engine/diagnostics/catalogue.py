@@ -19,7 +19,7 @@ from engine.core.samples import Sample
 from engine.core.unsupported_ops import FAMILIES, Family
 from engine.core.value import Value
 from engine.nn.initializers import INITIALIZERS, options_of
-from engine.ops.creation import ones
+from engine.ops.shape.creation import ones
 
 KINDS = {"b": "truth values", "i": "integers", "u": "integers", "f": "numbers"}
 
@@ -62,7 +62,7 @@ def _entry(op: Op[Any]) -> dict[str, Any]:
         "reason": None,
         "instead": None,
         "aliases": list(op.aliases),
-        "family": op.body.__module__.rpartition(".")[2],
+        "family": _family(op),
         "doc": op.doc,
         "inputs": [_input(op, place, observed) for place in range(len(op.inputs))],
         "attrs": [attribute.to_json() for attribute in op.attributes.values()],
@@ -78,6 +78,12 @@ def _entry(op: Op[Any]) -> dict[str, Any]:
         "random": op.random,
         "view": bool(op.view),
     }
+
+
+def _family(op: Op[Any]) -> str:
+    """Return the folder of engine.ops that declares an op; the module of one that is declared elsewhere."""
+    path = op.body.__module__.removeprefix("engine.ops.").split(".")
+    return path[0] if op.body.__module__.startswith("engine.ops.") else path[-1]
 
 
 def _refused(family: Family, name: str) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from engine.core.modes import tracing
 from engine.core.value import Array, Operand, Value
 from engine.graph.capture import graph_function
 from engine.graph.trace import Trace
-from engine.ops.elementwise import mul
-from engine.ops.random import fold_in
-from engine.ops.reduce import sum
-from engine.ops.shape import reshape
+from engine.ops.elementwise.elementwise import mul
+from engine.ops.random.random import fold_in
+from engine.ops.reduce.reduce import sum
+from engine.ops.shape.shape import reshape
 
 Function = Callable[..., tuple[Value, ...]]
 Scalar = Callable[..., Value]

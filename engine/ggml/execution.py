@@ -19,7 +19,7 @@ from engine.ggml.context import Context
 from engine.ggml.executor import StaticExecutor, StaticPlan, make_static_plan
 from engine.ggml.storage import Storage, zeroed
 from engine.ggml.tensor_table import TensorTable
-from engine.ops.random import fold_in
+from engine.ops.random.random import fold_in
 
 
 class GraphKey:

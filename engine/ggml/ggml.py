@@ -23,10 +23,10 @@ from engine.ggml.gradients import Accumulators
 from engine.ggml.graph import Graph
 from engine.ggml.storage import DataAccess
 from engine.ggml.threadpool import Priority, Threadpool, ThreadpoolParams
-from engine.ops.arithmetic import scale
-from engine.ops.elementwise import add, div, mul, sub
-from engine.ops.likelihood import ggml_cross_entropy
-from engine.ops.optimizer_steps import opt_step_adamw, opt_step_sgd
+from engine.ops.elementwise.elementwise import add, div, mul, sub
+from engine.ops.loss.likelihood import ggml_cross_entropy
+from engine.ops.math.arithmetic import scale
+from engine.ops.optimizer.opt_step import opt_step_adamw, opt_step_sgd
 
 GGML_DEFAULT_GRAPH_SIZE = DEFAULT_GRAPH_SIZE
 GGML_DEFAULT_N_THREADS = DEFAULT_N_THREADS

@@ -11,7 +11,7 @@ from engine.core.errors import GradientError, ShapeError
 from engine.core.value import Value
 from engine.ggml.tensor_table import EvaluationOrder, TensorTable
 from engine.graph.trace import check_loss
-from engine.ops.elementwise import add
+from engine.ops.elementwise.elementwise import add
 
 Accumulators = Mapping[str, Value] | Sequence[Value | None] | None
 """By name of a value, by node, or by output of the graph: the leaf that its gradients are added up in."""

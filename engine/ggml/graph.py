@@ -20,7 +20,7 @@ from engine.ggml.storage import Storage
 from engine.ggml.tensor_table import EvaluationOrder, TensorTable
 from engine.ggml.threadpool import Threadpool
 from engine.graph.trace import check_loss
-from engine.ops.optimizer_steps import opt_step_adamw
+from engine.ops.optimizer.opt_step import opt_step_adamw
 
 
 class Graph(Inspection):

@@ -19,11 +19,11 @@ from engine.core.value import Spec, Value
 from engine.execution.plan import Plan, make_plan
 from engine.ggml.opt_params import BuildType, LossType, OptimizerType
 from engine.ggml.storage import Storage
-from engine.ops.elementwise import square
-from engine.ops.likelihood import ggml_cross_entropy
-from engine.ops.optimizer_steps import opt_step_adamw, opt_step_sgd
-from engine.ops.reduce import argmax, sum
-from engine.ops.summary import count_equal
+from engine.ops.elementwise.elementwise import square
+from engine.ops.loss.likelihood import ggml_cross_entropy
+from engine.ops.optimizer.opt_step import opt_step_adamw, opt_step_sgd
+from engine.ops.reduce.reduce import argmax, sum
+from engine.ops.reduce.summary import count_equal
 
 INPUTS, LABELS, NUMBERS = "inputs", "labels", "numbers"
 LEAF, GRADIENT, MOMENT1, MOMENT2 = "leaf:", "gradient:", "moment1:", "moment2:"

@@ -17,7 +17,7 @@ from engine.core.errors import DocumentError, DTypeError, Finding
 from engine.core.registry import Op
 from engine.core.value import Operand, Value
 from engine.graph.definition import Definition
-from engine.ops.casting import cast
+from engine.ops.elementwise.casting import cast
 
 
 def at_autocast(op: Op[Any], operands: Sequence[Operand], half: DType) -> list[Operand]:

@@ -17,7 +17,7 @@ from engine.graph.definition import Definition, plain, tensor_to_json
 from engine.graph.limits import LIMITS
 from engine.graph.shape_inference import choose_trial_dims
 from engine.graph.trace import Trace, apply_node, bind_dims
-from engine.ops.random import fold_in
+from engine.ops.random.random import fold_in
 
 Reference = str | float | int | bool
 

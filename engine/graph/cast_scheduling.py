@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.core.dtypes import FLOAT32
 from engine.graph.simplify import Instruction, Listing
-from engine.ops.casting import barrier, cast
+from engine.ops.elementwise.casting import barrier, cast
 
 
 def schedule_casts(listing: Listing) -> Listing:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from engine.core.dtypes import FLOAT32, DType, is_float
 from engine.core.value import Node, Value
-from engine.ops.casting import barrier, cast
+from engine.ops.elementwise.casting import barrier, cast
 
 SMALL = 64
 """Values that are so many times smaller than the largest wait as they are: they cost little, as statistics do."""

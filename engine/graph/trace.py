@@ -21,9 +21,9 @@ from engine.graph.definition import Definition, NodeSpec
 from engine.graph.limits import LIMITS, GraphLimits
 from engine.graph.remat_segments import RematOptions, RematSegments
 from engine.graph.rematerialization import Rematerializer
-from engine.ops.casting import cast
-from engine.ops.random import fold_in
-from engine.ops.shape import reshape
+from engine.ops.elementwise.casting import cast
+from engine.ops.random.random import fold_in
+from engine.ops.shape.shape import reshape
 
 KEY = ":key"
 """Name of the input that feeds the random key of a run, int64[2]; names in a graph never hold a colon."""

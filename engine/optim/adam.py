@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 
 from engine.core.dtypes import FLOAT64
 from engine.core.value import Spec, Value
-from engine.ops.compare import eq, gt, where
-from engine.ops.elementwise import abs, maximum, power, sqrt
-from engine.ops.optimizer_updates import running_mean
+from engine.ops.elementwise.comparison import eq, gt, where
+from engine.ops.elementwise.elementwise import abs, maximum, power, sqrt
+from engine.ops.optimizer.updates import running_mean
 from engine.optim.fusion import AdamLink, decay_link
 from engine.optim.optimizer import Transform, fraction, nonnegative
 from engine.optim.transforms.adam import TwoMoments, longest_average, rectification

@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 
 from engine.core.errors import AttributeValueError
 from engine.core.value import Spec, Value
-from engine.ops.compare import eq, gt, lt, where
-from engine.ops.elementwise import clamp, maximum, sign, sqrt, square
-from engine.ops.optimizer_updates import running_mean
+from engine.ops.elementwise.comparison import eq, gt, lt, where
+from engine.ops.elementwise.elementwise import clamp, maximum, sign, sqrt, square
+from engine.ops.optimizer.updates import running_mean
 from engine.optim.fusion import decay_link
 from engine.optim.optimizer import Transform, fraction, nonnegative
 from engine.optim.transforms.base import COUNT, Advanced, Direction, Link, Slots, counted

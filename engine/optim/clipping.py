@@ -10,10 +10,10 @@ from engine.core.dtypes import FLOAT64, computing_dtype
 from engine.core.errors import AttributeValueError, NumericalError
 from engine.core.modes import no_grad
 from engine.core.value import Value
-from engine.ops.casting import cast
-from engine.ops.elementwise import clamp
-from engine.ops.lengths import norm
-from engine.ops.shape import stack
+from engine.ops.elementwise.casting import cast
+from engine.ops.elementwise.elementwise import clamp
+from engine.ops.reduce.norms import norm
+from engine.ops.shape.shape import stack
 from engine.optim.transforms.clipping import Units, clipped_adaptively
 
 Parameters = Value | Iterable[Value] | Mapping[str, Value]

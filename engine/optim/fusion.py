@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from engine.core.value import Spec, Value, tensor
-from engine.ops.compare import eq, where
-from engine.ops.elementwise import maximum, square
-from engine.ops.optimizer_updates import (
+from engine.ops.elementwise.comparison import eq, where
+from engine.ops.elementwise.elementwise import maximum, square
+from engine.ops.optimizer.updates import (
     Number,
     adam_direction,
     adam_rates,

@@ -11,11 +11,11 @@ import numpy as np
 from engine.core.dtypes import computing_dtype
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.value import Spec, Value
-from engine.ops.elementwise import clamp, maximum, minimum, power, rsqrt, sqrt, square
-from engine.ops.linalg import matmul
-from engine.ops.optimizer_updates import running_mean
-from engine.ops.reduce import mean, sum
-from engine.ops.shape import t
+from engine.ops.elementwise.elementwise import clamp, maximum, minimum, power, rsqrt, sqrt, square
+from engine.ops.linalg.matmul import matmul
+from engine.ops.optimizer.updates import running_mean
+from engine.ops.reduce.reduce import mean, sum
+from engine.ops.shape.shape import t
 from engine.optim.adam import Moments
 from engine.optim.fusion import decay_link
 from engine.optim.optimizer import Transform, nonnegative

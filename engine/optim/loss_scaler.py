@@ -12,7 +12,7 @@ from engine.core.dtypes import computing_dtype
 from engine.core.errors import AttributeValueError, CheckpointError, GradientError
 from engine.core.modes import no_grad
 from engine.core.value import Value
-from engine.ops.casting import cast
+from engine.ops.elementwise.casting import cast
 from engine.optim.tape_optimizer import TapeOptimizer
 
 

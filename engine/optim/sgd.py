@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 from engine.core.dtypes import FLOAT64
 from engine.core.errors import AttributeValueError
 from engine.core.value import Spec, Value
-from engine.ops.compare import eq, where
-from engine.ops.elementwise import maximum, power
+from engine.ops.elementwise.comparison import eq, where
+from engine.ops.elementwise.elementwise import maximum, power
 from engine.optim.fusion import MomentumLink, decay_link
 from engine.optim.optimizer import Stepped, Transform, nonnegative
 from engine.optim.transforms.base import COUNT, Advanced, Direction, Link, Slots, counted

@@ -13,7 +13,7 @@ from engine.core.dtypes import FLOAT64, DType, computing_dtype
 from engine.core.errors import AttributeValueError, CheckpointError, GradientError, ShapeError, UnknownName, nearest
 from engine.core.modes import no_grad
 from engine.core.value import Operand, Spec, Value, as_value
-from engine.ops.casting import cast
+from engine.ops.elementwise.casting import cast
 from engine.optim.joint_step import Pending, Slots, step_jointly
 from engine.optim.optimizer import Transform
 from engine.optim.optimizers import make_transform

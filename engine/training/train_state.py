@@ -16,7 +16,7 @@ from engine.core.value import Array, Shape, Spec, Value
 from engine.data.checkpoint import AVERAGE, BUFFER, Checkpoint
 from engine.graph.definition import Definition, StateSpec
 from engine.nn.initializers import initialize
-from engine.ops.shape import reshape, slice
+from engine.ops.shape.shape import reshape, slice
 from engine.optim import Optimizer
 from engine.optim.groups import ParameterGroups, matches
 from engine.training.recipe.options import Freeze, Precision, master_dtype

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from engine.core.registry import Op
 from engine.core.value import Array, Spec
-from engine.ops.workspace import KEPT_BYTES
+from engine.ops.kernels.workspace import KEPT_BYTES
 
 Kind = Literal["input", "state", "constant", "arena", "pinned", "shard", "partial"]
 

@@ -13,9 +13,9 @@ from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.modes import inference_mode
 from engine.core.value import Array, Operand, Value, as_value
 from engine.nn.modules.module import Module
-from engine.ops.class_probabilities import categorical_cross_entropy
-from engine.ops.classification import cross_entropy
-from engine.ops.loss import Reduction
+from engine.ops.loss.classification import cross_entropy
+from engine.ops.loss.loss import Reduction
+from engine.ops.loss.softmax_cross_entropy import categorical_cross_entropy
 
 
 def predict_in_chunks(module: Module, x: Operand, *, chunk: int = 64, layout: Layout | None = None) -> Array:

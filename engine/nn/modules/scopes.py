@@ -11,7 +11,7 @@ from engine.core.modes import no_grad
 from engine.core.registry import lookup
 from engine.core.value import Shape, Value
 from engine.nn.initializers import initialize
-from engine.ops.casting import cast, stop_gradient
+from engine.ops.elementwise.casting import cast, stop_gradient
 
 
 def round_through(x: Value, dtype: DType | None) -> Value:

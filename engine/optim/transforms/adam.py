@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar, NamedTuple
 
 from engine.core.constraints import Range
 from engine.core.value import Spec, Value
-from engine.ops.compare import eq, ge, where
-from engine.ops.elementwise import abs, maximum, power, sign, sqrt, square
-from engine.ops.optimizer_updates import running_mean
+from engine.ops.elementwise.comparison import eq, ge, where
+from engine.ops.elementwise.elementwise import abs, maximum, power, sign, sqrt, square
+from engine.ops.optimizer.updates import running_mean
 from engine.optim.transforms.base import (
     COUNT,
     Applied,

@@ -10,11 +10,11 @@ from typing import Annotated, ClassVar, NamedTuple
 from engine.core.constraints import Range
 from engine.core.dtypes import FLOAT64, INT64
 from engine.core.value import Spec, Value
-from engine.ops.casting import cast
-from engine.ops.compare import eq, gt, where
-from engine.ops.elementwise import power, sqrt, square
-from engine.ops.optimizer_updates import running_mean
-from engine.ops.reduce import mean, sum
+from engine.ops.elementwise.casting import cast
+from engine.ops.elementwise.comparison import eq, gt, where
+from engine.ops.elementwise.elementwise import power, sqrt, square
+from engine.ops.optimizer.updates import running_mean
+from engine.ops.reduce.reduce import mean, sum
 
 Slots = Mapping[str, Value]
 Applied = tuple[Value, dict[str, Value]]

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.core.value import Spec, Value
-from engine.ops.compare import eq, gt, where
-from engine.ops.elementwise import maximum, minimum, sqrt, square
-from engine.ops.optimizer_updates import running_mean
-from engine.ops.reduce import mean, sum
+from engine.ops.elementwise.comparison import eq, gt, where
+from engine.ops.elementwise.elementwise import maximum, minimum, sqrt, square
+from engine.ops.optimizer.updates import running_mean
+from engine.ops.reduce.reduce import mean, sum
 from engine.optim.transforms.base import (
     COUNT,
     Applied,

@@ -13,13 +13,13 @@ from engine.core.documents import Reader
 from engine.core.dtypes import FLOAT64, computing_dtype
 from engine.core.options import Reads
 from engine.core.value import Shape, Value, as_value
-from engine.ops.casting import cast
-from engine.ops.compare import isfinite, logical_and, lt, where
-from engine.ops.elementwise import clamp, power, sqrt, square
-from engine.ops.lengths import norm, sum_of_squares
-from engine.ops.random import fold_in, random_normal
-from engine.ops.reduce import all, sum
-from engine.ops.shape import stack
+from engine.ops.elementwise.casting import cast
+from engine.ops.elementwise.comparison import isfinite, logical_and, lt, where
+from engine.ops.elementwise.elementwise import clamp, power, sqrt, square
+from engine.ops.random.random import fold_in, random_normal
+from engine.ops.reduce.norms import norm, sum_of_squares
+from engine.ops.reduce.reduce import all, sum
+from engine.ops.shape.shape import stack
 from engine.optim.transforms.base import typed
 
 Gradients = Mapping[str, Value]

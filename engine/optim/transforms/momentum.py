@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from engine.core.constraints import Length
 from engine.core.value import Spec, Value
-from engine.ops.compare import eq, where
-from engine.ops.elementwise import sign
-from engine.ops.optimizer_updates import running_mean
+from engine.ops.elementwise.comparison import eq, where
+from engine.ops.elementwise.elementwise import sign
+from engine.ops.optimizer.updates import running_mean
 from engine.optim.transforms.base import COUNT, Applied, Decay, GradientTransform, Slots, counted, unbiased
 
 

@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar
 
 from engine.core.constraints import Range
 from engine.core.value import Spec, Value
-from engine.ops.compare import gt, where
-from engine.ops.elementwise import clamp, maximum, rsqrt, sqrt, square
-from engine.ops.optimizer_updates import running_mean
+from engine.ops.elementwise.comparison import gt, where
+from engine.ops.elementwise.elementwise import clamp, maximum, rsqrt, sqrt, square
+from engine.ops.optimizer.updates import running_mean
 from engine.optim.transforms.base import (
     COUNT,
     Applied,

@@ -15,9 +15,9 @@ import numpy as np
 from engine.core.dtypes import FLOAT64, INT64
 from engine.core.errors import AttributeValueError
 from engine.core.value import Array, Value
-from engine.ops.casting import cast
-from engine.ops.index import scatter_add
-from engine.ops.shape import reshape
+from engine.ops.elementwise.casting import cast
+from engine.ops.index.index import scatter_add
+from engine.ops.shape.shape import reshape
 from engine.training.metrics.metric import Goal, Statistics, ThresholdMetric, check_class_count
 from engine.training.metrics.operands import Operands
 

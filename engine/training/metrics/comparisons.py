@@ -12,7 +12,7 @@ from engine.core.registry import lookup
 from engine.core.value import Value
 from engine.graph.definition import Definition, NodeSpec, names_needed
 from engine.graph.trace import Trace, output_index
-from engine.ops.elementwise import sub
+from engine.ops.elementwise.elementwise import sub
 from engine.training.metrics.operands import NUMBERS, Operands, PredictionForm, derive, misfit
 
 COMPARED: Mapping[str, tuple[PredictionForm, int]] = MappingProxyType(

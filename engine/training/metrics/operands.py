@@ -15,14 +15,14 @@ from typing import Literal
 from engine.core.dtypes import BOOL, FLOAT64, INT64, computing_dtype, is_float
 from engine.core.errors import ShapeError
 from engine.core.value import Shape, Value
-from engine.ops.casting import cast
-from engine.ops.class_rows import IGNORE, class_index
-from engine.ops.compare import eq, gt, logical_and, ne, where
-from engine.ops.creation import ones
-from engine.ops.elementwise import log
-from engine.ops.probability import log_softmax
-from engine.ops.reduce import argmax, sum
-from engine.ops.shape import permute, reshape
+from engine.ops.activation.softmax import log_softmax
+from engine.ops.elementwise.casting import cast
+from engine.ops.elementwise.comparison import eq, gt, logical_and, ne, where
+from engine.ops.elementwise.elementwise import log
+from engine.ops.loss.softmax_cross_entropy import IGNORE, class_index
+from engine.ops.reduce.reduce import argmax, sum
+from engine.ops.shape.creation import ones
+from engine.ops.shape.shape import permute, reshape
 
 
 @dataclass(frozen=True, eq=False)

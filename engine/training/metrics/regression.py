@@ -13,11 +13,11 @@ from engine.core.dtypes import FLOAT64, INT64
 from engine.core.errors import AttributeValueError
 from engine.core.value import Array, Value
 from engine.graph.trace import Trace
-from engine.ops.casting import cast
-from engine.ops.creation import full
-from engine.ops.elementwise import abs, square
-from engine.ops.reduce import sum
-from engine.ops.shape import reshape
+from engine.ops.elementwise.casting import cast
+from engine.ops.elementwise.elementwise import abs, square
+from engine.ops.reduce.reduce import sum
+from engine.ops.shape.creation import full
+from engine.ops.shape.shape import reshape
 from engine.training.metrics.metric import TAKEN, Goal, Joining, Metric, Moments, Statistics
 from engine.training.metrics.operands import NUMBERS, Operands, PredictionForm
 from engine.training.metrics.target_units import Units, loss_in_units

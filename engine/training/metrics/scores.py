@@ -13,13 +13,13 @@ from engine.core.constraints import Range
 from engine.core.dtypes import FLOAT64
 from engine.core.errors import AttributeValueError
 from engine.core.value import Array, Value
-from engine.ops.casting import cast
-from engine.ops.class_rows import IGNORE, softmax_cross_entropy
-from engine.ops.compare import eq, gt, isnan, logical_and, logical_or, lt, where
-from engine.ops.creation import arange
-from engine.ops.index import gather
-from engine.ops.reduce import sum
-from engine.ops.shape import reshape, slice
+from engine.ops.elementwise.casting import cast
+from engine.ops.elementwise.comparison import eq, gt, isnan, logical_and, logical_or, lt, where
+from engine.ops.index.index import gather
+from engine.ops.loss.softmax_cross_entropy import IGNORE, softmax_cross_entropy
+from engine.ops.reduce.reduce import sum
+from engine.ops.shape.creation import arange
+from engine.ops.shape.shape import reshape, slice
 from engine.training.metrics.metric import (
     ClassMetric,
     Collection,

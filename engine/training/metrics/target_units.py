@@ -14,9 +14,9 @@ from engine.core.registry import lookup
 from engine.core.value import Value
 from engine.graph.definition import Definition, NodeSpec
 from engine.graph.trace import Trace, apply_node
-from engine.ops.casting import cast
-from engine.ops.elementwise import square
-from engine.ops.shape import reshape
+from engine.ops.elementwise.casting import cast
+from engine.ops.elementwise.elementwise import square
+from engine.ops.shape.shape import reshape
 from engine.training.metrics.comparisons import Comparison, numeric_comparisons
 from engine.training.metrics.operands import NUMBERS, Operands
 

@@ -13,9 +13,9 @@ from engine.core.dtypes import computing_dtype, is_float
 from engine.core.value import Node, Value
 from engine.execution.plan import Plan, make_plan
 from engine.graph.trace import KEY, Trace
-from engine.ops.casting import cast
-from engine.ops.lengths import sum_of_squares
-from engine.ops.shape import reshape
+from engine.ops.elementwise.casting import cast
+from engine.ops.reduce.norms import sum_of_squares
+from engine.ops.shape.shape import reshape
 from engine.training.recipe import Recipe
 from engine.training.step.gradient import differentiate_loss, entering, kept_finite, packed, traced
 from engine.training.step.names import COTANGENT, EACH_LOSS, GRADIENT, NEW, OUTPUT, SAVED, SQUARED_NORM

@@ -9,11 +9,11 @@ from engine.core.dtypes import FLOAT64, is_float
 from engine.core.value import Value
 from engine.graph.definition import Definition
 from engine.graph.trace import Trace, build
-from engine.ops.casting import cast
-from engine.ops.compare import isfinite, where
-from engine.ops.elementwise import mul
-from engine.ops.reduce import all
-from engine.ops.shape import pack
+from engine.ops.elementwise.casting import cast
+from engine.ops.elementwise.comparison import isfinite, where
+from engine.ops.elementwise.elementwise import mul
+from engine.ops.reduce.reduce import all
+from engine.ops.shape.shape import pack
 from engine.training.metrics import metric_statistics
 from engine.training.metrics.target_units import Unit
 from engine.training.recipe import Recipe

@@ -12,7 +12,7 @@ from engine.execution.plan import Plan, make_plan
 from engine.graph.definition import Definition
 from engine.graph.remat_segments import RematOptions
 from engine.graph.trace import KEY, build
-from engine.ops.casting import cast
+from engine.ops.elementwise.casting import cast
 from engine.training.metrics import Metric, metric_statistics
 from engine.training.recipe import Recipe
 from engine.training.step.gradient import differentiate_loss, entering, kept_finite, packed, traced, units_of

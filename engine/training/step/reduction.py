@@ -9,9 +9,9 @@ from engine.core.dtypes import FLOAT64, is_float
 from engine.core.value import Value
 from engine.graph.definition import Definition, NodeSpec
 from engine.graph.trace import Trace
-from engine.ops.casting import cast
-from engine.ops.classification import target_weights
-from engine.ops.reduce import sum
+from engine.ops.elementwise.casting import cast
+from engine.ops.loss.classification import target_weights
+from engine.ops.reduce.reduce import sum
 from engine.training.metrics.regression import UnitsLoss
 from engine.training.recipe import Recipe
 

@@ -8,11 +8,11 @@ from functools import reduce
 
 from engine.core.dtypes import FLOAT64, INT64, DType
 from engine.core.value import Value
-from engine.ops.casting import cast
-from engine.ops.compare import eq, ge, isfinite, logical_and, logical_not, lt, where
-from engine.ops.lengths import sum_of_squares
-from engine.ops.reduce import all
-from engine.ops.shape import pack
+from engine.ops.elementwise.casting import cast
+from engine.ops.elementwise.comparison import eq, ge, isfinite, logical_and, logical_not, lt, where
+from engine.ops.reduce.norms import sum_of_squares
+from engine.ops.reduce.reduce import all
+from engine.ops.shape.shape import pack
 from engine.optim.optimizer import Transform
 from engine.optim.transforms.base import typed
 from engine.optim.transforms.clipping import Clip, clipped_apart, clipped_together, noisy_gradients

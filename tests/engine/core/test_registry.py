@@ -12,7 +12,7 @@ from engine.core.registry import composite, lookup, primitive
 from engine.core.shape_rules import same
 from engine.core.value import Array, Value, tensor
 from engine.ops import OPS
-from engine.ops.methods import NOT_METHODS
+from engine.ops.methods.operators import NOT_METHODS
 
 
 def _no_key() -> Value:

@@ -20,8 +20,8 @@ from engine.core.errors import EngineError
 from engine.core.modes import enable_grad
 from engine.core.registry import lookup
 from engine.core.value import Array, Value, tensor
-from engine.ops.elementwise import mul
-from engine.ops.reduce import sum as total
+from engine.ops.elementwise.elementwise import mul
+from engine.ops.reduce.reduce import sum as total
 from tests.engine.golden.canonical import canonical
 
 HERE = Path(__file__).parent

@@ -19,7 +19,7 @@ from engine.graph.definition import Definition
 from engine.graph.remat_segments import RematOptions
 from engine.graph.trace import Trace, build
 from engine.nn.initializers import initialize
-from engine.ops.shape import pack
+from engine.ops.shape.shape import pack
 
 CLASSES = {"shape": ["n"], "dtype": "int64"}
 TYPES = [pytest.param(dtype, id=dtype.name) for dtype in (FLOAT32, FLOAT64)]

@@ -17,8 +17,8 @@ from engine.graph.remat_segments import RematOptions
 from engine.graph.simplify import simplify
 from engine.graph.trace import build
 from engine.nn.initializers import initialize
-from engine.ops.casting import barrier, cast
-from engine.ops.elementwise import exp, mul, tanh
+from engine.ops.elementwise.casting import barrier, cast
+from engine.ops.elementwise.elementwise import exp, mul, tanh
 from tests.engine.graph.test_remat_segments import attentive, deep, picture, planned, tied
 
 ROWS = 64

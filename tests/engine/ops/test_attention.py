@@ -13,10 +13,10 @@ from engine.autograd.backward import pull_back
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.value import Array, Value, tensor
 from engine.ops import OPS
-from engine.ops.attend import multi_head_attention, scaled_dot_product_attention
-from engine.ops.attention_kernel import attention
-from engine.ops.linalg import matrix_product
-from engine.ops.masked_softmax import alibi_slopes, soft_max
+from engine.ops.linalg.matmul import matrix_product
+from engine.ops.transformer.attention import multi_head_attention, scaled_dot_product_attention
+from engine.ops.transformer.attention_kernel import attention
+from engine.ops.transformer.masked_softmax import alibi_slopes, soft_max
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 

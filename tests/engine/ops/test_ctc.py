@@ -12,8 +12,8 @@ from numpy import inf
 
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.value import Array
-from engine.ops.alignment import ctc_loss
-from engine.ops.probability import log_softmax
+from engine.ops.activation.softmax import log_softmax
+from engine.ops.loss.ctc import ctc_loss
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 

@@ -10,7 +10,7 @@ import pytest
 
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.value import Array
-from engine.ops.rotary import rope, rotate_pairs, sinusoidal_encoding
+from engine.ops.transformer.rotary import rope, rotate_pairs, sinusoidal_encoding
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 

@@ -18,7 +18,7 @@ from engine.core.registry import Op
 from engine.core.samples import Sample
 from engine.core.value import Array, Node, Value, tensor
 from engine.ops import OPS
-from engine.ops.reduce import sum as total_of
+from engine.ops.reduce.reduce import sum as total_of
 from tests.extent import paired
 
 STEP = 1e-6

@@ -15,8 +15,8 @@ from engine.core.modes import tracing
 from engine.core.options import describe_options, read_options
 from engine.core.value import Value
 from engine.execution.plan import NumpyExecutor, make_plan
-from engine.ops.elementwise import square
-from engine.ops.reduce import sum
+from engine.ops.elementwise.elementwise import square
+from engine.ops.reduce.reduce import sum
 from engine.optim import AdaptiveClip, Clip
 from engine.optim.transforms.clipping import (
     all_finite,

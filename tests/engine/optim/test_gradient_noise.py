@@ -11,7 +11,7 @@ from engine.core.options import read_options
 from engine.core.rng import key_value
 from engine.core.value import Value
 from engine.execution.plan import NumpyExecutor, make_plan
-from engine.ops.random import fold_in
+from engine.ops.random.random import fold_in
 from engine.optim import GradientNoise
 from engine.optim.transforms.clipping import noisy, noisy_gradients
 

@@ -22,7 +22,7 @@ from engine.execution.plan.numpy_executor import computes_in_float32
 from engine.graph.definition import Definition
 from engine.graph.trace import KEY, Trace, apply_node, build
 from engine.ops import OPS
-from engine.ops.random import fold_in
+from engine.ops.random.random import fold_in
 from tests.engine.random_graphs.program import DESCEND, Program
 
 Results = dict[str, Array]

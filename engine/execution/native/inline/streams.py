@@ -1,6 +1,6 @@
 """The streams of random numbers behind keys: PCG64 DXSM (O'Neill 2014), started and moved on by any distance.
 
-A state is two 64-bit halves. The generator is that of engine.ops.random, to the bit.
+A state is two 64-bit halves. The generator is that of engine.ops.random.random, to the bit.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from engine.execution.native.kernel import inline
-from engine.ops.random import INCREMENT, STREAM_TAG
+from engine.ops.random.random import INCREMENT, STREAM_TAG
 
 MULTIPLIER = 0xDA942042E4DD58B5
 GAMMA, FIRST_FACTOR, SECOND_FACTOR = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB

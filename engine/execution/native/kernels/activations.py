@@ -12,7 +12,7 @@ from engine.execution.native.inline.pointers import float_of, view
 from engine.execution.native.kernel import FLOATS, Kernel, inline, itemsize, real
 from engine.execution.native.kernels.elementwise import FIRST, OUT, apply, binary, operands, unary
 from engine.execution.native.lowering import Call, Work, lowers
-from engine.ops.gated import CUBIC, DENSITY_AT_0, QUICK, ROOT_HALF, SATURATED, TAIL, TAIL_SCALE, TWICE_ROOT
+from engine.ops.activation.gated import CUBIC, DENSITY_AT_0, QUICK, ROOT_HALF, SATURATED, TAIL, TAIL_SCALE, TWICE_ROOT
 
 PARAMETERS = 14
 """Where the words of a kernel with one operand have two numbers more."""

@@ -1,4 +1,4 @@
-"""Random draws from keys, the numbers of engine.ops.random to the bit: masks, uniform numbers, new keys."""
+"""Random draws from keys, the numbers of engine.ops.random.random to the bit: masks, uniform numbers, new keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.execution.native.inline.streams import folded, moved, output, starte
 from engine.execution.native.kernel import FLOATS, inline, itemsize, kernel, kernel_of, real
 from engine.execution.native.kernels.casting import raw
 from engine.execution.native.lowering import Call, Scratch, Work, lowers
-from engine.ops.random import chances_of
+from engine.ops.random.random import chances_of
 
 BLOCK = 1024
 """Words of a stream that are drawn before they are used."""

@@ -13,7 +13,7 @@ from engine.core.value import Array, tensor
 from engine.execution.plan import NumpyExecutor, make_plan
 from engine.graph.codec import parse_graph
 from engine.graph.trace import build
-from engine.ops.class_rows import IGNORE
+from engine.ops.loss.softmax_cross_entropy import IGNORE
 from engine.training.metrics import Metric, Tally, metric_statistics, read_metrics
 from engine.training.metrics.comparisons import COMPARED
 from engine.training.metrics.operands import Operands

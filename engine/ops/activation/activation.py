@@ -1,0 +1,240 @@
+"""Activations of one number: rectifiers, sigmoids and their kin. The gradients at the kinks are PyTorch's."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from engine.core.batching import by_itself
+from engine.core.declarations import Numerics
+from engine.core.dtypes import FLOAT16, FLOAT32, FLOAT64, INT64, DType
+from engine.core.errors import AttributeValueError
+from engine.core.registry import composite, primitive
+from engine.core.samples import away_from, sample
+from engine.core.shape_rules import broadcast, same
+from engine.core.value import Array, Spec, Value
+from engine.ops.elementwise.comparison import where
+from engine.ops.elementwise.elementwise import abs, clipped, exp
+from engine.ops.kernels.blocks import BLOCK, blockwise
+
+SHAPES = [sample((2, 3)), sample(())]
+KINKED = [sample(away_from((0.0,), 2, 3)), sample(away_from((0.0,)))]
+SMALL = 1024
+"""Elements up to which one simple call of NumPy costs less than several quick ones."""
+BITS: dict[int, DType] = {4: np.dtype(np.int32), 8: INT64}
+"""Integers as wide as a number."""
+ONE = np.array(1, np.int8)
+SELU_SCALE, SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
+
+
+@primitive(shape_rule=same, numerics=Numerics(promotion="common"), samples=KINKED)
+def relu(x: Array, *, out: Array | None = None) -> Array:
+    """max(x, 0); the gradient at 0 is 0."""
+    if x.size <= SMALL or x.dtype not in (FLOAT32, FLOAT64):
+        return np.maximum(x, x.dtype.type(0), out=out)  # type: ignore[no-any-return]
+    if x.size <= BLOCK:
+        return np.maximum(x, np.zeros(x.shape, x.dtype), out=out)
+    zeros = np.zeros(min(x.size, BLOCK), x.dtype)
+    return blockwise(partial(_rectify, zeros), (x,), out)
+
+
+def _rectify(zeros: Array, y: Array, x: Array) -> None:
+    np.maximum(x, zeros[: x.size].reshape(x.shape), out=y)  # NumPy's maximum with a scalar is not vectorised
+
+
+@relu.vjp
+def _(g: Value, y: Value, x: Value) -> Value:
+    return relu_backward(g, y)
+
+
+def _keep_where_positive(out: Array, g: Array, y: Array) -> None:
+    # The bits of g under an integer mask (-1 or 0): as fast as a product, and right when g is infinite or NaN.
+    bits = BITS[g.itemsize]
+    mask = np.less_equal(y, 0).view(np.int8)
+    np.subtract(mask, ONE, out=mask)
+    np.bitwise_and(g.view(bits), mask, out=out.view(bits))
+
+
+@primitive(
+    shape_rule=broadcast, numerics=Numerics(promotion="float"), samples=[sample((2, 3), away_from((0.0,), 2, 3))]
+)
+def relu_backward(g: Array, y: Array, *, out: Array | None = None) -> Array:
+    """g where y > 0 (or is NaN), else 0: the gradient of relu, given its output y."""
+    if g.size <= SMALL and g.shape == y.shape:
+        kept: Array = np.where(y <= 0, np.zeros((), g.dtype), g)
+        return kept if out is None else _into(out, kept)
+    if out is not None and g.size <= BLOCK and g.itemsize in BITS and g.shape == y.shape and out.flags.c_contiguous:
+        _keep_where_positive(out, np.ascontiguousarray(g), y)
+        return out
+    return blockwise(_keep_where_positive, (g, y), out)
+
+
+def _into(out: Array, result: Array) -> Array:
+    np.copyto(out, result)
+    return out
+
+
+@relu_backward.vjp
+def _(u: Value, gx: Value, g: Value, y: Value) -> object:
+    return relu_backward(u, y), None
+
+
+@primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=SHAPES)
+def sigmoid(x: Array, *, out: Array | None = None) -> Array:
+    """Logistic function 1 / (1 + exp(-x))."""
+    return blockwise(_logistic, (x,), out)
+
+
+def _logistic(y: Array, x: Array) -> None:
+    np.negative(x, out=y)
+    np.exp(y, out=y)
+    y += 1
+    np.divide(1, y, out=y)
+
+
+@sigmoid.vjp
+def _(g: Value, y: Value, x: Value) -> Value:
+    return sigmoid_backward(g, y)
+
+
+@primitive(shape_rule=broadcast, numerics=Numerics(promotion="float"), samples=[sample((2, 3), (2, 3)), sample((), ())])
+def sigmoid_backward(g: Array, y: Array, *, out: Array | None = None) -> Array:
+    """g y (1 - y): the gradient of the logistic function, given its output y."""
+    return blockwise(_sigmoid_slope, (g, y), out, scratch=1)
+
+
+def _sigmoid_slope(out: Array, g: Array, y: Array, slope: Array) -> None:
+    np.subtract(1, y, out=slope)
+    slope *= y
+    np.multiply(g, slope, out=out)
+
+
+@sigmoid_backward.vjp
+def _(u: Value, gx: Value, g: Value, y: Value) -> object:
+    return sigmoid_backward(u, y), lambda: u * g * (1.0 - 2.0 * y)
+
+
+@primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=SHAPES)
+def logsigmoid(x: Array, *, out: Array | None = None) -> Array:
+    """log(sigmoid(x)), finite for any finite x."""
+    tail = np.log1p(np.exp(-np.abs(x)))
+    return np.subtract(np.minimum(x, 0), tail, out=out)
+
+
+@logsigmoid.vjp
+def _(g: Value, y: Value, x: Value) -> Value:
+    return g * sigmoid(-x)
+
+
+def _softplus(x: Value, *, beta: float, threshold: float) -> Spec:
+    if beta <= 0:
+        raise AttributeValueError(f"softplus: beta {beta} must be greater than 0")
+    return x.spec
+
+
+@primitive(
+    shape_rule=_softplus,
+    numerics=Numerics(promotion="float", autocast="float32"),
+    samples=[*SHAPES, sample((4,), beta=2.0, threshold=1.5)],
+)
+def softplus(x: Array, *, beta: float = 1.0, threshold: float = 20.0, out: Array | None = None) -> Array:
+    """log(1 + exp(beta x)) / beta, a smooth relu; x itself where beta x > threshold."""
+    wide = x.astype(FLOAT32) if x.dtype == FLOAT16 else x
+    scaled = wide * wide.dtype.type(beta)
+    smooth = np.log1p(np.exp(np.minimum(scaled, threshold))) / wide.dtype.type(beta)
+    return _select(scaled > threshold, x, smooth.astype(x.dtype, copy=False), out)
+
+
+softplus.batch(by_itself)
+
+
+def _select(condition: Array, a: Array, b: Array, out: Array | None) -> Array:
+    result: Array = np.where(condition, a, b)
+    if out is None:
+        return result
+    np.copyto(out, result)
+    return out
+
+
+@softplus.vjp
+def _(g: Value, y: Value, x: Value, *, beta: float, threshold: float) -> Value:
+    scaled = x * beta
+    return g * where(scaled > threshold, 1.0, sigmoid(scaled))
+
+
+@primitive(
+    shape_rule=same, numerics=Numerics(promotion="float"), samples=[*KINKED, sample(away_from((0.0,), 4), slope=0.3)]
+)
+def leaky_relu(x: Array, *, slope: float = 0.01, out: Array | None = None) -> Array:
+    """x where x > 0, else slope x; the gradient at 0 is the slope."""
+    if not 0 <= slope <= 1:
+        return _select(x > 0, x, x * x.dtype.type(slope), out)
+    result: Array = np.maximum(x, x * x.dtype.type(slope), out=out)
+    return result
+
+
+@leaky_relu.vjp
+def _(g: Value, y: Value, x: Value, *, slope: float) -> Value:
+    return where(x > 0, g, g * slope)  # not g * where(x > 0, 1.0, slope): two numbers make a float32
+
+
+@primitive(
+    shape_rule=same, numerics=Numerics(promotion="float"), samples=[*KINKED, sample(away_from((0.0,), 4), alpha=0.7)]
+)
+def elu(x: Array, *, alpha: float = 1.0, out: Array | None = None) -> Array:
+    """x where x > 0, else alpha (exp(x) - 1); the gradient at 0 is alpha."""
+    return _select(x > 0, x, np.expm1(np.minimum(x, 0)) * x.dtype.type(alpha), out)
+
+
+@elu.vjp
+def _(g: Value, y: Value, x: Value, *, alpha: float) -> Value:
+    return g * where(x > 0, 1.0, exp(where(x < 0, x, 0.0)) * alpha)  # exp(x) of a large x is inf, and 0 inf is NaN
+
+
+@composite(samples=KINKED)
+def selu(x: Value) -> Value:
+    """Scaled elu that keeps mean 0 and variance 1 (Klambauer et al. 2017)."""
+    return elu(x, alpha=SELU_ALPHA) * SELU_SCALE
+
+
+def _hardtanh(x: Value, *, min: float, max: float) -> Spec:
+    if min > max:
+        raise AttributeValueError(f"hardtanh: min {min} must not be greater than max {max}")
+    return x.spec
+
+
+@primitive(
+    shape_rule=_hardtanh,
+    numerics=Numerics(promotion="common"),
+    samples=[sample(away_from((-1.0, 1.0), 2, 3)), sample((2,), max=9.0)],
+)
+def hardtanh(x: Array, *, min: float = -1.0, max: float = 1.0, out: Array | None = None) -> Array:
+    """x limited to min..max; the gradient at the bounds is 0 (that of clamp is 1)."""
+    return clipped(x, min, max, out)
+
+
+hardtanh.batch(by_itself)
+
+
+@hardtanh.vjp
+def _(g: Value, y: Value, x: Value, *, min: float, max: float) -> Value:
+    return where((x > min) & (x < max), g, 0.0)
+
+
+@composite(samples=[sample(away_from((0.0, 6.0), 2, 3))])
+def relu6(x: Value) -> Value:
+    """min(max(x, 0), 6); the gradient at 0 and at 6 is 0."""
+    return hardtanh(x, min=0.0, max=6.0)
+
+
+@composite(samples=[sample(away_from((-3.0, 3.0), 2, 3))])
+def hardsigmoid(x: Value) -> Value:
+    """relu6(x + 3) / 6, a sigmoid of straight lines."""
+    return relu6(x + 3.0) / 6.0
+
+
+@composite(samples=[sample(away_from((0.0,), 2, 3))])
+def softsign(x: Value) -> Value:
+    """x / (1 + |x|)."""
+    return x / (abs(x) + 1.0)

@@ -1,0 +1,257 @@
+"""Poolings with the arguments of PyTorch, written in the pooling primitives; lp_pool by power means."""
+
+from __future__ import annotations
+
+import math
+
+from engine.core.attributes import Window
+from engine.core.declarations import CallForms, Numerics
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.registry import composite
+from engine.core.samples import distinct, positive, sample
+from engine.core.value import Value
+from engine.ops.conv.columns import per_axis
+from engine.ops.conv.pooling import avg_pool, max_pool
+from engine.ops.elementwise.comparison import eq, where
+from engine.ops.elementwise.elementwise import power
+from engine.ops.reduce.reduce import mean
+from engine.ops.shape.shape import squeeze, unsqueeze
+
+
+def batched(op: str, rank: int, x: Value) -> tuple[Value, bool]:
+    """Add the axis of images when the input is a single one; says whether it did."""
+    if x.ndim not in (rank + 1, rank + 2):
+        raise ShapeError(
+            f"{op} needs an input [N, C, *spatial] or [C, *spatial] with {rank} spatial axes, got {list(x.shape)}"
+        )
+    alone = x.ndim == rank + 1
+    return (unsqueeze(x, axis=0) if alone else x), alone
+
+
+def _max(
+    rank: int,
+    x: Value,
+    kernel: Window,
+    stride: Window | None,
+    padding: Window,
+    dilation: Window,
+    ceil_mode: bool,
+    return_indices: bool,
+) -> Value | tuple[Value, Value]:
+    op = f"max_pool{rank}d"
+    x, alone = batched(op, rank, x)
+    values, index = max_pool(
+        x,
+        kernel=per_axis(f"{op}.kernel", kernel, rank, 1),
+        stride=per_axis(f"{op}.stride", kernel if stride is None else stride, rank, 1),
+        padding=per_axis(f"{op}.padding", padding, rank, 0),
+        dilation=per_axis(f"{op}.dilation", dilation, rank, 1),
+        ceil_mode=ceil_mode,
+    )
+    if not return_indices:
+        return squeeze(values, axis=0) if alone else values
+    return (squeeze(values, axis=0), squeeze(index, axis=0)) if alone else (values, index)
+
+
+@composite(
+    samples=[
+        sample(distinct(1, 2, 5), kernel=2),
+        sample(distinct(2, 6), kernel=3, stride=2, padding=1),
+        sample(distinct(1, 2, 5), kernel=2, return_indices=True),
+    ],
+)
+def max_pool1d(
+    x: Value,
+    *,
+    kernel: Window,
+    stride: Window | None = None,
+    padding: Window = 0,
+    dilation: Window = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Value | tuple[Value, Value]:
+    """Largest element of each window of x [N, C, L], as in PyTorch; the stride is the kernel unless given.
+
+    With `return_indices` also its place in the flattened spatial axes, int64, as max_unpool1d takes it.
+    """
+    return _max(1, x, kernel, stride, padding, dilation, ceil_mode, return_indices)
+
+
+@composite(
+    samples=[
+        sample(distinct(1, 2, 4, 4), kernel=2),
+        sample(distinct(1, 1, 4, 5), kernel=(3, 2), stride=2, padding=1, ceil_mode=True),
+    ],
+)
+def max_pool2d(
+    x: Value,
+    *,
+    kernel: Window,
+    stride: Window | None = None,
+    padding: Window = 0,
+    dilation: Window = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Value | tuple[Value, Value]:
+    """Largest element of each window of x [N, C, H, W], as in PyTorch; the stride is the kernel unless given.
+
+    The first of tied elements gets the whole gradient. `ceil_mode` keeps a last window that only partly fits. With
+    `return_indices` also the places in the flattened spatial axes, int64, as max_unpool2d takes them.
+    """
+    return _max(2, x, kernel, stride, padding, dilation, ceil_mode, return_indices)
+
+
+@composite(
+    numerics=Numerics(autocast="float32"),
+    samples=[sample(distinct(1, 1, 2, 3, 4), kernel=(1, 2, 2), dilation=(1, 1, 2), stride=1)],
+)
+def max_pool3d(
+    x: Value,
+    *,
+    kernel: Window,
+    stride: Window | None = None,
+    padding: Window = 0,
+    dilation: Window = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Value | tuple[Value, Value]:
+    """Largest element of each window of x [N, C, D, H, W], as in PyTorch; the stride is the kernel unless given.
+
+    With `return_indices` also its place in the flattened spatial axes, int64, as max_unpool3d takes it.
+    """
+    return _max(3, x, kernel, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def _avg(
+    rank: int,
+    x: Value,
+    kernel: Window,
+    stride: Window | None,
+    padding: Window,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor: int | None = None,
+) -> Value:
+    op = f"avg_pool{rank}d"
+    x, alone = batched(op, rank, x)
+    y = avg_pool(
+        x,
+        kernel=per_axis(f"{op}.kernel", kernel, rank, 1),
+        stride=per_axis(f"{op}.stride", kernel if stride is None else stride, rank, 1),
+        padding=per_axis(f"{op}.padding", padding, rank, 0),
+        ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad,
+        divisor=divisor,
+    )
+    return squeeze(y, axis=0) if alone else y
+
+
+@composite(samples=[sample((1, 2, 5), kernel=2), sample((2, 6), kernel=3, stride=2, padding=1)])
+def avg_pool1d(
+    x: Value,
+    *,
+    kernel: Window,
+    stride: Window | None = None,
+    padding: Window = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Value:
+    """Mean of each window of x [N, C, L], as in PyTorch; the stride is the kernel unless given."""
+    return _avg(1, x, kernel, stride, padding, ceil_mode, count_include_pad)
+
+
+@composite(samples=[sample((1, 2, 4, 4), kernel=2), sample((1, 1, 3, 4), kernel=2, padding=1, count_include_pad=False)])
+def avg_pool2d(
+    x: Value,
+    *,
+    kernel: Window,
+    stride: Window | None = None,
+    padding: Window = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor: int | None = None,
+) -> Value:
+    """Mean of each window of x [N, C, H, W], as in PyTorch; the stride is the kernel unless given.
+
+    With `divisor` the sum of each window over that number instead.
+    """
+    return _avg(2, x, kernel, stride, padding, ceil_mode, count_include_pad, divisor)
+
+
+@composite(
+    numerics=Numerics(autocast="float32"),
+    samples=[sample((1, 1, 2, 3, 4), kernel=(1, 2, 3), stride=(1, 2, 1), ceil_mode=True, divisor=5)],
+)
+def avg_pool3d(
+    x: Value,
+    *,
+    kernel: Window,
+    stride: Window | None = None,
+    padding: Window = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor: int | None = None,
+) -> Value:
+    """Mean of each window of x [N, C, D, H, W], as in PyTorch; the stride is the kernel unless given.
+
+    With `divisor` the sum of each window over that number instead.
+    """
+    return _avg(3, x, kernel, stride, padding, ceil_mode, count_include_pad, divisor)
+
+
+@composite(samples=[sample((2, 3, 4)), sample((1, 2, 2, 3), keepdims=True)])
+def global_avg_pool(x: Value, *, keepdims: bool = False) -> Value:
+    """Mean over every spatial axis of x [N, C, *spatial]: [N, C], or with axes of extent 1 kept."""
+    if x.ndim < 3:
+        raise ShapeError(f"global_avg_pool needs an input [N, C, *spatial], got {list(x.shape)}")
+    return mean(x, axis=tuple(range(2, x.ndim)), keepdims=keepdims)
+
+
+def _lp_pool(rank: int, x: Value, p: float, kernel: Window, stride: Window | None, ceil_mode: bool) -> Value:
+    op = f"lp_pool{rank}d"
+    if not 0 < p < math.inf:
+        raise AttributeValueError(f"{op}: p {p} must be positive and finite; use max_pool for the largest element")
+    x, alone = batched(op, rank, x)
+    kernels = per_axis(f"{op}.kernel", kernel, rank, 1)
+    strides = per_axis(f"{op}.stride", kernel if stride is None else stride, rank, 1)
+    means = avg_pool(power(x, p), kernel=kernels, stride=strides, padding=(0,) * rank, ceil_mode=ceil_mode)
+    total = means * float(math.prod(kernels))
+    zero = eq(total, 0.0)
+    y = where(zero, 0.0, power(where(zero, 1.0, total), 1 / p))
+    return squeeze(y, axis=0) if alone else y
+
+
+@composite(
+    call=CallForms(by_place=("p", "kernel", "stride", "ceil_mode")),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[sample((1, 2, 5), kernel=2), sample(positive(2, 6), p=3.0, kernel=3, stride=2)],
+)
+def lp_pool1d(
+    x: Value, *, kernel: Window, p: float = 2.0, stride: Window | None = None, ceil_mode: bool = False
+) -> Value:
+    """(sum of x^p)^(1/p) over each window of x [N, C, L]; the gradient where the sum is 0 is 0."""
+    return _lp_pool(1, x, p, kernel, stride, ceil_mode)
+
+
+@composite(
+    call=CallForms(by_place=("p", "kernel", "stride", "ceil_mode")),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[sample((1, 2, 4, 4), kernel=2), sample(positive(1, 1, 3, 4), p=1.5, kernel=(2, 3), stride=1)],
+)
+def lp_pool2d(
+    x: Value, *, kernel: Window, p: float = 2.0, stride: Window | None = None, ceil_mode: bool = False
+) -> Value:
+    """(sum of x^p)^(1/p) over each window of x [N, C, H, W]; the gradient where the sum is 0 is 0."""
+    return _lp_pool(2, x, p, kernel, stride, ceil_mode)
+
+
+@composite(
+    call=CallForms(by_place=("p", "kernel", "stride", "ceil_mode")),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[sample((1, 1, 2, 3, 4), kernel=(1, 2, 3), stride=1)],
+)
+def lp_pool3d(
+    x: Value, *, kernel: Window, p: float = 2.0, stride: Window | None = None, ceil_mode: bool = False
+) -> Value:
+    """(sum of x^p)^(1/p) over each window of x [N, C, D, H, W]; the gradient where the sum is 0 is 0."""
+    return _lp_pool(3, x, p, kernel, stride, ceil_mode)

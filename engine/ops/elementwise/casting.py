@@ -1,0 +1,178 @@
+"""Operands of compositions in the element types that PyTorch computes them in."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.core.batching import Call, Outputs, by_itself
+from engine.core.declarations import Algebra, Documentation, Memory, Numerics
+from engine.core.dtypes import BOOL, DType, Strength, is_float, result_type, to_float
+from engine.core.errors import AttributeValueError, DTypeError
+from engine.core.half_precision import convert_dtype
+from engine.core.registry import composite, primitive
+from engine.core.samples import integers, positive, sample
+from engine.core.shape_rules import same, same_number
+from engine.core.sharding_rules import ELEMENTWISE
+from engine.core.value import Array, Spec, Value
+
+
+def _cast(x: Value, *, dtype: DType) -> Spec:
+    return Spec(x.shape, dtype)
+
+
+@primitive(
+    shape_rule=_cast,
+    aliases=("astype", "to"),
+    numerics=Numerics(autocast="unchanged"),
+    algebra=Algebra(affine=True, identity=True, keeps_elements=True),
+    sharding=ELEMENTWISE,
+    samples=[sample((2, 3), dtype="float64")],
+)
+def cast(x: Array, *, dtype: DType, out: Array | None = None) -> Array:
+    """x as another dtype; floats become integers towards zero. The gradient is cast back."""
+    return convert_dtype(x, dtype, out)
+
+
+cast.batch(by_itself)
+
+
+@cast.vjp
+def _(g: Value, y: Value, x: Value) -> Value | None:
+    return cast(g, dtype=x.dtype) if is_float(x.dtype) else None
+
+
+@composite(numerics=Numerics(autocast="unchanged"), samples=[sample((2, 3), (4,)), sample((2, 3), integers(0, 9, 1))])
+def type_as(x: Value, like: Value) -> Value:
+    """x in the dtype of `like`, whose shape and numbers do not matter."""
+    return cast(x, dtype=like.dtype)
+
+
+def _bitcast(x: Value, *, dtype: DType) -> Spec:
+    if dtype.itemsize != x.dtype.itemsize:
+        raise DTypeError(
+            f"bitcast: elements of {x.dtype.name} have {x.dtype.itemsize} bytes, those of {dtype.name} "
+            f"{dtype.itemsize}; choose a dtype of the same size"
+        )
+    if BOOL in (dtype, x.dtype) and dtype != x.dtype:
+        raise DTypeError("bitcast: bool is 0 or 1, not any byte; use cast or a comparison")
+    return Spec(x.shape, dtype)
+
+
+@primitive(
+    shape_rule=_bitcast,
+    differentiable=False,
+    numerics=Numerics(supports_bfloat16=True, autocast="unchanged"),
+    documentation=Documentation(no_gradient="its result does not vary smoothly with x"),
+    samples=[sample(integers(-9, 9, 2, 3), dtype="float64"), sample(integers(-9, 9, 4), dtype="int64")],
+)
+def bitcast(x: Array, *, dtype: DType, out: Array | None = None) -> Array:
+    """The bits of x read as another dtype of the same size; no gradient flows."""
+    result = np.asarray(x, order="C").view(dtype)
+    if out is None:
+        return result.copy()
+    np.copyto(out, result)
+    return out
+
+
+bitcast.batch(by_itself)
+
+
+@primitive(
+    shape_rule=same,
+    aliases=("detach",),
+    differentiable=False,
+    memory=Memory(view="strided"),
+    documentation=Documentation(no_gradient="by definition"),
+    samples=[sample((2, 3))],
+)
+def stop_gradient(x: Array) -> Array:
+    """x itself, through which no gradient flows."""
+    return x
+
+
+@primitive(
+    shape_rule=same,
+    aliases=("clone", "cont", "dup", "contiguous"),
+    algebra=Algebra(affine=True),
+    samples=[sample((2, 3))],
+)
+def copy(x: Array, *, out: Array | None = None) -> Array:
+    """A copy of x in memory of its own."""
+    if out is None:
+        return x.copy()
+    np.copyto(out, x)
+    return out
+
+
+@copy.vjp
+def _(g: Value, y: Value, x: Value) -> Value:
+    return g
+
+
+@primitive(
+    shape_rule=same,
+    aliases=("optimization_barrier",),
+    memory=Memory(view="strided"),
+    samples=[sample((2, 3)), sample((2, 3), (4,))],
+)
+def barrier(x: Array, after: Array | None = None) -> Array:
+    """x itself, to be had only once `after` has been computed: what is made of it is not merged with what is made of x.
+
+    It keeps a second computation of something apart from the first, as jax.lax.optimization_barrier.
+    """
+    return x
+
+
+@barrier.batch
+def _(call: Call) -> Outputs:
+    return call.again(call.spread(0), *call.inputs[1:])
+
+
+@barrier.vjp
+def _(g: Value, y: Value, x: Value, after: Value | None = None) -> tuple[Value | None, ...]:
+    return (g,) if after is None else (g, None)
+
+
+def common_type(*values: Value) -> DType:
+    """Return the element type that an elementwise op of these values computes in (see engine.core.dtypes)."""
+    strengths = ((Strength.NUMBER if v.weak else Strength.ARRAY if v.shape else Strength.SCALAR) for v in values)
+    return result_type((v.dtype, strength) for v, strength in zip(values, strengths, strict=True))
+
+
+def in_common_type(*values: Value, floating: bool = False) -> tuple[Value, ...]:
+    """Return values in the element type of all of them, a floating one if asked for; nothing is computed in a narrower.
+
+    Args:
+        values: of any types; Python numbers stay what they are.
+        floating: bring integers and truth values to float32.
+    """
+    dtype = common_type(*values)
+    dtype = to_float(dtype) if floating else dtype
+    return tuple(v if v.weak or v.dtype == dtype else cast(v, dtype=dtype) for v in values)
+
+
+def factor_for(factor: float, x: Value) -> float | int:
+    """Return a factor given as an attribute as what x can be multiplied by without changing its type.
+
+    Raises:
+        DTypeError: a factor that is not whole beside integers or truth values, as PyTorch refuses it.
+    """
+    if is_float(x.dtype):
+        return factor
+    if not float(factor).is_integer():
+        raise DTypeError(f"a factor of {factor} makes no {x.dtype.name}; cast the inputs to float32")
+    return bool(factor) if x.dtype.kind == "b" else int(factor)
+
+
+@primitive(shape_rule=same_number, samples=[sample(positive(3), what="weights")])
+def nonnegative(x: Array, *, what: str = "numbers", out: Array | None = None) -> Array:
+    """x itself, refused where a number is negative; `what` names it in the error."""
+    if x.size and x.min() < 0:
+        raise AttributeValueError(f"{what} must not be negative, got {x.min()}")
+    result: Array = np.positive(x, out=out)
+    return result
+
+
+@nonnegative.vjp
+def _(g: Value, y: Value, x: Value) -> Value:
+    return g

@@ -1,0 +1,5 @@
+"""Forms of ops as ggml has them."""
+
+from engine.ops.ggml import forms
+
+FAMILIES = (forms,)

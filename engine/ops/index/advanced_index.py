@@ -1,0 +1,299 @@
+"""Indexing with integer arrays on several axes by NumPy's rule: reading, adding and replacing.
+
+`index_get` and `index_scatter` are each other's transposes; with `index_set` they are closed under differentiation.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from engine.core.attributes import Ints
+from engine.core.batching import Call, Outputs
+from engine.core.declarations import CallForms
+from engine.core.dtypes import BOOL, category
+from engine.core.errors import AttributeValueError, DTypeError, GradientError, ShapeError
+from engine.core.registry import composite, primitive
+from engine.core.samples import Argument, booleans, integers, sample
+from engine.core.shape_rules import broadcast_shapes, normalize_axis, require_extents, require_integer
+from engine.core.value import Array, Shape, Spec, Value
+from engine.ops.elementwise.casting import cast
+from engine.ops.index.index import add_rows, check_range
+from engine.ops.index.nonzero import places_of
+from engine.ops.shape.arrangement import movedim
+from engine.ops.shape.creation import zeros
+from engine.ops.shape.shape import broadcast_to
+
+
+def _axes(op: str, axes: Ints, ndim: int, count: int) -> Ints:
+    if not ndim:
+        raise ShapeError(f"{op}: a value of shape [] has no axis to index")
+    places = tuple(normalize_axis(axis, ndim) for axis in axes)
+    if len(places) != count or not count or sorted(set(places)) != list(places):
+        raise AttributeValueError(
+            f"{op}: axes {list(axes)} must name the axis of each of the {count} indices, in increasing order"
+        )
+    return places
+
+
+def _picked(op: str, shape: Shape, indices: tuple[Value, ...], axes: Ints) -> Shape:
+    """Return the shape of x[indices]: the indices' axes stand where theirs were, or in front when those lie apart."""
+    places = _axes(op, axes, len(shape), len(indices))
+    for index in indices:
+        require_integer(op, "indices", index)
+    lead = _lead(places)
+    rest = [extent for axis, extent in enumerate(shape) if axis not in places]
+    return (*rest[:lead], *broadcast_shapes(*(index.shape for index in indices)), *rest[lead:])
+
+
+def _lead(places: Ints) -> int:
+    """Return how many of the other axes come before those of the indices in the result."""
+    return places[0] if places[-1] - places[0] == len(places) - 1 else 0
+
+
+def _key(op: str, shape: Shape, indices: tuple[Array, ...], axes: Ints) -> tuple[Array | slice, ...]:
+    """Return the index NumPy takes, after checking its range."""
+    key: list[Array | slice] = [slice(None)] * len(shape)
+    for index, axis in zip(indices, axes, strict=True):
+        check_range(op, index, shape[axis])
+        key[axis % len(shape)] = index
+    return tuple(key)
+
+
+def _flat(shape: Shape, indices: tuple[Array, ...], axes: Ints) -> Array:
+    """Return the positions the indices name in the flattened indexed axes."""
+    flat = np.zeros((), np.int64)
+    for index, axis in zip(indices, axes, strict=True):
+        flat = flat * shape[axis] + index % max(shape[axis], 1)
+    return np.asarray(flat)
+
+
+def refuse_duplicates(op: str, flat: Array) -> None:
+    """Refuse positions that occur twice."""
+    if np.unique(flat).size < flat.size:
+        raise GradientError(
+            f"{op}: two indices name the same place, so that the gradient of the values written there is not defined; "
+            "use distinct indices, add the values up instead, or take the gradient as if all were kept with unsafe"
+        )
+
+
+PAIR: tuple[Argument, Argument] = (integers(-2, 2, 2, 1), integers(0, 4, 3))
+
+
+def _together(call: Call, first: int, rank: int) -> tuple[list[Value], Ints, Ints, Ints]:
+    """Batch indices (inputs from `first` on) into an array of `rank` axes, beside the number of the example.
+
+    Returns all indices, their axes, and the axes that the broadcast indices have in the batched result and should have:
+    with the example's number in front they come right after it, for one example they stand where theirs were.
+    """
+    places = tuple(axis % rank for axis in call.attrs["axes"])
+    numbers = range(first, len(call.inputs))
+    width = max(call.rank(number) for number in numbers)
+    indices = [call.numbers(width), *(call.aligned(number, width) for number in numbers)]
+    beside = places == tuple(range(places[0], places[0] + len(places)))
+    lead = places[0] if beside else 0
+    own = tuple(range(1 + lead, 1 + lead + width))
+    return indices, (0, *(place + 1 for place in places)), own, tuple(range(1, 1 + width))
+
+
+def _index_get(x: Value, *indices: Value, axes: Ints) -> Spec:
+    return Spec(_picked("index_get", x.shape, indices, axes), x.dtype)
+
+
+@primitive(
+    shape_rule=_index_get,
+    samples=[
+        sample((3, 4), integers(-3, 3, 4), axes=(0,)),
+        sample((2, 3, 4), *PAIR, axes=(0, 2)),
+        sample((3, 2, 4), *PAIR, axes=(1, 2)),
+    ],
+)
+def index_get(x: Array, *indices: Array, axes: Ints) -> Array:
+    """The elements of x at integer `indices`, which broadcast, one for each of `axes`; other axes are kept whole.
+
+    The indices' axes stand in the place of theirs, or in front when those are not neighbours (NumPy's rule).
+    """
+    return x[_key("index_get", x.shape, indices, axes)]
+
+
+@index_get.batch
+def _(call: Call) -> Outputs:
+    indices, axes, own, front = _together(call, 1, call.rank(0))
+    return movedim(index_get(call.spread(0), *indices, axes=axes), source=front, destination=own)
+
+
+@index_get.vjp
+def _(g: Value, y: Value, x: Value, *indices: Value, axes: Ints) -> object:
+    return lambda: index_scatter(g, *indices, axes=axes, shape=x.shape), *(None,) * len(indices)
+
+
+def _index_scatter(x: Value, *indices: Value, axes: Ints, shape: Ints) -> Spec:
+    wanted = _picked("index_scatter", shape, indices, axes)
+    if x.shape != wanted:
+        raise ShapeError(
+            f"index_scatter: these indices into {list(shape)} take values {list(wanted)}, not {list(x.shape)}"
+        )
+    return Spec(shape, x.dtype)
+
+
+@primitive(
+    shape_rule=_index_scatter,
+    samples=[
+        sample((4, 4), integers(-3, 3, 4), axes=(0,), shape=(3, 4)),
+        sample((2, 3, 3), *PAIR, axes=(0, 2), shape=(2, 3, 4)),
+        sample((3, 2, 3), *PAIR, axes=(1, 2), shape=(3, 2, 4)),
+    ],
+)
+def index_scatter(x: Array, *indices: Array, axes: Ints, shape: Ints) -> Array:
+    """Zeros of `shape` with x added at `indices`: the transpose of index_get. Duplicate indices add up."""
+    _key("index_scatter", shape, indices, axes)
+    places = tuple(axis % len(shape) for axis in axes)
+    rest = tuple(axis for axis in range(len(shape)) if axis not in places)
+    flat = _flat(shape, indices, places)
+    lead, width = _lead(places), flat.ndim
+    rows = np.moveaxis(x, range(lead, lead + width), range(width))
+    wide = rows.astype(np.float32) if x.dtype == np.float16 else rows
+    table = add_rows.body(wide, flat, rows=math.prod(shape[axis] for axis in places)).astype(x.dtype, copy=False)
+    apart = table.reshape([shape[axis] for axis in (*places, *rest)])
+    return np.ascontiguousarray(apart.transpose(np.argsort((*places, *rest))))
+
+
+@index_scatter.batch
+def _(call: Call) -> Outputs:
+    shape = call.attrs["shape"]
+    indices, axes, own, front = _together(call, 1, len(shape))
+    values = movedim(call.spread(0), source=own, destination=front)
+    return index_scatter(values, *indices, axes=axes, shape=(call.size, *shape))
+
+
+@index_scatter.vjp
+def _(g: Value, y: Value, x: Value, *indices: Value, axes: Ints) -> object:
+    return lambda: index_get(g, *indices, axes=axes), *(None,) * len(indices)
+
+
+def _distinct_places(*indices: Value, axes: Ints, shape: Ints) -> Spec:
+    require_extents("distinct_places", shape)
+    _picked("distinct_places", shape, indices, axes)
+    return indices[0].spec
+
+
+def _permutation(size: int) -> Argument:
+    return Argument((size,), lambda generator, shape: generator.permutation(*shape))
+
+
+@primitive(
+    shape_rule=_distinct_places, differentiable=False, samples=[sample(_permutation(3), axes=(0,), shape=(4, 2))]
+)
+def distinct_places(*indices: Array, axes: Ints, shape: Ints) -> Array:
+    """The first index itself; an error when the indices name one place of an array of `shape` twice."""
+    refuse_duplicates("index_put", _flat(shape, tuple(np.broadcast_arrays(*indices)), axes))
+    return indices[0]
+
+
+def _index_set(x: Value, values: Value, *indices: Value, axes: Ints, unsafe: bool) -> Spec:
+    wanted = _picked("index_set", x.shape, indices, axes)
+    if values.shape != wanted:
+        raise ShapeError(
+            f"index_set: these indices into {list(x.shape)} take values {list(wanted)}, not {list(values.shape)}"
+        )
+    return x.spec
+
+
+@primitive(
+    shape_rule=_index_set,
+    samples=[
+        sample((4, 2), (3, 2), _permutation(3), axes=(0,)),
+        sample((2, 3, 4), (2, 3), _permutation(2), integers(0, 4, 2), axes=(0, 2)),
+    ],
+)
+def index_set(
+    x: Array, values: Array, *indices: Array, axes: Ints, unsafe: bool = False, out: Array | None = None
+) -> Array:
+    """x with `values` in place of its elements at `indices`; of duplicates the last counts.
+
+    The gradient of the values is refused when indices are duplicate, unless `unsafe`: then each gets the whole of it,
+    as in PyTorch.
+    """
+    if out is None:
+        out = x.copy()
+    else:
+        np.copyto(out, x)
+    out[_key("index_set", x.shape, indices, axes)] = values
+    return out
+
+
+@index_set.batch
+def _(call: Call) -> Outputs:
+    indices, axes, own, front = _together(call, 2, call.rank(0))
+    values = movedim(call.spread(1), source=own, destination=front)
+    return index_set(call.spread(0), values, *indices, axes=axes, unsafe=call.attrs["unsafe"])
+
+
+@index_set.vjp
+def _(g: Value, y: Value, x: Value, values: Value, *indices: Value, axes: Ints, unsafe: bool) -> object:
+    def kept() -> Value:
+        nothing = zeros(shape=values.shape, dtype=g.dtype)
+        return index_set(g, nothing, *indices, axes=axes, unsafe=True)
+
+    def written() -> Value:
+        first = indices[0] if unsafe else distinct_places(*indices, axes=axes, shape=x.shape)
+        return index_get(g, first, *indices[1:], axes=axes)
+
+    return kept, written, *(None,) * len(indices)
+
+
+@composite(
+    call=CallForms(by_place=()),
+    samples=[
+        sample((4, 2), (3, 2), _permutation(3), axes=(0,)),
+        sample((4, 2), (2,), integers(0, 4, 6), axes=(0,), accumulate=True),
+        sample((2, 3, 4), (), *PAIR, axes=(0, 2), accumulate=True),
+    ],
+)
+def index_put(
+    x: Value, values: Value, *indices: Value, axes: Ints, accumulate: bool = False, unsafe: bool = False
+) -> Value:
+    """x with `values`, broadcast, written at integer `indices` into `axes`, or added there with `accumulate`.
+
+    A bool mask among the indices stands for the places of its true elements, in as many axes as it has from its axis
+    on; how many values it takes depends on it, so that graphs cannot hold one (there, where does). Without it the last
+    of duplicate indices counts and the gradient of the values is refused when there are any, unless `unsafe`: then each
+    gets the whole of it, as in PyTorch.
+    """
+    indices, axes = _without_masks(x.ndim, indices, axes)
+    shape = _picked("index_put", x.shape, indices, axes)
+    values = broadcast_to(like("index_put", values, x), shape=shape)
+    if accumulate:
+        return x + index_scatter(values, *indices, axes=axes, shape=x.shape)
+    return index_set(x, values, *indices, axes=axes, unsafe=unsafe)
+
+
+def _without_masks(ndim: int, indices: tuple[Value, ...], axes: Ints) -> tuple[tuple[Value, ...], Ints]:
+    """Put the places of its true elements in the place of each mask."""
+    if all(index.dtype != BOOL for index in indices) or len(axes) != len(indices):
+        return indices, axes
+    found: list[Value] = []
+    places: list[int] = []
+    for index, axis in zip(indices, axes, strict=True):
+        parts = places_of(index) if index.dtype == BOOL else (index,)
+        found += parts
+        places += range(normalize_axis(axis, ndim), normalize_axis(axis, ndim) + len(parts))
+    return tuple(found), tuple(places)
+
+
+def like(op: str, values: Value, x: Value) -> Value:
+    """Return `values` in the dtype of x; refuse floats for integers, which would lose their fractions silently."""
+    if category(values.dtype) > category(x.dtype):
+        raise DTypeError(f"{op}: {values.dtype.name} values do not fit into {x.dtype.name}; cast one of them")
+    return cast(values, dtype=x.dtype) if values.weak or values.dtype != x.dtype else values
+
+
+@composite(data_dependent=True, samples=[sample((2, 3), booleans(2, 3)), sample((2, 3), booleans(3))])
+def masked_select(x: Value, mask: Value) -> Value:
+    """The elements of x where the bool mask is true, in order, as a vector; the two broadcast. Not in graphs."""
+    shape = broadcast_shapes(x.shape, mask.shape)
+    if not shape:
+        x, mask, shape = broadcast_to(x, shape=(1,)), broadcast_to(mask, shape=(1,)), (1,)
+    places = places_of(broadcast_to(mask, shape=shape))
+    return index_get(broadcast_to(x, shape=shape), *places, axes=tuple(range(len(shape))))

@@ -1,0 +1,187 @@
+"""Finding elements again: the distinct ones, and places in sorted rows. Forward only."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from engine.core.declarations import CallForms, Numerics
+from engine.core.dtypes import INT64
+from engine.core.errors import ShapeError
+from engine.core.modes import MODES
+from engine.core.registry import composite, primitive
+from engine.core.samples import Argument, distinct, integers, sample
+from engine.core.shape_rules import normalize_axis, require_integer
+from engine.core.value import Array, Shape, Spec, Value
+from engine.ops.index.index import gather
+from engine.ops.shape.shape import slice
+
+
+def _unique_padded(x: Value, *, axis: int | None, consecutive: bool) -> tuple[Spec, Spec, Spec]:
+    if axis is None:
+        return Spec((x.size,), x.dtype), Spec(x.shape, INT64), Spec((x.size,), INT64)
+    if not x.ndim:
+        raise ShapeError("unique: a number has no axis to go along; leave `axis` out")
+    extent = x.shape[normalize_axis(axis, x.ndim)]
+    return x.spec, Spec((extent,), INT64), Spec((extent,), INT64)
+
+
+@primitive(
+    shape_rule=_unique_padded,
+    multi_output=True,
+    differentiable=False,
+    samples=[
+        sample(integers(0, 4, 2, 3)),
+        sample((3,)),
+        sample(integers(0, 2, 2, 5), axis=1),
+        sample(integers(0, 2, 6), consecutive=True),
+    ],
+)
+def unique_padded(x: Array, *, axis: int | None = None, consecutive: bool = False) -> tuple[Array, Array, Array]:
+    """The distinct elements (or slices of `axis`) of x, where each of x stands among them, and how often each occurs.
+
+    They come in increasing order, slices by their first differing element. Shapes do not depend on data, so that graphs
+    can hold it: values and counts have as many places as x has elements (or slices), and those after the distinct ones
+    repeat the last with a count of 0. `unique` gives the distinct ones alone. With `consecutive` x stays in its order
+    and only equal neighbours count as one.
+    """
+    rows = (
+        x.reshape(-1, 1)
+        if axis is None
+        else np.moveaxis(x, axis, 0).reshape(x.shape[axis], x.size // max(x.shape[axis], 1))
+    )
+    order = np.arange(len(rows)) if consecutive else _order(rows)
+    ordered = rows[order]
+    begins = np.ones(len(rows), bool)
+    begins[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    inverse = np.empty(len(rows), INT64)
+    inverse[order] = np.cumsum(begins) - 1
+    first = order[begins]
+    places = np.pad(first, (0, len(rows) - len(first)), mode="edge") if len(first) else first
+    values = x.reshape(-1)[places] if axis is None else np.take(x, places, axis=axis)
+    return values, inverse.reshape(x.shape) if axis is None else inverse, np.bincount(inverse, minlength=len(rows))
+
+
+def _order(rows: Array) -> Array:
+    """The order of rows by their first column, then the second, and so on; equal ones stay as they are."""
+    if rows.shape[1] == 1:
+        return np.argsort(rows[:, 0], kind="stable")
+    return np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
+
+
+@composite(
+    data_dependent=True,
+    call=CallForms(by_place=()),
+    samples=[
+        sample(integers(0, 4, 2, 3)),
+        sample(integers(0, 2, 2, 5), axis=1, return_inverse=True, return_counts=True),
+    ],
+)
+def unique(
+    x: Value, *, axis: int | None = None, return_inverse: bool = False, return_counts: bool = False
+) -> Value | tuple[Value, ...]:
+    """The distinct elements of x as a vector, or its distinct slices along `axis`, in increasing order. Not in graphs.
+
+    With `return_inverse` also the index of each element (or slice) of x among them, with `return_counts` also how often
+    each occurs, both int64, in this order. Each NaN is distinct. In graphs, `unique_padded` keeps the shape.
+    """
+    return _distinct(x, axis, False, return_inverse, return_counts)
+
+
+@composite(
+    data_dependent=True,
+    call=CallForms(by_place=()),
+    samples=[sample(integers(0, 2, 6)), sample(integers(0, 2, 5, 1), axis=0, return_counts=True)],
+)
+def unique_consecutive(
+    x: Value, *, axis: int | None = None, return_inverse: bool = False, return_counts: bool = False
+) -> Value | tuple[Value, ...]:
+    """x as a vector, or its slices along `axis`, with equal neighbours as one; results as unique. Not in graphs."""
+    return _distinct(x, axis, True, return_inverse, return_counts)
+
+
+def _distinct(
+    x: Value, axis: int | None, consecutive: bool, return_inverse: bool, return_counts: bool
+) -> Value | tuple[Value, ...]:
+    if x.data is None or MODES.tracing:
+        raise ShapeError(
+            "unique gives as many elements as there are distinct ones, which a graph cannot know beforehand; use "
+            "unique_padded, which keeps the shape"
+        )
+    values, inverse, counts = unique_padded(x, axis=axis, consecutive=consecutive)
+    assert counts.data is not None
+    found = int(np.count_nonzero(counts.data))
+    results = [slice(values, axis=0 if axis is None else axis, stop=found)]
+    results += [inverse] * return_inverse + [slice(counts, axis=0, stop=found)] * return_counts
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _row_places(boundaries: Value, values: Value, *, right: bool) -> Spec:
+    if not boundaries.ndim or (boundaries.ndim > 1 and boundaries.shape[:-1] != values.shape[:-1]):
+        raise ShapeError(
+            f"searchsorted: sorted rows of shape {list(boundaries.shape)} must be one row, or agree with the values' "
+            f"shape {list(values.shape)} in all axes but the last"
+        )
+    return Spec(values.shape, INT64)
+
+
+@primitive(
+    shape_rule=_row_places,
+    differentiable=False,
+    numerics=Numerics(promotion="common"),
+    samples=[sample(integers(0, 1, 4), integers(-1, 2, 2, 3)), sample(distinct(2, 1), (2, 3), right=True)],
+)
+def row_places(boundaries: Array, values: Array, *, right: bool = False) -> Array:
+    """Where each value would go into the sorted last axis of `boundaries`: see searchsorted."""
+    side: Literal["left", "right"] = "right" if right else "left"
+    if boundaries.ndim == 1:
+        return np.asarray(np.searchsorted(boundaries, values, side=side))
+    found = np.empty(values.shape, INT64)
+    for row in np.ndindex(values.shape[:-1]):
+        found[row] = np.searchsorted(boundaries[row], values[row], side=side)
+    return found
+
+
+def _orders(*shape: int) -> Argument:
+    """Draw an order of the last axis for each row."""
+
+    def draw(generator: np.random.Generator, shape: Shape) -> Array:
+        return np.argsort(generator.standard_normal(shape), axis=-1)
+
+    return Argument(shape, draw)
+
+
+@composite(
+    call=CallForms(by_place=()),
+    samples=[
+        sample(integers(0, 1, 4), integers(-1, 2, 2, 3)),
+        sample(distinct(2, 1), (2, 3), right=True),
+        sample(integers(0, 1, 2, 4), (2, 3), _orders(2, 4)),
+    ],
+)
+def searchsorted(boundaries: Value, values: Value, sorter: Value | None = None, *, right: bool = False) -> Value:
+    """Where each value would go into the sorted last axis of `boundaries`: before its equals, or after when `right`.
+
+    `sorter`, of the same shape, holds the indices that sort rows which are not sorted themselves (see argsort).
+    """
+    if sorter is not None:
+        require_integer("searchsorted", "indices as sorter", sorter)
+        if sorter.shape != boundaries.shape or not boundaries.ndim:
+            raise ShapeError(
+                f"searchsorted: the sorter {list(sorter.shape)} must have the shape of the boundaries "
+                f"{list(boundaries.shape)}, with at least one axis"
+            )
+        boundaries = gather(boundaries, sorter, axis=-1)
+    return row_places(boundaries, values, right=right)
+
+
+@composite(
+    call=CallForms(by_place=()),
+    samples=[sample((2, 3), distinct(1)), sample(integers(0, 9, 4), integers(3, 4, 2), right=True)],
+)
+def bucketize(x: Value, boundaries: Value, *, right: bool = False) -> Value:
+    """Number of the bucket, between increasing `boundaries`, that each element falls in (see searchsorted)."""
+    if boundaries.ndim != 1:
+        raise ShapeError(f"bucketize needs a vector of boundaries, got shape {list(boundaries.shape)}")
+    return searchsorted(boundaries, x, right=right)

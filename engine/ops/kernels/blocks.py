@@ -1,0 +1,80 @@
+"""Elementwise kernels of many passes, run block by block so that what lies between the passes stays in cache.
+
+Also how kernels return their results: into the caller's buffer, or computed in float64 first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from engine.core.dtypes import FLOAT16, FLOAT32, FLOAT64
+from engine.core.value import Array
+from engine.ops.kernels.workspace import WORKSPACE
+
+BLOCK = 32768
+"""Elements in a block: a handful of float32 blocks fit in a second-level cache."""
+
+
+def blockwise(kernel: Callable[..., None], inputs: tuple[Array, ...], out: Array | None, *, scratch: int = 0) -> Array:
+    """Run `kernel(y, *inputs, *scratch)` over blocks of arrays of one dtype, broadcast together; return the whole y.
+
+    The kernel may write to y only after its last read of the inputs, since `out` may be one of them.
+    float16 is computed in float32.
+    """
+    first, shape = inputs[0], inputs[0].shape
+    for x in inputs:
+        if x.shape != shape:
+            shape = np.broadcast_shapes(*(x.shape for x in inputs))
+            inputs = tuple(np.broadcast_to(x, shape) for x in inputs)
+            break
+    if first.dtype == FLOAT16:
+        wide = blockwise(kernel, tuple(x.astype(FLOAT32) for x in inputs), None, scratch=scratch)
+        return _copied(wide.astype(FLOAT16), out)
+    direct = out is not None and out.flags.c_contiguous
+    result = out if out is not None and direct else np.empty(shape, first.dtype)
+    if shape and result.size <= BLOCK:  # NumPy's overhead counts: no slicing
+        kernel(result, *inputs, *[np.empty(shape, first.dtype) for _ in range(scratch)])
+    else:
+        _by_pieces(kernel, result.reshape(-1), [np.ascontiguousarray(x).reshape(-1) for x in inputs], scratch)
+    return result if direct else _copied(result, out)
+
+
+def _by_pieces(kernel: Callable[..., None], y: Array, inputs: list[Array], scratch: int) -> None:
+    with WORKSPACE:
+        spaces = [WORKSPACE.array((min(BLOCK, y.size),), y.dtype) for _ in range(scratch)]
+        for start in range(0, y.size, BLOCK):
+            piece = slice(start, start + BLOCK)
+            target = y[piece]
+            kernel(target, *(x[piece] for x in inputs), *(space[: target.size] for space in spaces))
+
+
+def _copied(result: Array, out: Array | None) -> Array:
+    if out is None:
+        return result
+    np.copyto(out, result)
+    return out
+
+
+def polynomial(y: Array, x: Array, coefficients: tuple[float, ...]) -> None:
+    """Write c[0] + c[1] x + c[2] x**2 + ..., at least two terms, into y by Horner's scheme; y is not x."""
+    np.multiply(x, coefficients[-1], out=y)
+    y += coefficients[-2]
+    for coefficient in coefficients[-3::-1]:
+        y *= x
+        y += coefficient
+
+
+def stored(result: Array, out: Array | None) -> Array:
+    """Return `result`, or `out` with the result written into it."""
+    if out is None:
+        return result
+    np.copyto(out, result)
+    return out
+
+
+def in_float64(kernel: Callable[..., None], x: Array, out: Array | None) -> Array:
+    """Run `kernel(y, x)` block by block in float64, whatever floating dtype x has."""
+    if x.dtype == FLOAT64:
+        return blockwise(kernel, (x,), out)
+    return stored(blockwise(kernel, (x.astype(FLOAT64),), None).astype(x.dtype), out)

@@ -1,0 +1,185 @@
+"""Losses that are negative log-likelihoods, and weighted relatives of the squared error and the cross entropy."""
+
+from __future__ import annotations
+
+import math
+
+from engine.core.declarations import Memory, Numerics
+from engine.core.dtypes import is_float
+from engine.core.errors import AttributeValueError, GradientError, ShapeError
+from engine.core.registry import composite, primitive
+from engine.core.samples import booleans, positive, sample, uniform
+from engine.core.shape_rules import broadcast_shapes, require_float, same
+from engine.core.value import Array, Value
+from engine.ops.activation.activation import sigmoid
+from engine.ops.activation.softmax import log_softmax
+from engine.ops.elementwise.casting import cast, stop_gradient
+from engine.ops.elementwise.comparison import gt, where
+from engine.ops.elementwise.elementwise import clamp, exp, log, power, square
+from engine.ops.loss.loss import Reduction, bce_with_logits_loss, fit_together, reduced
+from engine.ops.reduce.reduce import sum
+from engine.ops.shape.shape import unsqueeze
+
+HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
+
+
+def _require_equal(op: str, x: Value, target: Value) -> None:
+    if x.shape != target.shape:
+        raise ShapeError(
+            f"{op}: the input has shape {list(x.shape)}, the target {list(target.shape)}: they must be equal; "
+            "reshape one of them"
+        )
+
+
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[
+        sample((2, 3), (2, 3), positive(2, 3)),
+        sample((2, 3), (2, 3), positive(2), full=True, reduction="sum"),
+        sample((2, 3), (2, 3), positive(2, 1), reduction="none"),
+        sample((2, 3), (4, 1, 3), positive(2)),
+    ],
+)
+def gaussian_nll_loss(
+    x: Value, target: Value, var: Value, *, full: bool = False, eps: float = 1e-6, reduction: Reduction = "mean"
+) -> Value:
+    """(log var + (x - target)² / var) / 2, x and var being mean and variance of a normal distribution.
+
+    Target and x broadcast. var has the shape of x, or lacks the last axis, or has one axis of extent 1. Variances below
+    eps count as eps, with the gradient they would have there (so also negative ones). `full` adds log(2 pi) / 2.
+    """
+    fit_together("gaussian_nll_loss", x, target)
+    if eps <= 0:
+        raise AttributeValueError(f"gaussian_nll_loss: eps {eps} must be greater than 0")
+    if var.shape != x.shape:
+        differing = [a for a, b in zip(x.shape, var.shape, strict=False) if a != b]
+        if var.shape == x.shape[:-1]:
+            var = unsqueeze(var, axis=-1)
+        elif var.ndim != x.ndim or len(differing) > 1 or broadcast_shapes(var.shape, x.shape) != x.shape:
+            raise ShapeError(
+                f"gaussian_nll_loss: var {list(var.shape)} must have the shape {list(x.shape)}, without the last axis, "
+                "or with one axis of extent 1"
+            )
+    var = var + stop_gradient(clamp(var, min=eps) - var)
+    losses = (log(var) + square(x - target) / var) * 0.5
+    return reduced(losses + HALF_LOG_TWO_PI if full else losses, reduction)
+
+
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[
+        sample((2, 3), positive(2, 3)),
+        sample(positive(2, 3), uniform(1.2, 3.0, 2, 3), log_input=False, full=True, reduction="none"),
+        sample((4,), uniform(0.0, 0.9, 4), full=True, reduction="sum"),
+    ],
+)
+def poisson_nll_loss(
+    x: Value,
+    target: Value,
+    *,
+    log_input: bool = True,
+    full: bool = False,
+    eps: float = 1e-8,
+    reduction: Reduction = "mean",
+) -> Value:
+    """exp(x) - target x, or x - target log(x + eps) without `log_input`: the likelihood of counts (Poisson).
+
+    Target and x broadcast. `full` adds Stirling's approximation of log(target!) where the target is above 1.
+    """
+    fit_together("poisson_nll_loss", x, target)
+    losses = exp(x) - target * x if log_input else x - target * log(x + eps)
+    if full:
+        large = gt(target, 1)
+        count = where(large, cast(target, dtype=x.dtype), 2.0)
+        losses = losses + where(large, count * log(count) - count + log(count) * 0.5 + HALF_LOG_TWO_PI, 0.0)
+    return reduced(losses, reduction)
+
+
+@composite(
+    aliases=("sigmoid_focal_loss",),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[
+        sample((2, 3), booleans(2, 3)),
+        sample((4,), uniform(0.0, 1.0, 4), alpha=-1.0, gamma=1.5, reduction="none"),
+        sample((4,), booleans(4), gamma=0.0, reduction="sum"),
+    ],
+)
+def focal_loss(
+    logits: Value, target: Value, *, alpha: float = 0.25, gamma: float = 2.0, reduction: Reduction = "mean"
+) -> Value:
+    """Binary cross entropy times (1 - p)^gamma, p the probability given to the target 0 or 1 (Lin et al. 2017).
+
+    alpha weighs the targets 1 and 1 - alpha the targets 0; below 0 there are no such weights. As torchvision's
+    sigmoid_focal_loss, whose reduction is "none" unless given.
+    """
+    _require_equal("focal_loss", logits, target)
+    if alpha > 1:
+        raise AttributeValueError(f"focal_loss: alpha {alpha} must be at most 1")
+    target = cast(target, dtype=logits.dtype)
+    p = sigmoid(logits)
+    missed = p + target - p * target * 2.0  # 1 - (p t + (1 - p)(1 - t))
+    modulation = square(missed) if gamma == 2 else power(missed, gamma)
+    losses = bce_with_logits_loss(logits, target, reduction="none") * modulation
+    if alpha >= 0:
+        losses = losses * (target * (2 * alpha - 1) + (1 - alpha))
+    return reduced(losses, reduction)
+
+
+@composite(
+    aliases=("weighted_mse",),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[
+        sample((2, 3), (2, 3), positive(2, 1)),
+        sample((2, 3), (2, 3), positive(2, 3), by_weight=True),
+        sample((4,), (4,), positive(4), reduction="none"),
+    ],
+)
+def weighted_mse_loss(
+    x: Value, target: Value, weight: Value, *, by_weight: bool = False, reduction: Reduction = "mean"
+) -> Value:
+    """weight (x - target)²; the weight broadcasts to x. The mean divides by the number of elements, as in ggmlR.
+
+    `by_weight` divides by the sum of the weights instead, as PyTorch's mse_loss with a weight.
+    """
+    _require_equal("weighted_mse_loss", x, target)
+    if broadcast_shapes(x.shape, weight.shape) != x.shape:
+        raise ShapeError(f"weighted_mse_loss: weight {list(weight.shape)} does not broadcast to {list(x.shape)}")
+    losses = square(x - target) * weight
+    if reduction == "mean" and by_weight:
+        return sum(losses) / sum(losses * 0.0 + weight)
+    return reduced(losses, reduction)
+
+
+@primitive(shape_rule=same, memory=Memory(view="strided"), samples=[sample(booleans(2, 3))])
+def fixed_labels(x: Array) -> Array:
+    """x itself, whose gradient must not be asked for."""
+    return x
+
+
+@fixed_labels.vjp
+def _(g: Value, y: Value, x: Value) -> object:
+    raise GradientError(
+        "ggml_cross_entropy has no gradient by its labels, but they depend on something to be differentiated by; "
+        "use cross_entropy, or stop_gradient on the labels"
+    )
+
+
+@composite(
+    aliases=("ggml_cross_entropy_loss",),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[sample((2, 3), booleans(2, 3)), sample((3,), booleans(3))],
+)
+def ggml_cross_entropy(logits: Value, labels: Value) -> Value:
+    """-sum(labels log_softmax(logits)) over the last axis, averaged over the rows, as ggml's cross_entropy_loss.
+
+    The labels are probabilities of the shape of the logits. They have no gradient: asking for one is an error. A logit
+    of -inf gives NaN even where the label is 0.
+    """
+    _require_equal("ggml_cross_entropy", logits, labels)
+    require_float("ggml_cross_entropy", logits)
+    if not logits.ndim:
+        raise ShapeError("ggml_cross_entropy needs logits [..., classes], got a number without axes")
+    labels = fixed_labels(labels)
+    if not is_float(labels.dtype):
+        labels = cast(labels, dtype=logits.dtype)
+    return reduced(-sum(labels * log_softmax(logits), axis=-1), "mean")

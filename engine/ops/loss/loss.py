@@ -1,0 +1,279 @@
+"""Losses of numbers against numbers: regression, binary classification, divergence.
+
+Shapes should be equal. Where PyTorch broadcasts unequal ones so do we, with a warning where it warns.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Literal
+
+import numpy as np
+
+from engine.core.batching import spread
+from engine.core.declarations import CallForms, Numerics
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.registry import composite, primitive
+from engine.core.samples import Sample, booleans, normal, positive, sample, uniform
+from engine.core.shape_rules import broadcast_shapes, require_float
+from engine.core.value import Array, Spec, Value
+from engine.ops.activation.activation import logsigmoid
+from engine.ops.elementwise.comparison import eq, where
+from engine.ops.elementwise.elementwise import abs, clamp, exp, log, log1p, maximum, square
+from engine.ops.reduce.reduce import mean, sum
+from engine.ops.shape.shape import broadcast_to
+
+Reduction = Literal["mean", "sum", "none"]
+
+LOG_FLOOR = -100.0
+"""Logarithms in bce_loss are cut off here, as in PyTorch, so that a probability of 0 costs 100 and not infinity."""
+
+
+def reduced(losses: Value, reduction: str) -> Value:
+    """Return the mean, the sum or the losses themselves."""
+    if reduction == "none":
+        return losses
+    if reduction == "mean":
+        warn_if_empty(losses)
+        return mean(losses)
+    return sum(losses)
+
+
+def warn_if_empty(losses: Value) -> None:
+    """Warn, on the tape, that the mean over an empty batch is NaN: it is seldom meant."""
+    if losses.data is not None and not losses.size:
+        warnings.warn(
+            "the mean loss of an empty batch is nan; leave the batch out, or use reduction='sum'",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def _require_equal(op: str, x: Value, target: Value) -> None:
+    if x.shape != target.shape:
+        raise ShapeError(
+            f"{op}: the input has shape {list(x.shape)}, the target {list(target.shape)}: they must be equal; "
+            "reshape one of them"
+        )
+
+
+def fit_together(op: str, x: Value, target: Value, *, warn: bool = False) -> None:
+    """Refuse an input and a target that do not broadcast, and warn when asked to if their shapes differ."""
+    if x.shape == target.shape:
+        return
+    shape = broadcast_shapes(x.shape, target.shape)
+    if warn and x.data is not None:  # a graph that is traced has a finding instead
+        warnings.warn(
+            f"{op}: the input has shape {list(x.shape)}, the target {list(target.shape)}: every pair of the broadcast "
+            f"shape {list(shape)} counts, which is seldom meant; reshape one of them",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _pairs(*extra: dict[str, object]) -> list[Sample]:
+    """Samples whose differences lie away from 0, 0.5 and 1, where the losses have kinks."""
+    shapes: list[tuple[int, ...]] = [(2, 3), (4,), ()]
+    options: list[dict[str, object]] = [{}, {"reduction": "sum"}, {"reduction": "none"}, *extra]
+    return [
+        sample(uniform(1.1, 1.4, *shapes[k % 3]), uniform(-2.0, 0.0, *shapes[k % 3]), **attrs)
+        for k, attrs in enumerate(options)
+    ]
+
+
+@composite(
+    aliases=("mse",),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[
+        *_pairs(),
+        sample((2, 3), (2, 3), positive(2, 3)),
+        sample((2, 3), (2, 3), positive(2, 1), reduction="sum"),
+        sample((4,), (4,), positive(4), reduction="none"),
+    ],
+)
+def mse_loss(x: Value, target: Value, weight: Value | None = None, *, reduction: Reduction = "mean") -> Value:
+    """Squared error (x - target)², times the `weight` of each element where given (it broadcasts to x).
+
+    The weighted mean divides by the sum of the weights, as in PyTorch.
+    """
+    fit_together("mse_loss", x, target, warn=True)
+    losses = square(x - target)
+    if weight is None:
+        return reduced(losses, reduction)
+    if broadcast_shapes(losses.shape, weight.shape) != losses.shape:
+        raise ShapeError(f"mse_loss: weight {list(weight.shape)} does not broadcast to {list(losses.shape)}")
+    if reduction != "mean":
+        return reduced(losses * weight, reduction)
+    warn_if_empty(losses)
+    return sum(losses * weight) / sum(broadcast_to(weight, shape=losses.shape))
+
+
+@composite(aliases=("l1", "mae"), numerics=Numerics(compute_float32=True, autocast="float32"), samples=_pairs())
+def l1_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
+    """Absolute error |x - target|; the gradient at 0 is 0."""
+    fit_together("l1_loss", x, target, warn=True)
+    return reduced(abs(x - target), reduction)
+
+
+@composite(
+    aliases=("huber",),
+    call=CallForms(by_place=("reduction", "delta")),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=_pairs({"delta": 0.5}, {"delta": 5.0}),
+)
+def huber_loss(x: Value, target: Value, *, delta: float = 1.0, reduction: Reduction = "mean") -> Value:
+    """Half the squared error up to |x - target| = delta, straight lines of slope delta beyond."""
+    fit_together("huber_loss", x, target, warn=True)
+    if not delta > 0:
+        raise AttributeValueError(f"huber_loss: delta {delta} must be greater than 0")
+    return reduced(_huber(x - target, delta), reduction)
+
+
+def _huber(error: Value, delta: float) -> Value:
+    # With c the error limited to ±delta: c (e - c/2) is e²/2 inside and delta (|e| - delta/2) outside.
+    limited = clamp(error, min=-delta, max=delta)
+    return limited * (error - limited * 0.5)
+
+
+@composite(
+    call=CallForms(by_place=()),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=_pairs({"beta": 0.5}, {"beta": 5.0}, {"beta": 0.0}),
+)
+def smooth_l1_loss(x: Value, target: Value, *, beta: float = 1.0, reduction: Reduction = "mean") -> Value:
+    """Absolute error, rounded off into a parabola below |x - target| = beta: huber_loss / beta; beta 0 is l1_loss."""
+    fit_together("smooth_l1_loss", x, target, warn=True)
+    if beta < 0:
+        raise AttributeValueError(f"smooth_l1_loss: beta {beta} must be at least 0")
+    error = x - target
+    return reduced(_huber(error, beta) / beta if beta > 0 else abs(error), reduction)
+
+
+def _bce_terms(p: Value, target: Value) -> Spec:
+    require_float("bce_loss", p, target)
+    _require_equal("bce_loss", p, target)
+    return p.spec
+
+
+@primitive(
+    shape_rule=_bce_terms,
+    numerics=Numerics(promotion="float", autocast="float32"),
+    samples=[sample(uniform(0.1, 0.9, 2, 3), uniform(0.0, 1.0, 2, 3))],
+)
+def bce_terms(p: Array, target: Array, *, out: Array | None = None) -> Array:
+    """-(target log p + (1 - target) log(1 - p)), elementwise, the logarithms cut off at -100."""
+    yes = np.maximum(np.log(p), LOG_FLOOR)
+    no = np.maximum(np.log1p(-p), LOG_FLOOR)
+    yes -= no
+    yes *= target
+    yes += no
+    return np.negative(yes, out=out)
+
+
+bce_terms.batch(spread)
+
+
+@bce_terms.vjp
+def _(g: Value, y: Value, p: Value, target: Value) -> object:
+    def probability() -> Value:
+        return g * ((p - target) / maximum(p * (1.0 - p), 1e-12))
+
+    def label() -> Value:
+        return g * (maximum(log1p(-p), LOG_FLOOR) - maximum(log(p), LOG_FLOOR))
+
+    return probability, label
+
+
+@composite(
+    aliases=("bce",),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[
+        sample(uniform(0.1, 0.9, 2, 3), uniform(0.0, 1.0, 2, 3)),
+        sample(uniform(0.1, 0.9, 4), booleans(4), reduction="none"),
+        sample(uniform(0.1, 0.9, 2, 3), uniform(0.0, 1.0, 2, 3), positive(2, 1)),
+    ],
+)
+def bce_loss(p: Value, target: Value, weight: Value | None = None, *, reduction: Reduction = "mean") -> Value:
+    """Binary cross entropy of probabilities p against targets 0..1; the logarithms are cut off at -100.
+
+    A p outside 0..1 gives NaN. From logits, bce_with_logits_loss is exact where this one is cut off. `weight`
+    multiplies the loss of each element, before the reduction; it broadcasts to p.
+    """
+    return reduced(_weighted("bce_loss", bce_terms(p, target), weight), reduction)
+
+
+def _weighted(op: str, losses: Value, weight: Value | None) -> Value:
+    if weight is None:
+        return losses
+    if broadcast_shapes(losses.shape, weight.shape) != losses.shape:
+        raise ShapeError(f"{op}: weight {list(weight.shape)} does not broadcast to {list(losses.shape)}")
+    return losses * weight
+
+
+@composite(
+    aliases=("bce_with_logits", "binary_cross_entropy_with_logits"),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[
+        sample((2, 3), uniform(0.0, 1.0, 2, 3)),
+        sample((4,), booleans(4), reduction="sum"),
+        sample((2, 3), uniform(0.0, 1.0, 2, 3), positive(3), reduction="none"),
+        sample((2, 3), uniform(0.0, 1.0, 2, 3), positive(3), positive(2, 1)),
+    ],
+)
+def bce_with_logits_loss(
+    logits: Value,
+    target: Value,
+    pos_weight: Value | None = None,
+    weight: Value | None = None,
+    *,
+    reduction: Reduction = "mean",
+) -> Value:
+    """Binary cross entropy of sigmoid(logits) against targets 0..1, finite for any finite logits.
+
+    `pos_weight` multiplies the share of the positive targets and `weight` the loss of each element, before the
+    reduction; both broadcast to the logits.
+    """
+    _require_equal("bce_with_logits_loss", logits, target)
+    rest = (1.0 - target) * logits
+    log_yes = logsigmoid(logits)
+    if pos_weight is None:
+        return reduced(_weighted("bce_with_logits_loss", rest - log_yes, weight), reduction)
+    if broadcast_shapes(logits.shape, pos_weight.shape) != logits.shape:
+        raise ShapeError(
+            f"bce_with_logits_loss: pos_weight {list(pos_weight.shape)} does not broadcast to {list(logits.shape)}"
+        )
+    losses = rest - (1.0 + (pos_weight - 1.0) * target) * log_yes
+    return reduced(_weighted("bce_with_logits_loss", losses, weight), reduction)
+
+
+@composite(
+    call=CallForms(by_place=()),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[
+        sample((2, 3), uniform(0.1, 0.9, 2, 3)),
+        sample((2, 3), uniform(0.1, 0.9, 2, 3), reduction="batchmean"),
+        sample((4,), normal(4), log_target=True, reduction="sum"),
+    ],
+)
+def kl_div(
+    x: Value,
+    target: Value,
+    *,
+    log_target: bool = False,
+    reduction: Literal["mean", "sum", "none", "batchmean"] = "mean",
+) -> Value:
+    """Kullback-Leibler divergence target (log target - x), x being log-probabilities; 0 log 0 counts as 0.
+
+    `log_target` says that the target holds log-probabilities too; "batchmean" divides the sum by the first extent.
+    """
+    fit_together("kl_div", x, target)
+    if log_target:
+        losses = exp(target) * (target - x)
+    else:
+        zero = eq(target, 0.0)
+        losses = where(zero, 0.0, target * log(where(zero, 1.0, target))) - target * x
+    if reduction != "batchmean":
+        return reduced(losses, reduction)
+    if not x.shape:
+        raise ShapeError("kl_div: batchmean needs at least one axis")
+    return sum(losses) / float(x.shape[0])

@@ -1,0 +1,164 @@
+"""Margin losses over classes, which lie on the last axis: [rows, classes] or [classes]."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.core.declarations import CallForms, Numerics
+from engine.core.dtypes import BOOL, INT64
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.modes import charge_table
+from engine.core.registry import composite, primitive
+from engine.core.samples import Argument, booleans, integers, positive, sample
+from engine.core.shape_rules import require_float, require_integer
+from engine.core.value import Array, Spec, Value
+from engine.ops.activation.activation import logsigmoid, relu
+from engine.ops.elementwise.comparison import eq, where
+from engine.ops.elementwise.elementwise import square
+from engine.ops.index.index import embedding, gather
+from engine.ops.loss.loss import Reduction, reduced
+from engine.ops.loss.softmax_cross_entropy import class_index
+from engine.ops.reduce.reduce import mean, sum
+from engine.ops.shape.shape import reshape, unsqueeze
+
+NO_CLASS = -(2**62)
+"""An ignore_index that no target has: every class must be in range."""
+
+
+def _check_scores(op: str, x: Value) -> int:
+    """Return the number of classes."""
+    require_float(op, x)
+    if x.ndim not in (1, 2) or not x.shape[-1]:
+        raise ShapeError(f"{op}: scores {list(x.shape)} must have the shape [rows, classes] or [classes]")
+    return x.shape[-1]
+
+
+@composite(
+    call=CallForms(orders=(("x", "target", "p", "margin", "weight"),)),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[
+        sample((4, 3), integers(0, 3, 4)),
+        sample((4, 3), integers(0, 3, 4), positive(3), p=2, margin=0.7, reduction="none"),
+        sample((3,), integers(0, 3), reduction="sum"),
+    ],
+)
+def multi_margin_loss(
+    x: Value,
+    target: Value,
+    weight: Value | None = None,
+    *,
+    p: int = 1,
+    margin: float = 1.0,
+    reduction: Reduction = "mean",
+) -> Value:
+    """Mean over the classes j other than the target y of weight[y] max(0, margin - x[y] + x[j])^p.
+
+    The sum is divided by the number of all classes, as in PyTorch; p is 1 or 2. A number as score is that of the only
+    class.
+    """
+    op = "multi_margin_loss"
+    x = x if x.ndim else reshape(x, shape=(1,))
+    if x.ndim == 1 and target.shape == (1,):
+        x = unsqueeze(x, axis=0)
+    classes = _check_scores(op, x)
+    require_integer(op, "classes", target)
+    if target.shape != x.shape[:-1]:
+        raise ShapeError(f"{op}: scores {list(x.shape)} need targets of shape {list(x.shape[:-1])}")
+    if p not in (1, 2):
+        raise AttributeValueError(f"{op}: p {p} must be 1 or 2")
+    if weight is not None and weight.shape != (classes,):
+        raise ShapeError(f"{op}: weight {list(weight.shape)} must have the shape [{classes}]")
+    index = class_index(target, classes=classes, ignore_index=NO_CLASS)
+    picked = gather(x, unsqueeze(index, axis=-1), axis=-1)
+    excess = relu(x - picked + margin)
+    if p == 2:
+        excess = square(excess)
+    if weight is not None:
+        excess = excess * unsqueeze(embedding(weight, index), axis=-1)
+    charge_table("multi_margin_loss", classes)
+    others = where(eq(unsqueeze(index, axis=-1), np.arange(classes)), 0.0, excess)
+    return reduced(sum(others, axis=-1) / float(classes), reduction)
+
+
+def _lists(*shape: int) -> Argument:
+    def draw(generator: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        rows = np.stack([generator.permutation(shape[-1]) for _ in range(int(np.prod(shape[:-1], dtype=np.int64)))])
+        rows[:, shape[-1] // 2] = -1
+        return rows.reshape(shape)
+
+    return Argument(shape, draw)
+
+
+def _listed(target: Value) -> tuple[Spec, Spec, Spec]:
+    require_integer("listed_labels", "labels", target)
+    if not target.ndim or not target.shape[-1]:
+        raise ShapeError(f"listed_labels needs at least one place in a list, got shape {list(target.shape)}")
+    return Spec(target.shape, INT64), Spec(target.shape, BOOL), Spec(target.shape, BOOL)
+
+
+@primitive(
+    shape_rule=_listed, multi_output=True, differentiable=False, samples=[sample(_lists(3, 4)), sample(_lists(3))]
+)
+def listed_labels(target: Array) -> tuple[Array, Array, Array]:
+    """Lists of classes on the last axis, each ended by -1: the classes, which places are listed, which classes are.
+
+    Places beyond the end hold class 0.
+    """
+    classes = target.shape[-1]
+    listed = np.logical_and.accumulate(target != -1, axis=-1)
+    index = np.where(listed, target, 0).astype(np.int64)
+    if index.size and (int(index.min()) < 0 or int(index.max()) >= classes):
+        bad = index[(index < 0) | (index >= classes)].flat[0]
+        raise ShapeError(f"multilabel_margin_loss: class {int(bad)} is out of range for {classes} classes")
+    member = np.zeros(target.shape, bool)
+    rows, places = np.nonzero(listed.reshape(-1, classes))
+    member.reshape(-1, classes)[rows, index.reshape(-1, classes)[rows, places]] = True
+    return index, listed, member
+
+
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[sample((3, 4), _lists(3, 4)), sample((3,), _lists(3), reduction="none")],
+)
+def multilabel_margin_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
+    """Sum over the target classes y and the others j of max(0, 1 - x[y] + x[j]), divided by the number of classes.
+
+    The target holds in each row a list of classes, ended by -1; it has the shape of x, or one axis of extent 1 where
+    the other is a number.
+    """
+    if x.ndim + target.ndim < 2 and x.size == target.size == 1:
+        x, target = reshape(x, shape=(1,)), reshape(target, shape=(1,))
+    classes = _check_scores("multilabel_margin_loss", x)
+    if target.shape != x.shape:
+        raise ShapeError(
+            f"multilabel_margin_loss: scores {list(x.shape)} and lists of classes {list(target.shape)} must have one "
+            "shape; fill lists up with -1"
+        )
+    index, listed, member = listed_labels(target)
+    picked = gather(x, index, axis=-1)
+    excess = relu(unsqueeze(x, axis=-2) - unsqueeze(picked, axis=-1) + 1.0)
+    counted = unsqueeze(listed, axis=-1) & ~unsqueeze(member, axis=-2)
+    return reduced(sum(where(counted, excess, 0.0), axis=(-2, -1)) / float(classes), reduction)
+
+
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[
+        sample((3, 4), booleans(3, 4)),
+        sample((3, 4), positive(3, 4), positive(4), reduction="none"),
+        sample((4,), booleans(4), reduction="sum"),
+    ],
+)
+def multilabel_soft_margin_loss(
+    x: Value, target: Value, weight: Value | None = None, *, reduction: Reduction = "mean"
+) -> Value:
+    """Binary cross entropy of sigmoid(x) against targets 0 or 1, averaged over the classes on the last axis."""
+    if not x.ndim or target.shape != x.shape:
+        raise ShapeError(
+            f"multilabel_soft_margin_loss: scores {list(x.shape)} and targets {list(target.shape)} must have one shape "
+            "of at least one axis"
+        )
+    losses = (1.0 - target) * x - logsigmoid(x)
+    if weight is not None:
+        losses = losses * weight
+    return reduced(mean(losses, axis=-1), reduction)

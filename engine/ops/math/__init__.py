@@ -1,0 +1,12 @@
+"""Compositions: scaled sums, logarithms of sums, Fourier transforms, differences, covariances."""
+
+from engine.ops.math import arithmetic, covariance, differences, fourier, hermitian, logarithm
+
+FAMILIES = (
+    arithmetic,
+    covariance,
+    differences,
+    fourier,
+    hermitian,
+    logarithm,
+)

@@ -1,0 +1,1 @@
+"""Operators, methods and indexing of values."""

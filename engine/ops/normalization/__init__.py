@@ -1,0 +1,9 @@
+"""Normalisation over axes, channels, groups."""
+
+from engine.ops.normalization import channel_norm, image_norm, normalization
+
+FAMILIES = (
+    channel_norm,
+    image_norm,
+    normalization,
+)

@@ -1,0 +1,285 @@
+"""Batch normalisation: over all axes but the channels', with running statistics."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.core.batching import Call, Outputs, join_channels, part_channels
+from engine.core.declarations import CallForms, Documentation, Memory, Numerics
+from engine.core.dtypes import is_float
+from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.registry import composite, primitive
+from engine.core.samples import integers, normal, positive, sample
+from engine.core.shape_rules import require_integer, require_rank
+from engine.core.sharding_rules import batch_axes
+from engine.core.value import Array, Spec, Value
+from engine.ops.elementwise.casting import cast
+from engine.ops.elementwise.elementwise import rsqrt
+from engine.ops.normalization.normalization import check_eps, standardize, standardize_backward, statistics_dtype
+from engine.ops.reduce.reduce import count, sum
+from engine.ops.reduce.reductions import dot_over, sum_over
+from engine.ops.shape.creation import ones, zeros
+from engine.ops.shape.shape import broadcast_to, reshape
+
+
+def _channel_axes(ndim: int) -> tuple[int, ...]:
+    return (0, *range(2, ndim))
+
+
+def _per_channel(value: Value, ndim: int) -> Value:
+    """[C] as [1, C, 1, ...]."""
+    return reshape(value, shape=(1, value.shape[0], *(1,) * (ndim - 2)))
+
+
+def _batch_norm(
+    x: Value,
+    weight: Value,
+    bias: Value,
+    running_mean: Value,
+    running_var: Value,
+    *,
+    momentum: float,
+    eps: float,
+    training: bool,
+) -> tuple[Spec, Spec, Spec]:
+    require_rank("batch_norm", "an input", x, 2, 3, 4, 5)
+    check_eps("batch_norm", eps)
+    channels = x.shape[1]
+    given = {"weight": weight, "bias": bias, "running_mean": running_mean, "running_var": running_var}
+    for name, value in given.items():
+        if value.shape != (channels,):
+            raise ShapeError(
+                f"batch_norm: {name} has shape {list(value.shape)}, the input {list(x.shape)} has {channels} channels "
+                f"on axis 1: it needs shape [{channels}]"
+            )
+    if not all(is_float(value.dtype) for value in (x, *given.values())):
+        raise DTypeError("batch_norm needs floating inputs; cast them to float32")
+    if not 0 <= momentum <= 1:
+        raise AttributeValueError(f"batch_norm: momentum {momentum} must be in 0..1")
+    if training and count(x.shape, _channel_axes(x.ndim)) <= 1:
+        raise ShapeError(f"expected more than 1 value per channel when training, got input size {list(x.shape)}")
+    return x.spec, running_mean.spec, running_var.spec
+
+
+BATCH = (normal(3), normal(3), normal(3), positive(3))
+
+
+@primitive(
+    shape_rule=_batch_norm,
+    multi_output=True,
+    call=CallForms(by_place=()),
+    numerics=Numerics(autocast="float32"),
+    memory=Memory(state_updates={3: 1, 4: 2}),
+    documentation=Documentation(outputs=("y", "running_mean", "running_var")),
+    sharding=batch_axes("10000", "100"),
+    samples=[
+        sample((4, 3), *BATCH, training=True),
+        sample((2, 3, 2, 2), *BATCH, training=True, momentum=0.3),
+        sample((4, 3), *BATCH, training=False),
+        sample((2, 3, 2), *BATCH, training=False, eps=1e-2),
+    ],
+)
+def batch_norm(
+    x: Array,
+    weight: Array,
+    bias: Array,
+    running_mean: Array,
+    running_var: Array,
+    *,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+    training: bool | None = None,
+    out: tuple[Array, Array, Array] | None = None,
+) -> tuple[Array, Array, Array]:
+    """(x - mean) / sqrt(variance + eps) * weight + bias for each channel (axis 1 of x), and the new running statistics.
+
+    In training mean and biased variance are those of the batch, and the running ones move towards them by `momentum`
+    (towards the unbiased variance, as in PyTorch); otherwise the running statistics are used and stay (Ioffe & Szegedy
+    2015).
+    """
+    y, new_mean, new_var = out or (np.empty(x.shape, x.dtype), np.empty_like(running_mean), np.empty_like(running_var))
+    weight, bias, running_mean, running_var = (
+        a.astype(statistics_dtype(a.dtype), copy=False) for a in (weight, bias, running_mean, running_var)
+    )
+    wide = x.astype(statistics_dtype(x.dtype), copy=False)
+    target = y if y.dtype == wide.dtype else np.empty(x.shape, wide.dtype)
+    kept = (1, x.shape[1], *(1,) * (x.ndim - 2))
+    if training:
+        axes, total = _channel_axes(x.ndim), x.size // x.shape[1] if x.size else 0
+        batch_mean = sum_over(wide, axes) / total
+        np.subtract(wide, batch_mean, out=target)
+        squares = dot_over(target, target, axes)
+        factor = weight.reshape(kept) / np.sqrt(squares / total + eps)
+        np.multiply(target, factor.astype(wide.dtype, copy=False), out=target)
+        target += bias.reshape(kept)
+        new_mean[...] = (1 - momentum) * running_mean + momentum * batch_mean.reshape(-1)
+        new_var[...] = (1 - momentum) * running_var + momentum * (squares.reshape(-1) / (total - 1))
+    else:
+        factor = weight / np.sqrt(running_var + eps)
+        np.multiply(wide, factor.reshape(kept).astype(wide.dtype, copy=False), out=target)
+        target += (bias - running_mean * factor).reshape(kept)
+        new_mean[...], new_var[...] = running_mean, running_var
+    if target is not y:
+        y[...] = target
+    return y, new_mean, new_var
+
+
+@batch_norm.batch
+def _(call: Call) -> Outputs:
+    channels = (call.join(index) for index in range(1, len(call.inputs)))
+    y, *statistics = call.made(join_channels(call.spread(0)), *channels)
+    return part_channels(call.size, y), *(call.split(value) for value in statistics)
+
+
+@batch_norm.vjp
+def _(
+    g: tuple[Value | None, ...],
+    y: tuple[Value, ...],
+    x: Value,
+    weight: Value,
+    bias: Value,
+    running_mean: Value,
+    running_var: Value,
+    *,
+    momentum: float,
+    eps: float,
+    training: bool,
+) -> object:
+    if training:
+        return _batch_pull(g, x, weight, momentum, eps)
+    return _running_pull(g, x, weight, running_mean, running_var, eps)
+
+
+def _batch_pull(g: tuple[Value | None, ...], x: Value, weight: Value, momentum: float, eps: float) -> object:
+    axes = _channel_axes(x.ndim)
+    total = count(x.shape, axes)
+    standard, factor = standardize(x, axis=axes, eps=eps)
+
+    def inputs() -> Value | None:
+        parts: list[Value | None] = []
+        if g[0] is not None:
+            scaled = g[0] * _per_channel(weight, x.ndim)
+            parts.append(standardize_backward(scaled, standard, factor, axis=axes))
+        if g[1] is not None:
+            parts.append(broadcast_to(_per_channel(g[1] * (momentum / total), x.ndim), shape=x.shape))
+        if g[2] is not None:
+            slope = _per_channel(g[2] * (2 * momentum / (total - 1)), x.ndim) / factor
+            parts.append(standard * slope)
+        return _added(parts)
+
+    return (
+        inputs,
+        lambda: None if g[0] is None else sum(g[0] * standard, axis=axes),
+        lambda: None if g[0] is None else sum(g[0], axis=axes),
+        lambda: None if g[1] is None else g[1] * (1 - momentum),
+        lambda: None if g[2] is None else g[2] * (1 - momentum),
+    )
+
+
+def _running_pull(
+    g: tuple[Value | None, ...], x: Value, weight: Value, running_mean: Value, running_var: Value, eps: float
+) -> object:
+    axes = _channel_axes(x.ndim)
+    gy, (_, g_mean, g_var) = g[0], g
+    if gy is None:
+        return None, None, None, g_mean, g_var
+    factor = rsqrt(running_var + eps)
+
+    def weights() -> Value:
+        standard = (x - _per_channel(running_mean, x.ndim)) * _per_channel(factor, x.ndim)
+        return sum(gy * standard, axis=axes)
+
+    return (
+        lambda: gy * _per_channel(weight * factor, x.ndim),
+        weights,
+        lambda: sum(gy, axis=axes),
+        lambda: _added([-(sum(gy, axis=axes) * weight * factor), g_mean]),
+        lambda: _added([weights() * weight * (factor * factor) * -0.5, g_var]),
+    )
+
+
+def _added(parts: list[Value | None]) -> Value | None:
+    total: Value | None = None
+    for part in parts:
+        if part is not None:
+            total = part if total is None else total + part
+    return total
+
+
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[
+        sample((4, 3), training=True),
+        sample((2, 3, 2), normal(3), normal(3), training=True),
+        sample((4, 3), *BATCH, training=False, eps=1e-2),
+    ],
+)
+def batch_normalize(
+    x: Value,
+    weight: Value | None = None,
+    bias: Value | None = None,
+    running_mean: Value | None = None,
+    running_var: Value | None = None,
+    *,
+    eps: float = 1e-5,
+    training: bool | None = None,
+) -> Value:
+    """(x - mean) / sqrt(variance + eps) * weight + bias for each channel (axis 1 of x), without new statistics.
+
+    Weight, bias and running statistics may be left out, as in PyTorch's functional batch_norm: 1, 0, and out of
+    training the statistics of the batch. See batch_norm, which moves the running ones.
+    """
+    require_rank("batch_normalize", "an input", x, 2, 3, 4, 5)
+    if not training and (running_mean is None) != (running_var is None):
+        raise ShapeError("batch_normalize: running mean and variance go together; give both or neither")
+    none, all_ = zeros(shape=(x.shape[1],), dtype=x.dtype), ones(shape=(x.shape[1],), dtype=x.dtype)
+    return batch_norm(
+        x,
+        all_ if weight is None else weight,
+        none if bias is None else bias,
+        none if running_mean is None else running_mean,
+        all_ if running_var is None else running_var,
+        eps=eps,
+        training=training or running_mean is None,
+    )[0]
+
+
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    memory=Memory(state_updates={3: 1, 4: 2, 5: 3}),
+    documentation=Documentation(outputs=("y", "running_mean", "running_var", "num_batches_tracked")),
+    samples=[
+        sample((4, 3), *BATCH, integers(0, 5), training=True),
+        sample((2, 3, 2), *BATCH, integers(1, 5), momentum=None, training=True),
+        sample((4, 3), *BATCH, integers(1, 5), training=False),
+    ],
+)
+def tracked_batch_norm(
+    x: Value,
+    weight: Value,
+    bias: Value,
+    running_mean: Value,
+    running_var: Value,
+    num_batches_tracked: Value,
+    *,
+    momentum: float | None = 0.1,
+    eps: float = 1e-5,
+    training: bool | None = None,
+) -> tuple[Value, Value, Value, Value]:
+    """batch_norm of x that counts the batches of training; with `momentum` null their statistics have equal shares.
+
+    The n-th batch then moves the running statistics towards its own by 1 / n, as in PyTorch: they are plain means.
+    """
+    require_integer("tracked_batch_norm", "the count of batches", num_batches_tracked)
+    given = (x, weight, bias, running_mean, running_var)
+    if not training:
+        y, *kept = batch_norm(*given, eps=eps, training=False)
+        return y, kept[0], kept[1], num_batches_tracked
+    counted = num_batches_tracked + 1
+    if momentum is not None:
+        y, new_mean, new_var = batch_norm(*given, momentum=momentum, eps=eps, training=True)
+        return y, new_mean, new_var, counted
+    y, batch_mean, batch_var = batch_norm(*given, momentum=1.0, eps=eps, training=True)
+    share = 1.0 / cast(counted, dtype=running_mean.dtype)
+    new_mean = running_mean + (batch_mean - running_mean) * share
+    return y, new_mean, running_var + (batch_var - running_var) * share, counted

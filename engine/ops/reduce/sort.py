@@ -1,0 +1,230 @@
+"""Sorting and what follows from an order: topk, kthvalue, extremes with their places, median, mode.
+
+Equal elements keep their order, NaN counts as the largest, and gradients go to the chosen elements alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.core.batching import along
+from engine.core.declarations import CallForms, Documentation, Numerics
+from engine.core.dtypes import INT64
+from engine.core.errors import AttributeValueError
+from engine.core.registry import composite, primitive
+from engine.core.samples import distinct, integers, sample
+from engine.core.shape_rules import nonempty_reduction, normalize_axis
+from engine.core.value import Array, Spec, Value
+from engine.ops.elementwise.comparison import eq, isnan, where
+from engine.ops.index.index import gather
+from engine.ops.reduce.reduce import argmax, argmin, sum
+from engine.ops.shape.shape import reshape, slice, squeeze
+
+SAMPLES = [sample(distinct(2, 4)), sample(distinct(3, 2), axis=0), sample(())]
+PICKS = [sample(distinct(2, 4)), sample(distinct(3, 2), axis=0), sample(distinct(2, 3), axis=1, keepdims=True)]
+
+
+def _places(x: Value, *, axis: int, **_: bool) -> Spec:
+    normalize_axis(axis, x.ndim)
+    return Spec(x.shape, INT64)
+
+
+@primitive(shape_rule=_places, differentiable=False, samples=[*SAMPLES, sample(integers(0, 3, 6), descending=True)])
+def argsort(x: Array, *, axis: int = -1, descending: bool = False) -> Array:
+    """Indices that sort x along `axis`; equal elements keep their order, NaN counts as the largest."""
+    if not x.ndim:
+        return np.zeros((), INT64)
+    if not descending:
+        return np.argsort(x, axis=axis, kind="stable")
+    backwards = np.flip(np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)
+    return np.asarray(x.shape[axis] - 1 - backwards)
+
+
+argsort.batch(along("axis"))
+
+
+def _pick(x: Value, places: Value, axis: int) -> Value:
+    """The elements of x at `places`, of equal rank, along `axis`."""
+    if x.ndim:
+        return gather(x, places, axis=axis)
+    return reshape(gather(reshape(x, shape=(1,)), reshape(places, shape=(1,)), axis=0), shape=())
+
+
+@composite(
+    documentation=Documentation(outputs=("values", "indices")), samples=[*SAMPLES, sample(distinct(5), descending=True)]
+)
+def sort(x: Value, *, axis: int = -1, descending: bool = False) -> tuple[Value, Value]:
+    """x sorted along `axis`, and the indices that sort it; equal elements keep their order."""
+    places = argsort(x, axis=axis, descending=descending)
+    return _pick(x, places, axis), places
+
+
+@composite(
+    aliases=("top_k",),
+    documentation=Documentation(outputs=("values", "indices")),
+    samples=[
+        sample(distinct(2, 4), k=2),
+        sample(distinct(3, 2), k=1, axis=0),
+        sample(distinct(5), k=3, largest=False),
+    ],
+)
+def topk(x: Value, *, k: int, axis: int = -1, largest: bool = True) -> tuple[Value, Value]:
+    """The k largest (or smallest) elements along `axis`, best first, and their indices; of equals the first ones."""
+    extent = x.shape[normalize_axis(axis, x.ndim)] if x.ndim else 1
+    if not 0 <= k <= extent:
+        raise AttributeValueError(f"topk: k {k} must be in 0..{extent}, the extent of axis {axis}")
+    order = argsort(x, axis=axis, descending=largest)
+    places = slice(order, axis=axis, stop=k) if x.ndim else order
+    return _pick(x, places, axis), places
+
+
+def _chosen(x: Value, place: Value, axis: int, keepdims: bool) -> tuple[Value, Value]:
+    """The elements at `place`, whose axis has extent 1, and the place itself."""
+    value = _pick(x, place, axis)
+    if keepdims or not x.ndim:
+        return value, place
+    return squeeze(value, axis=normalize_axis(axis, x.ndim)), squeeze(place, axis=normalize_axis(axis, x.ndim))
+
+
+@composite(
+    documentation=Documentation(outputs=("value", "index")),
+    samples=[sample(distinct(2, 4), k=2), sample(distinct(3, 2), k=1, axis=0, keepdims=True)],
+)
+def kthvalue(x: Value, *, k: int, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
+    """The k-th smallest element along `axis`, counted from 1, and its index."""
+    extent = x.shape[normalize_axis(axis, x.ndim)] if x.ndim else 1
+    if not 1 <= k <= extent:
+        raise AttributeValueError(f"kthvalue: k {k} must be in 1..{extent}, the extent of axis {axis}")
+    order = argsort(x, axis=axis)
+    return _chosen(x, slice(order, axis=axis, start=k - 1, stop=k) if x.ndim else order, axis, keepdims)
+
+
+@composite(documentation=Documentation(outputs=("values", "indices")), samples=PICKS)
+def max_with_index(x: Value, *, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
+    """Largest element along `axis` and its index: the first of equals, which takes the gradient; NaN wins."""
+    return _chosen(x, argmax(x, axis=axis, keepdims=True), axis, keepdims)
+
+
+@composite(documentation=Documentation(outputs=("values", "indices")), samples=PICKS)
+def min_with_index(x: Value, *, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
+    """Smallest element along `axis` and its index: the first of equals, which takes the gradient; NaN wins."""
+    return _chosen(x, argmin(x, axis=axis, keepdims=True), axis, keepdims)
+
+
+def _one_place(x: Value, *, axis: int, **_: bool) -> Spec:
+    return Spec(nonempty_reduction(x, axis=axis, keepdims=True).shape, INT64)
+
+
+@primitive(
+    shape_rule=_one_place,
+    differentiable=False,
+    samples=[sample(distinct(2, 4)), sample(distinct(3, 2), axis=0), sample(distinct(4), ignore_nan=True)],
+)
+def argmedian(x: Array, *, axis: int = -1, ignore_nan: bool = False) -> Array:
+    """Index of the lower median along `axis`, which stays with extent 1: of the first NaN if there is one.
+
+    With `ignore_nan` NaN does not count, and is chosen only where there is nothing else.
+    """
+    return _median_places(x, axis, ignore_nan) if x.ndim else np.zeros((), INT64)
+
+
+argmedian.batch(along("axis"))
+
+
+def _median_places(x: Array, axis: int, ignore_nan: bool) -> Array:
+    order = np.argsort(x, axis=axis, kind="stable")
+    missing = np.isnan(x).sum(axis=axis, keepdims=True)
+    known = x.shape[axis] - missing
+    middle = np.maximum(known - 1, 0) // 2
+    return np.take_along_axis(order, middle if ignore_nan else np.where(missing > 0, known, middle), axis)
+
+
+def _one_number(x: Value, **_: bool) -> Spec:
+    return Spec((), nonempty_reduction(x).dtype)
+
+
+@primitive(
+    shape_rule=_one_number,
+    numerics=Numerics(autocast="float32"),
+    samples=[sample(distinct(2, 4)), sample(distinct(3), ignore_nan=True)],
+)
+def overall_median(x: Array, *, ignore_nan: bool = False) -> Array:
+    """Lower median of all elements, which shares its gradient among the elements equal to it."""
+    flat = x.reshape(-1)
+    return np.asarray(flat[_median_places(flat, 0, ignore_nan)[0]])
+
+
+@overall_median.vjp
+def _(g: Value, y: Value, x: Value) -> Value:
+    chosen = eq(x, y) | (isnan(x) & isnan(y))
+    return where(chosen, g / sum(chosen), 0.0)
+
+
+def _median(x: Value, axis: int | None, keepdims: bool, ignore_nan: bool) -> Value:
+    if axis is not None:
+        return _chosen(x, argmedian(x, axis=axis, ignore_nan=ignore_nan), axis, keepdims)[0]
+    value = overall_median(x, ignore_nan=ignore_nan)
+    return reshape(value, shape=(1,) * x.ndim) if keepdims else value
+
+
+@composite(
+    call=CallForms(by_place=(), with_index="median_with_index"),
+    numerics=Numerics(autocast="float32"),
+    samples=[sample(distinct(2, 4)), *PICKS],
+)
+def median(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:
+    """Lower median, over everything or along one axis; NaN if there is one.
+
+    Over everything equal elements share the gradient, along an axis one of them takes it all.
+    """
+    return _median(x, axis, keepdims, ignore_nan=False)
+
+
+@composite(
+    call=CallForms(by_place=(), with_index="nanmedian_with_index"),
+    numerics=Numerics(autocast="float32", handles_missing=True),
+    samples=[sample(distinct(2, 4)), *PICKS],
+)
+def nanmedian(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:
+    """Lower median of what is not NaN, over everything or along one axis; NaN where there is nothing else."""
+    return _median(x, axis, keepdims, ignore_nan=True)
+
+
+@composite(documentation=Documentation(outputs=("values", "indices")), samples=PICKS)
+def median_with_index(x: Value, *, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
+    """Lower median along `axis`, NaN if there is one, and the index of the element that is it."""
+    return _chosen(x, argmedian(x, axis=axis, ignore_nan=False), axis, keepdims)
+
+
+@composite(documentation=Documentation(outputs=("values", "indices")), samples=PICKS)
+def nanmedian_with_index(x: Value, *, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
+    """Lower median along `axis` of what is not NaN, and the index of the element that is it."""
+    return _chosen(x, argmedian(x, axis=axis, ignore_nan=True), axis, keepdims)
+
+
+@primitive(
+    shape_rule=_one_place, differentiable=False, samples=[sample(integers(0, 3, 2, 5)), sample(distinct(3), axis=0)]
+)
+def argmode(x: Array, *, axis: int = -1) -> Array:
+    """Index of the most frequent element along `axis`, which stays with extent 1: the last one of the smallest."""
+    if not x.ndim:
+        return np.zeros((), INT64)
+    rows = np.moveaxis(x, axis, -1)
+    order = np.argsort(rows, axis=-1, kind="stable")
+    ordered = np.take_along_axis(rows, order, -1)
+    # The run of equals is longest where the mode ends; argmax takes the first such place, so the smallest value.
+    places = np.arange(rows.shape[-1])
+    begins = np.ones(rows.shape, bool)
+    begins[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
+    length = places - np.maximum.accumulate(np.where(begins, places, 0), axis=-1)
+    found = np.take_along_axis(order, np.argmax(length, axis=-1, keepdims=True), -1)
+    return np.moveaxis(found, -1, axis)
+
+
+argmode.batch(along("axis"))
+
+
+@composite(documentation=Documentation(outputs=("values", "indices")), samples=PICKS)
+def mode(x: Value, *, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
+    """Most frequent element along `axis`, the smallest of several, and the index of its last occurrence."""
+    return _chosen(x, argmode(x, axis=axis), axis, keepdims)

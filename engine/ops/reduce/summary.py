@@ -1,0 +1,114 @@
+"""Reductions made of others: counts, sums that skip NaN, pairs that are often wanted together, allclose."""
+
+from __future__ import annotations
+
+from engine.core.attributes import Axes
+from engine.core.declarations import CallForms, Documentation, Numerics
+from engine.core.dtypes import FLOAT64, is_float
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.registry import composite
+from engine.core.samples import distinct, integers, sample
+from engine.core.shape_rules import require_float
+from engine.core.value import Value
+from engine.ops.elementwise.casting import cast
+from engine.ops.elementwise.comparison import eq, isfinite, isnan, le, ne, where
+from engine.ops.elementwise.elementwise import abs
+from engine.ops.reduce.reduce import all, amax, amin, mean, std, sum, var
+
+SAMPLES = [sample((2, 3)), sample((2, 3), axis=0), sample((2, 3, 2), axis=(0, 2), keepdims=True)]
+MOMENTS = [sample((2, 3)), sample((4, 3), axis=0), sample((2, 3), axis=1, keepdims=True, correction=0)]
+
+
+@composite(samples=[sample(integers(0, 2, 4), integers(0, 2, 4))])
+def count_equal(a: Value, b: Value) -> Value:
+    """Number of places where a and b, of one shape, are equal (ggml's count_equal)."""
+    if a.shape != b.shape:
+        raise ShapeError(f"count_equal: shapes {list(a.shape)} and {list(b.shape)} must agree")
+    return sum(eq(a, b))
+
+
+@composite(samples=SAMPLES)
+def count_nonzero(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+    """Number of elements over `axis` that are not 0; NaN counts."""
+    return sum(ne(x, 0), axis=axis, keepdims=keepdims)
+
+
+@composite(
+    call=CallForms(by_place=("axis",)),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    documentation=Documentation(outputs=("var", "mean")),
+    samples=MOMENTS,
+)
+def var_mean(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bool = False) -> tuple[Value, Value]:
+    """Variance and mean over `axis`; the variance divides by the count less `correction`."""
+    variance = var(x, axis=axis, correction=correction, keepdims=keepdims)
+    return variance, mean(x, axis=axis, keepdims=keepdims)
+
+
+@composite(
+    call=CallForms(by_place=("axis",)),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    documentation=Documentation(outputs=("std", "mean")),
+    samples=MOMENTS,
+)
+def std_mean(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bool = False) -> tuple[Value, Value]:
+    """Standard deviation and mean over `axis`; the variance divides by the count less `correction`."""
+    deviation = std(x, axis=axis, correction=correction, keepdims=keepdims)
+    return deviation, mean(x, axis=axis, keepdims=keepdims)
+
+
+@composite(numerics=Numerics(autocast="float32", handles_missing=True), samples=SAMPLES)
+def nansum(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+    """Sum over `axis` of what is not NaN; NaN gets no gradient."""
+    return sum(where(isnan(x), 0, x), axis=axis, keepdims=keepdims)
+
+
+@composite(numerics=Numerics(compute_float32=True, autocast="float32", handles_missing=True), samples=SAMPLES)
+def nanmean(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+    """Mean over `axis` of what is not NaN; NaN where there is nothing else."""
+    require_float("nanmean", x)
+    counted = sum(~isnan(x), axis=axis, keepdims=keepdims)
+    return nansum(x, axis=axis, keepdims=keepdims) / counted
+
+
+@composite(
+    call=CallForms(by_place=()),
+    documentation=Documentation(outputs=("min", "max")),
+    samples=[sample(distinct(2, 3)), sample(distinct(2, 3), axis=0), sample(distinct(2, 3), keepdims=True)],
+)
+def aminmax(x: Value, *, axis: Axes = None, keepdims: bool = False) -> tuple[Value, Value]:
+    """Smallest and largest element over `axis`; tied elements share the gradient equally."""
+    return amin(x, axis=axis, keepdims=keepdims), amax(x, axis=axis, keepdims=keepdims)
+
+
+CLOSE_SAMPLES = [
+    sample((2, 3), (3,), rtol=0.5),
+    sample(integers(0, 3, 4), integers(0, 3, 4), atol=1.0),
+    sample((3,), (3,), rtol=0.0, atol=0.0, equal_nan=True),
+]
+
+
+def _close(op: str, a: Value, b: Value, rtol: float, atol: float, equal_nan: bool) -> Value:
+    if rtol < 0 or atol < 0:
+        raise AttributeValueError(f"{op}: rtol {rtol} and atol {atol} must be at least 0")
+    a, b = (v if is_float(v.dtype) else cast(v, dtype=FLOAT64) for v in (a, b))
+    close = eq(a, b)
+    if equal_nan:
+        close = close | (isnan(a) & isnan(b))
+    apart = abs(a - b)
+    return close | (isfinite(apart) & le(apart, abs(b * rtol) + atol))
+
+
+@composite(samples=CLOSE_SAMPLES)
+def isclose(a: Value, b: Value, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
+    """Whether |a - b| <= atol + rtol |b|, bool: a and b broadcast, infinities are close to themselves alone.
+
+    NaN is close to nothing, with `equal_nan` to NaN. Integers and truth values count as float64.
+    """
+    return _close("isclose", a, b, rtol, atol, equal_nan)
+
+
+@composite(samples=CLOSE_SAMPLES)
+def allclose(a: Value, b: Value, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
+    """Whether all elements are close, one truth value: see isclose. True where there are none."""
+    return all(_close("allclose", a, b, rtol, atol, equal_nan))

@@ -1,0 +1,12 @@
+"""Axes and elements moved, padded, windowed; arrays created."""
+
+from engine.ops.shape import arrangement, creation, pad_modes, shape, sliding, strided
+
+FAMILIES = (
+    arrangement,
+    creation,
+    pad_modes,
+    shape,
+    sliding,
+    strided,
+)

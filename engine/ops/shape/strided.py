@@ -1,0 +1,145 @@
+"""Regular parts of the row-major elements of a value: reading them, replacing them, adding to them.
+
+A part is told by the element it begins at (`offset`) and, for each of its axes, by the step between elements
+(`strides`), all counted in elements of the flattened value. ggml's `view`, `set` and `acc` work on such parts.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from engine.core.attributes import Ints
+from engine.core.batching import Call, Outputs
+from engine.core.declarations import Numerics
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.registry import primitive
+from engine.core.samples import sample
+from engine.core.value import Array, Shape, Spec, Value
+from engine.ops.shape.creation import zeros
+
+
+def _check_part(op: str, size: int, shape: Shape, strides: Ints, offset: int) -> None:
+    """Refuse parts that reach outside, or that hold an element twice, whose gradient would be ambiguous."""
+    if len(strides) != len(shape) or min(strides, default=1) < 1 or offset < 0:
+        raise AttributeValueError(
+            f"{op}: strides {list(strides)} must be {len(shape)} numbers of at least 1, and offset {offset} at least 0"
+        )
+    last = offset + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
+    if 0 not in shape and last >= size:
+        raise ShapeError(
+            f"{op}: a part of shape {list(shape)} with strides {list(strides)} from offset {offset} ends at element "
+            f"{last}, the value has {size}"
+        )
+    span = 1
+    for stride, extent in sorted(zip(strides, shape, strict=True)):
+        if extent > 1 and stride < span:
+            raise ShapeError(
+                f"{op}: strides {list(strides)} let the part {list(shape)} overlap itself; use larger ones"
+            )
+        span += (extent - 1) * stride
+
+
+def _part(flat: Array, shape: Shape, strides: Ints, offset: int) -> Array:
+    """Return a view of the part of a contiguous vector."""
+    if 0 in shape:
+        return np.empty(shape, flat.dtype)
+    return as_strided(flat[offset:], shape, tuple(stride * flat.itemsize for stride in strides))
+
+
+def _strided(call: Call) -> Outputs:
+    """Batch an op on a part of its first input: the parts of the examples lie a whole example apart."""
+    strides = (max(math.prod(call.shape(0)), 1), *call.attrs["strides"])
+    shape = {"shape": (call.size, *call.attrs["shape"])} if "shape" in call.attrs else {}
+    return call.again(*(call.spread(index) for index in range(len(call.inputs))), strides=strides, **shape)
+
+
+def _strided_slice(x: Value, *, shape: Ints, strides: Ints, offset: int) -> Spec:
+    if min(shape, default=0) < 0:
+        raise ShapeError(f"strided_slice: shape {list(shape)} may hold no negative extent")
+    _check_part("strided_slice", x.size, shape, strides, offset)
+    return Spec(shape, x.dtype)
+
+
+@primitive(
+    shape_rule=_strided_slice,
+    aliases=("as_strided",),
+    samples=[sample((3, 4), shape=(2, 2), strides=(4, 1), offset=5), sample((7,), shape=(3,), strides=(3,))],
+)
+def strided_slice(x: Array, *, shape: Ints, strides: Ints, offset: int = 0, out: Array | None = None) -> Array:
+    """The part of x of `shape` at `offset` with `strides`, counted in elements of the flattened x; no element twice."""
+    part = _part(np.ascontiguousarray(x).reshape(-1), shape, strides, offset)
+    if out is None:
+        return part.copy()
+    np.copyto(out, part)
+    return out
+
+
+strided_slice.batch(_strided)
+
+
+@strided_slice.vjp
+def _(g: Value, y: Value, x: Value, *, strides: Ints, offset: int) -> Value:
+    return slice_add(zeros(shape=x.shape, dtype=g.dtype), g, strides=strides, offset=offset)
+
+
+def _slice_add(x: Value, y: Value, *, strides: Ints, offset: int) -> Spec:
+    _check_part("slice_add", x.size, y.shape, strides, offset)
+    return x.spec
+
+
+PARTS = [
+    sample((3, 4), (2, 2), strides=(4, 1), offset=5),
+    sample((3, 4), (3,), strides=(4,), offset=2),
+    sample((2, 2, 3), (2, 3), strides=(6, 1)),
+]
+
+
+def _copied(x: Array, out: Array | None) -> Array:
+    if out is None:
+        return np.array(x, order="C")
+    np.copyto(out, x)
+    return out
+
+
+@primitive(shape_rule=_slice_add, aliases=("acc",), numerics=Numerics(promotion="common"), samples=PARTS)
+def slice_add(x: Array, y: Array, *, strides: Ints, offset: int = 0, out: Array | None = None) -> Array:
+    """x with y added to its part of y's shape at `offset` with `strides`, counted in elements of the flattened x."""
+    out = _copied(x, out)
+    part = _part(out.reshape(-1, copy=False), y.shape, strides, offset)
+    part += y
+    return out
+
+
+slice_add.batch(_strided)
+
+
+@slice_add.vjp
+def _(g: Value, r: Value, x: Value, y: Value, *, strides: Ints, offset: int) -> object:
+    return g, lambda: strided_slice(g, shape=y.shape, strides=strides, offset=offset)
+
+
+def _slice_set(x: Value, y: Value, *, strides: Ints, offset: int) -> Spec:
+    _check_part("slice_set", x.size, y.shape, strides, offset)
+    return x.spec
+
+
+@primitive(shape_rule=_slice_set, aliases=("set",), numerics=Numerics(promotion="common"), samples=PARTS)
+def slice_set(x: Array, y: Array, *, strides: Ints, offset: int = 0, out: Array | None = None) -> Array:
+    """x with y in place of its part of y's shape at `offset` with `strides`, counted in elements of the flattened x."""
+    out = _copied(x, out)
+    _part(out.reshape(-1, copy=False), y.shape, strides, offset)[...] = y
+    return out
+
+
+slice_set.batch(_strided)
+
+
+@slice_set.vjp
+def _(g: Value, r: Value, x: Value, y: Value, *, strides: Ints, offset: int) -> object:
+    return (
+        lambda: slice_set(g, zeros(shape=y.shape, dtype=g.dtype), strides=strides, offset=offset),
+        lambda: strided_slice(g, shape=y.shape, strides=strides, offset=offset),
+    )

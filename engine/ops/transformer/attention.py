@@ -1,0 +1,270 @@
+"""Attention as PyTorch spells it: scaled_dot_product_attention and multi_head_attention (batch first)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from engine.core.declarations import CallForms, Numerics
+from engine.core.dtypes import BOOL, is_float
+from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.modes import charge_table
+from engine.core.registry import composite
+from engine.core.samples import booleans, key, sample
+from engine.core.value import Value, as_value
+from engine.ops.elementwise.casting import cast
+from engine.ops.elementwise.comparison import logical_and, logical_not, where
+from engine.ops.linalg.matmul import linear, matrix_product
+from engine.ops.random.random import check_dropout
+from engine.ops.random.random import dropout as drop
+from engine.ops.shape.shape import permute, reshape, slice, squeeze, transpose, unsqueeze
+from engine.ops.transformer.attention_kernel import attention
+from engine.ops.transformer.masked_softmax import check_mask, soft_max
+
+
+def _heads_of(op: str, q: Value, k: Value, v: Value) -> int:
+    """Return how many heads of q share one of k and v: 1 unless both are fewer."""
+    if min(q.ndim, k.ndim, v.ndim) < 3 or q.shape[-3] == k.shape[-3] or k.shape[-3] == 1:
+        return 1
+    if v.shape[-3] != k.shape[-3] or q.shape[-3] % k.shape[-3]:
+        raise ShapeError(
+            f"{op}: the {q.shape[-3]} heads of q {list(q.shape)} must be a multiple of those of k {list(k.shape)}, "
+            f"and v {list(v.shape)} must have as many as k"
+        )
+    return q.shape[-3] // k.shape[-3]
+
+
+def _split_heads(x: Value, group: int) -> Value:
+    """Split axis -3, the heads, into those of k and the group that shares each; one head of all stays one."""
+    heads = x.shape[-3]
+    pair = (1, 1) if heads == 1 else (heads // group, group)
+    return reshape(x, shape=(*x.shape[:-3], *pair, *x.shape[-2:]))
+
+
+@composite(
+    aliases=("sdpa",),
+    call=CallForms(by_place=("dropout", "causal")),
+    numerics=Numerics(compute_float32=True, autocast="half"),
+    samples=[
+        sample((2, 3, 2), (2, 4, 2), (2, 4, 3)),
+        sample((2, 2, 3, 2), (2, 1, 3, 2), (2, 1, 3, 2), causal=True, scale=0.6),
+        sample((1, 4, 2, 2), (1, 2, 3, 2), (1, 2, 3, 1), (1, 4, 2, 3)),
+        sample((2, 3, 2), (2, 3, 2), (2, 3, 2), booleans(3, 3), masked_row_zero=True),
+        sample((2, 2, 2), (2, 3, 2), (2, 3, 2), (2, 3), key(), dropout=0.3, training=True),
+    ],
+)
+def scaled_dot_product_attention(
+    q: Value,
+    k: Value,
+    v: Value,
+    mask: Value | None = None,
+    key: Value | None = None,
+    *,
+    causal: bool = False,
+    scale: float | None = None,
+    dropout: float = 0.0,
+    training: bool | None = None,
+    masked_row_zero: bool = False,
+) -> Value:
+    """softmax(scale q k^T + mask) v for q [..., heads, rows, width], k [..., columns, width], v [..., columns, values].
+
+    The scale is 1 / sqrt(width) unless given. A float mask is added, a bool one lets those take part that are true;
+    `causal` lets row i see the columns up to i. When k and v have fewer heads, each serves as many heads of q in a row
+    (grouped queries). In training a share `dropout` of the weights is dropped, by `key` if given. A row that sees
+    nothing is NaN, the softmax of nothing; with `masked_row_zero` it is 0.
+    """
+    op = "scaled_dot_product_attention"
+    check_dropout(op, dropout)
+    group = _heads_of(op, q, k, v)
+    if group > 1:
+        rows = q.shape[-2]
+        if mask is not None and mask.ndim > 2:
+            check_mask(op, mask, (*q.shape[:-1], k.shape[-2]))
+            mask = _split_heads(mask, group)
+        y = scaled_dot_product_attention(
+            _split_heads(q, group),
+            unsqueeze(k, axis=-3),
+            unsqueeze(v, axis=-3),
+            mask,
+            key,
+            causal=causal,
+            scale=scale,
+            dropout=dropout,
+            training=training,
+            masked_row_zero=masked_row_zero,
+        )
+        return reshape(y, shape=(*y.shape[:-4], y.shape[-4] * y.shape[-3], rows, y.shape[-1]))
+    factor = 1 / math.sqrt(max(q.shape[-1] if q.ndim else 1, 1)) if scale is None else scale
+    if not (dropout and training):
+        return attention(q, k, v, mask, scale=factor, causal=causal, masked_row_zero=masked_row_zero)[0]
+    scores = matrix_product(q * factor, transpose(k))
+    if causal:
+        charge_table("scaled_dot_product_attention", q.shape[-2], k.shape[-2], item_bytes=1)
+        scores = where(np.tri(q.shape[-2], k.shape[-2], dtype=bool), scores, -np.inf)
+    weights = soft_max(scores, mask, masked_row_zero=masked_row_zero)
+    return matrix_product(drop(weights, key, p=dropout, training=True), v)
+
+
+def _as_taking_part(mask: Value) -> Value:
+    """Turn a mask of multi_head_attention, in which true means "left out", into one of attention."""
+    return logical_not(mask) if mask.dtype == BOOL else mask
+
+
+def _joined(a: Value | None, b: Value | None, like: Value) -> Value | None:
+    """Combine two masks in which true takes part."""
+    if a is None or b is None:
+        return b if a is None else a
+    if a.dtype == b.dtype == BOOL:
+        return logical_and(a, b)
+    added = [cast(m, dtype=like.dtype) if is_float(m.dtype) else where(m, like.dtype.type(0), -np.inf) for m in (a, b)]
+    return added[0] + added[1]
+
+
+def joined_masks(
+    op: str,
+    attn_mask: Value | None,
+    padding: Value | None,
+    shape: tuple[int, ...],
+    like: Value,
+    *,
+    causal: bool = False,
+) -> Value | None:
+    """Bring both masks to the shape of the scores [rows, heads, of query, of key] and join them, and the causal one."""
+    batch, heads, rows, columns = shape
+    for name, mask in (("attn_mask", attn_mask), ("key_padding_mask", padding)):
+        if mask is not None and mask.dtype != BOOL and not is_float(mask.dtype):
+            raise DTypeError(f"{op}: {name} must be bool (true is left out) or float (added), not {mask.dtype.name}")
+    if attn_mask is not None:
+        if attn_mask.shape == (batch * heads, rows, columns):
+            attn_mask = reshape(attn_mask, shape=shape)
+        elif attn_mask.shape != (rows, columns):
+            raise ShapeError(
+                f"{op}: attn_mask {list(attn_mask.shape)} must have the shape [{rows}, {columns}] or "
+                f"[{batch * heads}, {rows}, {columns}]"
+            )
+        attn_mask = _as_taking_part(attn_mask)
+    if padding is not None:
+        if padding.shape != (batch, columns):
+            raise ShapeError(f"{op}: key_padding_mask {list(padding.shape)} must have the shape [{batch}, {columns}]")
+        padding = _as_taking_part(reshape(padding, shape=(batch, 1, 1, columns)))
+    mask = _joined(attn_mask, padding, like)
+    if not causal:
+        return mask
+    charge_table(op, rows, columns, item_bytes=1)
+    return _joined(mask, as_value(np.tri(rows, columns, dtype=bool)), like)
+
+
+def _projected(query: Value, key: Value, value: Value, weight: Value, bias: Value | None) -> tuple[Value, ...]:
+    """Multiply query, key and value by their third of the weight each; one product where they are the same."""
+    width = weight.shape[1]
+    if query.key == key.key == value.key:
+        together = linear(query, weight, bias)
+        return tuple(slice(together, axis=-1, start=n * width, stop=(n + 1) * width) for n in range(3))
+    thirds = [(n * width, (n + 1) * width) for n in range(3)]
+    return tuple(
+        linear(
+            x,
+            slice(weight, start=low, stop=high),
+            None if bias is None else slice(bias, start=low, stop=high),
+        )
+        for x, (low, high) in zip((query, key, value), thirds, strict=True)
+    )
+
+
+def _check_projections(
+    query: Value, key: Value, value: Value, weights: tuple[Value, Value], biases: tuple[Value | None, ...], heads: int
+) -> None:
+    op, width = "multi_head_attention", query.shape[-1]
+    if heads < 1 or width % heads:
+        raise AttributeValueError(f"{op}: heads {heads} must divide the width {width} of the query")
+    for name, given, wanted in zip(
+        ("in_proj_weight", "out_proj_weight", "in_proj_bias", "out_proj_bias"),
+        (*weights, *biases),
+        ((3 * width, width), (width, width), (3 * width,), (width,)),
+        strict=True,
+    ):
+        if given is not None and given.shape != wanted:
+            raise ShapeError(f"{op}: {name} {list(given.shape)} must have the shape {list(wanted)}")
+    if (
+        key.shape[:-1] != value.shape[:-1]
+        or key.shape[0] != query.shape[0]
+        or {key.shape[-1], value.shape[-1]} != {width}
+    ):
+        raise ShapeError(
+            f"{op}: query {list(query.shape)}, key {list(key.shape)} and value {list(value.shape)} must agree in rows "
+            "and width, key and value in steps too"
+        )
+
+
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="half"),
+    samples=[
+        sample((2, 3, 4), (2, 2, 4), (2, 2, 4), (12, 4), (4, 4), (12,), (4,), heads=2),
+        sample((2, 2), (2, 2), (2, 2), (6, 2), (2, 2), heads=1, causal=True),
+        sample(
+            (2, 2, 2), (2, 3, 2), (2, 3, 2), (6, 2), (2, 2), (6,), (2,), (2, 3), booleans(2, 3), key(), heads=2,
+            dropout=0.3, training=True, masked_row_zero=True,
+        ),
+    ],
+)  # fmt: skip
+def multi_head_attention(
+    query: Value,
+    key: Value,
+    value: Value,
+    in_proj_weight: Value,
+    out_proj_weight: Value,
+    in_proj_bias: Value | None = None,
+    out_proj_bias: Value | None = None,
+    attn_mask: Value | None = None,
+    key_padding_mask: Value | None = None,
+    dropout_key: Value | None = None,
+    *,
+    heads: int,
+    causal: bool = False,
+    dropout: float = 0.0,
+    training: bool | None = None,
+    masked_row_zero: bool = False,
+) -> Value:
+    """Attention of `heads` heads (Vaswani et al. 2017) with the weights of PyTorch's MultiheadAttention, batch first.
+
+    query [rows, steps, width], key and value [rows, columns, width], or all without rows. in_proj_weight
+    [3 * width, width] holds those of query, key and value, one below another; out_proj_weight is [width, width].
+    attn_mask [steps, columns] or [rows * heads, steps, columns] and key_padding_mask [rows, columns] are added, or, as
+    in PyTorch, leave out what is true. Inputs that are not wanted may be null.
+    """
+    check_dropout("multi_head_attention", dropout)
+    alone = query.ndim == 2
+    if alone:
+        query, key, value = _together(query, key, value)
+        key_padding_mask = None if key_padding_mask is None else unsqueeze(key_padding_mask, axis=0)
+    if not query.ndim == key.ndim == value.ndim == 3:
+        raise ShapeError(
+            f"multi_head_attention: query {list(query.shape)}, key {list(key.shape)} and value {list(value.shape)} "
+            "must have the shape [rows, steps, width]"
+        )
+    weights, biases = (in_proj_weight, out_proj_weight), (in_proj_bias, out_proj_bias)
+    _check_projections(query, key, value, weights, biases, heads)
+    projected = _projected(query, key, value, in_proj_weight, in_proj_bias)
+    q, k, v = (
+        permute(reshape(x, shape=(*x.shape[:2], heads, x.shape[2] // heads)), axes=(0, 2, 1, 3)) for x in projected
+    )
+    y = scaled_dot_product_attention(
+        q,
+        k,
+        v,
+        joined_masks("multi_head_attention", attn_mask, key_padding_mask, (*q.shape[:3], k.shape[2]), q),
+        dropout_key,
+        causal=causal,
+        dropout=dropout,
+        training=training,
+        masked_row_zero=masked_row_zero,
+    )
+    y = linear(reshape(permute(y, axes=(0, 2, 1, 3)), shape=query.shape), out_proj_weight, out_proj_bias)
+    return squeeze(y, axis=0) if alone else y
+
+
+def _together(query: Value, key: Value, value: Value) -> tuple[Value, Value, Value]:
+    """Add the axis of rows; equal inputs stay equal."""
+    rows = {x.key: unsqueeze(x, axis=0) for x in (query, key, value)}
+    return rows[query.key], rows[key.key], rows[value.key]
