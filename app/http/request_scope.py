@@ -41,6 +41,9 @@ def request_id_of(scope: Mapping[str, Any]) -> str:
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 OPEN_PATHS = frozenset({"/healthz"})
+DOCUMENTATION = "/docs"
+"""The noun of the page that shows the interface. Its files hold nothing of this server, and a browser sends no key."""
+
 MONITORING_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 """Where it is told how the server is doing: also when it has no place for anything else."""
 
@@ -61,7 +64,7 @@ class AuthDecision:
 
 def scope_needed(method: str, path: str) -> Scope | None:
     """Return the scope that a key needs for a request, or for a route with such a path; None if it needs no key."""
-    if path in OPEN_PATHS:
+    if path in OPEN_PATHS or (noun_of(path) == DOCUMENTATION and method in SAFE_METHODS):
         return None
     if noun_of(path) in ADMINISTRATION:
         return Scope.ADMIN

@@ -20,6 +20,7 @@ from app.api import (
     checkpoints,
     datasets,
     diagnostics,
+    documentation,
     events,
     fits,
     gradients,
@@ -74,6 +75,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     administration.backup_routes,
     ops.routes,
     system.routes,
+    documentation.routes,
 )
 SLOW_MAX = 4
 EXPIRY_SECONDS = 5.0
