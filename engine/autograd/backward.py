@@ -1,4 +1,9 @@
-"""The only chain rule: walk the nodes in reverse, fold broadcasts, accumulate."""
+"""The chain rule, the only one: visit the nodes in reverse order, sum over broadcast axes, accumulate cotangents.
+
+A value may be used by several nodes, and its cotangent is the sum over all of them. Nodes are numbered in order of
+creation, and the reverse of that order is topological: when a node is visited, every node that reads its outputs has
+been visited, so its cotangents are complete.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +24,12 @@ from engine.ops.reduce.reduce import sum_to
 from engine.ops.shape.shape import reshape
 
 Key = object
-Reading = Callable[[Node, Value], tuple[Sequence[Value], Sequence[Value]]]
-"""Gives the inputs and outputs that the rule of a node reads; called with the first of the node's cotangents."""
+SavedValues = Callable[[Node, Value], tuple[Sequence[Value], Sequence[Value]]]
+"""Returns the inputs and outputs that the rule of a node reads; called with the first of the node's cotangents."""
 
 
-class Unreadable(Value):
-    """Stands in a backward rule for a value whose data must not be used any more: reading it tells why."""
+class StaleValue(Value):
+    """A saved value whose data was freed or overwritten: a rule that reads the data gets a GradientError."""
 
     __slots__ = ("reason", "source")
 
@@ -37,17 +42,17 @@ class Unreadable(Value):
 
     @property
     def key(self) -> object:
-        """The key of what it stands for."""
+        """The key of the saved value."""
         return self.source.key
 
     @property
     def data(self) -> Array | None:
-        """Refuse."""
+        """Raise GradientError."""
         raise GradientError(self.reason)
 
     @data.setter
     def data(self, data: Array | None) -> None:
-        """There is nothing to set."""
+        """Ignore the assignment of the base class."""
 
 
 def pull_back(
@@ -55,14 +60,20 @@ def pull_back(
     cotangents: Sequence[Value],
     wrt: Sequence[Value],
     nodes: Sequence[Node] | None = None,
-    reading: Reading | None = None,
+    saved_values: SavedValues | None = None,
 ) -> list[Value | None]:
     """Return the cotangent of each value in `wrt`, or None where no path leads from it to an output.
 
-    The rules are run under the modes in force: the results are Values of the same kind as the inputs, with a history
-    when operations are recorded. A missing cotangent stays None; no zeros are made up. `nodes` are what is `reachable`
-    from the outputs, when that is known already. With `reading`, rules read other values in the place of those that the
-    forward pass made, with the same numbers.
+    Rules run under the current modes: the results are Values of the same kind as the inputs, and are recorded when
+    operations are recorded, so derivatives of any order are possible. A missing cotangent stays None; it is not
+    replaced by zeros.
+
+    Args:
+        outputs: what is differentiated.
+        cotangents: one for each output.
+        wrt: the values to differentiate by.
+        nodes: what is `reachable` from the outputs, if the caller has it.
+        saved_values: returns the values that rules read, in place of those of the forward pass (rematerialization).
     """
     totals: dict[Key, Value] = {}
     targets = {value.key for value in wrt}
@@ -70,15 +81,15 @@ def pull_back(
         _accumulate(totals, output, cotangent)
     path = _path(reachable(outputs) if nodes is None else nodes, targets)
     for node, needed in reversed(path):
-        _pull_node(node, needed, totals, targets, reading)
+        _pull_node(node, needed, totals, targets, saved_values)
     _hook_targets(wrt, {node for node, _ in path}, totals)
     return [totals.get(value.key) for value in wrt]
 
 
 def reachable(outputs: Sequence[Value], *, after: int = -1) -> list[Node]:
-    """Return the nodes that `outputs` depend on, in order of creation; only those made later than number `after`.
+    """Return the nodes that `outputs` depend on, in order of creation; only those with a number above `after`.
 
-    A path ends where it leads to a node of another tape (see `engine.autograd.tape.tape`).
+    The search does not enter another tape (see `engine.autograd.tape.tape`).
     """
     found: set[Node] = set()
     waiting = [output.node for output in outputs if output.node is not None]
@@ -88,7 +99,7 @@ def reachable(outputs: Sequence[Value], *, after: int = -1) -> list[Node]:
             found.add(node)
             for value in node.inputs:
                 if value.counter is not None and value.counter.past:
-                    node.inputs = tuple(_as_read(node, index) for index in range(len(node.inputs)))
+                    node.inputs = tuple(_input_at_call(node, index) for index in range(len(node.inputs)))
                     break
             tape = node.tape
             waiting.extend([value.node for value in node.inputs if value.node is not None and value.node.tape == tape])
@@ -98,8 +109,8 @@ def reachable(outputs: Sequence[Value], *, after: int = -1) -> list[Node]:
 _number = attrgetter("seq")
 
 
-def _as_read(node: Node, index: int) -> Value:
-    """Return an input as it was when the node was made: a write in place may have given it another history since."""
+def _input_at_call(node: Node, index: int) -> Value:
+    """Return an input as it was when the node was recorded: an in-place write may have replaced its history since."""
     value = node.inputs[index]
     past = (value.counter and value.counter.past) or []
     expected = node.versions[index] if node.versions else 0
@@ -109,8 +120,8 @@ def _as_read(node: Node, index: int) -> Value:
     return value
 
 
-def seed_of(output: Value, gradient: Operand | None) -> Value:
-    """Return the cotangent to start from: `gradient`, or 1 for an output of one element."""
+def initial_cotangent(output: Value, gradient: Operand | None) -> Value:
+    """Return the initial cotangent: `gradient`, or 1 for an output of one element."""
     if gradient is None:
         if output.size != 1:
             raise GradientError(
@@ -127,8 +138,13 @@ def seed_of(output: Value, gradient: Operand | None) -> Value:
 
 
 def _path(nodes: Sequence[Node], targets: set[Key]) -> list[tuple[Node, list[int]]]:
-    """Return the nodes among `nodes`, in order, that depend on `targets`, with the inputs that matter."""
+    """Return the nodes, in order, on paths from `targets`, each with the positions of the inputs on such a path.
+
+    Only these nodes are visited and only these inputs get a cotangent: rules may return the others as functions, which
+    are then never called.
+    """
     active: set[Key] = set(targets)
+    # Targets that are results of nodes have tuples as keys. Without any, a look at the node of an input is enough.
     inner = any(isinstance(key, tuple) for key in targets)
     path = []
     for node in nodes:
@@ -147,15 +163,15 @@ def _path(nodes: Sequence[Node], targets: set[Key]) -> list[tuple[Node, list[int
 
 
 def _pull_node(
-    node: Node, needed: list[int], totals: dict[Key, Value], targets: set[Key], reading: Reading | None
+    node: Node, needed: list[int], totals: dict[Key, Value], targets: set[Key], saved_values: SavedValues | None
 ) -> None:
-    cotangents = [_collected(node, index, totals, targets) for index in range(len(node.outputs))]
+    cotangents = [_take_cotangent(node, index, totals, targets) for index in range(len(node.outputs))]
     for cotangent in cotangents:
         if cotangent is not None:
             break
     else:
         return
-    read = readable(node) if reading is None else reading(node, cotangent)
+    read = check_saved(node) if saved_values is None else saved_values(node, cotangent)
     pulled = pull_node(node, tuple(cotangents), *read)
     if len(pulled) != len(node.inputs):
         raise GradientError(
@@ -172,14 +188,17 @@ def _pull_node(
         _accumulate(totals, node.inputs[index], part)
 
 
-def _collected(node: Node, index: int, totals: dict[Key, Value], targets: set[Key]) -> Value | None:
-    """Return the finished cotangent of an output, after its hooks; it stays in `totals` only when asked for."""
+def _take_cotangent(node: Node, index: int, totals: dict[Key, Value], targets: set[Key]) -> Value | None:
+    """Return the complete cotangent of an output, after its hooks; keep it in `totals` only if it is a target.
+
+    Intermediate cotangents are dropped as soon as they are used, which bounds the memory of a backward pass.
+    """
     key = (node, index)
     cotangent = totals.pop(key, None)
     if cotangent is None:
         return None
     if node.hooks and index in node.hooks:
-        cotangent = _hooked(node.hooks[index], cotangent)
+        cotangent = _run_hooks(node.hooks[index], cotangent)
     if key in targets:
         totals[key] = cotangent
     return cotangent
@@ -188,16 +207,17 @@ def _collected(node: Node, index: int, totals: dict[Key, Value], targets: set[Ke
 def pull_node(
     node: Node, cotangents: tuple[Value | None, ...], inputs: Sequence[Value], outputs: Sequence[Value]
 ) -> tuple[Any, ...]:
-    """Run the rule of one node: for each input a cotangent, None, or a function that makes one."""
+    """Run the rule of one node; return for each input a cotangent, None, or a function that returns a cotangent."""
     if node.op.composition is None:
         return node.op.pull(node, cotangents, inputs, outputs)
     return _pull_through(node, cotangents, inputs)
 
 
 def _pull_through(node: Node, cotangents: Sequence[Value | None], inputs: Sequence[Value]) -> tuple[Value | None, ...]:
-    """Pull back through the composition of an op that has no rule of its own.
+    """Pull back through the composition of an op without a rule.
 
-    The composition gets stand-ins, between which there are no paths: how one input comes of another is not its concern.
+    The composition is called with fresh aliases of the inputs. Between these there are no paths: if one input depends
+    on another, the caller follows that path, and following it here too would count it twice.
     """
     assert node.op.composition is not None
     with differentiating():
@@ -208,8 +228,8 @@ def _pull_through(node: Node, cotangents: Sequence[Value | None], inputs: Sequen
     return tuple(pull_back([y for y, _ in pairs], [g for _, g in pairs], ends))
 
 
-def readable(node: Node) -> tuple[Sequence[Value], Sequence[Value]]:
-    """Return inputs and outputs of a node, with a stand-in for each whose data was freed or overwritten."""
+def check_saved(node: Node) -> tuple[Sequence[Value], Sequence[Value]]:
+    """Return inputs and outputs of a node, with a StaleValue for each whose data was freed or overwritten."""
     outputs = [node.output(index) for index in range(len(node.outputs))]
     if not node.freed and node.counters is None:
         for value in node.inputs:
@@ -223,15 +243,15 @@ def readable(node: Node) -> tuple[Sequence[Value], Sequence[Value]]:
             f"trying to backward through the graph a second time: what {node.op.name} saved was freed by the first "
             "backward; call backward(retain_graph=True) there"
         )
-        return [Unreadable(value, reason) for value in inputs], [Unreadable(value, reason) for value in outputs]
+        return [StaleValue(value, reason) for value in inputs], [StaleValue(value, reason) for value in outputs]
     for index, value in enumerate(inputs):
         expected = node.versions[index] if node.versions else 0
         if value.version != expected:
-            inputs[index] = Unreadable(value, _overwritten(node, f"input {index}", value.version, expected))
+            inputs[index] = StaleValue(value, _overwritten(node, f"input {index}", value.version, expected))
     for index, (counter, expected) in (node.counters or {}).items():
         if counter.version != expected:
             reason = _overwritten(node, f"output {index}", counter.version, expected)
-            outputs[index] = Unreadable(outputs[index], reason)
+            outputs[index] = StaleValue(outputs[index], reason)
     return inputs, outputs
 
 
@@ -242,21 +262,21 @@ def _overwritten(node: Node, what: str, version: int, expected: int) -> str:
     )
 
 
-def _hook_targets(wrt: Sequence[Value], walked: set[Node], totals: dict[Key, Value]) -> None:
-    """Run the hooks of what is asked for where the walk has not: on leaves, and on values it ended at."""
+def _hook_targets(wrt: Sequence[Value], visited: set[Node], totals: dict[Key, Value]) -> None:
+    """Run the hooks of targets whose nodes were not visited: leaves, and values at which the paths begin."""
     done = set()
     for value in wrt:
         key = value.key
-        if key in done or key not in totals or value.node in walked:
+        if key in done or key not in totals or value.node in visited:
             continue
         done.add(key)
         hooks = value.hooks if value.node is None else (value.node.hooks or {}).get(value.index)
         if hooks:
-            totals[key] = _hooked(hooks, totals[key])
+            totals[key] = _run_hooks(hooks, totals[key])
 
 
-def _hooked(hooks: Hooks, cotangent: Value) -> Value:
-    last = hooks.get(RETAINED)
+def _run_hooks(hooks: Hooks, cotangent: Value) -> Value:
+    last = hooks.get(RETAINED)  # retain_grad stores what the other hooks return
     for hook in (*(hook for key, hook in tuple(hooks.items()) if key != RETAINED), *([last] if last else [])):
         replaced = hook(cotangent)
         if replaced is None:

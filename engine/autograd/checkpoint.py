@@ -1,8 +1,9 @@
-"""Gradient checkpointing: a function whose intermediate values are dropped and computed again in the backward pass.
+"""Gradient checkpointing: the intermediate values of a function are dropped and recomputed in the backward pass.
 
-The function is recorded as any other, so its nodes, hooks and the values it closes over are those of a plain call; only
-the arrays go. The first rule that runs in a backward pass runs the function again, with the random keys as they stood,
-and every node of the first run then differentiates with the numbers of its twin in the second.
+The function is recorded like any other: its nodes, hooks and captured values are those of a plain call, only the arrays
+are dropped. The first rule that runs in a backward pass calls the function again, with the random keys of the first
+call. Each node of the first call is then differentiated with the data of its twin: the node recorded in the same place
+by the second call.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine.autograd.backward import Unreadable, pull_node, reachable, readable
+from engine.autograd.backward import StaleValue, check_saved, pull_node, reachable
 from engine.core.errors import GradientError
 from engine.core.modes import MODES, differentiating, training_mode
 from engine.core.registry import Op
@@ -18,25 +19,25 @@ from engine.core.value import Node, Value
 
 
 def recompute(function: Callable[..., Any], *operands: Any) -> Any:
-    """Call `function` without keeping its intermediate values: they are computed again in the backward pass.
+    """Call `function` without keeping its intermediate values: they are recomputed in the backward pass.
 
-    This is gradient checkpointing as PyTorch's with use_reentrant=False. Random keys are restored, so dropout drops the
-    same elements; the gradients are bitwise those of a plain call, to any order. The function returns a Value or a
-    tuple of Values and must do the same operations each time.
+    This is PyTorch's gradient checkpointing with use_reentrant=False. Random keys are restored, so dropout drops the
+    same elements; gradients of any order are bitwise those of a plain call. The function returns a Value or a tuple of
+    Values and must do the same operations in each call.
 
     Raises:
-        GradientError: in the backward pass, when the second run differs from the first or an operand was written to.
+        GradientError: in the backward pass, if the second call differs from the first or an operand was modified.
     """
     if not MODES.recording or MODES.tracing:
         return function(*operands)
-    region = _Region(function, operands)
+    region = _RecomputedRegion(function, operands)
     made = function(*operands)
     region.strip(made if isinstance(made, tuple) else (made,))
     return made
 
 
-class _Region:
-    """The nodes that one call of a function recorded, without their arrays, and how to make them again."""
+class _RecomputedRegion:
+    """The nodes recorded by one call of a function, without their arrays, and what is needed to repeat the call."""
 
     def __init__(self, function: Callable[..., Any], operands: tuple[Any, ...]) -> None:
         self.function = function
@@ -50,33 +51,33 @@ class _Region:
         self.twins: dict[Node, Node] = {}
 
     def strip(self, outputs: Sequence[Value]) -> None:
-        """Take the arrays from every node made since; what the function closes over is kept, as the leaves are."""
+        """Drop the arrays of every node recorded since; keep leaves and captured values that require a gradient."""
         self.nodes = reachable(outputs, after=self.mark)
         for node in self.nodes:
             kept = [value.requires_grad and not self._made(value) for value in node.inputs]
             versions = node.versions or (0,) * len(kept)
             self.outside += [(v, n) for v, n, keep in zip(node.inputs, versions, kept, strict=True) if keep]
             node.versions = tuple(n if keep else 0 for n, keep in zip(versions, kept, strict=True))
-            node.inputs = tuple(v if keep else _bare(v) for v, keep in zip(node.inputs, kept, strict=True))
+            node.inputs = tuple(v if keep else _without_data(v) for v, keep in zip(node.inputs, kept, strict=True))
             node.results = node.counters = None
-            node.op = _Again(node.op, self)  # type: ignore[assignment]
+            node.op = _RecomputedOp(node.op, self)  # type: ignore[assignment]
 
     def twin(self, node: Node) -> Node:
-        """Return the node of a second run; the ones after it are let go, for the walk has passed them."""
+        """Return the twin of `node`, and free the later ones: the backward pass has visited them already."""
         if node not in self.twins:
-            self._run_again()
+            self._rerun()
         found = self.twins[node]
         while next(reversed(self.twins)) is not node:
             self.twins.popitem()
         del self.twins[node]
         return found
 
-    def _run_again(self) -> None:
+    def _rerun(self) -> None:
         written = any(value.version != version for value, version in self.outside)
         if written or _versions(self.operands) != self.versions:
             raise GradientError(
-                "what a recomputed function reads was modified by an in-place operation after its first run, so the "
-                "second would compute something else; copy() it before"
+                "a value that a recomputed function reads was modified by an in-place operation after its first run, "
+                "so the second would compute something else; copy() it before"
             )
         keys, mark = MODES.keys.state(), next(Node.numbers)
         MODES.keys.restore(self.keys)
@@ -86,21 +87,23 @@ class _Region:
         finally:
             MODES.keys.restore(keys)
         twins = reachable(made if isinstance(made, tuple) else (made,), after=mark)
-        first, second = [_told(node) for node in self.nodes], [_told(node) for node in twins]
+        first, second = [_describe(node) for node in self.nodes], [_describe(node) for node in twins]
         if first != second:
-            raise GradientError(f"a recomputed function did something else in its second run: {_change(first, second)}")
+            raise GradientError(
+                f"a recomputed function did something else in its second run: {_difference(first, second)}"
+            )
         self.twins = dict(zip(self.nodes, twins, strict=True))
 
     def _made(self, value: Value) -> bool:
         return value.node is not None and value.node.seq > self.mark
 
 
-class _Again:
-    """Plays the op of a node whose arrays were dropped: its rule runs with the numbers of the node's twin."""
+class _RecomputedOp:
+    """The op of a node whose arrays were dropped: its rule runs with the data of the node's twin."""
 
     composition = None
 
-    def __init__(self, op: Op[Any], region: _Region) -> None:
+    def __init__(self, op: Op[Any], region: _RecomputedRegion) -> None:
         self.region = region
         self.name = op.name
         self.differentiable = op.differentiable
@@ -111,22 +114,22 @@ class _Again:
         node: Node,
         cotangents: tuple[Value | None, ...],
         inputs: Sequence[Value],
-        outputs: Sequence[Value],  # noqa: ARG002 - the form of every op
+        outputs: Sequence[Value],  # noqa: ARG002 - the signature of Op.pull
     ) -> tuple[Any, ...]:
-        """Run the rule of the twin on values that have the history of `node`."""
+        """Run the rule of the twin on values that have the history of `node` and the data of the twin."""
         if node.freed:
-            return tuple(_refused(value) for value in inputs)
+            return tuple(_raise_on_read(value) for value in inputs)
         twin = self.region.twin(node)
-        numbers, results = readable(twin)
+        numbers, results = check_saved(twin)
         return pull_node(
             twin,
             cotangents,
-            [_joined(value, number) for value, number in zip(node.inputs, numbers, strict=True)],
-            [_joined(node.output(index), number) for index, number in enumerate(results)],
+            [_with_data(value, number) for value, number in zip(node.inputs, numbers, strict=True)],
+            [_with_data(node.output(index), number) for index, number in enumerate(results)],
         )
 
 
-def _refused(value: Value) -> Callable[[], Value]:
+def _raise_on_read(value: Value) -> Callable[[], Value]:
     def read() -> Value:
         value.numpy()
         return value
@@ -134,10 +137,10 @@ def _refused(value: Value) -> Callable[[], Value]:
     return read
 
 
-def _joined(value: Value, numbers: Value) -> Value:
-    """Return a value of the first run with the numbers of the second."""
-    if isinstance(numbers, Unreadable):
-        return Unreadable(value, numbers.reason)
+def _with_data(value: Value, numbers: Value) -> Value:
+    """Return a value of the first call with the data of the second."""
+    if isinstance(numbers, StaleValue):
+        return StaleValue(value, numbers.reason)
     if value.data is not None:
         return value
     if value.node is None:
@@ -147,7 +150,7 @@ def _joined(value: Value, numbers: Value) -> Value:
     )
 
 
-def _bare(value: Value) -> Value:
+def _without_data(value: Value) -> Value:
     return Value(value.shape, value.dtype, None, node=value.node, index=value.index, requires_grad=value.requires_grad)
 
 
@@ -155,11 +158,11 @@ def _versions(operands: Sequence[Any]) -> list[int]:
     return [operand.version for operand in operands if isinstance(operand, Value)]
 
 
-def _told(node: Node) -> str:
+def _describe(node: Node) -> str:
     return f"{node.op.name} -> {', '.join(f'{spec.dtype.name}{list(spec.shape)}' for spec in node.outputs)}"
 
 
-def _change(first: Sequence[str], second: Sequence[str]) -> str:
+def _difference(first: Sequence[str], second: Sequence[str]) -> str:
     if len(first) != len(second):
         return f"{len(second)} operations in place of {len(first)}"
     return next(f"{b} in place of {a}" for a, b in zip(first, second, strict=True) if a != b)

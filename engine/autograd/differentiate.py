@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.autograd.backward import pull_back, reachable, seed_of
+from engine.autograd.backward import initial_cotangent, pull_back, reachable
 from engine.autograd.vmap import vmap
 from engine.core.dtypes import is_float
 from engine.core.errors import DTypeError, GradientError, ShapeError
@@ -42,7 +42,7 @@ def value_and_grad(function: Function, argnums: Argnums = 0) -> Function:
     def value_and_gradient(*args: Tree) -> tuple[Value, Any]:
         call = _Call(function, args, (argnums,) if isinstance(argnums, int) else argnums)
         output = call.run()
-        gradients = call.like_arguments(_pull(output, seed_of(output, None), call))
+        gradients = call.like_arguments(_pull(output, initial_cotangent(output, None), call))
         return _outer(output, call.nested), gradients[0] if isinstance(argnums, int) else gradients
 
     return value_and_gradient
@@ -54,7 +54,7 @@ def vjp(function: Function, *primals: Tree) -> tuple[Value, Callable[[Operand], 
     output = call.run()
 
     def pull(cotangent: Operand) -> tuple[Any, ...]:
-        return call.like_arguments(_pull(output, seed_of(output, cotangent), call))
+        return call.like_arguments(_pull(output, initial_cotangent(output, cotangent), call))
 
     return _outer(output, call.nested), pull
 

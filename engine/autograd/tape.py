@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from engine.autograd.backward import pull_back, reachable, seed_of
+from engine.autograd.backward import initial_cotangent, pull_back, reachable
 from engine.core.dtypes import is_float
 from engine.core.errors import DTypeError, GradientError, ShapeError
 from engine.core.modes import MODES, no_grad, recording_on
@@ -258,7 +258,7 @@ def _seeded(
             )
     if implicit == "ones":
         given = [np.ones(root.shape, root.dtype) if g is None else g for root, g in zip(roots, given, strict=True)]
-    return roots, [seed_of(root, gradient) for root, gradient in zip(roots, given, strict=True)]
+    return roots, [initial_cotangent(root, gradient) for root, gradient in zip(roots, given, strict=True)]
 
 
 def _tracked(inputs: Value | Sequence[Value]) -> list[Value]:

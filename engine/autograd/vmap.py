@@ -1,4 +1,8 @@
-"""vmap: a function of one example made into a function of a batch, by tracing it once and batching every op."""
+"""vmap: turn a function of one example into a function of a batch.
+
+The function is traced once, on one example without data. Then every recorded op is applied to all examples by its
+batching rule. Values that depend on no batched argument are computed once and shared.
+"""
 
 from __future__ import annotations
 
@@ -29,21 +33,21 @@ def vmap(
     """Return a function that applies `function` to every example of a batch at once.
 
     `function` takes Values of one example (or dicts, tuples and lists of them) and returns a Value or a tree of them.
-    It is traced once, without data, so it cannot look at numbers. Derivatives and further vmaps may be taken inside
-    and outside of it.
+    It is traced once, without data, so it cannot read numbers. It may contain derivatives and vmaps, and be used in
+    them.
 
     Args:
         function: of one example.
-        in_axes: which axis of each argument counts the examples; None for an argument that is the same for all.
-        out_axes: where the axis of the examples goes in the results: in all, or in each part of a tuple.
-        randomness: whether random ops inside are refused, draw the same for all examples, or draw for each.
+        in_axes: the batch axis of each argument; None for an argument that all examples share.
+        out_axes: the batch axis of the result, or of each part of a tuple.
+        randomness: random ops raise ("error"), draw once for all ("same"), or draw for each example ("different").
 
     Raises:
-        ShapeError: when no argument has an axis of examples, or they count differently.
+        ShapeError: no argument has a batch axis, or their sizes differ.
     """
 
     def batched(*args: Tree) -> Any:
-        axes = _one_for_each(in_axes, args, "in_axes")
+        axes = _axes_of_leaves(in_axes, args, "in_axes")
         values = [as_value(leaf) for arg in args for leaf in leaves_of(arg)]
         size = _size(values, axes)
         keys = _Keys(size, randomness)
@@ -55,62 +59,62 @@ def vmap(
         results = leaves_of(outputs)
         _check(results)
         if keys.example is not None:
-            batch.together[keys.example.key] = keys.for_each()
+            batch.batched[keys.example.key] = keys.for_each()
         for node in reachable(results, after=mark):
             batch.run(node)
-        places = _one_for_each(out_axes, outputs if isinstance(outputs, tuple) else (outputs,), "out_axes")
+        places = _axes_of_leaves(out_axes, outputs if isinstance(outputs, tuple) else (outputs,), "out_axes")
         return with_leaves(outputs, iter(map(batch.result, results, places)))
 
     return batched
 
 
 class _Batch:
-    """The values of a traced function for all examples: `together` with a batch axis, `alone` when all are equal."""
+    """The values of a traced function: `batched` have a leading batch axis, `shared` are equal for all examples."""
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.together: dict[object, Value] = {}
-        self.alone: dict[object, Value] = {}
+        self.batched: dict[object, Value] = {}
+        self.shared: dict[object, Value] = {}
 
     def example(self, value: Value, axis: int | None) -> Value:
-        """Return what stands for one example of `value` in the trace."""
+        """Return the Value without data that represents one example of `value` in the trace."""
         if axis is None:
             return value
         front = movedim(value, source=axis, destination=0)
         one = Value(front.shape[1:], front.dtype, None, name=value.name)
-        self.together[one.key] = front
+        self.batched[one.key] = front
         return one
 
     def run(self, node: Node) -> None:
-        """Apply a traced node: to all examples at once, or once when it depends on none of them."""
-        batched = tuple(value.key in self.together for value in node.inputs)
-        inputs = tuple(self._known(value) for value in node.inputs)
+        """Apply a traced node: by its batching rule, or plainly if it reads no batched value."""
+        batched = tuple(value.key in self.batched for value in node.inputs)
+        inputs = tuple(self._lookup(value) for value in node.inputs)
         if any(batched):
-            table = self.together
+            table = self.batched
             made = apply_batched(Call(node.op, self.size, inputs, batched, node.attrs, node.outputs))
         else:
-            table = self.alone
+            table = self.shared
             applied = node.op(*inputs, **node.attrs)
             made = applied if isinstance(applied, tuple) else (applied,)
         for index, value in enumerate(made):
             table[(node, index)] = value
 
     def result(self, value: Value, place: int | None) -> Value:
-        """Return a result of the function for all examples, their axis at `place`."""
-        known = self._known(value)
-        if value.key not in self.together:
+        """Return a result of the function for all examples, with the batch axis at `place`."""
+        known = self._lookup(value)
+        if value.key not in self.batched:
             known = broadcast_to(known, shape=(self.size, *known.shape))
         if place is None:
-            raise ShapeError("out_axes must say where the axis of the examples goes; None stands for nowhere")
+            raise ShapeError("out_axes must name the batch axis of every result; None is not an axis")
         return movedim(known, source=0, destination=place)
 
-    def _known(self, value: Value) -> Value:
-        found = self.together.get(value.key)
-        return self.alone.get(value.key, value) if found is None else found
+    def _lookup(self, value: Value) -> Value:
+        found = self.batched.get(value.key)
+        return self.shared.get(value.key, value) if found is None else found
 
 
 class _Keys:
-    """Where random ops inside a vmap get their keys from."""
+    """Source of random keys for the ops inside a vmap."""
 
     def __init__(self, size: int, randomness: Randomness) -> None:
         if randomness not in ("error", "same", "different"):
@@ -140,7 +144,7 @@ class _Keys:
         return stack(*(fold_in(self.root, number) for number in range(max(self.size, 1))))
 
 
-def _one_for_each(axes: Axes, trees: Sequence[Tree], name: str) -> list[int | None]:
+def _axes_of_leaves(axes: Axes, trees: Sequence[Tree], name: str) -> list[int | None]:
     """Return an axis for each leaf of the trees."""
     if axes is None or isinstance(axes, int):
         axes = [axes] * len(trees)
@@ -150,15 +154,15 @@ def _one_for_each(axes: Axes, trees: Sequence[Tree], name: str) -> list[int | No
 
 
 def _size(values: Sequence[Value], axes: Sequence[int | None]) -> int:
-    """Return the number of examples."""
+    """Return the number of examples, which all batch axes must share."""
     sizes = {}
     for number, (value, axis) in enumerate(zip(values, axes, strict=True)):
         if axis is not None:
             if not value.ndim:
-                raise ShapeError(f"vmap: argument {number} has no axis to take examples from; set its in_axes to None")
+                raise ShapeError(f"vmap: argument {number} has no batch axis; set its in_axes to None")
             sizes[number] = value.shape[normalize_axis(axis, value.ndim)]
     if not sizes:
-        raise ShapeError("vmap needs at least one argument with an axis of examples; all in_axes are None")
+        raise ShapeError("vmap needs at least one argument with a batch axis; all in_axes are None")
     if len(set(sizes.values())) > 1:
         shown = ", ".join(f"{size} in argument {number}" for number, size in sizes.items())
         raise ShapeError(f"vmap: the arguments have different numbers of examples: {shown}")

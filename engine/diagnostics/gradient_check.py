@@ -16,7 +16,7 @@ from engine.core.dtypes import FLOAT64, dtype_of, is_float
 from engine.core.value import Array, Value
 from engine.diagnostics.derivatives import gradients
 from engine.diagnostics.requests import References
-from engine.diagnostics.transforms import function_of, leaves_of, moved_by_default, weighted
+from engine.diagnostics.transforms import default_targets, function_of, leaves_of, weighted
 from engine.execution.interpreter.cost_limits import check_leaves, check_memory, check_work, output_bytes
 from engine.execution.interpreter.point import FIELDS, Point, read_point, run
 from engine.execution.plan import NumpyExecutor, Plan, make_plan
@@ -127,7 +127,7 @@ def _names(graph: Trace, request: Mapping[str, Any], reader: Reader) -> tuple[Se
         of = (request["of"],) if names.value(request["of"], "/of") is not None else ()
     elif not of:
         reader.fault("", "no_loss", "the graph has no loss; name the value to be checked in 'of'")
-    by: Sequence[str] = moved_by_default(graph)
+    by: Sequence[str] = default_targets(graph)
     if "by" in request:
         by = names.names(request["by"], "/by", names.leaf)
     elif not by:

@@ -100,7 +100,7 @@ def profile(walk: Walk, repeats: int = 1) -> list[Timing]:
     return _medians([list(_visited(walk)) for _ in range(repeats)])
 
 
-def update_plan(form: StateLayout, recipe: Recipe) -> Plan:
+def plan_of_update(form: StateLayout, recipe: Recipe) -> Plan:
     """Return the plan of the update by gradients that have been added up."""
     return cached_plan(plan_update, form, recipe, form.flat_groups, "sum", tells_clipping=True)
 
@@ -166,7 +166,7 @@ def _medians(runs: Sequence[Sequence[Timing]]) -> list[Timing]:
 def _update(definition: Definition, point: Point, recipe: Recipe) -> tuple[StateLayout, Plan]:
     try:
         form = StateLayout(definition, trained_parameters(definition, point.dims), recipe.groups)
-        plan = update_plan(form, recipe)
+        plan = plan_of_update(form, recipe)
     except EngineError as error:  # such as an optimizer that steps matrices only
         raise _refusal(error.code, str(error)) from error
     if not form.flat_groups:

@@ -10,7 +10,7 @@ from engine.core.documents import Reader, type_name
 from engine.core.dtypes import is_float
 from engine.core.errors import escape, nearest
 from engine.core.value import Array, Value
-from engine.diagnostics.transforms import leaves_of, moved_by_default
+from engine.diagnostics.transforms import default_targets, leaves_of
 from engine.graph.tensors import read_tensor
 from engine.graph.trace import Trace, check_loss, output_index
 
@@ -158,7 +158,7 @@ def _gradient(names: References, want: Mapping[str, Any], pointer: str) -> dict[
         if name not in cotangents and value.size != 1:
             detail = f"{name!r} has shape {list(value.shape)}: it needs a cotangent of this shape in 'cotangents'"
             names.reader.fault(f"{pointer}/gradient_of/{of.index(name)}", "missing_field", detail)
-    by = tuple(moved_by_default(names.graph))
+    by = tuple(default_targets(names.graph))
     if "by" in want:
         by = names.names(want["by"], f"{pointer}/by", names.leaf)
     elif not by:

@@ -25,7 +25,7 @@ def leaves_of(graph: Trace) -> dict[str, Value]:
     return {**graph.inputs, **graph.parameters}
 
 
-def moved_by_default(graph: Trace) -> list[str]:
+def default_targets(graph: Trace) -> list[str]:
     """Return the floating parameters that are not frozen."""
     specs = graph.definition.parameters
     return [n for n, value in graph.parameters.items() if is_float(value.dtype) and not specs[n].frozen]

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.core.errors import GraphError
 from engine.core.value import Array
-from engine.ggml.storage import zeroed
+from engine.ggml.storage import allocate_zeroed
 from engine.ggml.threadpool import Threadpool
 
 
@@ -54,7 +54,7 @@ class ComputePlan:
 
     def allocate(self) -> ComputePlan:
         """Give the plan the memory it needs, and return it."""
-        self.work_data = zeroed(self.work_size)
+        self.work_data = allocate_zeroed(self.work_size)
         return self
 
     def memory(self) -> Array:
@@ -68,7 +68,7 @@ class ComputePlan:
         if self.work_size and self.work_data is None:
             raise GraphError(f"the plan needs work_data of {self.work_size} bytes: set it, or call allocate()")
         if not self.work_size:
-            return zeroed(0)
+            return allocate_zeroed(0)
         memory = memoryview(self.work_data).cast("B")
         if memory.readonly or memory.nbytes < self.work_size:
             raise GraphError(f"work_data must be {self.work_size} bytes that can be written to, not {memory.nbytes}")

@@ -11,7 +11,7 @@ import numpy as np
 from engine.core.dtypes import dtype_of, is_float
 from engine.core.errors import AttributeValueError, DTypeError, GraphError, OutOfContextMemory, ShapeError
 from engine.core.value import Array, Value
-from engine.ggml.storage import DataAccess, Storage, zeroed
+from engine.ggml.storage import DataAccess, Storage, allocate_zeroed
 from engine.graph.tensors import is_extent
 
 DEFAULT_GRAPH_SIZE = 2048
@@ -129,8 +129,8 @@ class Context(DataAccess):
         self.no_alloc = no_alloc
         self.used_mem = 0
         reserved = mem_size or 0
-        self._memory: Array | None = zeroed(reserved) if mem_buffer is None else _buffer(mem_buffer, reserved)
-        self._storage = Storage(zeroed if no_alloc else self.take)
+        self._memory: Array | None = allocate_zeroed(reserved) if mem_buffer is None else _buffer(mem_buffer, reserved)
+        self._storage = Storage(allocate_zeroed if no_alloc else self.take)
 
     def __enter__(self) -> Context:
         """Free the context at the end of the block."""
@@ -164,7 +164,7 @@ class Context(DataAccess):
         nbytes = 0 if self.no_alloc else leaf.nbytes
         self._check(tensor_overhead() + aligned(nbytes))
         self.charge(tensor_overhead())
-        self._storage.reserve(leaf, zeroed if self.no_alloc else self.take)
+        self._storage.reserve(leaf, allocate_zeroed if self.no_alloc else self.take)
         if leaf.data is not None:
             self._storage.set(leaf, leaf.data)
         return leaf
@@ -190,7 +190,7 @@ class Context(DataAccess):
         start = self.charge(nbytes)
         assert self._memory is not None
         if self.mem_size is None:
-            return zeroed(nbytes)
+            return allocate_zeroed(nbytes)
         memory = self._memory[start : start + nbytes]
         memory[...] = 0
         return memory

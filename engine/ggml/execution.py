@@ -17,23 +17,23 @@ from engine.core.value import Array, Value
 from engine.ggml.compute_plan import ComputePlan, Status
 from engine.ggml.context import Context
 from engine.ggml.executor import StaticExecutor, StaticPlan, make_static_plan
-from engine.ggml.storage import Storage, zeroed
+from engine.ggml.storage import Storage, allocate_zeroed
 from engine.ggml.tensor_table import TensorTable
 from engine.ops.random.random import fold_in
 
 
 class GraphKey:
-    """Keys for random ops, all made from the leaf `value`, which changes with each computation."""
+    """Keys for random ops, derived from the leaf `value`, which changes with each computation."""
 
     def __init__(self) -> None:
-        """Start from the keys of this thread, when the first one is needed."""
+        """Draw the root key from this thread's keys at the first computation."""
         self.value = Value((2,), INT64, None, name="key")
         self._root: tuple[int, int] | None = None
         self._computed = 0
         self._numbers = itertools.count()
 
     def seed(self, number: int) -> None:
-        """Start again from `number`: equal numbers give equal random numbers, computation by computation."""
+        """Restart from a seed: equal seeds give equal random numbers in the computations that follow."""
         self._root = fold(0, 0, number)
         self._computed = 0
 
@@ -42,7 +42,7 @@ class GraphKey:
         return fold_in(self.value, next(self._numbers))
 
     def advance(self, storage: Storage) -> None:
-        """Set the leaf for the coming computation."""
+        """Set the leaf to the key of the next computation."""
         if self._root is None:
             high, low = (int(word) for word in MODES.keys.next_key().numpy())
             self._root = high, low
@@ -51,15 +51,15 @@ class GraphKey:
 
 
 class Execution:
-    """Computes what is in a table.
+    """Computes the values of a table.
 
     Attributes:
-        sums: results and the leaves in whose memory they are computed.
-        updates: leaves and the values they take on after each complete computation.
+        sums: gradient sums, and the leaves in whose memory they are computed.
+        updates: leaves and their values after each complete computation.
     """
 
     def __init__(self, table: TensorTable, storage: Storage, key: GraphKey) -> None:
-        """Prepare nothing yet."""
+        """Plan and bind at the first computation."""
         self.sums: list[tuple[Value, Value]] = []
         self.updates: list[tuple[Value, Value]] = []
         self._table = table
@@ -71,28 +71,30 @@ class Execution:
         self._computing = threading.Lock()
 
     def static_plan(self) -> StaticPlan:
-        """Return what there is to compute, worked out once for each state of the table."""
+        """Return the plan of the table; it is made again when the table changes."""
         if self._planned is None or self._planned[0] != self._table.version:
             self._planned = self._table.version, make_static_plan(self._table, self.sums)
         return self._planned[1]
 
     def memory(self, context: Context | None = None) -> Array:
-        """Return bytes for all results, kept from one computation to the next; of `context` when there is one.
+        """Return the memory of all results, allocated once, in `context` if one is given.
 
         Raises:
-            OutOfContextMemory: the context has not so many left.
-            ComputeError: nor has the system.
+            OutOfContextMemory: the context has too few bytes left.
+            ComputeError: the system has too little memory.
         """
         size = self.static_plan().work_size
         if self._memory is None or not self._holds(context, size):
             try:
-                self._memory = context, zeroed(size) if context is None else context.take(size)
+                self._memory = context, allocate_zeroed(size) if context is None else context.take(size)
             except MemoryError as error:
-                raise ComputeError(f"no memory is left for {size} bytes of results", Status.ALLOC_FAILED) from error
+                raise ComputeError(
+                    f"out of memory: {size} bytes of results cannot be allocated", Status.ALLOC_FAILED
+                ) from error
         return self._memory[1]
 
     def missing(self, context: Context | None = None) -> int:
-        """Return how many bytes `memory` would allocate: those of all results, or none where it holds enough."""
+        """Return how many bytes `memory` would allocate: 0 if it has enough already."""
         size = self.static_plan().work_size
         return 0 if self._holds(context, size) else size
 
@@ -100,7 +102,7 @@ class Execution:
         return self._memory is not None and self._memory[0] is context and self._memory[1].size >= size
 
     def reserved(self, context: Context) -> int:
-        """Return how many bytes for results were taken of `context`."""
+        """Return how many bytes of `context` are allocated for results."""
         return 0 if self._memory is None or self._memory[0] is not context else self._memory[1].size
 
     def published(self) -> Mapping[object, Array]:
@@ -108,7 +110,7 @@ class Execution:
         return {} if self._bound is None else self._bound[2].results
 
     def resume(self, results: Mapping[object, Array], context: Context | None = None, nbytes: int = 0) -> None:
-        """Hold `results`, by key, as if they had been computed, in `nbytes` of `context` or in memory of its own."""
+        """Restore computed results by key, in `nbytes` of `context` or in memory of its own."""
         if context is not None:
             self._memory = context, context.take(nbytes)
         memory = self.memory(context)
@@ -121,9 +123,9 @@ class Execution:
         self._storage.publish(held)
 
     def compute(self, plan: ComputePlan, window: range | None = None, *, auto_resume: bool = False) -> Status:
-        """Compute what is in `window` (None: everything) as `plan` says; see `Graph.compute`."""
+        """Compute the nodes in `window` (None: all) as `plan` says; see `Graph.compute`."""
         if not self._computing.acquire(blocking=False):
-            raise GraphError("the graph is being computed; wait for the end, or make a dup() of it")
+            raise GraphError("the graph is being computed; wait until it ends, or compute a dup() of it")
         try:
             if plan.threadpool is not None:
                 plan.threadpool.check_ready(auto_resume=auto_resume)
@@ -162,7 +164,7 @@ class Execution:
                 raise GraphError(f"{self._table.name_of(leaf)} has no data: set() it before the graph is computed")
 
     def _carry_over(self, planned: StaticPlan, bound: StaticExecutor) -> None:
-        """Let results that may not be computed now hold what they held in the memory they had before."""
+        """Copy results to the new memory: a partial computation does not compute all of them."""
         owned = [planned.values[number] for number in planned.results]
         before = [(value, self._storage.result(value)) for value in owned]
         kept = [(value, array.copy()) for value, array in before if array is not None]
@@ -170,7 +172,7 @@ class Execution:
             np.copyto(bound.results[value.key], array)
 
     def _update(self, bound: StaticExecutor) -> None:
-        """Give leaves their new values, all as they were before the first of them changes."""
+        """Write the updates to their leaves. Sources that share memory with a target are copied first."""
         targets = [self._storage.leaf(leaf) for leaf, _ in self.updates]
         sources = [bound.results[new.key] for _, new in self.updates]
         kept = [

@@ -15,7 +15,7 @@ from engine.ggml.opt_params import (
     OptimizerParameters,
     OptimizerType,
     default_opt_pars,
-    kind_of,
+    parse_kind,
 )
 from engine.ggml.opt_step import GRADIENT, INPUTS, LABELS, LEAF, NUMBERS, trace_step
 from engine.ggml.storage import Storage
@@ -67,11 +67,11 @@ class OptContext:
         """
         if opt_period < 1:
             raise AttributeValueError(f"opt_period {opt_period} must be at least 1")
-        self.loss_type = kind_of(LossType, loss_type)
-        self.optimizer = kind_of(OptimizerType, optimizer)
+        self.loss_type = parse_kind(LossType, loss_type)
+        self.optimizer = parse_kind(OptimizerType, optimizer)
         self.get_opt_pars = get_opt_pars
         self.opt_period = opt_period
-        build = kind_of(BuildType, build_type)
+        build = parse_kind(BuildType, build_type)
         self._step = trace_step(
             inputs, outputs, self.loss_type, self.optimizer, opt_period=opt_period, build_type=build, storage=storage
         )

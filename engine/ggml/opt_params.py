@@ -58,7 +58,7 @@ PREFIXES: Mapping[type[IntEnum], str] = {
 }
 
 
-def kind_of(kinds: type[Kind], given: object) -> Kind:
+def parse_kind(kinds: type[Kind], given: object) -> Kind:
     """Return the member of `kinds` that `given` is, counts or names (in any case, with or without ggml's prefix).
 
     Raises:

@@ -74,7 +74,7 @@ class Step:
         state = {name: Value(spec.shape, spec.dtype, None, name=name) for name, spec in self.states.items()}
         state.update({LEAF + name: leaf for name, leaf in self.leaves.items()})
         updates: dict[str, Value] = {}
-        with traced():
+        with trace_only():
             if self.accumulate and build > BuildType.FORWARD:
                 updates.update({GRADIENT + n: state[GRADIENT + n] + g for n, g in self.gradients.items()})
             if build is BuildType.OPT:
@@ -118,7 +118,7 @@ def trace_step(
     _check_ends(inputs, outputs, loss_type)
     leaves = _leaves(inputs, outputs, storage)
     parameters = {name: leaf for name, leaf in leaves.items() if leaf.requires_grad}
-    with traced():
+    with trace_only():
         labels = Value(outputs.shape, outputs.dtype, None, name=LABELS) if loss_type.takes_labels else None
         loss = _loss(loss_type, outputs, labels, opt_period)
         gradients = {} if build_type is BuildType.FORWARD else _gradients(loss, parameters)
@@ -130,7 +130,7 @@ def trace_step(
     return Step(inputs, outputs, labels, leaves, loss, gradients, predictions, optimizer, accumulate)
 
 
-def traced() -> AbstractContextManager[None]:
+def trace_only() -> AbstractContextManager[None]:
     """Return a context in which operations only join the graph, whatever data parameters have."""
     return tracing(MODES.keys.next_key)
 

@@ -1,4 +1,4 @@
-"""Storage: the arrays of a graph's values, which stay where they are from one computation to the next."""
+"""Storage: the arrays of a graph's values, at addresses that do not change between computations."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from engine.core.errors import GraphError, ShapeError
 from engine.core.value import Array, Value
 
 Allocate = Callable[[int], Array]
-"""Gives so many zeroed bytes."""
+"""Returns this number of zeroed bytes."""
 
 
-def zeroed(nbytes: int) -> Array:
+def allocate_zeroed(nbytes: int) -> Array:
     """Allocate zeroed bytes."""
     return np.zeros(nbytes, np.uint8)
 
 
 @dataclass
 class _Leaf:
-    """The array of a leaf; the leaf itself is not kept alive by it."""
+    """The array of a leaf. The weak reference does not keep the leaf alive."""
 
     reference: weakref.ref[Value]
     array: Array
@@ -31,13 +31,14 @@ class _Leaf:
 
 
 class Storage:
-    """Arrays by value, shared by the graphs that are copies of one another or live in one context.
+    """Arrays by value, shared by graphs that are copies of one another or in one context.
 
-    The array of a leaf that has data is that data until it is first written to; the caller's array is never changed.
+    A leaf with data uses the caller's array until it is first written; then it gets an array of its own, and
+    the caller's is never changed.
     """
 
-    def __init__(self, allocate: Allocate = zeroed) -> None:
-        """Start empty; `allocate` gives the memory of leaves."""
+    def __init__(self, allocate: Allocate = allocate_zeroed) -> None:
+        """Start empty; `allocate` returns memory for leaves."""
         self._allocate = allocate
         self._leaves: dict[object, _Leaf] = {}
         self._results: dict[object, Array] = {}
@@ -45,7 +46,7 @@ class Storage:
         self.version = 0
 
     def leaf(self, value: Value) -> Array:
-        """Return the array of a leaf, allocating it when it is first asked for."""
+        """Return the array of a leaf; the first call allocates it."""
         known = self._leaves.get(value.key)
         if known is not None:
             return known.array
@@ -59,16 +60,16 @@ class Storage:
         return array
 
     def reserve(self, value: Value, allocate: Allocate) -> None:
-        """Give a leaf its array now, from `allocate`."""
+        """Allocate the array of a leaf with `allocate`."""
         self._keep(value, self._new(value, allocate), filled=False)
 
     def is_filled(self, value: Value) -> bool:
-        """Tell whether a leaf has data or was written to."""
+        """Return whether a leaf has data or was written."""
         known = self._leaves.get(value.key)
         return value.data is not None or (known is not None and known.filled)
 
     def writable(self, value: Value) -> Array:
-        """Return the array of a leaf to be written to in full, its own from now on."""
+        """Return the array of a leaf for the caller to overwrite; the leaf owns it from then on."""
         if value.node is not None:
             raise GraphError(f"only leaves can be set; this is the result of {value.node.op.name}")
         array = self.own(value)
@@ -76,7 +77,7 @@ class Storage:
         return array
 
     def own(self, value: Value) -> Array:
-        """Return the array of a leaf, made its own if it was the caller's."""
+        """Return the array of a leaf, copied first if it is the caller's."""
         array = self.leaf(value)
         if array is value.data:
             array = self._new(value, self._allocate)
@@ -123,28 +124,28 @@ class Storage:
         return self.view(value)[place].item()
 
     def publish(self, results: Mapping[object, Array]) -> None:
-        """Let `view` find the results of the graph that was computed last."""
+        """Make the results of a computation available to `view`."""
         if self._published is not results:
             self._results.update(results)
             self._published = results
 
     def result(self, value: Value) -> Array | None:
-        """Return the array of a result that has been computed, or None; not a copy."""
+        """Return the array of a computed result, or None; not a copy."""
         return self._results.get(value.key)
 
     def forget(self, values: Iterable[Value]) -> None:
-        """Let go of results: they cannot be read until they are computed again."""
+        """Drop results: reading them raises until they are computed again."""
         for value in values:
             self._results.pop(value.key, None)
         self._published = None
 
-    def saved(self, leaf: Value) -> Array | None:
-        """Return a copy of what was written to a leaf, None if nothing was; for `put_back`."""
+    def copy_written(self, leaf: Value) -> Array | None:
+        """Return a copy of what was written to a leaf, None if nothing was; for `restore`."""
         known = self._leaves.get(leaf.key)
         return None if known is None or not known.filled or known.array is leaf.data else known.array.copy()
 
-    def put_back(self, leaf: Value, saved: Array | None) -> None:
-        """Let a leaf hold what it held when it was `saved`."""
+    def restore(self, leaf: Value, saved: Array | None) -> None:
+        """Write back what `copy_written` returned."""
         if saved is not None:
             self.set(leaf, saved)
         elif leaf.data is not None:
@@ -163,7 +164,7 @@ class Storage:
         return other
 
     def _keep(self, value: Value, array: Array, *, filled: bool) -> None:
-        """Hold an array for as long as its leaf lives."""
+        """Store an array until its leaf is garbage collected."""
         key, dropping = value.key, weakref.WeakMethod(self._drop)
 
         def dropped(_: object) -> None:

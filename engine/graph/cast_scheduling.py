@@ -1,4 +1,4 @@
-"""The place of casts to what waits for the backward pass: right after the last reader before, to free memory early."""
+"""Scheduling of the casts that compress activations: after the last read of the float32 value, to free it early."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from engine.ops.elementwise.casting import barrier, cast
 
 
 def schedule_casts(listing: Listing) -> Listing:
-    """Move casts from float32 to a smaller type, of which only barriers read, to where float32 is no longer wanted.
+    """Move casts from float32 to a smaller type, read only through barriers, behind the last read of their operand.
 
-    They were traced where the backward pass first wants what they make. Nothing else changes its place.
+    The trace has them where the backward pass first reads them. There the float32 value would have to live through the
+    whole forward pass, and compression would save nothing. The order of all other instructions stays.
     """
     instructions = listing.instructions
     readers = _readers(listing)
@@ -19,7 +20,7 @@ def schedule_casts(listing: Listing) -> Listing:
     latest: dict[int, int] = {}
     bases: dict[int, int] = {}
     for index, instruction in enumerate(instructions):
-        if instruction.op is cast and _waits(listing, instruction, readers):
+        if instruction.op is cast and _feeds_only_barriers(listing, instruction, readers):
             after = latest.get(bases.get(instruction.inputs[0], instruction.inputs[0]), -1)
             moving.setdefault(after, []).append(instruction)
             moved.add(index)
@@ -45,17 +46,17 @@ def _readers(listing: Listing) -> dict[int, list[Instruction]]:
     return readers
 
 
-def _waits(listing: Listing, instruction: Instruction, readers: dict[int, list[Instruction]]) -> bool:
-    """Tell whether what a cast makes is read behind barriers only, directly or by windows."""
+def _feeds_only_barriers(listing: Listing, instruction: Instruction, readers: dict[int, list[Instruction]]) -> bool:
+    """Return whether a narrowing cast is read by barriers only, directly or through views."""
     source, made = listing.specs[instruction.inputs[0]], listing.specs[instruction.outputs[0]]
     if source.dtype != FLOAT32 or made.dtype.itemsize >= source.dtype.itemsize:
         return False
-    waiting = [instruction.outputs[0]]
-    while waiting:
-        for reader in readers.get(waiting.pop(), ()):
+    pending = [instruction.outputs[0]]
+    while pending:
+        for reader in readers.get(pending.pop(), ()):
             if reader.op is barrier:
                 continue
             if not reader.op.view:
                 return False
-            waiting.append(reader.outputs[0])
+            pending.append(reader.outputs[0])
     return True

@@ -25,7 +25,7 @@ COLOURS = {
 
 
 @dataclass(frozen=True)
-class Line:
+class NodeLine:
     """One value as it is printed."""
 
     name: str
@@ -83,7 +83,7 @@ def graph_dot(definition: Definition, *, backward: bool = False) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _lines(definition: Definition, *, backward: bool) -> list[Line]:
+def _lines(definition: Definition, *, backward: bool) -> list[NodeLine]:
     """List leaves, forward and backward values, each after what it depends on; named extents keep their names."""
     probed = infer_shapes(definition, LIMITS)
     lines = list(_traced_lines(probed.graph, backward=backward))
@@ -102,11 +102,11 @@ def _lines(definition: Definition, *, backward: bool) -> list[Line]:
     ]
 
 
-def _traced_lines(graph: Trace, *, backward: bool) -> Iterator[Line]:
+def _traced_lines(graph: Trace, *, backward: bool) -> Iterator[NodeLine]:
     names = Names(graph)
     for kind in ("input", "parameter", "buffer", "constant"):
         for name, value in getattr(graph, kind + "s").items():
-            yield Line(name, "", (), {}, value.shape, value.dtype.name, kind, value.requires_grad)
+            yield NodeLine(name, "", (), {}, value.shape, value.dtype.name, kind, value.requires_grad)
     forward = [value for outputs in graph.values.values() for value in outputs]
     shown: set[object] = set()
     yield from _computed(forward, "forward", names, shown)
@@ -117,7 +117,7 @@ def _traced_lines(graph: Trace, *, backward: bool) -> Iterator[Line]:
         yield from _computed(list(gradients.values()), "backward", names, shown)
 
 
-def _computed(values: list[Value], kind: str, names: Names, shown: set[object]) -> Iterator[Line]:
+def _computed(values: list[Value], kind: str, names: Names, shown: set[object]) -> Iterator[NodeLine]:
     for node in reachable(values):
         if node in shown:
             continue
@@ -125,7 +125,7 @@ def _computed(values: list[Value], kind: str, names: Names, shown: set[object]) 
         inputs = tuple(names.of(value) for value in node.inputs)
         for index, spec in enumerate(node.outputs):
             value = node.output(index)
-            yield Line(
+            yield NodeLine(
                 names.of(value), node.op.name, inputs, node.attrs, spec.shape, spec.dtype.name, kind, node.needs_grad
             )
 

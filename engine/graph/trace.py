@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.autograd.backward import Reading, pull_back, reachable
+from engine.autograd.backward import SavedValues, pull_back, reachable
 from engine.core.budget import TraceBudget
 from engine.core.dtypes import INT64, DType, computing_dtype, is_float
 from engine.core.errors import REFUSALS, DocumentError, EngineError, Finding, nearest
@@ -35,11 +35,15 @@ LONGEST_DETAIL = 1000
 class Trace:
     """A traced definition.
 
-    `values` holds the outputs of each node by name; `buffer_updates` what running statistics become in training,
-    `parameter_updates` what the forward pass itself makes of parameters before they are stepped (limit_rows);
-    `key` is the random key (int64[2]) that feeds every random op. `autocast` is the half type of mixed precision,
-    `waiting` the one that values of float32 wait in for the backward pass, and `segmentation` tells which nodes are in
-    segments that the backward pass computes again.
+    Attributes:
+        values: the outputs of each node, by name.
+        buffer_updates: the new values of running statistics, in training.
+        parameter_updates: parameters as the forward pass changes them before the optimizer step (limit_rows).
+        key: the random key (int64[2]) of every random op.
+        autocast: the half type of mixed precision.
+        activation_dtype: the half type in which float32 activations are stored until the backward pass.
+        segmentation: the segment of each node that the backward pass recomputes.
+        budget: what the trace may still use.
     """
 
     definition: Definition
@@ -55,7 +59,7 @@ class Trace:
     buffer_updates: dict[str, Value] = field(default_factory=dict)
     parameter_updates: dict[str, Value] = field(default_factory=dict)
     autocast: DType | None = None
-    waiting: DType | None = None
+    activation_dtype: DType | None = None
     segmentation: RematSegments | None = None
     budget: TraceBudget = field(init=False, repr=False)
     _keys: Iterator[int] = field(default_factory=itertools.count, repr=False)
@@ -105,17 +109,19 @@ class Trace:
         with self.trace():
             seed = Value((), loss.dtype, np.ones((), loss.dtype))
             nodes = reachable([loss])
-            reading = self._reading(nodes)
-            found = dict(zip(moving, pull_back([loss], [seed], list(moving.values()), nodes, reading), strict=True))
+            saved_values = self._saved_values(nodes)
+            found = dict(
+                zip(moving, pull_back([loss], [seed], list(moving.values()), nodes, saved_values), strict=True)
+            )
         return {name: found.get(name) for name in wrt}
 
-    def _reading(self, nodes: Sequence[Node]) -> Reading | None:
-        """Return what rules read in the place of what the forward pass of `nodes` does not keep."""
-        if self.autocast is None and self.segmentation is None and self.waiting is None:
+    def _saved_values(self, nodes: Sequence[Node]) -> SavedValues | None:
+        """Return what backward rules read in place of values that the forward pass of `nodes` does not keep."""
+        if self.autocast is None and self.segmentation is None and self.activation_dtype is None:
             return None
         return Rematerializer(
-            nodes, self.segmentation.of if self.segmentation else lambda _: None, self.waiting
-        ).reading
+            nodes, self.segmentation.of if self.segmentation else lambda _: None, self.activation_dtype
+        ).saved_values
 
     def trace(self) -> Any:
         """Return a context in which operations join this graph."""
@@ -136,7 +142,7 @@ def build(
     limits: GraphLimits = LIMITS,
     autocast: DType | None = None,
     recompute: RematOptions | None = None,
-    waiting: DType | None = None,
+    activation_dtype: DType | None = None,
 ) -> Trace:
     """Trace `definition` with its named extents bound to `dims`.
 
@@ -149,7 +155,7 @@ def build(
         limits: sizes that are refused.
         autocast: float16 or bfloat16 for mixed precision (see engine.graph.autocast), on a float32 definition.
         recompute: which parts the backward pass computes again; the pointers of its faults begin at these options.
-        waiting: float16 or bfloat16, in which saved float32 activations are stored until the backward pass.
+        activation_dtype: float16 or bfloat16, in which saved float32 activations are stored until the backward pass.
 
     Raises:
         DocumentError: with the first fault, its pointer and what to change.
@@ -163,7 +169,7 @@ def build(
         Value((2,), INT64, None, name="key"),
         limits,
         autocast=autocast,
-        waiting=waiting,
+        activation_dtype=activation_dtype,
     )
     for name, spec in definition.inputs.items():
         shape = tuple(dims[extent] if isinstance(extent, str) else extent for extent in spec.shape)

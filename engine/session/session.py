@@ -16,7 +16,7 @@ from engine.core.errors import DocumentError, Finding, GradientError
 from engine.core.value import Array
 from engine.data import Scales
 from engine.data.checkpoint import SCALES, Checkpoint
-from engine.diagnostics.profiling import Timing, profile, profile_update, update_plan
+from engine.diagnostics.profiling import Timing, plan_of_update, profile, profile_update
 from engine.diagnostics.row_losses import losses_by_row
 from engine.execution.interpreter.node_runner import Walk
 from engine.execution.interpreter.nonfinite import Nonfinite, first_nonfinite
@@ -398,7 +398,7 @@ class Session:
         timings, model = profile(self._walk(inputs), repeats), self._work.model
         if not model.flat_groups:
             return timings
-        return [*timings, *profile_update(update_plan(model, self._recipe), self._work.arrays, repeats)]
+        return [*timings, *profile_update(plan_of_update(model, self._recipe), self._work.arrays, repeats)]
 
     def _walk(self, inputs: Mapping[str, Any]) -> Walk:
         """Return a training step from where the session stands."""

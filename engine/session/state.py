@@ -24,7 +24,7 @@ PLANS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Effects:
+class PassEffects:
     """What a plan has among its outputs that is of the states of a session.
 
     Attributes:
@@ -77,7 +77,7 @@ class SessionState:
         self.squares: dict[str, float] = {}
         self.trained = sum(len(flat.shapes) for flat in self.model.flat_groups)
         self._told: Gradients | None = None
-        self._effects: WeakKeyDictionary[NumpyExecutor, Effects] = WeakKeyDictionary()
+        self._effects: WeakKeyDictionary[NumpyExecutor, PassEffects] = WeakKeyDictionary()
         self.executors = Executors(self.arrays, executor, threads, PLANS)
 
     @property
@@ -106,10 +106,10 @@ class SessionState:
         self.reached.update(names)
         self.squares.update({name: output.item() for name, output in self.effects(executor).squares})
 
-    def effects(self, executor: NumpyExecutor) -> Effects:
+    def effects(self, executor: NumpyExecutor) -> PassEffects:
         """Return what among the outputs of a plan is of the states."""
         if executor not in self._effects:
-            self._effects[executor] = Effects.of(executor, self.arrays)
+            self._effects[executor] = PassEffects.of(executor, self.arrays)
         return self._effects[executor]
 
     def gradients(self) -> Gradients:

@@ -11,7 +11,7 @@ from engine.core.errors import MOST_LISTED, accepted_names
 from engine.core.registry import OPS, lookup
 from engine.data.normalization import KINDS, read_normalize
 from engine.execution.native import KNOWN_EXECUTORS, chosen
-from engine.ggml.opt_params import LossType, OptimizerType, kind_of
+from engine.ggml.opt_params import LossType, OptimizerType, parse_kind
 from engine.nn.initializers import INITIALIZERS, resolve
 from engine.nn.layers import LAYERS, LOSSES
 from engine.nn.layers.table import find_layer
@@ -53,9 +53,11 @@ CHOICES = {
     "precision": (lambda name: engine.read_recipe({**ONE_STEP, "precision": name}), "float23", "float32", ()),
     "executor": (chosen, "nativ", "native", KNOWN_EXECUTORS),
     "device": (lambda name: np.asarray(engine.zeros((1,), device=name)), "cpuu", "cpu", ("cpu",)),
-    "ggml's loss type": (lambda name: kind_of(LossType, name), "GGML_OPT_LOSS_TYPE_MEEN", "MEAN", LossType.__members__),
+    "ggml's loss type": (
+        lambda name: parse_kind(LossType, name), "GGML_OPT_LOSS_TYPE_MEEN", "MEAN", LossType.__members__
+    ),
     "ggml's optimizer type": (
-        lambda name: kind_of(OptimizerType, name), "ADAMWW", "ADAMW", OptimizerType.__members__
+        lambda name: parse_kind(OptimizerType, name), "ADAMWW", "ADAMW", OptimizerType.__members__
     ),
 }  # fmt: skip
 

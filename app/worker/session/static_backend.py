@@ -130,25 +130,25 @@ class Computation:
     def _pool_new(self, call: Call) -> dict[str, Any]:
         params = read_threadpool_params(call.options.get("params") or {}, "/params")
         with engine_faults("/params"):
-            self._session.pooling.new(params)
-        return {"threadpool": self._session.pooling.describe()}
+            self._session.threadpool.new(params)
+        return {"threadpool": self._session.threadpool.describe()}
 
     def _pool_free(self, _: Call) -> dict[str, Any]:
-        self._session.pooling.required()
-        self._session.pooling.free()
+        self._session.threadpool.required()
+        self._session.threadpool.free()
         return {}
 
     def _pool_pause(self, _: Call) -> dict[str, Any]:
-        self._session.pooling.required().pause()
+        self._session.threadpool.required().pause()
         return {"paused": True}
 
     def _pool_resume(self, _: Call) -> dict[str, Any]:
-        self._session.pooling.required().resume()
+        self._session.threadpool.required().resume()
         return {"paused": False}
 
     def _pool_match(self, call: Call) -> dict[str, Any]:
         return {
-            "matches": self._session.pooling.matches(
+            "matches": self._session.threadpool.matches(
                 read_threadpool_params(call.options.get("params") or {}, "/params")
             )
         }

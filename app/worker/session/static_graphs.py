@@ -350,7 +350,7 @@ class GraphInspection:
         }
 
     def _pool(self, _: Call) -> dict[str, Any]:
-        pool = self._session.pooling.describe()
+        pool = self._session.threadpool.describe()
         if pool is None:
             raise Conflict("there is no thread pool; make one with :threadpool_new", code="pool_missing")
         return pool

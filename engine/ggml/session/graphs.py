@@ -1,4 +1,7 @@
-"""SessionGraphs: the graphs of a session by name, and the log of changes that rebuilds them."""
+"""SessionGraphs: the graphs of a session by name, and the log of changes that rebuilds them.
+
+A snapshot stores the log in place of the graphs: replaying it gives the same nodes at the same positions.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +19,15 @@ from engine.ggml.session.named_values import NamedValues
 
 StepKind = Literal["adamw", "sgd"]
 NUMBERS = {"adamw": ("alpha", "beta1", "beta2", "eps", "wd", "beta1h", "beta2h"), "sgd": ("alpha", "wd")}
-"""What the numbers of a step are, in their order (ggml_opt_optimizer_params; beta1h is 1 / (1 - beta1^t))."""
+"""Names of the numbers of a step, in order (ggml_opt_optimizer_params; beta1h is 1 / (1 - beta1^t))."""
 PARS = "opt pars"
-"""The name of the leaf that holds them."""
+"""Name of the leaf that holds them."""
 
 
 def append_step(graph: Graph, context: Context, *, kind: StepKind, names: Sequence[str] | None) -> None:
-    """Append a step for parameters that have a gradient, all of them if none are named.
+    """Append a step for the named parameters, by default for all with a gradient.
 
-    Moments begin at 0 and are called `m for w` and `v for w`; the numbers are in the leaf `PARS`, which is to be set.
+    Moments start at 0 and are named `m for w` and `v for w`. The caller sets the leaf `PARS`.
 
     Raises:
         GradientError: a parameter has no gradient.
@@ -69,10 +72,10 @@ MOST_CHANGES = 10_000
 
 @dataclass(frozen=True)
 class Change:
-    """One change: plain data, all that is needed to make it again.
+    """One logged change, as plain data.
 
-    `graph` is the number of the graph that was changed or made, None if it concerns leaves; `source` that of the graph
-    that it was made of.
+    `graph` is the number of the graph that was changed or created, None for a change of leaves; `source` is the number
+    of the graph it was copied from.
     """
 
     verb: str
@@ -81,8 +84,8 @@ class Change:
     source: int | None = None
 
 
-def still_needed(changes: Sequence[Change], graphs: Iterable[int]) -> list[Change]:
-    """Return the changes without which `graphs` would not be what they are."""
+def prune_changes(changes: Sequence[Change], graphs: Iterable[int]) -> list[Change]:
+    """Return the changes needed to rebuild `graphs`."""
     needed, kept = set(graphs), []
     for change in reversed(changes):
         if change.graph is None or change.graph in needed:
@@ -93,15 +96,15 @@ def still_needed(changes: Sequence[Change], graphs: Iterable[int]) -> list[Chang
 
 
 class SessionGraphs:
-    """Graphs by name over the values of one definition, changed by verbs that are kept, to be made again.
+    """Graphs by name over the values of one definition; every change is logged.
 
     Attributes:
-        values: what graphs are expanded from.
-        numbers: the graphs' numbers by name; a graph that is cleared takes a new one.
+        values: the values that graphs are expanded from.
+        numbers: the number of each graph, by name; a cleared or overwritten graph gets a new one.
     """
 
     def __init__(self, values: NamedValues, context: Context) -> None:
-        """Begin without graphs."""
+        """Start without graphs."""
         self.values = values
         self.numbers: dict[str, int] = {}
         self._context = context
@@ -137,32 +140,32 @@ class SessionGraphs:
         return self._graphs[self.numbers[name]]
 
     def find(self, graph: str, name: str) -> Value | None:
-        """Return what the definition, or else the graph, calls `name`; None if neither does."""
+        """Return the value called `name` in the definition, or else in the graph; None if there is none."""
         found = self.values.find(name)
         return self.graph(graph).find(name) if found is None else found
 
     def value(self, graph: str, name: str) -> Value:
-        """Return what the definition, or else the graph, calls `name`; UnknownName if neither does."""
+        """Return the value called `name` in the definition, or else in the graph; UnknownName if there is none."""
         found = self.find(graph, name)
         return self.values.value(name) if found is None else found
 
     def change(self, verb: str, graph: str | None = None, **options: Any) -> None:
-        """Change a graph (or leaves), and keep what was done; a change that is refused leaves no trace."""
-        self._check_room()
+        """Apply a change to a graph (or to leaves) and log it; a change that raises is not logged."""
+        self._check_limit()
         if graph is not None:
             self.graph(graph)
-        self._keep(Change(verb, None if graph is None else self.numbers[graph], options))
+        self._apply(Change(verb, None if graph is None else self.numbers[graph], options))
 
-    def make(self, verb: str, name: str, source: str | None = None, **options: Any) -> None:
-        """Make a graph called `name`, of another one or empty; the one that was called so goes."""
+    def create(self, verb: str, name: str, source: str | None = None, **options: Any) -> None:
+        """Create a graph called `name`, empty or from another one; it replaces a graph of the same name."""
         check_name(name)
-        self._check_room()
+        self._check_limit()
         if name not in self.numbers and len(self.numbers) == MOST_GRAPHS:
             raise LimitError(f"there are {MOST_GRAPHS} graphs already; free one (graph_free) before making another")
         if source is not None:
             self.graph(source)
         number = self._next
-        self._keep(Change(verb, number, options, None if source is None else self.numbers[source]))
+        self._apply(Change(verb, number, options, None if source is None else self.numbers[source]))
         self._next += 1
         if name in self.numbers:
             self._forget(self.graph(name))
@@ -170,65 +173,65 @@ class SessionGraphs:
         self._prune()
 
     def clear(self, name: str) -> None:
-        """Take everything out of a graph, to build another in it; what is marked as a loss stays so."""
+        """Remove everything from a graph; losses stay marked."""
         self._refill(name, "graph_clear", losses=self._losses[self.numbers[name]] if name in self.numbers else [])
 
     def copy(self, source: str, name: str) -> None:
-        """Let the graph called `name` hold what `source` holds, in the place of what it held."""
+        """Replace the content of the graph `name` by that of `source`."""
         self.graph(source)
         self._refill(name, "graph_cpy", self.numbers[source])
 
     def _refill(self, name: str, verb: str, source: int | None = None, **options: Any) -> None:
-        """Put something else into a graph, which takes a new number: what it held may still be needed by others."""
+        """Replace the content of a graph under a new number: copies and views may depend on the old content."""
         graph, before = self.graph(name), self.numbers[name]
         if graph.is_view:
             raise GraphError("this is a view of a graph: clear or copy into the graph it is of")
         made = {"size": graph.size, "grads": graph.has_grads, "order": graph.order}
-        self._keep(Change(verb, self._next, {"before": before, "made": made, **options}, source))
+        self._apply(Change(verb, self._next, {"before": before, "made": made, **options}, source))
         self.numbers[name] = self._next
         self._next += 1
         self._prune()
 
     def free(self, name: str) -> None:
-        """Let go of a graph; the leaves keep their data."""
+        """Delete a graph; the leaves keep their data."""
         self._forget(self.graph(name))
         del self.numbers[name]
         self._prune()
 
     def _forget(self, graph: Graph) -> None:
-        """Let go of what a graph computed; a view shows what another graph computed."""
+        """Drop the results of a graph; those of a view belong to another graph."""
         if not graph.is_view:
             graph.forget_results()
 
-    def tell(self) -> dict[str, Any]:
-        """Return the structure as plain data, for `remake`."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the log as plain data, for `replay`."""
         return {"changes": [asdict(change) for change in self._changes], "numbers": self.numbers, "next": self._next}
 
-    def remake(self, told: Mapping[str, Any]) -> None:
-        """Make again what was told, in the place of the graphs there are; leaves that are marked stay so."""
+    def replay(self, log: Mapping[str, Any]) -> None:
+        """Rebuild the graphs of a log in place of the current ones; marked parameters stay marked."""
         self._context.used_mem = self._used_by_leaves
         self._graphs, self._losses, self._changes = {}, {}, []
-        for change in told["changes"]:
-            self._keep(Change(**change))
-        self.numbers, self._next = dict(told["numbers"]), told["next"]
+        for change in log["changes"]:
+            self._apply(Change(**change))
+        self.numbers, self._next = dict(log["numbers"]), log["next"]
         self._prune()
 
-    def _keep(self, change: Change) -> None:
+    def _apply(self, change: Change) -> None:
         self._verbs[change.verb](change)
         self._changes.append(change)
 
     def _prune(self) -> None:
-        self._changes = still_needed(self._changes, self.numbers.values())
+        self._changes = prune_changes(self._changes, self.numbers.values())
         for number in self._graphs.keys() - set(self.numbers.values()):
             del self._graphs[number], self._losses[number]
 
-    def _check_room(self) -> None:
+    def _check_limit(self) -> None:
         if len(self._changes) >= MOST_CHANGES:
             raise LimitError(
                 f"the graphs have been changed {MOST_CHANGES} times; graph_clear or graph_free one of them"
             )
 
-    # The verbs
+    # Changes by verb
 
     def _new_graph(self, change: Change) -> None:
         self._hold(change, Graph(**change.options, context=self._context), self.values.losses)
@@ -261,7 +264,7 @@ class SessionGraphs:
         self._hold(change, graph, change.options["losses"])
 
     def _refilled(self, change: Change) -> Graph:
-        """Return the graph that is to hold something else; when it is made again, what it held is not always there."""
+        """Return the graph to refill; in a replay the old one may have been pruned, and is created empty."""
         graph = self._graphs.get(change.options["before"])
         return Graph(**change.options["made"], context=self._context) if graph is None else graph
 
@@ -297,7 +300,7 @@ class SessionGraphs:
         self._of(change).select(branches, change.options["index"])
 
     def _backward(self, change: Change) -> None:
-        """Differentiate; `given` names the values with an accumulator of their own."""
+        """Differentiate; `given` names the values that get an accumulator of their own."""
         graph, given = self._of(change), change.options["given"]
         values = [self._known(graph, name) for name in given]
         leaves = {graph.name_of(value): _leaf_like(value) for value in values}

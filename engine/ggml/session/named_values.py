@@ -1,4 +1,4 @@
-"""NamedValues: a definition traced at given dimensions; its values by the definition's names."""
+"""NamedValues: a definition traced at given extents, its values addressed by the names of the definition."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from engine.nn.initializers import initialize
 
 
 class NamedValues:
-    """A definition traced at given extents: leaves whose data a context holds, and what its nodes make of them.
+    """A definition traced at given extents: leaves with their data in a context, and the results of its nodes.
 
-    Inputs have no data until they are set; parameters and buffers begin as the definition says.
+    Inputs have no data until they are set; parameters and buffers are initialized as the definition says.
 
     Attributes:
         leaves: inputs, parameters, buffers and constants, by name.
-        losses: the names of the losses that the definition declares; none if its loss is implicit.
-        moves: leaves and what they become with each computation: running statistics.
-        key: the leaf that random ops draw from.
+        losses: names of the losses that the definition declares; empty if the loss is implicit.
+        updates: leaves and their values after each computation: running statistics.
+        key: the leaf with the random key.
     """
 
     def __init__(
         self, definition: Definition, dims: Mapping[str, int], context: Context, *, training: bool, seed: int
     ) -> None:
-        """Trace the definition, and let `context` hold its leaves.
+        """Trace the definition, and add its leaves to `context`.
 
         Raises:
-            DocumentError: extents are missing, or do not suit.
+            DocumentError: extents are missing or invalid.
             OutOfContextMemory: the context is too small for the leaves.
         """
         traced = build(definition, checked_extents(definition, dims), training=training)
@@ -42,8 +42,8 @@ class NamedValues:
         self.leaves = {name: leaf for table in tables for name, leaf in table.items()}
         self.losses = () if definition.implicit_loss else definition.losses
         self.key = traced.key
-        updates = {**traced.buffer_updates, **traced.parameter_updates}
-        self.moves = tuple((self.leaves[name], new) for name, new in updates.items())
+        new_states = {**traced.buffer_updates, **traced.parameter_updates}
+        self.updates = tuple((self.leaves[name], new) for name, new in new_states.items())
         self._seed = seed
         self._storage = context.storage
         self._values = dict(self.leaves)
@@ -59,31 +59,35 @@ class NamedValues:
             self._storage.set(self.leaves[name], initialize(spec.init, name, spec.shape, spec.dtype, seed))
 
     def value(self, name: str) -> Value:
-        """Return what the definition calls `name` (`name:k` for one of several outputs); UnknownName if nothing."""
+        """Return the value called `name` in the definition (`name:k`: output k), or raise UnknownName."""
         found = self._values.get(name)
         if found is None:
-            raise UnknownName(f"nothing in the definition is called {name[:64]!r}{nearest(name, self._values)}")
+            raise UnknownName(f"the definition has no value called {name[:64]!r}{nearest(name, self._values)}")
         return found
 
     def find(self, name: str) -> Value | None:
-        """Return what the definition calls `name`, or None."""
+        """Return the value called `name` in the definition, or None."""
         return self._values.get(name)
 
-    def draw(self, computation: int) -> None:
-        """Let random ops draw what belongs to the given number of a computation."""
+    def set_key(self, computation: int) -> None:
+        """Set the random key of the computation with this number."""
         self._storage.set(self.key, key_value(*fold(*fold(0, 0, self._seed), computation)))
 
 
 def checked_extents(definition: Definition, dims: Mapping[str, int]) -> dict[str, int]:
-    """Return a number for each named extent; a DocumentError tells which are missing, unknown or no extents."""
+    """Return `dims` if it has a valid extent for each dimension of the definition; else raise DocumentError."""
     reader = Reader()
     names = definition.dimension_names
     for name in dims:
         if name not in names:
-            reader.fault(f"/dims/{escape(name)}", "unknown_name", f"no extent is called so{nearest(name, names)}")
+            reader.fault(
+                f"/dims/{escape(name)}",
+                "unknown_name",
+                f"the definition has no dimension {name[:64]!r}{nearest(name, names)}",
+            )
     for name in names:
         if name not in dims:
-            detail = f"the extent {name!r} must be a number before a static graph can be made of the definition"
+            detail = f"the extent of {name!r} is required for a static graph"
             reader.fault("/dims", "missing_field", detail)
         elif not is_extent(dims[name]) or dims[name] > LIMITS.elements:
             reader.fault(f"/dims/{escape(name)}", "shape_invalid", f"an extent is a number in 0..{LIMITS.elements}")

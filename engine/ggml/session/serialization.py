@@ -1,7 +1,7 @@
-"""A static session as a checkpoint, and back: graphs are made again, and take up the data they had.
+"""Serialization of a static session: the log of its graphs, and the arrays of leaves and results.
 
-Arrays are numbered in an order that follows from the structure alone: the leaves of the definition, then those of each
-graph; results by graph and position of their node.
+Leaves are numbered in an order that the log alone determines: the leaves of the definition, then those of each graph.
+Results are named by graph and position of their node.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ from engine.ggml.session.graphs import SessionGraphs
 from engine.graph.definition import Definition
 
 LEAF, RESULT = "leaf/", "result/"
-"""What names in a checkpoint's state start with."""
+"""Prefixes of names in the state of a checkpoint."""
 STATIC = "static"
-"""The entry of a checkpoint's cursor that only static sessions write."""
+"""Entry of the cursor of a checkpoint that only static sessions write."""
 
 
 def snapshot(
     definition: Definition,
-    structure: SessionGraphs,
-    computing: GraphRunner,
+    graphs: SessionGraphs,
+    runner: GraphRunner,
     context: Context,
-    pooling: SessionThreadpool,
+    pool: SessionThreadpool,
 ) -> Checkpoint:
-    """Copy everything that the next calls depend on; parameters and buffers stand under their names."""
-    storage, leaves = context.storage, structure.values.leaves
+    """Return a checkpoint of the whole session; parameters and buffers are stored under their names."""
+    storage, leaves = context.storage, graphs.values.leaves
     state = {}
-    for number, leaf in enumerate(_other_leaves(definition, structure)):
-        saved = storage.saved(leaf)
+    for number, leaf in enumerate(_other_leaves(definition, graphs)):
+        saved = storage.copy_written(leaf)
         if saved is not None:
             state[f"{LEAF}{number}"] = saved
-    for name, graph in structure.graphs.items():
+    for name, graph in graphs.graphs.items():
         for position, array in () if graph.is_view else graph.computed():
-            state[f"{RESULT}{structure.numbers[name]}/{position}"] = array.copy()
-    told = {
-        "structure": structure.tell(),
-        "computations": computing.count,
+            state[f"{RESULT}{graphs.numbers[name]}/{position}"] = array.copy()
+    cursor = {
+        "structure": graphs.to_json(),
+        "computations": runner.count,
         "used_mem": context.used_mem,
-        "reserved": {name: graph.reserved(context) for name, graph in structure.graphs.items()},
-        "threadpool": pooling.tell(),
+        "reserved": {name: graph.reserved(context) for name, graph in graphs.graphs.items()},
+        "threadpool": pool.to_json(),
     }
     return Checkpoint(
         parameters={name: storage.leaf(leaves[name]).copy() for name in definition.parameters},
         buffers={name: storage.leaf(leaves[name]).copy() for name in definition.buffers},
         state=state,
-        cursor={"step": 0, STATIC: told},
+        cursor={"step": 0, STATIC: cursor},
         meta={"graph": definition.digest, "fingerprint": fingerprint("numpy")},
     )
 
@@ -60,34 +60,34 @@ def snapshot(
 def restore(
     checkpoint: Checkpoint,
     definition: Definition,
-    structure: SessionGraphs,
-    computing: GraphRunner,
+    graphs: SessionGraphs,
+    runner: GraphRunner,
     context: Context,
-    pooling: SessionThreadpool,
+    pool: SessionThreadpool,
 ) -> None:
-    """Take up what `snapshot` copied.
+    """Restore a checkpoint of `snapshot`.
 
     Raises:
-        CheckpointError: it is of another graph, or damaged.
+        CheckpointError: it belongs to another graph, or is damaged.
     """
     if checkpoint.meta.get("graph") != definition.digest:
         raise CheckpointError("the checkpoint belongs to another graph")
     try:
-        told = checkpoint.cursor[STATIC]
-        structure.remake(told["structure"])
-        leaves = structure.values.leaves
+        cursor = checkpoint.cursor[STATIC]
+        graphs.replay(cursor["structure"])
+        leaves = graphs.values.leaves
         for name, array in (*checkpoint.parameters.items(), *checkpoint.buffers.items()):
             context.set(leaves[name], array)
-        for number, leaf in enumerate(_other_leaves(definition, structure)):
-            context.storage.put_back(leaf, checkpoint.state.get(f"{LEAF}{number}"))
-        for name, graph in structure.graphs.items():
+        for number, leaf in enumerate(_other_leaves(definition, graphs)):
+            context.storage.restore(leaf, checkpoint.state.get(f"{LEAF}{number}"))
+        for name, graph in graphs.graphs.items():
             if not graph.is_view:
-                _resume(graph, checkpoint, structure.numbers[name], context, told["reserved"][name])
-        context.used_mem = int(told["used_mem"])
-        computing.count = int(told["computations"])
-        pooling.remake(told["threadpool"])
+                _resume(graph, checkpoint, graphs.numbers[name], context, cursor["reserved"][name])
+        context.used_mem = int(cursor["used_mem"])
+        runner.count = int(cursor["computations"])
+        pool.recreate(cursor["threadpool"])
     except (KeyError, TypeError, ValueError, AttributeError, EngineError) as error:
-        raise CheckpointError(f"the checkpoint of a static session cannot be taken up ({error})") from error
+        raise CheckpointError(f"the checkpoint of the static session is damaged ({error})") from error
 
 
 def _resume(graph: Graph, checkpoint: Checkpoint, number: int, context: Context, reserved: int) -> None:
@@ -97,12 +97,12 @@ def _resume(graph: Graph, checkpoint: Checkpoint, number: int, context: Context,
         graph.resume(results, context if reserved else None, reserved)
 
 
-def _other_leaves(definition: Definition, structure: SessionGraphs) -> Iterator[Value]:
-    """Yield every leaf but parameters and buffers, each once, in an order that follows from the structure."""
-    named = structure.values.leaves
+def _other_leaves(definition: Definition, graphs: SessionGraphs) -> Iterator[Value]:
+    """Yield every leaf but parameters and buffers, each once, in an order that the log determines."""
+    named = graphs.values.leaves
     seen = {named[name].key for name in (*definition.parameters, *definition.buffers)}
-    graphs = (leaf for graph in structure.graphs.values() for leaf in graph.leaves)
-    for leaf in (*named.values(), *graphs):
+    of_graphs = (leaf for graph in graphs.graphs.values() for leaf in graph.leaves)
+    for leaf in (*named.values(), *of_graphs):
         if leaf.key not in seen:
             seen.add(leaf.key)
             yield leaf

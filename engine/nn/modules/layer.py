@@ -55,7 +55,7 @@ class Layer(Module):
         self._attrs = bind(kind, {a.name: a for a in attributes_of(self._build)}, options)
         scope = DeclarationScope(
             name or kind,
-            drawn_seed() if seed is None else seed,
+            draw_seed() if seed is None else seed,
             dtype or master_dtype(DEFAULTS.dtype),
             {key: Value(spec.shape, spec.dtype, None) for key, spec in (others or {}).items()},
         )
@@ -79,7 +79,7 @@ class Layer(Module):
         return self._build(scope, as_value(x), **self._attrs)
 
 
-def drawn_seed() -> int:
+def draw_seed() -> int:
     """Draw a seed from this thread's random keys."""
     high, low = (int(half) for half in MODES.keys.next_key().numpy())
     return high ^ low

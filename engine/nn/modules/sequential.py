@@ -13,7 +13,7 @@ from engine.core.errors import AttributeValueError, EngineError, UnknownName
 from engine.core.modes import tracing, training_mode
 from engine.core.value import Operand, Shape, Spec, Value, as_value
 from engine.nn.layers.containers import read_layer
-from engine.nn.modules.layer import TRIAL_ROWS, Layer, drawn_seed, no_key
+from engine.nn.modules.layer import TRIAL_ROWS, Layer, draw_seed, no_key
 from engine.nn.modules.module import Module
 from engine.nn.modules.scopes import round_through
 
@@ -79,7 +79,7 @@ class Sequential(Module):
         chosen = master_dtype(DEFAULTS.dtype) if dtype is None else dtype_of(dtype)
         items = list(layers[0]) if len(layers) == 1 and isinstance(layers[0], list) else list(layers)
         spec = Spec((TRIAL_ROWS, *inputs), chosen if input_dtype is None else dtype_of(input_dtype))
-        self._add_all(items, spec, drawn_seed() if seed is None else seed, chosen)  # type: ignore[arg-type]
+        self._add_all(items, spec, draw_seed() if seed is None else seed, chosen)  # type: ignore[arg-type]
 
     def forward(self, x: Operand) -> Value:
         """Let a batch flow through the layers."""

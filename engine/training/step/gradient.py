@@ -114,7 +114,7 @@ def traced(
         buffers=buffers,
         autocast=None if recipe is None else low_dtype(recipe.precision),
         recompute=None if recipe is None else recipe.recompute,
-        waiting=None if recipe is None else waiting_dtype(recipe.activations),
+        activation_dtype=None if recipe is None else waiting_dtype(recipe.activations),
     )
     return leaves, graph
 

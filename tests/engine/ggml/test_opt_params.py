@@ -12,7 +12,7 @@ from engine.ggml.opt_params import (
     OptimizerType,
     SGDParameters,
     default_opt_pars,
-    kind_of,
+    parse_kind,
 )
 
 
@@ -21,7 +21,7 @@ def test_kinds_are_known_by_name_number_and_ggmls_name(kinds):
     prefix = {LossType: "LOSS", OptimizerType: "OPTIMIZER", BuildType: "BUILD"}[kinds]
     for kind in kinds:
         for given in (kind, int(kind), kind.name, kind.name.lower(), f"GGML_OPT_{prefix}_TYPE_{kind.name}"):
-            assert kind_of(kinds, given) is kind
+            assert parse_kind(kinds, given) is kind
 
 
 @pytest.mark.parametrize(

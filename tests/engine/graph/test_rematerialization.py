@@ -55,7 +55,7 @@ def test_gradients_agree_as_far_as_the_half_type_goes_and_losses_to_the_bit(
 ) -> None:
     loss, plain = gradients(NETWORKS[name]())
     for options in ({}, {"recompute": RematOptions(segments=3)}):
-        again, found = gradients(NETWORKS[name](), waiting=half, **options)
+        again, found = gradients(NETWORKS[name](), activation_dtype=half, **options)
         assert again == loss
         assert found.keys() == plain.keys()
         largest = max(float(np.abs(gradient).max()) for gradient in plain.values())
@@ -81,7 +81,7 @@ def test_what_waits_takes_half_the_memory(half: DType) -> None:
 
 
 def test_statistics_and_leaves_wait_as_they_are() -> None:
-    plan = planned(build(attentive(), {"n": ROWS}, training=True, waiting=FLOAT16))
+    plan = planned(build(attentive(), {"n": ROWS}, training=True, activation_dtype=FLOAT16))
     halves = [buffer.spec for buffer in plan.buffers.values() if buffer.spec.dtype == FLOAT16]
     largest = max(np.prod(buffer.spec.shape) for buffer in plan.buffers.values())
     assert halves

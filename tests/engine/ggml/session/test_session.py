@@ -214,7 +214,7 @@ REFUSED: dict[str, tuple[type[EngineError], Callable[[StaticSession], object]]] 
 def test_what_is_refused_changes_nothing(case: str) -> None:
     session = parabola(mem_size=2**20, threadpool=ThreadpoolParams(2, paused=True))
     session.graph_compute(manner=ComputeManner(auto_resume=True))
-    session.pooling.required().pause()
+    session.threadpool.required().pause()
     before = everything(session)
     error, attempt = REFUSED[case]
     with pytest.raises(error):
@@ -351,10 +351,10 @@ def test_nodes_behind_an_abort_are_untouched_also_after_the_session_was_put_away
 
 def test_a_pool_is_made_again_as_it_was(tmp_path: Path) -> None:
     session = parabola(threadpool=ThreadpoolParams(2, poll=7))
-    session.pooling.required().pause()
+    session.threadpool.required().pause()
     other = again(session, lambda: StaticSession(engine.parse_graph(PARABOLA)), tmp_path / "snapshot")
-    assert other.pooling.describe() == session.pooling.describe()
-    assert other.pooling.required().paused
+    assert other.threadpool.describe() == session.threadpool.describe()
+    assert other.threadpool.required().paused
     for one in (session, other):
         one.close()
 
@@ -387,13 +387,13 @@ def test_the_context_is_charged_for_leaves_and_graphs() -> None:
 def test_threads_beyond_the_machine_are_cut_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(computing, "usable_cores", lambda: 2)
     session = parabola(threadpool=ThreadpoolParams(6))
-    described = session.pooling.describe() or {}
+    described = session.threadpool.describe() or {}
     assert (described["n_threads"], described["warnings"]) == (
         4,
         ["6 threads asked for, this machine takes 4: so many are used"],
     )
     assert "6 threads asked for, the pool has 4" in session.graph_compute(manner=ComputeManner(n_threads=6)).warnings[0]
-    session.pooling.free()
+    session.threadpool.free()
     assert session.graph_compute(manner=ComputeManner(n_threads=0)).warnings == ()
     assert session.graph_compute(manner=ComputeManner(n_threads=5)).warnings
     assert session.plan().n_threads == 4
