@@ -88,5 +88,5 @@ def make_compute_plan(work_size: int, n_threads: int = 0, threadpool: Threadpool
     plan = ComputePlan(work_size, n_threads, threadpool)
     if threadpool is not None and n_threads > threadpool.n_threads:
         plan.n_threads = threadpool.n_threads
-        plan.warnings = (f"{n_threads} threads asked for, the pool has {threadpool.n_threads}: so many are used",)
+        plan.warnings = (f"{n_threads} threads requested; the pool has {threadpool.n_threads}, which are used",)
     return plan

@@ -158,7 +158,7 @@ def test_more_threads_than_the_pool_has_are_cut_with_a_warning(differentiated: B
     with Threadpool(2) as pool:
         plan = model.graph.plan(8, pool).allocate()
         assert plan.n_threads == 2
-        assert plan.warnings == ("8 threads asked for, the pool has 2: so many are used",)
+        assert plan.warnings == ("8 threads requested; the pool has 2, which are used",)
         assert model.graph.compute(plan) is Status.SUCCESS
     assert model.graph.get_at(model.f) == 16.0
 
@@ -263,7 +263,7 @@ def test_memory_that_the_system_has_not_is_a_status() -> None:
     x = declare([2**20, 2**30], "float64", "x")
     graph = Graph()
     graph.expand(ops.exp(ops.broadcast_to(declare([], name="s"), shape=x.shape)))
-    with pytest.raises(ComputeError, match="no memory is left") as caught:
+    with pytest.raises(ComputeError, match="out of memory") as caught:
         graph.compute()
     assert caught.value.status == Status.ALLOC_FAILED
 

@@ -71,7 +71,7 @@ def test_c7_the_work_buffer_can_be_taken_of_the_context(begin: Begin) -> None:
 def test_c8_more_threads_than_the_pool_has_are_cut_with_a_warning(begin: Begin) -> None:
     session = begin(threadpool={"n_threads": 2}).built()
     told = session.do("graph_compute", n_threads=8)
-    assert told["warnings"] == ["8 threads asked for, the pool has 2: so many are used"]
+    assert told["warnings"] == ["8 threads requested; the pool has 2, which are used"]
     plan = session.see("graph/plan", n_threads=8)
     assert (plan["n_threads"], len(plan["warnings"])) == (2, 1)
 

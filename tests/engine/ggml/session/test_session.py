@@ -368,7 +368,7 @@ def test_what_was_put_away_fits_its_own_graph_only(tmp_path: Path) -> None:
 def test_what_was_put_away_and_is_damaged_is_refused() -> None:
     snapshot = parabola().snapshot()
     del snapshot.cursor["static"]["structure"]["numbers"]
-    with pytest.raises(engine.CheckpointError, match="cannot be taken up"):
+    with pytest.raises(engine.CheckpointError, match="is damaged"):
         parabola(built=False).restore(snapshot)
 
 
@@ -390,7 +390,7 @@ def test_threads_beyond_the_machine_are_cut_with_a_warning(monkeypatch: pytest.M
     described = session.threadpool.describe() or {}
     assert (described["n_threads"], described["warnings"]) == (
         4,
-        ["6 threads asked for, this machine takes 4: so many are used"],
+        ["6 threads requested; this machine allows 4, which are used"],
     )
     assert "6 threads asked for, the pool has 4" in session.graph_compute(manner=ComputeManner(n_threads=6)).warnings[0]
     session.threadpool.free()
