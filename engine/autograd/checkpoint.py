@@ -107,7 +107,6 @@ class _RecomputedOp:
         self.region = region
         self.name = op.name
         self.differentiable = op.differentiable
-        self.memory = op.memory
 
     def pull(
         self,

@@ -224,7 +224,6 @@ class _FunctionOp:
 
     differentiable = True
     composition = None
-    updates: dict[int, int] = {}  # noqa: RUF012 - never changed
 
     def __init__(self, function: type[Function], context: Context, given: Sequence[object]) -> None:
         self.name = function.__name__

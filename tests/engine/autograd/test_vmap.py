@@ -118,7 +118,7 @@ def test_random_ops_draw_as_asked():
         (lambda: engine.vmap(energy)(X, np.ones((4, 3))), ShapeError, "5 in argument 0, 4 in argument 1"),
         (lambda: engine.vmap(energy, (None, None))(X, W), ShapeError, "in_axes"),
         (lambda: engine.vmap(energy, (0,))(X, W), ShapeError, "1 axes for 2"),
-        (lambda: engine.vmap(energy, 0)(X, 1.0), ShapeError, "no axis"),
+        (lambda: engine.vmap(energy, 0)(X, 1.0), ShapeError, "no batch axis"),
         (lambda: engine.vmap(energy, (2, None))(X, W), ShapeError, "out of range"),
         (lambda: engine.vmap(lambda x: 3)(X), GradientError, "must return Values"),
         (lambda: engine.vmap(lambda x: x, out_axes=None)(X), ShapeError, "out_axes"),

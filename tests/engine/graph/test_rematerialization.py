@@ -71,9 +71,9 @@ def test_what_waits_takes_half_the_memory(half: DType) -> None:
         planned(build(deep(48), {"n": 512}, training=True, **options)).arena_bytes
         for options in (
             {},
-            {"waiting": half},
+            {"activation_dtype": half},
             {"recompute": RematOptions(segments=8)},
-            {"waiting": half, "recompute": RematOptions(segments=8)},
+            {"activation_dtype": half, "recompute": RematOptions(segments=8)},
         )
     )
     assert waiting < 0.6 * plain

@@ -392,7 +392,7 @@ def test_threads_beyond_the_machine_are_cut_with_a_warning(monkeypatch: pytest.M
         4,
         ["6 threads requested; this machine allows 4, which are used"],
     )
-    assert "6 threads asked for, the pool has 4" in session.graph_compute(manner=ComputeManner(n_threads=6)).warnings[0]
+    assert "6 threads requested; the pool has 4" in session.graph_compute(manner=ComputeManner(n_threads=6)).warnings[0]
     session.threadpool.free()
     assert session.graph_compute(manner=ComputeManner(n_threads=0)).warnings == ()
     assert session.graph_compute(manner=ComputeManner(n_threads=5)).warnings
