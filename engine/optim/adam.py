@@ -13,7 +13,7 @@ from engine.ops.optimizer.updates import running_mean
 from engine.optim.fusion import AdamLink, decay_link
 from engine.optim.optimizer import Transform, fraction, nonnegative
 from engine.optim.transforms.adam import TwoMoments, longest_average, rectification
-from engine.optim.transforms.base import COUNT, Advanced, Direction, Link, Slots, counted, unbiased
+from engine.optim.transforms.base import COUNT, Advanced, Direction, Link, Slots, correct_bias, count_step
 
 MOMENTUM_BASE = 0.96
 """Base of the growth of NAdam's momentum (Dozat 2016)."""
@@ -90,7 +90,7 @@ class AdamaxLink(Link):
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
         """Divide the first moment by the maximum."""
-        step, count = counted(slots)
+        step, count = count_step(slots)
         moment1 = running_mean(slots["moment1"], direction.update, self.beta1)
         largest = maximum(slots["largest"] * self.beta2, abs(direction.update) + self.eps)
         rate = direction.lr / (1.0 - power(self.beta1, count))
@@ -141,7 +141,7 @@ class NAdamLink(TwoMoments):
         moments = self.moments(gradient, slots)
         now, following = (self._momentum_at(count) for count in (moments.steps, moments.steps + 1.0))
         product = where(eq(slots["step"], 0), 1.0, slots["product"]) * now
-        root = sqrt(unbiased(moments.second, self.b2, moments.steps)) + self.eps
+        root = sqrt(correct_bias(moments.second, self.b2, moments.steps)) + self.eps
         ahead = gradient * ((1.0 - now) / (1.0 - product))
         ahead = ahead + moments.first * (following / (1.0 - product * following))
         return direction._replace(update=ahead / root), {**moments.slots, "product": product}
@@ -177,7 +177,7 @@ class RAdamLink(TwoMoments):
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
         """Divide the first moment by the root of the second where the average is long enough."""
         moments = self.moments(direction.update, slots)
-        ahead = unbiased(moments.first, self.b1, moments.steps)
+        ahead = correct_bias(moments.first, self.b1, moments.steps)
         longest = longest_average(self.b2)
         if longest > SHORTEST_RECTIFIED:  # else the average never grows long enough
             length, factor, left = rectification(self.b2, moments.steps, longest)

@@ -12,7 +12,7 @@ from engine.ops.elementwise.elementwise import clamp, maximum, sign, sqrt, squar
 from engine.ops.optimizer.updates import running_mean
 from engine.optim.fusion import decay_link
 from engine.optim.optimizer import Transform, fraction, nonnegative
-from engine.optim.transforms.base import COUNT, Advanced, Direction, Link, Slots, counted
+from engine.optim.transforms.base import COUNT, Advanced, Direction, Link, Slots, count_step
 from engine.optim.transforms.momentum import MomentumBuffer, ScaleByLion
 
 
@@ -55,7 +55,7 @@ class AdagradLink(Link):
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
         """Divide the gradient by the root of the sum."""
-        step, count = counted(slots)
+        step, count = count_step(slots)
         squares = slots["squares"] + square(direction.update)
         root = sqrt(squares + self.initial) + self.eps
         rate = direction.lr / (1.0 + (count - 1.0) * self.lr_decay)

@@ -1,4 +1,4 @@
-"""Clipping gradients on the tape: by their common norm or each by its own, by element, or by the parameters' size."""
+"""Clipping gradients on the tape: by their common norm, each by its own, by element, or by the parameters' norm."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.ops.elementwise.casting import cast
 from engine.ops.elementwise.elementwise import clamp
 from engine.ops.reduce.norms import norm
 from engine.ops.shape.shape import stack
-from engine.optim.transforms.clipping import Units, clipped_adaptively
+from engine.optim.transforms.clipping import Units, clip_adaptively
 
 Parameters = Value | Iterable[Value] | Mapping[str, Value]
 """One leaf, several, or several by name, as `Module.parameters()` returns them."""
@@ -23,16 +23,16 @@ Parameters = Value | Iterable[Value] | Mapping[str, Value]
 def clip_grad_norm_(
     parameters: Parameters, max_norm: float, norm_type: float = 2.0, *, error_if_nonfinite: bool = False
 ) -> float:
-    """Scale the `.grad` of all parameters by max_norm / (norm + 1e-6), at most 1; returns the norm they had together.
+    """Scale the `.grad` of all parameters by max_norm / (norm + 1e-6), at most 1; return their common norm before.
 
     Semantics of torch.nn.utils.clip_grad_norm_: the factor is always applied, so that an infinite norm makes finite
     gradients 0 and infinite ones NaN.
 
     Args:
-        parameters: leaves; those without a gradient are left alone. With no gradient at all the norm is 0.
-        max_norm: the norm not to exceed.
+        parameters: leaves; those without a gradient are ignored. Without any gradient the norm is 0.
+        max_norm: the maximum norm.
         norm_type: p of the norm; math.inf takes the largest absolute element.
-        error_if_nonfinite: refuse a norm that is NaN or infinite, before anything is changed.
+        error_if_nonfinite: raise an error if the norm is NaN or infinite, before anything is changed.
     """
     leaves = _with_gradient(parameters)
     with no_grad():
@@ -49,15 +49,15 @@ def clip_grad_norm_(
 
 
 def clip_grad_norm_each_(parameters: Parameters, max_norm: float, norm_type: float = 2.0) -> list[float]:
-    """Scale the `.grad` of each parameter by max_norm / (norm + 1e-6), at most 1, where the norm is its own.
+    """Scale the `.grad` of each parameter by max_norm / (norm + 1e-6), at most 1, with its own norm.
 
     Args:
-        parameters: leaves; those without a gradient are left alone.
-        max_norm: the norm not to exceed.
+        parameters: leaves; those without a gradient are ignored.
+        max_norm: the maximum norm.
         norm_type: p of the norm; math.inf takes the largest absolute element.
 
     Returns:
-        The norms there were, of the parameters that have a gradient.
+        The norms before, of the parameters that have a gradient.
     """
     return [clip_grad_norm_(leaf, max_norm, norm_type) for leaf, _ in _with_gradient(parameters)]
 
@@ -65,22 +65,22 @@ def clip_grad_norm_each_(parameters: Parameters, max_norm: float, norm_type: flo
 def clip_grad_adaptive_(
     parameters: Parameters, clipping: float = 0.01, eps: float = 1e-3, *, units: Units = "last"
 ) -> None:
-    """Scale each unit's `.grad` down to `clipping` times the unit's length (Brock et al. 2021).
+    """Scale each unit's `.grad` down to `clipping` times the unit's norm (Brock et al. 2021).
 
     Semantics of optax.adaptive_grad_clip.
 
     Args:
-        parameters: leaves; those without a gradient are left alone.
-        clipping: the largest ratio of both lengths.
-        eps: what shorter units count as, so that what starts at 0 can move.
-        units: which axis counts the units: "last" is optax's convention (matrices by columns, kernels HWIO), "first"
+        parameters: leaves; those without a gradient are ignored.
+        clipping: the maximum ratio of both norms.
+        eps: the minimum norm of a unit, so that units of zeros can move.
+        units: the axis that counts the units: "last" is optax's convention (matrices by columns, kernels HWIO), "first"
             that of weights [out, in, ...], which our layers have.
     """
     if not (clipping > 0 and eps > 0):
         raise AttributeValueError(f"clipping and eps must be greater than 0, not {clipping} and {eps}")
     with no_grad():
         for leaf, gradient in _with_gradient(parameters):
-            _replace(leaf, gradient, clipped_adaptively(gradient, leaf, clipping, eps, units))
+            _replace(leaf, gradient, clip_adaptively(gradient, leaf, clipping, eps, units))
 
 
 def clip_grad_value_(parameters: Parameters, clip_value: float) -> None:
@@ -93,10 +93,10 @@ def clip_grad_value_(parameters: Parameters, clip_value: float) -> None:
 
 
 def clip_gradients(gradients: MutableMapping[str, Value], max_norm: float) -> float:
-    """Scale the gradients of a map by max_norm / (norm + 1e-6) where their norm exceeds max_norm; returns the norm.
+    """Scale the gradients of a map by max_norm / (norm + 1e-6) if their norm exceeds max_norm; return the norm.
 
     ggmlR's clip_grad_norm: the entries of the map are replaced, `.grad` is not touched, and a norm within the limit
-    leaves every bit as it was.
+    does not change a bit.
     """
     with no_grad():
         total = total_norm(list(gradients.values()), 2.0)
@@ -127,7 +127,7 @@ def _with_gradient(parameters: Parameters) -> list[tuple[Value, Value]]:
 
 
 def _replace(leaf: Value, gradient: Value, clipped: Value) -> None:
-    """Write over a gradient in place; one whose memory is not its own to write becomes another value."""
+    """Overwrite a gradient in place; one in read-only memory is replaced."""
     if gradient.numpy().flags.writeable:
         gradient.copy_(clipped)
     else:

@@ -1,4 +1,4 @@
-"""The face for the tape of optimizers that evaluate the loss themselves: each step is given a closure."""
+"""Optimizers on the tape that evaluate the loss themselves: each step takes a closure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MASTER = "master"
 
 @dataclass
 class ClosureGroup:
-    """All parameters of the optimizer: `lr` may be changed at any time, `initial_lr` is where schedules start."""
+    """All parameters of the optimizer. `lr` may be changed at any time; `initial_lr` is where schedules start."""
 
     kind: str
     options: dict[str, Any]
@@ -45,29 +45,29 @@ class ClosureGroup:
 
 
 class ClosureOptimizer:
-    """Steps by a closure: `ClosureOptimizer(model.parameters(), "lbfgs", line_search="strong_wolfe")`, `step(closure)`.
+    """Steps by a closure: `ClosureOptimizer(parameters, "lbfgs", line_search="strong_wolfe")`, then `step(closure)`.
 
     The closure clears the gradients, computes the loss, calls its `backward` and returns it, as for torch.optim.LBFGS;
-    it must compute the same loss each time. All parameters are stepped as one vector: of float64 where one of them is,
-    else of float32. One without a gradient counts as having one of zeros.
+    it must compute the same loss each time. All parameters are stepped as one vector: of float64 if one of them is,
+    else of float32. A parameter without a gradient has one of zeros.
     """
 
     def __init__(self, parameters: Mapping[str, Value] | Iterable[Value], kind: str = "lbfgs", **options: Any) -> None:
         """Take the parameters.
 
         Args:
-            parameters: leaves by name, or a list of them.
+            parameters: leaves by name, or a list of leaves.
             kind: the optimizer's kind in the catalogue of optimizers.
             options: the optimizer's options.
 
         Raises:
-            AttributeValueError: no parameters, one given twice, groups of them, or an optimizer that takes no closure.
-            GradientError: a parameter that is no leaf.
+            AttributeValueError: no parameters, one that occurs twice, groups, or an optimizer that takes no closure.
+            GradientError: a parameter is not a leaf.
         """
         given: Any = parameters if isinstance(parameters, Mapping | Value) else list(parameters)
         if isinstance(given, list) and any(isinstance(entry, Mapping) for entry in given):
             raise AttributeValueError(f"{kind} steps all parameters together: give them without groups")
-        minimizer = _made({"kind": kind, **options})
+        minimizer = _closure_optimizer({"kind": kind, **options})
         named = named_parameters(given, {})
         self.groups = [ClosureGroup(kind, options, minimizer, named, minimizer.lr, minimizer.lr)]
         self.last_step: LBFGSStep | None = None
@@ -78,17 +78,17 @@ class ClosureOptimizer:
         return dict(self.groups[0].parameters)
 
     def zero_grad(self, *, set_to_none: bool = True) -> None:
-        """Drop the gradients of all parameters, or set them to zeros, which is the same to `step`."""
+        """Drop the gradients of all parameters, or set them to zeros; `step` treats both alike."""
         tape.zero_grad(list(self.parameters.values()), set_to_none=set_to_none)
 
     def step(self, closure: Closure) -> Value:
-        """Step the parameters in place; `last_step` then tells what was done.
+        """Step the parameters in place; afterwards `last_step` describes the step.
 
         Args:
-            closure: computes the loss and its gradients at the parameters as they stand; it is called several times.
+            closure: computes the loss and its gradients at the current parameters; it is called several times.
 
         Returns:
-            What the first call of the closure returned: the loss at the start.
+            The result of the first call of the closure: the loss at the start.
         """
         (group,) = self.groups
         losses: list[Value] = []
@@ -128,22 +128,22 @@ class ClosureOptimizer:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over what `state_dict` gave.
+        """Restore the result of `state_dict`.
 
         Raises:
-            CheckpointError: other parameters or shapes; nothing has been changed then.
+            CheckpointError: other parameters or shapes; nothing has been changed.
         """
         (group,), entries = self.groups, state["groups"]
         if [list(entry["params"]) for entry in entries] != [list(group.parameters)]:
             raise CheckpointError("the state holds other parameters than this optimizer")
         (entry,) = entries
-        minimizer = _made({"kind": entry["kind"], **entry["options"]})
+        minimizer = _closure_optimizer({"kind": entry["kind"], **entry["options"]})
         slots = _read_slots(state["slots"], _specs(minimizer, group.parameters)) if state["slots"] else {}
         group.kind, group.options, group.minimizer = entry["kind"], dict(entry["options"]), minimizer
         group.lr, group.initial_lr, group.slots = entry["lr"], entry["initial_lr"], slots
 
 
-def _made(document: Mapping[str, Any]) -> LBFGS:
+def _closure_optimizer(document: Mapping[str, Any]) -> LBFGS:
     made = make_optimizer(document)
     if not isinstance(made, LBFGS):
         kinds = ", ".join(CLOSURE_OPTIMIZERS)
@@ -164,7 +164,7 @@ def _specs(minimizer: LBFGS, parameters: Mapping[str, Value]) -> dict[str, Spec]
 
 
 def _start(group: ClosureGroup) -> tuple[Array, dict[str, Array]]:
-    """Return the vector to step from and the slots: wide copies of narrow parameters that were not written to since."""
+    """Return the slots and the vector to step from: float32 copies of half type parameters not written to since."""
     dtype = _dtype(group.parameters)
     x = _joined([leaf.numpy() for leaf in group.parameters.values()], dtype)
     specs = _specs(group.minimizer, group.parameters)
@@ -181,7 +181,7 @@ def _joined(arrays: list[Array], dtype: DType) -> Array:
 
 
 def _pieces(parameters: Mapping[str, Value], *vectors: Array) -> list[tuple[Any, ...]]:
-    """Return each leaf with its windows on the vectors, in its shape."""
+    """Return each leaf with its views of the vectors, in its shape."""
     found, end = [], 0
     for leaf in parameters.values():
         begin, end = end, end + leaf.size
@@ -190,7 +190,7 @@ def _pieces(parameters: Mapping[str, Value], *vectors: Array) -> list[tuple[Any,
 
 
 def _place(parameters: Mapping[str, Value], x: Array) -> None:
-    """Write a vector to the leaves; one that has the values already is not touched, so what saved it stays valid."""
+    """Write a vector to the leaves; leaves that already have the values are not touched."""
     with no_grad():
         for leaf, piece in _pieces(parameters, x):
             array = piece.astype(leaf.dtype)

@@ -23,7 +23,7 @@ from engine.ops.optimizer.updates import (
     running_mean,
     sgd_update,
 )
-from engine.optim.transforms.base import COUNT, Advanced, Direction, Link, ShrinkParameter, Slots, counted
+from engine.optim.transforms.base import COUNT, Advanced, Direction, Link, ShrinkParameter, Slots, count_step
 from engine.optim.transforms.scaling import AddDecayedWeights
 
 Stepped = tuple[Value, dict[str, Value]]
@@ -53,7 +53,7 @@ class AdamLink(Link):
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
         """Divide the first moment by the root of the second."""
-        step, count = counted(slots)
+        step, count = count_step(slots)
         moment1 = running_mean(slots["moment1"], direction.update, self.beta1)
         moment2 = running_mean(slots["moment2"], square(direction.update), self.beta2)
         changed = {"step": step, "moment1": moment1, "moment2": moment2}

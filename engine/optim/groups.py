@@ -1,4 +1,4 @@
-"""Parameter groups: which optimizer, with which options, steps which parameters; by patterns of their names."""
+"""Parameter groups: optimizers and their options for parameters whose names match patterns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_GROUPS = 64
 
 
 def matches(name: str, patterns: tuple[str, ...]) -> bool:
-    """Tell whether a name fits one of the patterns, in which * stands for anything, ? for one character."""
+    """Return whether a name matches one of the patterns, in which * matches anything and ? one character."""
     return _compiled(patterns).match(name) is not None
 
 
@@ -36,10 +36,10 @@ def _compiled(patterns: tuple[str, ...]) -> re.Pattern[str]:
 
 @dataclass(frozen=True)
 class ParameterGroup:
-    """Parameters that are stepped alike.
+    """Parameters with common options.
 
     Attributes:
-        optimizer: what steps them; its learning rate is the group's own.
+        optimizer: steps them; its learning rate is the group's own.
         match: patterns of their names.
         ndim: the numbers of axes that they may have; None for any.
         frozen: whether they keep their values.
@@ -51,30 +51,30 @@ class ParameterGroup:
     frozen: bool = False
 
     def takes(self, name: str, shape: Shape) -> bool:
-        """Tell whether a parameter belongs to the group."""
+        """Return whether a parameter belongs to the group."""
         return matches(name, self.match) and (self.ndim is None or len(shape) in self.ndim)
 
 
 @dataclass(frozen=True)
 class ParameterGroups:
-    """What steps the parameters of a model: each parameter belongs to the first group that takes it.
+    """The optimizers of a model; each parameter belongs to the first group that takes it.
 
-    The last group takes every parameter, by the options that were given for all.
+    The last group takes every parameter, with the options given for all.
     """
 
     groups: tuple[ParameterGroup, ...]
 
     @property
     def rest(self) -> Optimizer:
-        """What steps the parameters that no other group takes."""
+        """The optimizer of the parameters that no other group takes."""
         return self.groups[-1].optimizer
 
     def group_of(self, name: str, shape: Shape) -> int:
-        """Return the place of a parameter's group."""
+        """Return the index of a parameter's group."""
         return next(place for place, group in enumerate(self.groups) if group.takes(name, shape))
 
     def frozen(self, name: str, shape: Shape) -> bool:
-        """Tell whether a parameter's group keeps its parameters as they are."""
+        """Return whether a parameter's group is frozen."""
         return self.groups[self.group_of(name, shape)].frozen
 
     def with_momentum(self, momentum: float) -> ParameterGroups:
@@ -87,21 +87,21 @@ class ParameterGroups:
         )
 
     def idle(self, parameters: Mapping[str, Shape]) -> list[int]:
-        """Return the places of the groups that take none of the parameters; the last one may be idle."""
+        """Return the indices of the groups that take no parameter; the last one may be empty."""
         taken = {self.group_of(name, shape) for name, shape in parameters.items()}
         return [place for place in range(len(self.groups) - 1) if place not in taken]
 
 
 def one_group(optimizer: Optimizer) -> ParameterGroups:
-    """Step all parameters by one optimizer."""
+    """Return a single group, which steps all parameters."""
     return ParameterGroups((ParameterGroup(optimizer),))
 
 
 def read_groups(reader: Reader, document: Any, pointer: str) -> ParameterGroups | None:
     """Read an optimizer with its groups: {"kind", options, "groups": [{"match", "ndim", "frozen", options}]}.
 
-    `match` is a pattern or a list of them, `ndim` a number or a list; an option that a group does not give is that of
-    the whole, unless the group has another `kind`. A text alone is a kind without options. Every fault is noted.
+    `match` is a pattern or a list of them, `ndim` a number or a list. A group inherits the options that it does not
+    set, unless it has another `kind`. A text alone is a kind without options. Every fault is reported.
     """
     document = {"kind": document} if isinstance(document, str) else document
     if not isinstance(document, Mapping):
@@ -151,23 +151,25 @@ def _optimizer(reader: Reader, options: Mapping[str, Any], pointer: str) -> Opti
 GROUPS = "groups"
 
 
-def rate_of(given: Any) -> float:
+def read_rate(given: Any) -> float:
     """Return the learning rate of one step.
 
     Raises:
-        DocumentError: it is no number of at least 0, at /lr.
+        DocumentError: it is not a number of at least 0, at /lr.
     """
     if isinstance(given, int | float | np.floating | np.integer) and not isinstance(given, bool) and 0 <= given < inf:
         return float(given)
     raise DocumentError([Finding("/lr", "attribute_invalid", f"lr must be a number >= 0, not {str(given)[:64]!r}")])
 
 
-def overridden(groups: ParameterGroups, given: Mapping[str, Any]) -> ParameterGroups:
-    """Return the groups with other options: those of `given` in every group, and behind them its own of
-    `given["groups"]`, a list of objects in the order in which the groups were given.
+def override_options(groups: ParameterGroups, given: Mapping[str, Any]) -> ParameterGroups:
+    """Return the groups with other options for one step.
+
+    `given` sets options in every group; `given["groups"]`, a list of objects in the order of the groups, sets those of
+    one.
 
     Raises:
-        DocumentError: an option that no optimizer of the groups has, or whose value does not suit, with its pointer.
+        DocumentError: an option that no optimizer of the groups has, or a value of the wrong type, at its pointer.
     """
     reader = Reader()
     listed = reader.sequence(given.get(GROUPS, ()), f"/{GROUPS}")
@@ -199,7 +201,7 @@ def _options(optimizer: Optimizer) -> list[str]:
 
 
 def _with(reader: Reader, optimizer: Optimizer, given: Mapping[str, Any], pointer: str, *, skip: bool) -> Optimizer:
-    """Return the optimizer with some options; those it does not have are faults, unless they are to be skipped."""
+    """Return the optimizer with other options; unknown ones are faults unless `skip`."""
     attributes = _attributes(type(optimizer))
     known, before = _options(optimizer), len(reader.findings)
     changes: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Stepping many small parameters at once: an update costs dozens of operations, however few the elements are."""
+"""Stepping small parameters together: an update costs dozens of operations, however few the elements are."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SMALL = 2**14
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A parameter that is to be stepped: where from, by which gradient, and with which slots."""
+    """A parameter to be stepped: its value, gradient and slots."""
 
     name: str
     leaf: Value
@@ -32,8 +32,8 @@ class Pending:
 def step_jointly(transform: Transform, pending: Sequence[Pending], lr: Value) -> list[Stepped]:
     """Return each parameter and its slots after one step of `transform`.
 
-    Where updates are elementwise, small parameters of one dtype that have taken equally many steps go as one vector;
-    the results are bitwise those of one by one.
+    For elementwise updates, small parameters of one dtype and step count are stepped as one vector; the results are
+    bitwise the same.
     """
     results: dict[str, Stepped] = {}
     for together in _clusters(transform, pending):
@@ -61,7 +61,7 @@ def _clusters(transform: Transform, pending: Sequence[Pending]) -> list[list[Pen
 
 
 def _shared_slots(transform: Transform, dtype: DType) -> list[str]:
-    """Return the slots that all elements of a parameter share, as the count of steps."""
+    """Return the slots that all elements of a parameter share, such as the step count."""
     return [slot for slot, spec in transform.slots(Spec((2,), dtype)).items() if spec.shape != (2,)]
 
 

@@ -26,7 +26,7 @@ from engine.optim.transforms.base import (
     Direction,
     Link,
     Slots,
-    counted,
+    count_step,
     l2_norm,
     ratio_or_one,
     root_mean_square,
@@ -167,7 +167,7 @@ class AdafactorLink(WholeLink):
         least = self.eps[0]
         if least is None:
             least = float(np.finfo(computing_dtype(parameter.dtype)).eps)
-        step, count = counted(slots)
+        step, count = count_step(slots)
         weight = power(count, self.beta2_decay)
         rate = minimum(1.0 / sqrt(count), lr) * maximum(root_mean_square(parameter), self.eps[1])
         squares, changed = square(gradient), {"step": step}

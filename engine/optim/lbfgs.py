@@ -1,4 +1,4 @@
-"""L-BFGS: a quasi-Newton method that evaluates the loss itself, as often as it needs to within a step."""
+"""L-BFGS: a quasi-Newton method that evaluates the loss several times in a step."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ Stopped = Literal["max_iter", "max_eval", "gradient", "slope", "step", "loss", "
 
 @dataclass(frozen=True, slots=True)
 class LBFGSStep:
-    """What a step did.
+    """The result of a step.
 
     Attributes:
         loss: at the start.
-        last_loss: the latest one known, which without a line search is that before the last move.
-        iterations: how many directions were taken.
-        evaluations: how often the loss was evaluated, the start included.
-        stopped: what ended it: the bound on iterations or on evaluations; a small gradient, slope, move, or change of
-            the loss; or a loss, gradient or direction that is not finite.
+        last_loss: the latest known, which without a line search is that before the last move.
+        iterations: the number of directions.
+        evaluations: the number of evaluations of the loss, including the first.
+        stopped: the reason of the end: the limit of iterations or of evaluations; a small gradient, slope, move, or
+            change of the loss; or a loss, gradient or direction that is not finite.
     """
 
     loss: float
@@ -48,12 +48,12 @@ class LBFGSStep:
 class LBFGS(Optimizer):
     """Limited-memory BFGS (Liu and Nocedal 1989), semantics of torch.optim.LBFGS; for whole-batch gradients.
 
-    A step makes up to max_iter moves and about max_eval evaluations of the loss (by default max_iter * 5 // 4), and
-    ends early when no element of the gradient is greater than tolerance_grad, or when loss or parameters change by
-    less than tolerance_change. The curvature is that of the last history_size moves. Moves are lr long, or as long as
-    a line search by the strong Wolfe conditions that starts from lr finds best.
+    A step makes up to max_iter moves and about max_eval evaluations of the loss (by default max_iter * 5 // 4). It ends
+    early when no element of the gradient exceeds tolerance_grad, or when loss or parameters change by less than
+    tolerance_change. The curvature is that of the last history_size moves. The length of a move is lr, or the result of
+    a line search with the strong Wolfe conditions that starts at lr.
 
-    Beyond torch: a move to where the loss is not finite is taken back, and ends the step.
+    Unlike torch, a move to a loss that is not finite is undone, and ends the step.
     """
 
     kind: ClassVar[str] = "lbfgs"
@@ -89,10 +89,10 @@ class LBFGS(Optimizer):
         }
 
     def step(self, evaluate: Evaluate, x: Array, state: Mapping[str, Array], lr: float) -> LBFGSStep:
-        """Minimise the loss a little further; `x` and `state` are changed in place.
+        """Minimise the loss by one step; `x` and `state` are changed in place.
 
         Args:
-            evaluate: gives loss and gradient at the vector it is passed, which always is `x` itself.
+            evaluate: returns loss and gradient at the vector that it is passed, which always is `x` itself.
             x: the parameters, one vector of float32 or float64.
             state: arrays as `slots` describes them, zeros at first.
             lr: the length of moves, or where the line search starts.
@@ -102,7 +102,7 @@ class LBFGS(Optimizer):
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """Where a minimisation stands: the loss there, and a copy of the gradient."""
+    """The state of a minimisation: the loss, and a copy of the gradient."""
 
     loss: float
     gradient: Array
@@ -114,7 +114,7 @@ class _Point:
 
 @dataclass(slots=True)
 class _Minimization:
-    """One step: what it works on, and how often it has moved and evaluated."""
+    """One step: its vector, and its counts of moves and evaluations."""
 
     options: LBFGS
     evaluate: Evaluate
@@ -125,7 +125,7 @@ class _Minimization:
     evaluations: int = 0
 
     def run(self) -> LBFGSStep:
-        """Move until something says to stop."""
+        """Move until a condition ends the step."""
         here = start = self.evaluated()
         stopped: Stopped | None = None if start.finite else "nonfinite"
         if stopped is None and largest(start.gradient) <= self.options.tolerance_grad:
@@ -215,7 +215,7 @@ class _Minimization:
         self.x[...] = before + direction * t
 
     def stop(self, here: _Point, there: _Point, length: float) -> Stopped | None:
-        """Tell why to stop after a move from one point to another, if there is a reason."""
+        """Return why to stop after a move from one point to another, or None."""
         options = self.options
         reasons: dict[Stopped, bool] = {
             "max_iter": self.iterations == options.max_iter,

@@ -23,9 +23,9 @@ MARGIN = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A point of the line: how far along it, with loss, gradient, and slope of the loss along the line there.
+    """A point of the line: its position, loss and gradient, and the slope of the loss along the line.
 
-    Where loss or slope is not finite the loss counts as infinite, so that a search turns back.
+    If loss or slope is not finite the loss counts as infinite, so that a search turns back.
     """
 
     t: float
@@ -43,13 +43,13 @@ def strong_wolfe(attempt: Try, start: Trial, t: float, length: float, tolerance:
     Args:
         attempt: evaluates a point of the line.
         start: the point at t 0.
-        t: the first to try.
-        length: the greatest absolute element of the direction.
-        tolerance: a bracket that moves no element by more is narrow enough.
-        most: so many trials are made at most after the first, which is always made.
+        t: the first position to try.
+        length: the largest absolute element of the direction.
+        tolerance: a bracket that moves no element by more than this is narrow enough.
+        most: maximum number of trials after the first.
 
     Returns:
-        A point that satisfies both conditions, else the lowest end of the last bracket, which may be the start.
+        A point that satisfies both conditions, else the lower end of the last bracket, which may be the start.
     """
     search = _Search(attempt, start, length, tolerance, most)
     bracket = search.bracketed(t)
@@ -57,7 +57,7 @@ def strong_wolfe(attempt: Try, start: Trial, t: float, length: float, tolerance:
 
 
 class _Search:
-    """One search: what stays the same throughout, and the count of trials."""
+    """One search: its constants, and the count of trials."""
 
     def __init__(self, attempt: Try, start: Trial, length: float, tolerance: float, most: int) -> None:
         self.attempt, self.start = attempt, start
@@ -70,7 +70,7 @@ class _Search:
         return self.trials > self.most
 
     def bracketed(self, t: float) -> list[Trial]:
-        """Go on until a point satisfies the conditions, which is returned alone, or two enclose such a point."""
+        """Extend the search until one point satisfies the conditions, or two enclose such a point."""
         before, trial = self.start, self.try_at(t)
         while not self.spent:
             if self.too_high(trial) or (self.trials > 2 and trial.loss >= before.loss):
@@ -84,7 +84,7 @@ class _Search:
         return [self.start, trial]
 
     def zoomed(self, first: Trial, second: Trial) -> Trial:
-        """Narrow a bracket until its lower end satisfies the conditions, or it is narrow, or the trials are spent."""
+        """Narrow a bracket until its lower end satisfies the conditions, it is narrow, or no trial is left."""
         bracket, low, near = [first, second], _lower(first, second), False
         while not self.spent and abs(bracket[1].t - bracket[0].t) * self.length >= self.tolerance:
             t, near = _kept_off(_lowest(bracket[0], bracket[1]), bracket[0].t, bracket[1].t, near)
@@ -106,11 +106,11 @@ class _Search:
         return self.attempt(t)
 
     def too_high(self, trial: Trial) -> bool:
-        """Tell whether the loss has not decreased enough."""
+        """Return whether the loss has not decreased enough."""
         return trial.loss > self.start.loss + DECREASE * trial.t * self.start.slope
 
     def flat(self, trial: Trial) -> bool:
-        """Tell whether the line is flat enough."""
+        """Return whether the slope is small enough."""
         return abs(trial.slope) <= -CURVATURE * self.start.slope
 
 
@@ -119,9 +119,9 @@ def _lower(first: Trial, second: Trial) -> int:
 
 
 def _lowest(a: Trial, b: Trial, bounds: tuple[float, float] | None = None) -> float:
-    """Return where the cubic through both points with their slopes is lowest; where it has no minimum, the middle.
+    """Return the minimum of the cubic through both points with their slopes; without a minimum, the middle.
 
-    The result is kept within `bounds`, by default between the points (equation 3.59 of Nocedal and Wright).
+    The result lies within `bounds`, by default between the points (equation 3.59 of Nocedal and Wright).
     """
     low, high = bounds or (min(a.t, b.t), max(a.t, b.t))
     if math.isinf(a.loss) or math.isinf(b.loss):
@@ -140,10 +140,10 @@ def _lowest(a: Trial, b: Trial, bounds: tuple[float, float] | None = None) -> fl
 
 
 def _kept_off(t: float, one: float, other: float, near: bool) -> tuple[float, bool]:
-    """Keep a trial off the ends of a bracket when the trial before came near one too, or this one is on an end.
+    """Move a trial away from the ends of a bracket if the trial before was near one too, or this one is at an end.
 
     Returns:
-        Where to try, and whether that is near an end.
+        The position, and whether it is near an end.
     """
     low, high = min(one, other), max(one, other)
     margin = MARGIN * (high - low)
@@ -159,7 +159,7 @@ LEAST_CURVATURE = 1e-10
 
 
 def curvature_slots(parameter: Spec, history_size: int) -> dict[str, Spec]:
-    """Return shape and dtype of what `Curvature` keeps for a vector; all of it starts at 0."""
+    """Return shape and dtype of the arrays of `Curvature` for a vector; all start at 0."""
     pairs = Spec((history_size, *parameter.shape), parameter.dtype)
     return {
         "steps": pairs,
@@ -172,14 +172,14 @@ def curvature_slots(parameter: Spec, history_size: int) -> dict[str, Spec]:
 
 
 class Curvature:
-    """The pairs (step s, change of the gradient y) in arrays that someone else holds.
+    """The pairs (step s, change of the gradient y), in arrays of the caller.
 
-    Row `oldest` of the rings is the first of the `held` pairs; `inverse_products` are 1 / (y s), `scale` is y s / (y y)
-    of the latest pair.
+    Row `oldest` of the ring buffers is the first of the `held` pairs; `inverse_products` are 1 / (y s), `scale` is
+    y s / (y y) of the latest pair.
     """
 
     def __init__(self, arrays: Mapping[str, Array]) -> None:
-        """Work on the arrays that `curvature_slots` describes."""
+        """Use arrays as `curvature_slots` describes them."""
         self._arrays = arrays
         self._steps, self._changes = arrays["steps"], arrays["changes"]
         self._inverse_products = arrays["inverse_products"]
@@ -191,7 +191,7 @@ class Curvature:
 
     @np.errstate(over="ignore", invalid="ignore")
     def remember(self, step: Array, change: Array) -> None:
-        """Add a pair in place of the oldest, when the gradient grew along the step."""
+        """Add a pair in place of the oldest, if the gradient grew along the step."""
         product = inner(change, step)
         if not product > LEAST_CURVATURE:
             return
@@ -231,7 +231,8 @@ BLOCK = 2**16
 def inner(a: Array, b: Array) -> float:
     """Return the inner product of two vectors of the same length, added pairwise in float64 within each block.
 
-    BLAS would divide a long vector among however many threads there are. Overflow gives inf or NaN, without a warning.
+    BLAS would divide a long vector among its threads, so that the sum depended on their number. Overflow gives inf or
+    NaN, without a warning.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         blocks = (slice(start, start + BLOCK) for start in range(0, a.size, BLOCK))
@@ -239,5 +240,5 @@ def inner(a: Array, b: Array) -> float:
 
 
 def largest(vector: Array) -> float:
-    """Return the greatest absolute element, 0 for a vector without elements; NaN where there is one."""
+    """Return the largest absolute element, 0 for a vector without elements; NaN if there is one."""
     return float(np.max(np.abs(vector), initial=0.0))

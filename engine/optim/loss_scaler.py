@@ -18,7 +18,7 @@ from engine.optim.tape_optimizer import TapeOptimizer
 
 @dataclass(frozen=True, slots=True)
 class ScaledStep:
-    """What became of a step: skipped because a gradient was infinite or NaN, or taken; and the scale from here on."""
+    """The result of a step: whether it was skipped because a gradient was not finite, and the next scale."""
 
     found_inf: bool
     scale: float
@@ -26,17 +26,17 @@ class ScaledStep:
 
 @dataclass(frozen=True, slots=True)
 class ScalerState:
-    """The scale, and how many steps were taken since it last changed."""
+    """The scale, and the number of finite steps since its last change."""
 
     scale: float
     good_steps: int
 
 
 class LossScaler:
-    """Scales the loss of a model with narrow parameters, semantics of torch.amp.GradScaler.
+    """Scales the loss of a model with half type parameters, semantics of torch.amp.GradScaler.
 
     `scaler.scaled(loss).backward()`, then `scaler.step(optimizer)`. A gradient that is not finite skips the step and
-    halves the scale; after `growth_interval` steps in a row without one the scale doubles. (Micikevicius et al. 2018)
+    halves the scale; after `growth_interval` consecutive finite steps the scale doubles (Micikevicius et al. 2018).
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class LossScaler:
         backoff_factor: float = 0.5,
         growth_interval: int = 2000,
     ) -> None:
-        """Start with a scale; the growth factor is above 1, the back-off factor between 0 and 1."""
+        """Start with a scale; the growth factor is greater than 1, the back-off factor between 0 and 1."""
         if not (0 < scale < math.inf and growth_factor > 1 and 0 < backoff_factor < 1 and growth_interval >= 1):
             raise AttributeValueError(
                 "a loss scaler needs 0 < scale, growth_factor > 1, 0 < backoff_factor < 1 and growth_interval >= 1, "
@@ -61,7 +61,7 @@ class LossScaler:
 
     @property
     def scale(self) -> float:
-        """What the next loss is multiplied by."""
+        """The factor of the next loss."""
         return self._state.scale
 
     def scaled(self, loss: Value) -> Value:
@@ -69,12 +69,12 @@ class LossScaler:
         return cast(loss, dtype=computing_dtype(loss.dtype)) * self.scale
 
     def unscale_(self, optimizer: TapeOptimizer) -> bool:
-        """Divide the gradients by the scale ahead of `step`, to clip them; tell whether one was not finite.
+        """Divide the gradients by the scale before `step`, to clip them; return whether one was not finite.
 
-        Unlike in `step`, the gradients of float16 parameters are rounded to float16 then.
+        Unlike in `step`, the gradients of float16 parameters are then rounded to float16.
 
         Raises:
-            GradientError: they are unscaled already.
+            GradientError: they are already unscaled.
         """
         if self._found_inf is not None:
             raise GradientError("the gradients have been unscaled since the last step; unscale_ goes once before step")
@@ -86,7 +86,7 @@ class LossScaler:
         return self._found_inf
 
     def step(self, optimizer: TapeOptimizer) -> ScaledStep:
-        """Unscale the gradients if that is not done, step unless one is infinite or NaN, and set the next scale."""
+        """Unscale the gradients if necessary, step unless one is not finite, and set the next scale."""
         gradients, found_inf = None, self._found_inf
         if found_inf is None:
             gradients, found_inf = self._unscaled(optimizer)
@@ -101,7 +101,7 @@ class LossScaler:
         return asdict(self._state)
 
     def load_state_dict(self, state: Mapping[str, float | int]) -> None:
-        """Take over what `state_dict` gave."""
+        """Restore the result of `state_dict`."""
         if set(state) != {"scale", "good_steps"}:
             raise CheckpointError(f"the state of a loss scaler holds scale and good_steps, not {sorted(state)}")
         self._state = ScalerState(float(state["scale"]), int(state["good_steps"]))

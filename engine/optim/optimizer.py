@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self, cast
 from engine.core.errors import AttributeValueError
 from engine.core.value import Spec, Value
 from engine.optim.fusion import fused_step
-from engine.optim.transforms.base import Direction, Link, Slots, advance, typed
+from engine.optim.transforms.base import Direction, Link, Slots, advance, cast_like
 
 Stepped = tuple[Value, dict[str, Value]]
 
@@ -130,7 +130,7 @@ class Transform(Optimizer):
         stepped, changed = self.step(
             links, Direction(-gradient if self.maximize else gradient, parameter, lr, lr), slots
         )
-        return typed(stepped, parameter), {name: typed(value, slots[name]) for name, value in changed.items()}
+        return cast_like(stepped, parameter), {name: cast_like(value, slots[name]) for name, value in changed.items()}
 
     def step(self, links: tuple[Link, ...], direction: Direction, slots: Slots) -> Stepped:
         """Return the parameter and the slots after one step: by one op where one computes the whole chain."""

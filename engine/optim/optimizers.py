@@ -1,4 +1,4 @@
-"""The tables of optimizers, from which catalogue and validation come."""
+"""The tables of optimizers, the source of catalogue and validation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CLOSURE_OPTIMIZERS: dict[str, type[LBFGS]] = {LBFGS.kind: LBFGS}
 
 
 def make_optimizer(document: Mapping[str, Any]) -> Optimizer:
-    """Make an optimizer from {"kind": ..., options}; unknown kinds and options are errors that name the nearest."""
+    """Return an optimizer from {"kind": ..., options}; errors of unknown kinds and options name the nearest."""
     kinds = _kinds()
     kind = document.get("kind")
     if not isinstance(kind, str) or kind not in kinds:
@@ -45,7 +45,7 @@ def make_optimizer(document: Mapping[str, Any]) -> Optimizer:
 
 
 def make_transform(document: Mapping[str, Any]) -> Transform:
-    """Make an optimizer that steps by a given gradient; one that evaluates the loss itself is refused."""
+    """Return an optimizer that steps by a given gradient; one that evaluates the loss itself is an error."""
     made = make_optimizer(document)
     if not isinstance(made, Transform):
         detail = f"{made.kind} evaluates the loss several times a step, so a gradient alone is no step of it"
@@ -54,7 +54,7 @@ def make_transform(document: Mapping[str, Any]) -> Transform:
 
 
 def optimizer_catalogue() -> list[dict[str, Any]]:
-    """Describe every optimizer for a client: kind, documentation, options with the ranges they must lie in."""
+    """Describe every optimizer for a client: kind, documentation, options with their ranges."""
     return [
         {"kind": kind, "doc": inspect.getdoc(chosen) or "", "attrs": _attributes(chosen)}
         for kind, chosen in _kinds().items()

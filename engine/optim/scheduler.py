@@ -1,4 +1,4 @@
-"""A schedule of the table attached to an optimizer of the tape."""
+"""A schedule that is attached to an optimizer of the tape."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.optim.schedules import Plateau, Schedule, make_schedule
 
 
 class Rated(Protocol):
-    """A group of parameters: its learning rate, that from which schedules start, and momentum if it has any."""
+    """A group of parameters: its learning rate, the one from which schedules start, and momentum if it has any."""
 
     kind: str
     lr: float
@@ -21,22 +21,22 @@ class Rated(Protocol):
         """Whether a schedule may change the momentum."""
 
     def set_momentum(self, momentum: float) -> None:
-        """Step by another momentum from now on."""
+        """Set the momentum of later steps."""
 
 
 class Scheduled(Protocol):
-    """An optimizer of the tape: one by gradients or one by closures."""
+    """An optimizer of the tape, by gradients or by closures."""
 
     @property
     def groups(self) -> Sequence[Rated]:
-        """Its groups."""
+        """The parameter groups."""
 
 
 class Scheduler:
     """Sets the learning rate of every group: `Scheduler(optimizer, "cosine", t_max=150)`, then `step()` each epoch.
 
-    The rates that the groups have when it is made are those the schedule starts from. A schedule that goes by a metric
-    is given it: `step(loss)`. One that cycles momentum sets that of every group too.
+    The schedule starts from the learning rates that the groups have at construction. A schedule that depends on a
+    metric needs it: `step(loss)`. One that cycles momentum also sets the momentum of every group.
     """
 
     def __init__(self, optimizer: Scheduled, kind: str, **options: Any) -> None:
@@ -56,13 +56,13 @@ class Scheduler:
         self._apply()
 
     def step(self, metric: SupportsFloat | None = None) -> None:
-        """Go on by one epoch, or whatever is counted.
+        """Advance by one epoch, or by another unit that the caller counts.
 
         Args:
-            metric: what reduce_on_plateau goes by, whatever its `monitor`; other schedules take no notice of it.
+            metric: the value for reduce_on_plateau, regardless of its `monitor`; other schedules ignore it.
 
         Raises:
-            AttributeValueError: the schedule goes by a metric and none is given, or it is past its end.
+            AttributeValueError: the schedule needs a metric and none is given, or it is past its end.
         """
         count = self.last_epoch + 1
         plateaus = [None if one is None else self._observed(one, metric, count) for one in self._plateaus]
@@ -75,7 +75,7 @@ class Scheduler:
         return [group.lr for group in self.optimizer.groups]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where it stands, as plain data."""
+        """Return the state as plain data."""
         return {
             "schedule": dict(self._document),
             "last_epoch": self.last_epoch,
@@ -84,10 +84,10 @@ class Scheduler:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go to where `state` stands and set the learning rates of there.
+        """Restore a state and its learning rates.
 
         Raises:
-            CheckpointError: a state of other groups, or one that is damaged; nothing has been changed then.
+            CheckpointError: a state of other groups, or a damaged one; nothing has been changed.
             AttributeValueError: the schedule cycles momentum, and the optimizer has none.
         """
         if len(state["bases"]) != len(self.optimizer.groups):

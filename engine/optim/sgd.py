@@ -12,7 +12,7 @@ from engine.ops.elementwise.comparison import eq, where
 from engine.ops.elementwise.elementwise import maximum, power
 from engine.optim.fusion import MomentumLink, decay_link
 from engine.optim.optimizer import Stepped, Transform, nonnegative
-from engine.optim.transforms.base import COUNT, Advanced, Direction, Link, Slots, counted
+from engine.optim.transforms.base import COUNT, Advanced, Direction, Link, Slots, count_step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ class ASGD(Transform):
     def compose(self, links: tuple[Link, ...], direction: Direction, slots: Slots) -> Stepped:
         """Step by the links, then average the parameter."""
         parameter, changed = super().compose(links, direction, slots)
-        _, count = counted(slots)
+        _, count = count_step(slots)
         weight = 1.0 / maximum(count - (1.0 + self.t0), 1.0)
         average = slots["average"] + (parameter - slots["average"]) * weight
         return parameter, {**changed, "average": average}
@@ -96,7 +96,7 @@ class FallingRate(Link):
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
         """Take the rate from the slot, and compute the next one."""
-        step, count = counted(slots)
+        step, count = count_step(slots)
         lr = direction.lr
         size: Value = where(eq(slots["step"], 0), lr, slots["size"])
         following = lr / power(1.0 + lr * count * self.lambd, self.alpha)

@@ -1,4 +1,4 @@
-"""The face of the optimizers for the tape: it holds parameters and their slots, and steps them in place."""
+"""Optimizers on the tape: they hold parameters and slots, and step the parameters in place."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MASTER = "master"
 
 @dataclass
 class Group:
-    """Parameters that are stepped alike: `lr` may be changed at any time, `initial_lr` is where schedules start."""
+    """Parameters with common options. `lr` may be changed at any time; `initial_lr` is where schedules start."""
 
     kind: str
     options: dict[str, Any]
@@ -41,35 +41,34 @@ class Group:
         return self.transform.has_momentum
 
     def set_momentum(self, momentum: float) -> None:
-        """Step by another momentum from now on; it is among the options then, and so in states.
+        """Set the momentum of later steps; it becomes an option, and so part of states.
 
         Raises:
-            AttributeValueError: the optimizer has none.
+            AttributeValueError: the optimizer has no momentum.
         """
         self.transform = self.transform.with_momentum(momentum)
         self.options = {**self.options, **self.transform.momentum_options}
 
 
 class TapeOptimizer:
-    """An optimizer of the table as an object: `TapeOptimizer(model.parameters(), "adam", lr=1e-3)`, then `step()`.
+    """An optimizer as an object: `TapeOptimizer(model.parameters(), "adam", lr=1e-3)`, then `step()`.
 
-    A parameter without a gradient is left alone, with its slots and its own count of steps; a gradient of zeros is a
-    step like any other. Leaves without a name that are given by name are called so from then on, for
-    `gradients_by_name` and errors.
+    A parameter without a gradient is not stepped, and neither its slots nor its step count change; a gradient of zeros
+    is a step. Leaves without a name that are passed by name get that name, for `gradients_by_name` and errors.
     """
 
     def __init__(self, parameters: Parameters, kind: str = "sgd", **options: Any) -> None:
         """Take the parameters.
 
         Args:
-            parameters: leaves by name, or a list of them, or a list of groups: objects with "params" and the options in
-                which they differ, which may be "kind".
+            parameters: leaves by name, a list of leaves, or a list of groups: objects with "params" and the options in
+                which they differ, "kind" included.
             kind: the optimizer's kind in the catalogue of optimizers.
-            options: the optimizer's options, for all groups; `maximize` steps up the gradient.
+            options: the optimizer's options for all groups; `maximize` steps up the gradient.
 
         Raises:
-            AttributeValueError: no parameters, or one that is given twice.
-            GradientError: a parameter that is no leaf.
+            AttributeValueError: no parameters, or one that occurs twice.
+            GradientError: a parameter is not a leaf.
         """
         self._defaults = {"kind": kind, **options}
         self.groups: list[Group] = []
@@ -83,7 +82,7 @@ class TapeOptimizer:
             self.add_param_group({"params": given})
 
     def add_param_group(self, group: Mapping[str, Any]) -> None:
-        """Step further parameters: {"params": leaves, options that differ}."""
+        """Add parameters: {"params": leaves, options that differ}."""
         if "params" not in group:
             raise AttributeValueError("a parameter group is an object with 'params' and options")
         options = {**self._defaults, **{key: value for key, value in group.items() if key != "params"}}
@@ -103,18 +102,18 @@ class TapeOptimizer:
         return {name: leaf for group in self.groups for name, leaf in group.parameters.items()}
 
     def zero_grad(self, *, set_to_none: bool = True) -> None:
-        """Drop the gradients of all parameters, or set them to zeros, on which `step` does step."""
+        """Drop the gradients of all parameters, or set them to zeros, with which `step` does step."""
         tape.zero_grad(list(self.parameters.values()), set_to_none=set_to_none)
 
     def step(self, gradients: Mapping[str, Operand | None] | None = None) -> None:
         """Step every parameter that has a gradient, in place.
 
         Args:
-            gradients: by name, in place of the `.grad` of the leaves; names of other leaves are passed over.
+            gradients: by name, instead of the `.grad` of the leaves; names of other leaves are ignored.
 
         Raises:
-            UnknownName: none of the names is a parameter's.
-            GradientError: no parameter has a gradient, so there is nothing to step.
+            UnknownName: no name is that of a parameter.
+            GradientError: no parameter has a gradient.
         """
         known = {*self.parameters, *(leaf.name for leaf in self.parameters.values())}
         if gradients and known.isdisjoint(gradients):
@@ -163,10 +162,10 @@ class TapeOptimizer:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over what `state_dict` gave.
+        """Restore the result of `state_dict`.
 
         Raises:
-            CheckpointError: other groups, parameters or shapes; nothing has been changed then.
+            CheckpointError: other groups, parameters or shapes; nothing has been changed.
         """
         groups = state["groups"]
         if [list(entry["params"]) for entry in groups] != [list(group.parameters) for group in self.groups]:
@@ -203,7 +202,7 @@ def _pending(group: Group, name: str, leaf: Value, gradient: Value) -> Pending:
 
 
 def _start(leaf: Value, slots: Slots, wide: DType) -> Value:
-    """Return the parameter to step from: the wide copy of a narrow one, unless that was written to meanwhile."""
+    """Return the value to step from: the float32 copy of a half type parameter, unless the parameter was written to."""
     master = slots.pop(MASTER, None)
     if wide == leaf.dtype:
         return leaf.detach()
@@ -242,11 +241,11 @@ def named_parameters(params: Given, known: Mapping[str, Value]) -> dict[str, Val
 
     Args:
         params: the leaves.
-        known: those that the optimizer has already.
+        known: the parameters that the optimizer already has.
 
     Raises:
-        AttributeValueError: no parameters, one that is given twice, or a name that is.
-        GradientError: a parameter that is no leaf.
+        AttributeValueError: no parameters, or a parameter or name that occurs twice.
+        GradientError: a parameter is not a leaf.
     """
     pairs = _pairs(params, len(known))
     if not pairs:

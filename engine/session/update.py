@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.core.errors import DocumentError, EngineError, Finding, NumericalError
 from engine.graph.trace import KEY
-from engine.optim.groups import ParameterGroups, overridden, rate_of
+from engine.optim.groups import ParameterGroups, override_options, read_rate
 from engine.session.results import Updated
 from engine.session.state import PLANS, SessionState
 from engine.training.recipe import Recipe
@@ -72,9 +72,9 @@ class OptimizerSteps:
         """Return the rate of each group, what else of the options a plan depends on, and the model under them."""
         own = self._recipe.groups
         if given.keys() <= FED:
-            rates = [rate_of(given["lr"])] * len(own.groups) if given else self._rates
+            rates = [read_rate(given["lr"])] * len(own.groups) if given else self._rates
             return rates, *self._form(own)
-        groups = overridden(own, given)
+        groups = override_options(own, given)
         return [group.optimizer.lr for group in groups.groups], *self._form(groups)
 
     def _form(self, groups: ParameterGroups) -> tuple[Hashable, StateLayout]:

@@ -14,7 +14,7 @@ Faults = Iterator[tuple[str, str]]
 
 
 class Member(Protocol):
-    """A schedule within another."""
+    """A schedule inside another."""
 
     @property
     def kind(self) -> str:
@@ -34,16 +34,16 @@ class Member(Protocol):
 def sequential(
     base: float, t: int, *, schedules: tuple[Member, ...], milestones: Annotated[tuple[int, ...], Range(1)]
 ) -> float:
-    """One schedule after the other, as torch's SequentialLR: each starts from base, with t 0, at its milestone."""
+    """One schedule after another, as torch's SequentialLR: each starts from base, with t 0, at its milestone."""
     index = bisect_right(milestones, t)
     return schedules[index].at(base, t - milestones[index - 1] if index else t)
 
 
 def sequential_momentum(t: int, options: Mapping[str, Any]) -> float | None:
-    """Return the momentum after `t`: that of the schedule whose turn it is, when it sets one.
+    """Return the momentum after `t`: that of the current schedule, if it sets one.
 
-    Else it is where the schedules before have left it, and before any has set it where the last one will start, as in
-    torch; None when none of them sets it.
+    Otherwise it is the last one that an earlier schedule set; before any has set it, the first one of the last
+    schedule, as in torch. None if no schedule sets it.
     """
     schedules, starts = options["schedules"], (0, *options["milestones"])
     index = bisect_right(starts, t) - 1
@@ -76,8 +76,8 @@ def check_sequential(options: Mapping[str, Any]) -> Faults:
 def chained(base: float, t: int, *, schedules: tuple[Member, ...]) -> float:
     """All schedules at once, as torch's ChainedScheduler: each takes the rate of the one before as its base.
 
-    So factors multiply. Where torch multiplies the rate of the step before, this is a function of t alone: the two
-    differ for a cosine with an eta_min or past its t_max, and after warm restarts.
+    So factors multiply. Torch multiplies the rate of the previous step; this is a function of t alone. The two differ
+    for a cosine with an eta_min or past its t_max, and after warm restarts.
     """
     for member in schedules:
         base = member.at(base, t)
@@ -91,7 +91,7 @@ def chained_momentum(t: int, options: Mapping[str, Any]) -> float | None:
 
 
 def check_chained(options: Mapping[str, Any]) -> Faults:
-    """Find schedules that would make those before them pointless."""
+    """Find schedules that would discard the rates of those before them."""
     schedules = options["schedules"]
     yield from _no_plateau("chained", schedules)
     if not schedules:
@@ -109,10 +109,10 @@ def warm_up(
     total_iters: Length = 5,
     start_factor: Annotated[float, Range(0, 1, above=True)] = 1 / 3,
 ) -> float:
-    """A straight rise to the first rate of `schedule` in total_iters, then that schedule from its t 0.
+    """A linear rise to the first rate of `schedule` in total_iters, then that schedule from its t 0.
 
     The rise starts at start_factor of that rate. It is torch's LinearLR followed by another schedule in a SequentialLR;
-    reduce_on_plateau takes no notice of the metric before the rise is over.
+    reduce_on_plateau ignores the metric during the rise.
     """
     if t >= total_iters:
         return schedule.at(base, t - total_iters)
@@ -120,7 +120,7 @@ def warm_up(
 
 
 def warm_up_momentum(t: int, options: Mapping[str, Any]) -> float | None:
-    """Return the momentum after `t`: during the rise that with which the schedule starts."""
+    """Return the momentum after `t`: during the rise, the first one of the schedule."""
     momentum: float | None = options["schedule"].momentum_at(max(t - options["total_iters"], 0))
     return momentum
 

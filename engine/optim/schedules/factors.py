@@ -12,14 +12,14 @@ from engine.core.errors import AttributeValueError
 
 
 def constant(base: float, t: int) -> float:
-    """The starting rate throughout."""
+    """The initial rate throughout."""
     return base
 
 
 def multiplicative(base: float, t: int, *, factor: Annotated[float | tuple[float, ...], Range(0)]) -> float:
-    """base * factor[0] * ... * factor[t - 1], as torch's MultiplicativeLR with its factors written down.
+    """base * factor[0] * ... * factor[t - 1], as torch's MultiplicativeLR with a list of factors.
 
-    One number is the factor of every step; after the last of a list the rate stays.
+    A single number is the factor of every step; after the end of a list the rate is constant.
     """
     return base * (math.prod(factor[:t]) if isinstance(factor, tuple) else factor**t)
 
@@ -30,12 +30,12 @@ def step(base: float, t: int, *, step_size: Length, gamma: Factor = 0.1) -> floa
 
 
 def multi_step(base: float, t: int, *, milestones: Annotated[tuple[int, ...], Range(1)], gamma: Factor = 0.1) -> float:
-    """base * gamma ** (the number of milestones up to t), as torch's MultiStepLR; one given twice counts twice."""
+    """base * gamma ** (the number of milestones up to t), as torch's MultiStepLR; a repeated milestone counts twice."""
     return base * gamma ** sum(milestone <= t for milestone in milestones)
 
 
 def constant_factor(base: float, t: int, *, factor: Share = 1 / 3, total_iters: Length = 5) -> float:
-    """base * factor before total_iters, base from there on, as torch's ConstantLR."""
+    """base * factor before total_iters, base afterwards, as torch's ConstantLR."""
     return base * factor if t < total_iters else base
 
 
@@ -47,7 +47,7 @@ def linear(
     end_factor: Share = 1.0,
     total_iters: Length = 5,
 ) -> float:
-    """base times a factor that goes straight from start_factor to end_factor in total_iters, as torch's LinearLR."""
+    """base times a factor that changes linearly from start_factor to end_factor in total_iters, as torch's LinearLR."""
     return base * (start_factor + (end_factor - start_factor) * min(t, total_iters) / total_iters)
 
 
@@ -72,8 +72,9 @@ def cosine(
 ) -> float:
     """eta_min + (base - eta_min) * (1 + cos(pi * t / t_max)) / 2, as torch's CosineAnnealingLR (SGDR 2017).
 
-    Beyond t_max it rises again, or with `restart` starts anew. With compat "ggmlR" it is one step late, as there: the
-    first step leaves the rate alone, and t_max - 1 is as far as it comes.
+    After t_max the rate rises again, or with `restart` the cosine starts again. compat "ggmlR" is one step late, as
+    that
+    library: the first step does not change the rate, and the schedule stops at t_max - 1.
     """
     if compat == "ggmlR":
         t = max(t - 1, 0) if restart else min(max(t - 1, 0), t_max - 1)
@@ -83,9 +84,9 @@ def cosine(
 
 
 def cosine_warm_restarts(base: float, t: int, *, t_0: Length, t_mult: Length = 1, eta_min: Rate = 0.0) -> float:
-    """A cosine from base down to eta_min that starts anew, as torch's CosineAnnealingWarmRestarts (SGDR 2017).
+    """A cosine from base to eta_min with restarts, as torch's CosineAnnealingWarmRestarts (SGDR 2017).
 
-    The first fall takes t_0, each further one t_mult times as long as the one before.
+    The first period takes t_0, each later one t_mult times as long as the one before.
     """
     length = t_0
     if t_mult == 1:
@@ -115,12 +116,12 @@ def one_cycle(
     base_momentum: Momentum = 0.85,
     max_momentum: Momentum = 0.95,
 ) -> float:
-    """Up from max_lr / div_factor to max_lr, then down to that start / final_div_factor, as torch's OneCycleLR.
+    """From max_lr / div_factor up to max_lr, then down to that start / final_div_factor, as torch's OneCycleLR.
 
     The rise takes the share pct_start of total_steps (Smith and Topin 2017, in two phases). With `three_phase` the rate
-    falls to where it started in the same time, and then to the end. Without max_lr the starting rate is the highest.
-    With `cycle_momentum` the momentum, or beta1, of the optimizer goes from max_momentum to base_momentum and back; an
-    optimizer without momentum needs it false.
+    returns to its start in the same time, and then falls to the end. The default of max_lr is the initial rate. With
+    `cycle_momentum` the momentum, or beta1, of the optimizer goes from max_momentum to base_momentum and back; set it
+    to false for an optimizer without momentum.
 
     Raises:
         AttributeValueError: t is past total_steps.
@@ -131,7 +132,7 @@ def one_cycle(
 
 
 def one_cycle_momentum(t: int, options: Mapping[str, Any]) -> float | None:
-    """Return the momentum after `t`, None where it is not cycled.
+    """Return the momentum after `t`, or None if it is not cycled.
 
     Raises:
         AttributeValueError: t is past total_steps.
@@ -185,12 +186,12 @@ def cyclic(
     base_momentum: Momentum = 0.8,
     max_momentum: Momentum = 0.9,
 ) -> float:
-    """Straight up from base_lr to max_lr and down again, over and over, as torch's CyclicLR (Smith 2017).
+    """Linearly up from base_lr to max_lr and down again, repeatedly, as torch's CyclicLR (Smith 2017).
 
-    "triangular2" halves the height with each cycle, "exp_range" multiplies it by gamma ** t. Without base_lr the
-    starting rate is the lowest; without step_size_down it falls as fast as it rises. With `cycle_momentum` the
-    momentum, or beta1, of the optimizer goes down from max_momentum towards base_momentum and up again; an optimizer
-    without momentum needs it false.
+    "triangular2" halves the height with each cycle, "exp_range" multiplies it by gamma ** t. The default of base_lr is
+    the initial rate, that of step_size_down the length of the rise. With `cycle_momentum` the momentum, or beta1, of
+    the optimizer goes down from max_momentum towards base_momentum and up again; set it to false for an optimizer
+    without momentum.
     """
     lowest = base if base_lr is None else base_lr
     height, scale = _height(t, step_size_up, step_size_down, mode, gamma)
@@ -198,7 +199,7 @@ def cyclic(
 
 
 def cyclic_momentum(t: int, options: Mapping[str, Any]) -> float | None:
-    """Return the momentum after `t`, None where it is not cycled."""
+    """Return the momentum after `t`, or None if it is not cycled."""
     if not options["cycle_momentum"]:
         return None
     shape = (options[name] for name in ("step_size_up", "step_size_down", "mode", "gamma"))
@@ -208,7 +209,7 @@ def cyclic_momentum(t: int, options: Mapping[str, Any]) -> float | None:
 
 
 def _height(t: int, up: int, step_size_down: int | None, mode: str, gamma: float) -> tuple[float, float]:
-    """Return how high a cycle stands, from 0 to 1, and by what its height is scaled."""
+    """Return the height of a cycle, from 0 to 1, and the factor of its amplitude."""
     down = up if step_size_down is None else step_size_down
     cycle, place = divmod(t, up + down)
     height = place / up if place <= up else (up + down - place) / down
@@ -216,7 +217,7 @@ def _height(t: int, up: int, step_size_down: int | None, mode: str, gamma: float
 
 
 def check_cyclic(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Find bounds that are the wrong way round, and a range that would outgrow what momentum may be."""
+    """Find bounds in the wrong order, and a range that would exceed valid momenta."""
     low, high = options["base_lr"], options["max_lr"]
     if low is not None and low > high:
         yield "/max_lr", f"cyclic.max_lr must be at least base_lr ({low:g}), not {high:g}"

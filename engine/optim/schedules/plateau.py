@@ -1,4 +1,4 @@
-"""Reducing the rate when a metric no longer improves: the one schedule that needs more than the count to go by."""
+"""Reducing the rate when a metric no longer improves: the only schedule with a state."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def reduce_on_plateau(
     min_lr: Rate = 0.0,
     eps: Annotated[float, Range(0)] = 1e-8,
 ) -> float:
-    """The rate times factor each time the metric has not improved for more than patience, as torch's ReduceLROnPlateau.
+    """The rate times factor when the metric has not improved for more than patience, as torch's ReduceLROnPlateau.
 
-    To improve is to beat the best by `threshold`: relative to it ("rel") or in itself ("abs"); NaN is no improvement.
-    After a reduction, `cooldown` passes before the count starts anew. The rate goes no lower than min_lr, and no
-    reduction is made that is not greater than eps. In a fit the metric is `monitor`: by default val_loss where there
-    are rows to validate on, else the loss of the epoch; per step, the loss of the step.
+    An improvement exceeds the best value by `threshold`: relative to it ("rel") or absolutely ("abs"); NaN is none.
+    After a reduction, the count starts again after `cooldown`. The rate never falls below min_lr, and reductions of eps
+    or less are not applied. In a fit the metric is `monitor`: by default val_loss if there are validation rows, else
+    the loss of the epoch; with per "step", the loss of the step.
     """
     return base
 
 
 @dataclass(frozen=True, slots=True)
 class Plateau:
-    """Where a reducing schedule stands: the rate as reduced so far, the best metric, and its two counts."""
+    """The state of such a schedule: the reduced rate, the best metric, and two counts."""
 
     rate: float
     best: float
@@ -47,11 +47,11 @@ class Plateau:
 
     @classmethod
     def start(cls, base: float, options: Mapping[str, Any]) -> Self:
-        """Stand at the start, at the rate `base`."""
+        """Return the state at the start, with the rate `base`."""
         return cls(base, math.inf if options["mode"] == "min" else -math.inf)
 
     def observe(self, metric: float, options: Mapping[str, Any]) -> Plateau:
-        """Return where it stands after one more value of the metric."""
+        """Return the state after another value of the metric."""
         better = _improves(metric, self.best, options)
         best, bad = (metric, 0) if better else (self.best, self.bad + 1)
         cooling = self.cooling
@@ -64,15 +64,15 @@ class Plateau:
         return Plateau(rate, best, 0, options["cooldown"])
 
     def to_json(self) -> dict[str, Any]:
-        """Write it as plain data; floats as hexadecimal text, which is exact and has infinities."""
+        """Return plain data; floats are hexadecimal text, which is exact and has infinities."""
         return {"rate": self.rate.hex(), "best": self.best.hex(), "bad": self.bad, "cooling": self.cooling}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote.
+        """Read what `to_json` returned.
 
         Raises:
-            KeyError, TypeError, ValueError, OverflowError: it is incomplete or damaged.
+            KeyError, TypeError, ValueError, OverflowError: the document is incomplete or damaged.
         """
         counts = document["bad"], document["cooling"]
         if not all(type(count) is int and count >= 0 for count in counts):

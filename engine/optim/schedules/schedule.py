@@ -34,27 +34,27 @@ class Schedule:
     per: Literal["epoch", "step"]
 
     def at(self, base: float, t: int) -> float:
-        """Return the rate after `t` epochs or steps from the rate `base`; reductions on a plateau are not in it."""
+        """Return the rate after `t` epochs or steps from the rate `base`, without reductions on a plateau."""
         return SCHEDULES[self.kind](base, t, **self.options)
 
     def momentum_at(self, t: int) -> float | None:
-        """Return the momentum after `t` epochs or steps, None when the schedule sets none."""
+        """Return the momentum after `t` epochs or steps, or None if the schedule sets none."""
         return MOMENTA[self.kind](t, self.options) if self.kind in MOMENTA else None
 
     @property
     def cycles_momentum(self) -> bool:
-        """Whether it sets the momentum of the optimizer; then it does so from the first step to the last."""
+        """Whether it sets the momentum of the optimizer, which it then does in every step."""
         return self.momentum_at(0) is not None
 
     @property
     def constant(self) -> bool:
-        """Whether the rate stays what it is."""
+        """Whether the rate never changes."""
         return self.kind == "constant"
 
     def rate(self, base: float, *, epoch: int, step: int, plateau: Plateau | None = None) -> float:
-        """Return the learning rate of a step: `epoch` and `step` count what is complete; inf when it overflows.
+        """Return the learning rate of a step, after `epoch` complete epochs and `step` complete steps; inf on overflow.
 
-        `plateau` is where a schedule stands that goes by a metric; its rate takes the place of `base`.
+        `plateau` is the state of a schedule that depends on a metric; its rate replaces `base`.
         """
         try:
             return self.at(base if plateau is None else plateau.rate, self._count(epoch, step))
@@ -62,19 +62,18 @@ class Schedule:
             return math.inf
 
     def momentum(self, *, epoch: int, step: int) -> float | None:
-        """Return the momentum, or beta1, of a step, counted as for `rate`; None when the schedule sets none."""
+        """Return the momentum, or beta1, of a step, counted as for `rate`; None if the schedule sets none."""
         return self.momentum_at(self._count(epoch, step))
 
     def start(self, base: float) -> Plateau | None:
-        """Return where a schedule that goes by a metric stands at first; None for every other."""
+        """Return the initial state of a schedule that depends on a metric; None for every other."""
         watching = self._watching()
         return None if watching is None else Plateau.start(base, watching.options)
 
     def observe(self, plateau: Plateau, metrics: Mapping[str, float], *, epoch: int, step: int) -> Plateau:
-        """Return where it stands after another value of its metric, when `epoch` and `step` are complete.
+        """Return the state after another value of the metric, when `epoch` and `step` are complete.
 
-        `metrics` are those known by then: "loss", and "val_loss" after a validation. Without the metric that it goes by
-        it stays where it is.
+        `metrics` holds "loss", and "val_loss" after a validation. Without the monitored metric the state is unchanged.
         """
         watching = self._watching()
         if watching is None or self._count(epoch, step) <= watching.delay:
@@ -83,7 +82,7 @@ class Schedule:
         return plateau.observe(metrics[monitor], watching.options) if monitor in metrics else plateau
 
     def faults(self, *, steps: int, steps_per_epoch: int, validated: bool) -> Iterator[tuple[str, str]]:
-        """Find what keeps it from serving a run of `steps`: pairs of a pointer below the schedule and a sentence."""
+        """Find what prevents a run of `steps`: pairs of a pointer below the schedule and a sentence."""
         watching = self._watching()
         if watching is not None and watching.options["monitor"] == "val_loss" and not validated:
             detail = "there are no rows to validate on; give 'validation', or monitor \"loss\""
@@ -97,7 +96,7 @@ class Schedule:
         return epoch if self.per == "epoch" else step
 
     def _watching(self) -> _Watching | None:
-        """Find the part that goes by a metric: the schedule itself, or what it warms up to."""
+        """Return the part that depends on a metric: the schedule itself, or what it warms up to."""
         part: Schedule = self
         delay, pointer = 0, ""
         while part.kind == "warm_up":
@@ -108,7 +107,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class _Watching:
-    """The options of a reduce_on_plateau, the length of the warm-up before it, and where in the schedule it stands."""
+    """The options of a reduce_on_plateau, the length of the warm-up before it, and its place in the schedule."""
 
     options: Mapping[str, Any]
     delay: int
@@ -125,7 +124,7 @@ Report = Callable[[str, EngineError], None]
 
 
 def make_schedule(document: Mapping[str, Any]) -> Schedule:
-    """Make a schedule from {"kind": ..., "per": "epoch" | "step", options}; options may hold further schedules.
+    """Return a schedule from {"kind": ..., "per": "epoch" | "step", options}; options may hold further schedules.
 
     Raises:
         EngineError: the first fault, in the words of `read_schedule`.
@@ -138,7 +137,7 @@ def make_schedule(document: Mapping[str, Any]) -> Schedule:
 
 
 def read_schedule(reader: Reader, document: Any, pointer: str) -> Schedule | None:
-    """Make a schedule from the document at `pointer`; every fault is noted, and then the schedule may be None."""
+    """Read the schedule at `pointer`; every fault is reported, and then the result may be None."""
     return _read(document, pointer, reader.error)
 
 
@@ -155,17 +154,17 @@ def _read(document: Any, pointer: str, report: Report) -> Schedule | None:
 
 @dataclass(frozen=True)
 class _Reading:
-    """One reading: what all parts of the document share."""
+    """The state of reading one document."""
 
     per: Literal["epoch", "step"]
     report: Report
 
     def refuse(self, pointer: str, detail: str) -> None:
-        """Report an option that cannot be taken."""
+        """Report an invalid option."""
         self.report(pointer, AttributeValueError(detail))
 
     def schedule(self, document: Any, pointer: str, depth: int) -> Schedule | None:
-        """Read one schedule and those in it; a text alone is a kind without options."""
+        """Read one schedule and those inside it; a text alone is a kind without options."""
         document = {"kind": document} if isinstance(document, str) else document
         if not isinstance(document, Mapping):
             detail = f"must be an object, not {type_name(document)}"
@@ -184,7 +183,7 @@ class _Reading:
         return None if options is None else self._checked(Schedule(kind, options, self.per), pointer)
 
     def _options(self, kind: str, document: Mapping[str, Any], pointer: str, depth: int) -> dict[str, Any] | None:
-        """Return every option, defaults filled in; None after a fault."""
+        """Return every option, with defaults; None after a fault."""
         options = {option.name: option for option in attributes_of(SCHEDULES[kind])}
         unknown = [name for name in document if name != "kind" and name not in options]
         for name in unknown:
@@ -206,7 +205,7 @@ class _Reading:
         return found if len(found) == len(options) and not unknown else None
 
     def _option(self, option: Attribute, value: Any, pointer: str, kind: str, depth: int) -> Any:
-        """Read the value of an option, which may be schedules."""
+        """Read the value of an option, which may hold schedules."""
         if option.type is Member:
             return self._member(value, pointer, depth)
         if option.type in NESTED:
@@ -233,7 +232,7 @@ class _Reading:
         return member
 
     def _checked(self, schedule: Schedule, pointer: str) -> Schedule | None:
-        """Look at the options together."""
+        """Check the options together."""
         faults = list(CHECKS[schedule.kind](schedule.options)) if schedule.kind in CHECKS else []
         if self.per == "step" and schedule.options.get("monitor") == "val_loss":
             faults.append(("/monitor", 'val_loss is known once an epoch; per step, monitor "loss"'))

@@ -87,7 +87,7 @@ NESTED = MappingProxyType({Member: "a schedule", tuple[Member, ...]: "a list of 
 
 
 def schedule_catalogue() -> list[dict[str, Any]]:
-    """Describe every schedule for a client: kind, documentation, options with the ranges they must lie in."""
+    """Describe every schedule for a client: kind, documentation, options with their ranges."""
     return [
         {"kind": kind, "doc": inspect.getdoc(rate) or "", "attrs": _options(rate)} for kind, rate in SCHEDULES.items()
     ]

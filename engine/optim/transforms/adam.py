@@ -18,10 +18,10 @@ from engine.optim.transforms.base import (
     GradientTransform,
     Link,
     Slots,
-    counted,
-    lookahead,
-    started,
-    unbiased,
+    correct_bias,
+    count_step,
+    first_moment,
+    slot_or_initial,
 )
 
 
@@ -54,7 +54,7 @@ class TwoMoments(Link):
     def moments(self, update: Value, slots: Slots) -> Moments:
         """Return the moments with an update added (Kingma and Ba 2015)."""
         first = running_mean(slots["moment1"], update, self.b1)
-        return Moments(*counted(slots), first, self.second_moment(update, first, slots))
+        return Moments(*count_step(slots), first, self.second_moment(update, first, slots))
 
     def second_moment(self, update: Value, first: Value, slots: Slots) -> Value:
         """Return the running mean of squares with an update added."""
@@ -62,7 +62,7 @@ class TwoMoments(Link):
 
     def divisor(self, moments: Moments) -> Value:
         """Return the root of the bias-corrected second moment."""
-        return sqrt(_plus(unbiased(moments.second, self.b2, moments.steps), self.eps_root)) + self.eps
+        return sqrt(_plus(correct_bias(moments.second, self.b2, moments.steps), self.eps_root)) + self.eps
 
 
 def rectification(b2: float, count: Value, longest: float) -> tuple[Value, Value, Value]:
@@ -107,7 +107,7 @@ class ScaleByAdam(TwoMoments, GradientTransform):
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
         """Divide the first moment by the root of the second."""
         moments = self.moments(update, slots)
-        ahead = lookahead(moments.first, update, self.b1, moments.steps, nesterov=self.nesterov)
+        ahead = first_moment(moments.first, update, self.b1, moments.steps, nesterov=self.nesterov)
         return ahead / self.divisor(moments), moments.slots
 
 
@@ -134,8 +134,8 @@ class ScaleByAmsgrad(TwoMoments, GradientTransform):
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
         """Divide the first moment by the root of the largest second one."""
         moments = self.moments(update, slots)
-        ahead = unbiased(moments.first, self.b1, moments.steps) if self.bias_correction_mu else moments.first
-        spread = unbiased(moments.second, self.b2, moments.steps) if self.bias_correction_nu else moments.second
+        ahead = correct_bias(moments.first, self.b1, moments.steps) if self.bias_correction_mu else moments.first
+        spread = correct_bias(moments.second, self.b2, moments.steps) if self.bias_correction_nu else moments.second
         largest = maximum(slots["largest"], spread)
         return ahead / (sqrt(_plus(largest, self.eps_root)) + self.eps), {**moments.slots, "largest": largest}
 
@@ -155,10 +155,10 @@ class ScaleByAdamax(GradientTransform):
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
         """Divide the first moment by the maximum."""
-        step, count = counted(slots)
+        step, count = count_step(slots)
         moment1 = running_mean(slots["moment1"], update, self.b1)
         largest = maximum(slots["largest"] * self.b2, abs(update) + self.eps)
-        ahead = unbiased(moment1, self.b1, count)
+        ahead = correct_bias(moment1, self.b1, count)
         return ahead / largest, {"step": step, "moment1": moment1, "largest": largest}
 
 
@@ -181,7 +181,7 @@ class ScaleByRadam(TwoMoments, GradientTransform):
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
         """Divide the first moment by the root of the second where the average is long enough."""
         moments = self.moments(update, slots)
-        ahead = lookahead(moments.first, update, self.b1, moments.steps, nesterov=self.nesterov)
+        ahead = first_moment(moments.first, update, self.b1, moments.steps, nesterov=self.nesterov)
         longest = longest_average(self.b2)
         if longest > self.threshold:  # else the average never grows long enough
             length, factor, _ = rectification(self.b2, moments.steps, longest)
@@ -210,13 +210,13 @@ class ScaleByAdan(GradientTransform):
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
         """Divide the moment that looks ahead along the changes by the root of its square's."""
-        step, count = counted(slots)
+        step, count = count_step(slots)
         change = where(eq(slots["step"], 0), 0.0, update - slots["before"])
         moment1 = running_mean(slots["moment1"], update, self.b1)
         changes = running_mean(slots["changes"], change, self.b2)
         moment2 = running_mean(slots["moment2"], square(update + change * (1.0 - self.b2)), self.b3)
-        ahead = unbiased(moment1, self.b1, count) + unbiased(changes, self.b2, count) * (1.0 - self.b2)
-        root = sqrt(_plus(unbiased(moment2, self.b3, count), self.eps_root)) + self.eps
+        ahead = correct_bias(moment1, self.b1, count) + correct_bias(changes, self.b2, count) * (1.0 - self.b2)
+        root = sqrt(_plus(correct_bias(moment2, self.b3, count), self.eps_root)) + self.eps
         changed = {"step": step, "moment1": moment1, "changes": changes, "moment2": moment2, "before": update}
         return ahead / root, changed
 
@@ -242,8 +242,8 @@ class ScaleByBelief(TwoMoments, GradientTransform):
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
         """Divide the first moment by the root of the second."""
         moments = self.moments(update, slots)
-        ahead = lookahead(moments.first, update, self.b1, moments.steps, nesterov=self.nesterov)
-        return ahead / (sqrt(unbiased(moments.second, self.b2, moments.steps)) + self.eps), moments.slots
+        ahead = first_moment(moments.first, update, self.b1, moments.steps, nesterov=self.nesterov)
+        return ahead / (sqrt(correct_bias(moments.second, self.b2, moments.steps)) + self.eps), moments.slots
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,6 +269,6 @@ class ScaleByYogi(TwoMoments, GradientTransform):
         """Divide the first moment by the root of the second."""
         names = ("moment1", "moment2")
         moments = self.moments(
-            update, {**slots, **{name: started(slots, name, self.initial_accumulator_value) for name in names}}
+            update, {**slots, **{name: slot_or_initial(slots, name, self.initial_accumulator_value) for name in names}}
         )
-        return unbiased(moments.first, self.b1, moments.steps) / self.divisor(moments), moments.slots
+        return correct_bias(moments.first, self.b1, moments.steps) / self.divisor(moments), moments.slots

@@ -127,32 +127,32 @@ def advance(links: tuple[Link, ...], direction: Direction, slots: tuple[Slots, .
     return direction, changed
 
 
-def typed(value: Value, like: Value) -> Value:
+def cast_like(value: Value, like: Value) -> Value:
     """Return a value in the dtype of `like`: arithmetic with a float64 rate widens parameters without axes."""
     return value if value.dtype == like.dtype else cast(value, dtype=like.dtype)
 
 
-def counted(slots: Slots) -> tuple[Value, Value]:
+def count_step(slots: Slots) -> tuple[Value, Value]:
     """Return the number of steps including this one, as the slot holds it and as a float64 number."""
     step = slots["step"] + 1
     return step, cast(step, dtype=FLOAT64)
 
 
-def started(slots: Slots, name: str, initial: float) -> Value:
+def slot_or_initial(slots: Slots, name: str, initial: float) -> Value:
     """Return a slot whose initial value is not 0: `initial` in the first step, which the slot `step` identifies."""
     return where(eq(slots["step"], 0), initial, slots[name]) if initial else slots[name]
 
 
-def unbiased(moment: Value, decay: float, count: Value) -> Value:
+def correct_bias(moment: Value, decay: float, count: Value) -> Value:
     """Return a running mean that started at 0, corrected for its bias (Kingma and Ba 2015, section 3)."""
     return moment / (1.0 - power(decay, count))
 
 
-def lookahead(moment: Value, update: Value, decay: float, count: Value, *, nesterov: bool) -> Value:
+def first_moment(moment: Value, update: Value, decay: float, count: Value, *, nesterov: bool) -> Value:
     """Return the bias-corrected first moment; with `nesterov` as the next step will weight it (Dozat 2016)."""
     if not nesterov:
-        return unbiased(moment, decay, count)
-    return running_mean(unbiased(moment, decay, count + 1.0), unbiased(update, decay, count), decay)
+        return correct_bias(moment, decay, count)
+    return running_mean(correct_bias(moment, decay, count + 1.0), correct_bias(update, decay, count), decay)
 
 
 def l2_norm(x: Value) -> Value:

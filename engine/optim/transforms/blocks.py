@@ -18,7 +18,7 @@ from engine.optim.transforms.base import (
     Positive,
     Slots,
     WholeTransform,
-    counted,
+    count_step,
     l2_norm,
     root_mean_square,
 )
@@ -28,8 +28,8 @@ from engine.optim.transforms.base import (
 class ScaleByTrustRatio(WholeTransform):
     """The update times trust_coefficient * |parameter| / (|update| + eps); optax's scale_by_trust_ratio.
 
-    Lengths below `min_norm` count as that; where one of them is 0, the ratio is 1. It is what LARS (You, Gitman and
-    Ginsburg 2017) and LAMB (You et al. 2020) have in common.
+    Norms below `min_norm` count as `min_norm`; if one of them is 0, the ratio is 1. LARS (You, Gitman and Ginsburg
+    2017) and LAMB (You et al. 2020) have it in common.
     """
 
     kind: ClassVar[str] = "scale_by_trust_ratio"
@@ -38,7 +38,7 @@ class ScaleByTrustRatio(WholeTransform):
     eps: Epsilon = 0.0
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Bring the update to the length of the parameter."""
+        """Scale the update to the norm of the parameter."""
         size, length = (maximum(l2_norm(x), self.min_norm) for x in (parameter, update))
         known = gt(minimum(size, length), 0)
         ratio = size * self.trust_coefficient / (where(known, length, 1.0) + self.eps)
@@ -47,19 +47,19 @@ class ScaleByTrustRatio(WholeTransform):
 
 @dataclass(frozen=True, kw_only=True)
 class ScaleByParamBlockNorm(WholeTransform):
-    """The update times |parameter|, which counts as `min_scale` at least; optax's scale_by_param_block_norm."""
+    """The update times |parameter|, at least `min_scale`; optax's scale_by_param_block_norm."""
 
     kind: ClassVar[str] = "scale_by_param_block_norm"
     min_scale: Epsilon = 1e-3
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Multiply by the length."""
+        """Multiply by the norm."""
         return update * maximum(l2_norm(parameter), self.min_scale), {}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScaleByParamBlockRms(WholeTransform):
-    """The update times the root mean square of the parameter, which counts as `min_scale` at least.
+    """The update times the root mean square of the parameter, at least `min_scale`.
 
     optax's scale_by_param_block_rms.
     """
@@ -76,7 +76,7 @@ class ScaleByParamBlockRms(WholeTransform):
 class NormalizeByUpdateNorm(WholeTransform):
     """The update times scale_factor / (|update| + eps), for each parameter by itself.
 
-    optax's normalize_by_update_norm takes the length of all parameters' updates together.
+    optax's normalize_by_update_norm uses the norm of all parameters' updates together.
     """
 
     kind: ClassVar[str] = "normalize_by_update_norm"
@@ -84,19 +84,19 @@ class NormalizeByUpdateNorm(WholeTransform):
     eps: Positive = 1e-6
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Bring the update to the length `scale_factor`."""
+        """Scale the update to the norm `scale_factor`."""
         return update * (self.scale_factor / (l2_norm(update) + self.eps)), {}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClipByBlockRms(WholeTransform):
-    """The update, scaled down to a root mean square of `threshold` where it exceeds that; optax's clip_by_block_rms."""
+    """The update, scaled down to a root mean square of at most `threshold`; optax's clip_by_block_rms."""
 
     kind: ClassVar[str] = "clip_by_block_rms"
     threshold: Positive
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Divide by how often the root mean square holds the threshold, at least once."""
+        """Divide by the root mean square over the threshold, at least 1."""
         return update / maximum(root_mean_square(update) * (1.0 / self.threshold), 1.0), {}
 
 
@@ -104,7 +104,7 @@ class ClipByBlockRms(WholeTransform):
 class Centralize(WholeTransform):
     """The update less its mean over all axes but the first (Yong et al. 2020); optax's centralize.
 
-    Parameters of one axis or none stay as they are.
+    Parameters of fewer than two axes are not changed.
     """
 
     kind: ClassVar[str] = "centralize"
@@ -117,10 +117,10 @@ class Centralize(WholeTransform):
 
 @dataclass(frozen=True, kw_only=True)
 class ScaleByNovograd(WholeTransform):
-    """NovoGrad: momentum of updates over their running length (Ginsburg et al. 2019); optax's scale_by_novograd.
+    """NovoGrad: momentum of updates over their running norm (Ginsburg et al. 2019); optax's scale_by_novograd.
 
-    A parameter has one second moment, that of the length; its first one is the length itself. weight_decay times the
-    parameter is added to what the momentum takes in.
+    A parameter has one second moment, that of the norm, which starts at the first norm. weight_decay times the
+    parameter is added before momentum.
     """
 
     kind: ClassVar[str] = "scale_by_novograd"
@@ -135,8 +135,8 @@ class ScaleByNovograd(WholeTransform):
         return {"step": COUNT, "momentum": parameter, "squares": Spec((), parameter.dtype)}
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Add the update over its length to the momentum, which goes on in its place."""
-        step, _ = counted(slots)
+        """Add the normalised update to the momentum, which replaces it."""
+        step, _ = count_step(slots)
         total = sum(square(update))
         squares = where(eq(slots["step"], 0), total, running_mean(slots["squares"], total, self.b2))
         fresh = update / (sqrt(squares + self.eps_root) + self.eps) + parameter * self.weight_decay

@@ -20,7 +20,7 @@ from engine.ops.random.random import fold_in, random_normal
 from engine.ops.reduce.norms import norm, sum_of_squares
 from engine.ops.reduce.reduce import all, sum
 from engine.ops.shape.shape import stack
-from engine.optim.transforms.base import typed
+from engine.optim.transforms.base import cast_like
 
 Gradients = Mapping[str, Value]
 Units = Literal["last", "first"]
@@ -42,10 +42,10 @@ def _read_order(reader: Reader, value: Any, pointer: str) -> float:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AdaptiveClip:
-    """Each unit's gradient limited to `clipping` times the unit's length (Brock et al. 2021).
+    """Limit of each unit's gradient to `clipping` times the unit's norm (Brock et al. 2021).
 
-    Units shorter than `eps` count as that. `units` says which axis counts them: "last" is optax's convention (matrices
-    by columns, kernels HWIO), "first" that of weights [out, in, ...].
+    Units with a norm below `eps` count as `eps`. `units` is the axis that counts them: "last" is optax's convention
+    (matrices by columns, kernels HWIO), "first" that of weights [out, in, ...].
     """
 
     clipping: Limit = 0.01
@@ -58,8 +58,8 @@ class Clip:
     """Limits on gradients, applied in this order: adaptive, per_parameter, norm, value.
 
     `norm` limits the norm of order `p` of all gradients together, `per_parameter` that of each one, `value` each
-    element. `nonfinite` says what becomes of a step whose gradients hold NaN or infinity: it is applied all the same,
-    ends the fit as an error, or is skipped.
+    element. `nonfinite` decides on a step whose gradients hold NaN or infinity: "apply" it, fail with "error", or
+    "skip" it.
     """
 
     norm: Annotated[float | None, Range(0, above=True)] = None
@@ -70,85 +70,85 @@ class Clip:
     nonfinite: Literal["apply", "error", "skip"] = "apply"
 
 
-def clipped(gradients: Gradients, parameters: Mapping[str, Value], clip: Clip) -> dict[str, Value]:
-    """Return the gradients within all limits of `clip`: `clipped_apart`, then `clipped_together`."""
-    return clipped_together(clipped_apart(gradients, parameters, clip), clip)
+def clip_all(gradients: Gradients, parameters: Mapping[str, Value], clip: Clip) -> dict[str, Value]:
+    """Return the gradients within all limits of `clip`: `clip_per_parameter`, then `clip_jointly`."""
+    return clip_jointly(clip_per_parameter(gradients, parameters, clip), clip)
 
 
-def clipped_apart(gradients: Gradients, parameters: Mapping[str, Value], clip: Clip) -> dict[str, Value]:
-    """Return the gradients within the limits that look at each parameter by itself: adaptive and per_parameter.
+def clip_per_parameter(gradients: Gradients, parameters: Mapping[str, Value], clip: Clip) -> dict[str, Value]:
+    """Apply the limits that depend on single parameters: adaptive and per_parameter.
 
     Args:
         gradients: by name.
-        parameters: those of the same names; adaptive clipping looks at them.
+        parameters: those of the same names, for adaptive clipping.
         clip: the limits.
     """
     found = dict(gradients)
     if clip.adaptive is not None:
         a = clip.adaptive
-        found = {n: clipped_adaptively(g, parameters[n], a.clipping, a.eps, a.units) for n, g in found.items()}
-    return found if clip.per_parameter is None else clipped_by_each_norm(found, clip.per_parameter, clip.p)
+        found = {n: clip_adaptively(g, parameters[n], a.clipping, a.eps, a.units) for n, g in found.items()}
+    return found if clip.per_parameter is None else clip_by_each_norm(found, clip.per_parameter, clip.p)
 
 
-def clipped_together(gradients: Gradients, clip: Clip) -> dict[str, Value]:
-    """Return the gradients within the limits for which they may be packed into vectors: norm and value."""
+def clip_jointly(gradients: Gradients, clip: Clip) -> dict[str, Value]:
+    """Apply the limits that also hold for packed vectors: norm and value."""
     found = dict(gradients)
     if clip.norm is not None:
-        found, _ = clipped_by_global_norm(found, clip.norm, clip.p)
-    return found if clip.value is None else clipped_by_value(found, clip.value)
+        found, _ = clip_by_global_norm(found, clip.norm, clip.p)
+    return found if clip.value is None else clip_by_value(found, clip.value)
 
 
-def clipped_by_global_norm(gradients: Gradients, limit: float, p: float = 2.0) -> tuple[dict[str, Value], Value]:
-    """Scale all gradients by limit / (norm + 1e-6), at most 1, as torch's clip_grad_norm_; also returns that norm.
+def clip_by_global_norm(gradients: Gradients, limit: float, p: float = 2.0) -> tuple[dict[str, Value], Value]:
+    """Scale all gradients by limit / (norm + 1e-6), at most 1, as torch's clip_grad_norm_; also return that norm.
 
     Args:
         gradients: by name.
-        limit: the norm not to exceed.
+        limit: the maximum norm.
         p: order of the norm, greater than 0; math.inf takes the largest absolute element.
     """
     if p == 2:
         total = squared_norm(gradients)
-        return {n: typed(clip_by_norm(g, total, limit), g) for n, g in gradients.items()}, sqrt(total)
+        return {n: cast_like(clip_by_norm(g, total, limit), g) for n, g in gradients.items()}, sqrt(total)
     length = global_norm(gradients, p)
-    return {n: typed(_scaled(g, length, limit), g) for n, g in gradients.items()}, length
+    return {n: cast_like(_scale_to_norm(g, length, limit), g) for n, g in gradients.items()}, length
 
 
-def clipped_by_each_norm(gradients: Gradients, limit: float, p: float = 2.0) -> dict[str, Value]:
-    """Scale each gradient by limit / (norm + 1e-6), at most 1, where the norm of order `p` is its own."""
-    return {name: clipped_by_global_norm({name: g}, limit, p)[0][name] for name, g in gradients.items()}
+def clip_by_each_norm(gradients: Gradients, limit: float, p: float = 2.0) -> dict[str, Value]:
+    """Scale each gradient by limit / (norm + 1e-6), at most 1, with its own norm of order `p`."""
+    return {name: clip_by_global_norm({name: g}, limit, p)[0][name] for name, g in gradients.items()}
 
 
-def clipped_by_value(gradients: Gradients, limit: float) -> dict[str, Value]:
+def clip_by_value(gradients: Gradients, limit: float) -> dict[str, Value]:
     """Limit every element to -limit..limit."""
     return {name: clamp(gradient, min=-limit, max=limit) for name, gradient in gradients.items()}
 
 
-def clipped_adaptively(
+def clip_adaptively(
     gradient: Value, parameter: Value, clipping: float, eps: float = 1e-3, units: Units = "last"
 ) -> Value:
-    """Scale each unit's gradient down to `clipping` times the unit's length (Brock et al. 2021).
+    """Scale each unit's gradient down to `clipping` times the unit's norm (Brock et al. 2021).
 
-    Semantics of optax.adaptive_grad_clip. The lengths are Euclidean; a unit is what `unit_axes` gives.
+    Semantics of optax.adaptive_grad_clip. Norms are Euclidean; `unit_axes` defines the units.
 
     Args:
         gradient: of the parameter's shape.
-        parameter: before the step; its units count as `eps` long at least.
-        clipping: the largest ratio of both lengths.
-        eps: so that what starts at 0 can move.
+        parameter: before the step.
+        clipping: the maximum ratio of both norms.
+        eps: the minimum norm of a unit of the parameter, so that units of zeros can move.
         units: the axis that counts the units.
     """
     axes = unit_axes(parameter.shape, units)
     limit = clamp(_lengths(parameter, axes), min=eps) * clipping
     length = _lengths(gradient, axes)
     scaled = gradient * (limit / clamp(length, min=LEAST_LENGTH))
-    return typed(where(lt(length, limit), gradient, scaled), gradient)
+    return cast_like(where(lt(length, limit), gradient, scaled), gradient)
 
 
 def unit_axes(shape: Shape, units: Units) -> tuple[int, ...]:
     """Return the axes along which the elements of one unit lie; a vector is one unit.
 
     "first": all but the first. "last": optax's unitwise_norm: the first alone in arrays of two or three axes, all but
-    the last beyond that; an array whose only long axis is one counts as a vector.
+    the last beyond that; an array with only one axis longer than 1 counts as a vector.
     """
     ndim = len(shape)
     if units == "first":
@@ -181,7 +181,7 @@ def squared_norm(gradients: Gradients) -> Value:
 
 
 def all_finite(gradients: Gradients) -> Value:
-    """Tell whether no element is NaN or infinite: a truth value without axes."""
+    """Return whether all elements are finite: a boolean without axes."""
     found = as_value(True)
     for gradient in gradients.values():
         found = logical_and(found, all(isfinite(gradient)))
@@ -199,32 +199,32 @@ class GradientNoise:
     gamma: Annotated[float, Range(0)] = 0.55
 
 
-def noisy_gradients(
+def add_noise_to_gradients(
     gradients: Mapping[str, Value], key: Value, step: Value, options: GradientNoise
 ) -> dict[str, Value]:
-    """Add noise to every gradient; the draws follow from the key, the step and the places in the order of names.
+    """Add noise to every gradient; the draws depend on the key, the step and the order of names.
 
     Args:
-        gradients: by name, before they are packed: what fills gaps between parameters must stay 0.
+        gradients: by name, before they are packed: padding between parameters must stay 0.
         key: a random key, int64[2].
-        step: how many steps were taken before, an int64 number.
-        options: how much noise.
+        step: the number of steps before, an int64 number.
+        options: variance and decay.
     """
     root = fold_in(fold_in(key, NOISE_TAG), step)
     return {
-        name: noisy(gradient, fold_in(root, place), step, options)
+        name: add_noise(gradient, fold_in(root, place), step, options)
         for place, (name, gradient) in enumerate(sorted(gradients.items()))
     }
 
 
-def noisy(gradient: Value, key: Value, step: Value, options: GradientNoise) -> Value:
-    """Add noise to one gradient, in its dtype; the key alone decides the draws, the step how large they are."""
+def add_noise(gradient: Value, key: Value, step: Value, options: GradientNoise) -> Value:
+    """Add noise to one gradient, in its dtype; the key determines the draws, the step their size."""
     time = cast(step, dtype=FLOAT64) + 1.0
     deviation = sqrt(options.eta / power(time, options.gamma))
-    return typed(gradient + random_normal(key, shape=gradient.shape, dtype=gradient.dtype) * deviation, gradient)
+    return cast_like(gradient + random_normal(key, shape=gradient.shape, dtype=gradient.dtype) * deviation, gradient)
 
 
-def _scaled(gradient: Value, length: Value, limit: float) -> Value:
+def _scale_to_norm(gradient: Value, length: Value, limit: float) -> Value:
     return gradient * clamp(limit / (length + NORM_EPSILON), max=1.0)
 
 
@@ -238,5 +238,5 @@ def _wide(x: Value) -> Value:
 
 
 def _for_powers(x: Value, p: float) -> Value:
-    """Powers of small elements vanish in float32: other orders than 1 and infinity are taken in float64."""
+    """Return x in a dtype whose powers do not vanish: float64 for orders other than 1 and infinity."""
     return _wide(x) if p == 1 or math.isinf(p) else cast(x, dtype=FLOAT64)

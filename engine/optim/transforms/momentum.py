@@ -10,7 +10,7 @@ from engine.core.value import Spec, Value
 from engine.ops.elementwise.comparison import eq, where
 from engine.ops.elementwise.elementwise import sign
 from engine.ops.optimizer.updates import running_mean
-from engine.optim.transforms.base import COUNT, Applied, Decay, GradientTransform, Slots, counted, unbiased
+from engine.optim.transforms.base import COUNT, Applied, Decay, GradientTransform, Slots, correct_bias, count_step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class MomentumBuffer(Trace):
 
 @dataclass(frozen=True, kw_only=True)
 class Ema(GradientTransform):
-    """The exponential moving average of the updates, with `debias` as if it had not started at 0; optax's ema."""
+    """The exponential moving average of the updates, with `debias` corrected for its start at 0; optax's ema."""
 
     kind: ClassVar[str] = "ema"
     decay: Decay
@@ -55,28 +55,31 @@ class Ema(GradientTransform):
         return {"step": COUNT, "average": parameter}
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Take the update into the average, which goes on in its place."""
-        step, count = counted(slots)
+        """Add the update to the average, which replaces it."""
+        step, count = count_step(slots)
         average = running_mean(slots["average"], update, self.decay)
-        return (unbiased(average, self.decay, count) if self.debias else average), {"step": step, "average": average}
+        return (correct_bias(average, self.decay, count) if self.debias else average), {
+            "step": step,
+            "average": average,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
 class ApplyEvery(GradientTransform):
-    """Updates of `k` steps added up: their sum goes on in the last of them, 0 in the others; optax's apply_every.
+    """The sum of the updates of `k` steps, applied in the last of them; 0 in the others; optax's apply_every.
 
-    The transforms after it see those zeros, and those before it step every time.
+    Later transforms see the zeros, and earlier ones step every time.
     """
 
     kind: ClassVar[str] = "apply_every"
     k: Length = 1
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The sum, and how many updates are in it."""
+        """The sum, and the number of updates in it."""
         return {"held": COUNT, "sum": parameter}
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Add up, and let the sum go on when it is full."""
+        """Add up, and apply the sum when it is complete."""
         held = slots["held"]
         full = eq(held, self.k - 1)
         total = where(eq(held, 0), 0.0, slots["sum"]) + update
@@ -98,7 +101,7 @@ class ScaleBySign(GradientTransform):
 class ScaleByLion(GradientTransform):
     """Lion (Chen et al. 2023): the sign of b1 * m + (1 - b1) * update; optax's scale_by_lion.
 
-    m is the mean of updates that b2 keeps.
+    m is the running mean of updates with decay b2.
     """
 
     kind: ClassVar[str] = "scale_by_lion"

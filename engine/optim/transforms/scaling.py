@@ -19,11 +19,11 @@ from engine.optim.transforms.base import (
     Positive,
     Slots,
     WholeTransform,
-    counted,
-    started,
-    unbiased,
+    correct_bias,
+    count_step,
+    slot_or_initial,
 )
-from engine.optim.transforms.clipping import Units, clipped_adaptively
+from engine.optim.transforms.clipping import Units, clip_adaptively
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class Scale(GradientTransform):
 class AddDecayedWeights(GradientTransform):
     """The update plus weight_decay times the parameter; optax's add_decayed_weights.
 
-    It decays parameters of `min_ndim` axes or more, so that with 2 biases and the scales of norms are left alone.
+    It decays parameters of `min_ndim` axes or more; 2 excludes biases and the scales of norms.
     """
 
     kind: ClassVar[str] = "add_decayed_weights"
@@ -51,11 +51,11 @@ class AddDecayedWeights(GradientTransform):
 
     @property
     def elementwise(self) -> bool:
-        """Whether it looks at no shapes."""
+        """Whether it does not depend on shapes."""
         return self.min_ndim == 0
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Add the share of the parameter."""
+        """Add the decayed parameter."""
         if not self.weight_decay or parameter.ndim < self.min_ndim:
             return update, {}
         return update + parameter * self.weight_decay, {}
@@ -75,10 +75,11 @@ class Clip(GradientTransform):
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptiveGradClip(WholeTransform):
-    """Every unit's update limited to `clipping` times the unit's length (Brock et al. 2021).
+    """Every unit's update limited to `clipping` times the unit's norm (Brock et al. 2021).
 
-    Semantics of optax's adaptive_grad_clip. Units shorter than `eps` count as that. `units` says which axis counts the
-    units: "last" is optax's convention (matrices by columns, kernels HWIO), "first" that of weights [out, in, ...].
+    Semantics of optax's adaptive_grad_clip. Units with a norm below `eps` count as `eps`. `units` is the axis that
+    counts the units: "last" is optax's convention (matrices by columns, kernels HWIO), "first" that of weights [out,
+        in, ...].
     """
 
     kind: ClassVar[str] = "adaptive_grad_clip"
@@ -88,14 +89,14 @@ class AdaptiveGradClip(WholeTransform):
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
         """Scale down the units that exceed their limit."""
-        return clipped_adaptively(update, parameter, self.clipping, self.eps, self.units), {}
+        return clip_adaptively(update, parameter, self.clipping, self.eps, self.units), {}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScaleByRms(GradientTransform):
     """Updates divided by the root of their mean square (Hinton 2012); optax's scale_by_rms.
 
-    The mean starts at `initial_scale`; `eps` is added below the root, or with `eps_in_sqrt` false beside it. With
+    The mean starts at `initial_scale`; `eps` is added below the root, or with `eps_in_sqrt` false to the root. With
     `bias_correction` the mean is divided by 1 - decay ** t.
     """
 
@@ -112,9 +113,9 @@ class ScaleByRms(GradientTransform):
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
         """Divide by the root of the mean."""
-        step, count = counted(slots)
-        squares = running_mean(started(slots, "squares", self.initial_scale), square(update), self.decay)
-        spread = unbiased(squares, self.decay, count) if self.bias_correction else squares
+        step, count = count_step(slots)
+        squares = running_mean(slot_or_initial(slots, "squares", self.initial_scale), square(update), self.decay)
+        spread = correct_bias(squares, self.decay, count) if self.bias_correction else squares
         return update / self._root(spread), {"step": step, "squares": squares}
 
     def _root(self, spread: Value) -> Value:
@@ -136,12 +137,12 @@ class ScaleByStddev(ScaleByRms):
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
         """Divide by the root of the variance."""
-        step, count = counted(slots)
+        step, count = count_step(slots)
         mean = running_mean(slots["mean"], update, self.decay)
-        squares = running_mean(started(slots, "squares", self.initial_scale), square(update), self.decay)
+        squares = running_mean(slot_or_initial(slots, "squares", self.initial_scale), square(update), self.decay)
         changed = {"step": step, "mean": mean, "squares": squares}
         if self.bias_correction:
-            mean, squares = unbiased(mean, self.decay, count), unbiased(squares, self.decay, count)
+            mean, squares = correct_bias(mean, self.decay, count), correct_bias(squares, self.decay, count)
         return update / self._root(maximum(squares - square(mean), 0.0)), changed
 
 
@@ -157,7 +158,7 @@ class ScaleByRss(GradientTransform):
     eps: Epsilon = 1e-7
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The sum of squares, less what it starts from."""
+        """The sum of squares, less its initial value."""
         return {"squares": parameter}
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:

@@ -14,8 +14,8 @@ from engine.ops.reduce.norms import sum_of_squares
 from engine.ops.reduce.reduce import all
 from engine.ops.shape.shape import pack
 from engine.optim.optimizer import Transform
-from engine.optim.transforms.base import typed
-from engine.optim.transforms.clipping import Clip, clipped_apart, clipped_together, noisy_gradients
+from engine.optim.transforms.base import cast_like
+from engine.optim.transforms.clipping import Clip, add_noise_to_gradients, clip_jointly, clip_per_parameter
 from engine.training.recipe import Recipe
 from engine.training.step.gradient import packed
 from engine.training.step.names import AVERAGING, CLIPPED, FINITE, MOMENTUM, SQUARED_NORM, STEP, rate_input
@@ -26,7 +26,7 @@ LARGEST_SCALE = 3e38
 
 def unscaled(gradient: Value, leaves: Mapping[str, Value]) -> Value:
     """Return a gradient of the loss itself, given that of the loss as it is scaled, if it is."""
-    return typed(gradient * (1.0 / leaves[LOSS_SCALE]), gradient) if LOSS_SCALE in leaves else gradient
+    return cast_like(gradient * (1.0 / leaves[LOSS_SCALE]), gradient) if LOSS_SCALE in leaves else gradient
 
 
 @dataclass
@@ -143,16 +143,16 @@ class Update:
             parameters: dict[str, Value] = {}
             for flat in flat_groups:
                 parameters.update(flat.values(self.leaves[flat.name]))
-            gradients = clipped_apart(gradients, parameters, clip)
+            gradients = clip_per_parameter(gradients, parameters, clip)
             vectors = {flat.name: packed(flat, gradients) for flat in flat_groups}
-        vectors = clipped_together(vectors, clip)
+        vectors = clip_jointly(vectors, clip)
         if self.tells_clipping and clip != Clip(nonfinite=clip.nonfinite):
             same = [all(eq(vectors[name], vector)) for name, vector in before.items()]
             self.outputs[CLIPPED] = logical_not(reduce(logical_and, same))
         if self.recipe.noise is not None:
             gradients = self._cut(flat_groups, gradients, vectors)
-            noisy = noisy_gradients(gradients, key, self._input(STEP, INT64), self.recipe.noise)
-            vectors = {flat.name: packed(flat, noisy) for flat in flat_groups}
+            add_noise = add_noise_to_gradients(gradients, key, self._input(STEP, INT64), self.recipe.noise)
+            vectors = {flat.name: packed(flat, add_noise) for flat in flat_groups}
         return vectors
 
     def _move(self, flat: FlatGroup, gradient: Value, vector: Value) -> None:
@@ -193,4 +193,4 @@ class Update:
         for name, average in self.model.averages.items():
             new, old = self.updates.get(name, self.leaves[name]), self.leaves[average]
             # At rate 1 the average is the weights themselves, to the bit.
-            self.updates[average] = typed(where(eq(rate, 1.0), new, old + (new - old) * rate), old)
+            self.updates[average] = cast_like(where(eq(rate, 1.0), new, old + (new - old) * rate), old)

@@ -20,13 +20,13 @@ from engine.ops.reduce.reduce import sum
 from engine.optim import AdaptiveClip, Clip
 from engine.optim.transforms.clipping import (
     all_finite,
-    clipped,
-    clipped_adaptively,
-    clipped_apart,
-    clipped_by_each_norm,
-    clipped_by_global_norm,
-    clipped_by_value,
-    clipped_together,
+    clip_adaptively,
+    clip_all,
+    clip_by_each_norm,
+    clip_by_global_norm,
+    clip_by_value,
+    clip_jointly,
+    clip_per_parameter,
     global_norm,
     unit_axes,
 )
@@ -52,7 +52,7 @@ def gradients(waves):
 
 @pytest.mark.parametrize("run", NORMS, ids=lambda run: f"order {run['order']} limit {run['limit']}")
 def test_all_gradients_are_clipped_together_as_by_pytorch(run, gradients):
-    found, norm = clipped_by_global_norm(gradients, run["limit"], float(run["order"]))
+    found, norm = clip_by_global_norm(gradients, run["limit"], float(run["order"]))
     assert norm.item() == pytest.approx(run["total"], rel=1e-14)
     for name in "ab":
         np.testing.assert_allclose(found[name].numpy(), run[name], rtol=1e-14)
@@ -77,7 +77,7 @@ def test_clipping_by_the_norm_of_order_2_has_the_bits_of_clip_by_norm(dtype):
     numbers = np.random.default_rng(0)
     a, b = (engine.tensor(numbers.standard_normal(n).astype(dtype)) for n in (1000, 77))
     total = sum(square(a)) + sum(square(b))
-    found, norm = clipped_by_global_norm({"a": a, "b": b}, 0.7)
+    found, norm = clip_by_global_norm({"a": a, "b": b}, 0.7)
     for mine, gradient in ((found["a"], a), (found["b"], b)):
         np.testing.assert_array_equal(mine.numpy(), clip_by_norm(gradient, total, 0.7).numpy())
         assert mine.dtype == gradient.dtype
@@ -86,7 +86,7 @@ def test_clipping_by_the_norm_of_order_2_has_the_bits_of_clip_by_norm(dtype):
 
 @pytest.mark.parametrize("p", ORDERS)
 def test_each_gradient_is_clipped_by_its_own_norm(p, gradients):
-    found = arrays(clipped_by_each_norm(gradients, 2.0, p))
+    found = arrays(clip_by_each_norm(gradients, 2.0, p))
     for name, gradient in arrays(gradients).items():
         length = np.linalg.norm(gradient.ravel(), p)
         np.testing.assert_allclose(found[name], gradient * min(2.0 / (length + 1e-6), 1.0), rtol=1e-14)
@@ -94,13 +94,13 @@ def test_each_gradient_is_clipped_by_its_own_norm(p, gradients):
 
 
 def test_elements_are_limited_to_both_sides():
-    assert clipped_by_value(values(g=[-3.0, 0.5, 2.0]), 1.0)["g"].numpy().tolist() == [-1, 0.5, 1]
+    assert clip_by_value(values(g=[-3.0, 0.5, 2.0]), 1.0)["g"].numpy().tolist() == [-1, 0.5, 1]
 
 
 @pytest.mark.parametrize("run", UNITWISE, ids=lambda run: str(np.shape(run["gradient"])))
 def test_units_are_clipped_by_the_size_of_their_parameters_as_by_optax(run):
     gradient, parameter = (engine.tensor(np.array(run[name])) for name in ("gradient", "parameter"))
-    found = clipped_adaptively(gradient, parameter, run["clipping"], run["eps"])
+    found = clip_adaptively(gradient, parameter, run["clipping"], run["eps"])
     np.testing.assert_allclose(found.numpy(), run["clipped"], rtol=1e-13)
     leaf = engine.parameter(parameter.numpy())
     leaf.grad = gradient.numpy().copy()
@@ -132,29 +132,29 @@ def test_the_elements_of_a_unit_lie_along_all_other_axes(shape, first, last):
 
 def test_rows_are_units_of_weights_whose_outputs_come_first():
     gradient, weight = np.array([[3.0, 4.0], [0.3, 0.4]]), np.array([[1.0, 0.0], [0.0, 2.0]])
-    found = clipped_adaptively(engine.tensor(gradient), engine.tensor(weight), 0.5, units="first")
+    found = clip_adaptively(engine.tensor(gradient), engine.tensor(weight), 0.5, units="first")
     np.testing.assert_allclose(found.numpy(), [[0.3, 0.4], [0.3, 0.4]], rtol=1e-15)
 
 
 def test_what_starts_at_0_is_clipped_as_if_it_were_eps_long():
-    found = clipped_adaptively(engine.tensor(np.array([3.0, 4.0])), engine.tensor(np.zeros(2)), 0.1, 0.01)
+    found = clip_adaptively(engine.tensor(np.array([3.0, 4.0])), engine.tensor(np.zeros(2)), 0.1, 0.01)
     np.testing.assert_allclose(found.numpy(), [0.0006, 0.0008], rtol=1e-15)
 
 
 def test_limits_are_applied_in_their_order(gradients):
     parameters = {name: engine.tensor(np.ones(gradient.shape)) for name, gradient in gradients.items()}
     clip = Clip(norm=1.0, p=3.0, per_parameter=0.9, value=0.4, adaptive=AdaptiveClip(clipping=0.5))
-    expected = {n: clipped_adaptively(g, parameters[n], 0.5) for n, g in gradients.items()}
-    expected = clipped_by_each_norm(expected, 0.9, 3.0)
-    expected, _ = clipped_by_global_norm(expected, 1.0, 3.0)
-    expected = clipped_by_value(expected, 0.4)
-    found = clipped(gradients, parameters, clip)
+    expected = {n: clip_adaptively(g, parameters[n], 0.5) for n, g in gradients.items()}
+    expected = clip_by_each_norm(expected, 0.9, 3.0)
+    expected, _ = clip_by_global_norm(expected, 1.0, 3.0)
+    expected = clip_by_value(expected, 0.4)
+    found = clip_all(gradients, parameters, clip)
     for name in "ab":
         np.testing.assert_array_equal(found[name].numpy(), expected[name].numpy())
-    assert clipped(gradients, parameters, Clip()) == gradients
-    apart = clipped_apart(gradients, parameters, clip)
+    assert clip_all(gradients, parameters, Clip()) == gradients
+    apart = clip_per_parameter(gradients, parameters, clip)
     vector = np.concatenate([apart[name].numpy().ravel() for name in "ab"])
-    (packed,) = clipped_together({"vector": engine.tensor(vector)}, clip).values()
+    (packed,) = clip_jointly({"vector": engine.tensor(vector)}, clip).values()
     np.testing.assert_allclose(packed.numpy()[:3], found["a"].numpy(), rtol=1e-14)
 
 
@@ -164,7 +164,7 @@ def test_clipped_gradients_keep_their_dtype_and_shape(dtype, shape):
     gradients = {"g": engine.tensor(np.full(shape, 5.0, dtype))}
     for order in ORDERS:
         clip = Clip(norm=1.0, p=order, per_parameter=2.0, value=0.5, adaptive=AdaptiveClip(clipping=0.5))
-        (found,) = clipped(gradients, gradients, clip).values()
+        (found,) = clip_all(gradients, gradients, clip).values()
         assert (found.dtype, found.shape) == (np.dtype(dtype), shape)
         assert np.isfinite(found.numpy()).all()
 
@@ -179,14 +179,14 @@ def test_clipping_in_a_plan_gives_the_bits_it_gives_at_once(waves):
     data = {"a": waves(3).astype("float32"), "b": waves(4, 2).astype("float32")}
     leaves = {name: Value(array.shape, FLOAT32, None, name=name) for name, array in data.items()}
     with tracing(lambda: pytest.fail("clipping is not random")):
-        found = clipped(leaves, leaves, clip)
+        found = clip_all(leaves, leaves, clip)
         outputs = {**found, "finite": all_finite(leaves), "norm": global_norm(leaves)}
     executor = NumpyExecutor(make_plan(leaves, {}, outputs, {}), {})
     for name, array in data.items():
         executor.inputs[name][...] = array
     executor.run()
     tensors = {name: engine.tensor(array) for name, array in data.items()}
-    for name, expected in clipped(tensors, tensors, clip).items():
+    for name, expected in clip_all(tensors, tensors, clip).items():
         np.testing.assert_array_equal(executor.outputs[name], expected.numpy())
     assert executor.outputs["finite"]
     assert executor.outputs["norm"] == global_norm(tensors).numpy()

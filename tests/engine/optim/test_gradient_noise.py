@@ -13,7 +13,7 @@ from engine.core.value import Value
 from engine.execution.plan import NumpyExecutor, make_plan
 from engine.ops.random.random import fold_in
 from engine.optim import GradientNoise
-from engine.optim.transforms.clipping import noisy, noisy_gradients
+from engine.optim.transforms.clipping import add_noise, add_noise_to_gradients
 
 KEY = key_value(3, 7)
 
@@ -27,7 +27,7 @@ def zeros(**shapes):
 
 
 def drawn(step, key=KEY, options=None, **shapes):
-    found = noisy_gradients(zeros(**shapes), key, at(step), options or GradientNoise())
+    found = add_noise_to_gradients(zeros(**shapes), key, at(step), options or GradientNoise())
     return {name: gradient.numpy() for name, gradient in found.items()}
 
 
@@ -41,8 +41,8 @@ def test_the_variance_falls_as_eta_over_a_power_of_the_step(eta, gamma, step):
 
 def test_noise_is_added_to_the_gradient():
     gradient = engine.tensor(np.arange(6.0).reshape(2, 3))
-    alone = noisy(engine.tensor(np.zeros((2, 3))), KEY, at(4), GradientNoise()).numpy()
-    np.testing.assert_array_equal(noisy(gradient, KEY, at(4), GradientNoise()).numpy(), gradient.numpy() + alone)
+    alone = add_noise(engine.tensor(np.zeros((2, 3))), KEY, at(4), GradientNoise()).numpy()
+    np.testing.assert_array_equal(add_noise(gradient, KEY, at(4), GradientNoise()).numpy(), gradient.numpy() + alone)
 
 
 def test_draws_follow_from_the_key_the_step_and_the_order_of_names():
@@ -64,7 +64,7 @@ def test_draws_are_not_those_of_ops_that_the_graph_derives_from_the_key():
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("shape", [(), (3,)])
 def test_a_gradient_keeps_its_dtype_and_shape(dtype, shape):
-    found = noisy(engine.tensor(np.zeros(shape, dtype)), KEY, at(1), GradientNoise())
+    found = add_noise(engine.tensor(np.zeros(shape, dtype)), KEY, at(1), GradientNoise())
     assert (found.dtype, found.shape) == (np.dtype(dtype), shape)
 
 
@@ -72,7 +72,7 @@ def test_a_plan_draws_what_is_drawn_at_once():
     gradients = {name: Value((3,), FLOAT32, None, name=name) for name in "ba"}
     key, step = Value((2,), INT64, None, name="key"), Value((), INT64, None, name="step")
     with tracing(lambda: pytest.fail("the keys are given")):
-        found = noisy_gradients(gradients, key, step, GradientNoise())
+        found = add_noise_to_gradients(gradients, key, step, GradientNoise())
     executor = NumpyExecutor(make_plan({**gradients, "key": key, "step": step}, {}, found, {}), {})
     for count in (0, 8):
         for name in "ab":
@@ -80,7 +80,7 @@ def test_a_plan_draws_what_is_drawn_at_once():
         executor.inputs["key"][...], executor.inputs["step"][...] = KEY.numpy(), count
         executor.run()
         zero = {name: engine.tensor(np.zeros(3, "float32")) for name in "ab"}
-        for name, expected in noisy_gradients(zero, KEY, at(count), GradientNoise()).items():
+        for name, expected in add_noise_to_gradients(zero, KEY, at(count), GradientNoise()).items():
             np.testing.assert_array_equal(executor.outputs[name], expected.numpy())
 
 
