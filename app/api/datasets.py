@@ -19,8 +19,8 @@ from app.api.schemas.datasets import Dataset, DatasetList, DatasetRows
 from app.domain.documents import JSON, NPY, NPZ, SAFETENSORS
 from app.domain.errors import Finding, Invalid, UnsupportedMedia
 from app.http.responses import JsonResponse, check_digest, read_digest
-from app.ingest.options import Header as HeaderOption
-from app.ingest.options import IngestOptions
+from app.ingest.limits import Header as HeaderOption
+from app.ingest.limits import IngestOptions
 from app.service.resources.datasets import UploadOptions
 
 routes = router("datasets")

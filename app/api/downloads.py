@@ -15,8 +15,7 @@ from app.domain.documents import NPY
 from app.domain.errors import RangeNotSatisfiable
 from app.http.responses import JsonResponse, format_digest, matches, not_modified
 from app.ingest.arrays import read_arrays
-from app.ingest.encoding.npy import npy_body
-from app.ingest.encoding.tensors import tensor_document
+from app.ingest.encoding import npy_body, tensor_document
 from app.ingest.limits import IngestLimits
 from app.store.blobs.plain_files import open_plain_file
 

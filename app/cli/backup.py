@@ -1,5 +1,6 @@
-"""`adjoint backup`: everything that a server has stored, in one file."""
+"""`adjoint backup` and `adjoint restore`."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -26,3 +27,32 @@ def backup(
     counts = ", ".join(f"{count} {name}" for name, count in manifest.counts.items())
     size = manifest.database_bytes + sum(manifest.blobs.values()) + sum(manifest.sessions.values())
     Console().print(f"{file}: {counts}; {size} bytes", highlight=False, soft_wrap=True)
+
+
+REFUSED = 2
+"""Exit status where nothing was restored."""
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="What `backup` wrote.")],
+    data_dir: Annotated[
+        Path, typer.Option(envvar="ADJOINT_DATA_DIR", help="Folder to make of it; missing or empty so far.")
+    ],
+) -> None:
+    """Make a data directory out of a backup: as a whole, or not at all.
+
+    A server that is started there goes on from the moment of the backup: its fits from their last checkpoints.
+    """
+    # Only now: the other commands do without the database, which takes a while to load.
+    from app.cli.restoration import NotRestored, restored
+
+    try:
+        manifest = restored(file, data_dir)
+    except NotRestored as error:
+        sys.stderr.write(f"adjoint: {error}\n")
+        raise typer.Exit(REFUSED) from error
+    Console().print(
+        f"{data_dir}: restored as of {manifest.made_at}; start it with: adjoint serve --data-dir {data_dir}",
+        highlight=False,
+        soft_wrap=True,
+    )

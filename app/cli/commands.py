@@ -4,19 +4,22 @@ import sys
 from collections.abc import Sequence
 
 import typer
+from rich.console import Console
 
 from adjoint_client import AdjointError
 from app.cli.audit import audit
-from app.cli.backup import backup
-from app.cli.bundle import bundle
+from app.cli.backup import backup, restore
 from app.cli.catalogue import openapi, ops
-from app.cli.demo_command import demo
-from app.cli.fit import fit
+from app.cli.fit import bundle, fit, replay, watch
 from app.cli.keys import keys
-from app.cli.replay import replay
-from app.cli.restore import restore
 from app.cli.verify import verify
-from app.cli.watch import watch
+
+
+def demo() -> None:
+    """Start a server, train on real data through it, show what came out, and stop it."""
+    from app.cli.demo.runner import run
+
+    raise typer.Exit(run(Console()))
 
 
 def run(arguments: Sequence[str]) -> int:

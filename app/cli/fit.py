@@ -1,15 +1,16 @@
-"""`adjoint fit`: train a graph on data, from two files to a checkpoint."""
+"""`adjoint fit`, `watch`, `bundle` and `replay`: train, follow, and repeat fits."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from adjoint_client import SweepHandle
+from adjoint_client import FitHandle, SweepHandle
 from app.cli.connection import DEFAULT_URL, KeyFileOption, UrlOption, connect
-from app.cli.watch import follow
+from app.cli.terminal.progress import shown
 
 DEFAULT_EPOCHS = 10
 RANKING_LINES = 10
@@ -142,3 +143,88 @@ def _value(text: str) -> Any:
 
 def _given(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
+
+
+STOPPED_WATCHING = 130
+"""Exit status after Ctrl-C, as shells expect it."""
+
+
+def watch(
+    fit: Annotated[str, typer.Argument(help="Id of the fit, fit_...")],
+    url: UrlOption = DEFAULT_URL,
+    key_file: KeyFileOption = None,
+) -> None:
+    """Follow a fit until it ends."""
+    with connect(url, key_file) as client:
+        follow(client.get_fit(fit), Console())
+
+
+def follow(handle: FitHandle, console: Console) -> None:
+    """Show the progress of a fit until it ends; Ctrl-C stops only the watching, and says so.
+
+    Raises:
+        FitFailed: it ended badly.
+    """
+    try:
+        with shown(console, handle.id) as show:
+            result = handle.wait(progress=show)
+    except KeyboardInterrupt:
+        console.print(
+            f"{handle.id} goes on; see it again with: adjoint watch {handle.id}", highlight=False, soft_wrap=True
+        )
+        raise typer.Exit(STOPPED_WATCHING) from None
+    why = f": {result.stop_reason}" if result.stop_reason else ""
+    console.print(f"{handle.id} {result.state} after {result.step} steps{why}", highlight=False, soft_wrap=True)
+
+
+def bundle(
+    fit: Annotated[str, typer.Argument(help="Id of a fit that has succeeded, fit_...")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", dir_okay=False, help="Where to put it; by default it is printed.")
+    ] = None,
+    url: UrlOption = DEFAULT_URL,
+    key_file: KeyFileOption = None,
+) -> None:
+    """Write the bundle of a fit, which `adjoint replay` runs again.
+
+    It holds the graph and the request, and digests of the data and of the result.
+    """
+    with connect(url, key_file) as client:
+        text = json.dumps(client.get_fit(fit).bundle(), indent=2) + "\n"
+    if output is None:
+        sys.stdout.write(text)
+        return
+    try:
+        output.write_text(text, "utf-8")
+    except OSError as error:
+        raise typer.BadParameter(f"cannot write {output} ({error.strerror or error}); choose another file") from error
+
+
+DIFFERS = 1
+"""Exit status of a replay that did not come out equal."""
+
+
+def replay(
+    what: Annotated[
+        str, typer.Argument(metavar="FIT_OR_BUNDLE_FILE", help="Id of a fit, fit_..., or a file of adjoint bundle.")
+    ],
+    url: UrlOption = DEFAULT_URL,
+    key_file: KeyFileOption = None,
+) -> None:
+    """Run a fit again from its bundle and compare bit for bit: exit status 0 if all is equal, else 1."""
+    console = Console()
+    path = Path(what)
+    with connect(url, key_file) as client:
+        handle = client.replay(read_document(path) if path.is_file() else what)
+        follow(handle, console)
+        verdict = handle.verdict
+    if verdict is None:
+        told = f"there is no verdict, since the replay has {handle.info.state}"
+    elif verdict:
+        told = "equal, bit for bit"
+    else:
+        row = "" if verdict.first_row is None else f"; the first metric row that differs is {verdict.first_row}"
+        told = f"not equal: {', '.join(verdict.differences)}{row}"
+    console.print(told, highlight=False, soft_wrap=True)
+    if not verdict:
+        raise typer.Exit(DIFFERS)

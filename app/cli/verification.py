@@ -16,8 +16,8 @@ from app.domain.errors import AdjointError, DatabaseUnusable
 from app.service.admin.audit import AUDIT, AuditFiles, AuditRotation
 from app.service.admin.directory_identity import foreign_identity
 from app.service.sessions.directories import SESSIONS
-from app.store.blobs.paths import blob_files, blob_path
-from app.store.blobs.verification import BlobVerifier
+from app.store.blobs.plain_files import BlobVerifier
+from app.store.blobs.store import blob_files, blob_path
 from app.store.check import check_database, check_tables, copy_database
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
@@ -30,7 +30,7 @@ TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Damage:
     """What is wrong: with the "database", a "blob", a "session" or the "audit" trail, and what needs it."""
 
     kind: str
@@ -48,7 +48,7 @@ class Finding:
 class Report:
     """What was looked at, and what was found. What nothing refers to does no harm: a start moves it away."""
 
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[Damage] = field(default_factory=list)
     blobs: int = 0
     bytes: int = 0
     sessions: int = 0
@@ -75,7 +75,7 @@ def verify_directory(data_dir: Path) -> Report:
     try:
         _verify(data_dir, report)
     except (DatabaseUnusable, AdjointError) as error:
-        report.findings.append(Finding("database", FILE_NAME, error.detail))
+        report.findings.append(Damage("database", FILE_NAME, error.detail))
         report.unreferenced_blobs.clear()
     report.seconds = time.monotonic() - begun
     return report
@@ -96,7 +96,7 @@ def _verify(data_dir: Path, report: Report) -> None:
     report.findings += sorted(found, key=lambda each: (each.kind, each.name))
 
 
-def _looked_at(data_dir: Path, verifier: BlobVerifier, report: Report) -> tuple[_Known, set[Finding]]:
+def _looked_at(data_dir: Path, verifier: BlobVerifier, report: Report) -> tuple[_Known, set[Damage]]:
     """Return what the database refers to now, and what is wrong with any of it."""
     with _copied(data_dir) as store:
         foreign = foreign_identity(data_dir, store)
@@ -128,21 +128,21 @@ def _known(store: Store) -> _Known:
     return _Known({digest: tuple(named) for digest, named in uses.items()}, sessions, folders)
 
 
-def _blob_problems(data_dir: Path, known: _Known, verifier: BlobVerifier) -> Iterator[Finding]:
+def _blob_problems(data_dir: Path, known: _Known, verifier: BlobVerifier) -> Iterator[Damage]:
     for digest, uses in known.uses.items():
         try:
             problem = verifier.problem(blob_path(data_dir, digest), digest)
         except AdjointError:
             problem = "is a link, or has a second name"
         if problem is not None:
-            yield Finding("blob", digest, f"its file {problem}", uses)
+            yield Damage("blob", digest, f"its file {problem}", uses)
 
 
-def _session_problems(data_dir: Path, known: _Known) -> Iterator[Finding]:
+def _session_problems(data_dir: Path, known: _Known) -> Iterator[Damage]:
     for session_id, begun in known.sessions.items():
         problem = _session_problem(data_dir / SESSIONS / session_id, begun=begun)
         if problem is not None:
-            yield Finding("session", session_id, problem)
+            yield Damage("session", session_id, problem)
 
 
 def _session_problem(folder: Path, *, begun: bool) -> str | None:
@@ -163,17 +163,17 @@ def _session_problem(folder: Path, *, begun: bool) -> str | None:
     return f"its files are replaced again and again ({gone})"
 
 
-def _audit_problems(store: Store, data_dir: Path, report: Report) -> Iterator[Finding]:
+def _audit_problems(store: Store, data_dir: Path, report: Report) -> Iterator[Damage]:
     trail = AuditRotation(store, AuditFiles(data_dir / AUDIT, Durable()))
     try:
         extent = examined(trail.entries())
     except (TrailBroken, FileNotFoundError) as error:
-        yield Finding("audit", "trail", str(error))
+        yield Damage("audit", "trail", str(error))
         return
     report.audit_entries = extent.count
     if not extent.accounted:
         missing = f"entry {extent.first - 1} is missing, and no entry says that it was deleted"
-        yield Finding("audit", "trail", missing)
+        yield Damage("audit", "trail", missing)
 
 
 def _folders(data_dir: Path) -> list[Path]:

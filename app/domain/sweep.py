@@ -11,7 +11,7 @@ WAITING = "waiting"
 
 
 @dataclass(frozen=True, slots=True)
-class SweepTerms:
+class SweepConfig:
     """How the variants of a sweep are run and ranked; part of the parent's record.
 
     Attributes:
@@ -36,7 +36,7 @@ class SweepTerms:
 
 
 @dataclass(frozen=True, slots=True)
-class VariantTerms:
+class VariantConfig:
     """Which variant a fit is; part of its record.
 
     Attributes:
@@ -53,7 +53,7 @@ class VariantTerms:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class VariantState:
     """How far a variant is: what its ranking and a resumption need of its record."""
 
     fit_id: str
@@ -65,15 +65,15 @@ class Standing:
     variant: dict[str, Any]
 
     @property
-    def terms(self) -> VariantTerms:
+    def terms(self) -> VariantConfig:
         """Which variant it is."""
-        return VariantTerms(**self.variant)
+        return VariantConfig(**self.variant)
 
 
-def terms_of(parent: FitRecord) -> SweepTerms:
+def sweep_config_of(parent: FitRecord) -> SweepConfig:
     """Return how a sweep runs."""
     assert parent.sweep is not None
-    return SweepTerms(**parent.sweep)
+    return SweepConfig(**parent.sweep)
 
 
 def check_whole(fit: FitRecord) -> None:

@@ -37,7 +37,7 @@ class TooManyConnections(RetryLater):
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ConnectionLimits:
     """What a connection may take: seconds and bytes of headers, the pace of answers; and how many there are."""
 
     header_seconds: float = 10.0
@@ -50,7 +50,7 @@ class Terms:
 class Common:
     """What all connections of a server share: their number, and how much framing of chunks is parsed."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: ConnectionLimits) -> None:
         """Begin without any connection."""
         self.connections: Connections[Connection] = Connections(terms.max_connections)
         self.chunks = ChunkBudget(ALL_CHUNKS_PER_SECOND, ALL_CHUNKS_BURST)
@@ -61,7 +61,9 @@ class Connection(H11Protocol):
 
     conn: Parser
 
-    def __init__(self, *args: Any, terms: Terms = Terms(), common: Common | None = None, **options: Any) -> None:
+    def __init__(
+        self, *args: Any, terms: ConnectionLimits = ConnectionLimits(), common: Common | None = None, **options: Any
+    ) -> None:
         """Wait for the first request; connections of one server have `common`."""
         super().__init__(*args, **options)
         self.conn = Parser(terms.header_bytes, terms.max_headers + 1)

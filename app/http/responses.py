@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from app.domain.documents import JSON
 from app.domain.errors import Finding, Invalid
-from app.ingest.encoding.json import json_body
+from app.ingest.encoding import json_body
 
 HEADERS_KEPT = 256
 

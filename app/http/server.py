@@ -11,7 +11,7 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
-from app.http.http_protocol import Common, Connection, Terms
+from app.http.http_protocol import Common, Connection, ConnectionLimits
 
 KEEP_ALIVE_SECONDS = 30
 GRACE_SECONDS = 3
@@ -77,7 +77,11 @@ def url_of(listener: socket.socket) -> str:
 
 
 def serve(
-    app: ASGIApp, listener: socket.socket, terms: Terms, on_ready: Callable[[], None], drain: Callable[[], None]
+    app: ASGIApp,
+    listener: socket.socket,
+    terms: ConnectionLimits,
+    on_ready: Callable[[], None],
+    drain: Callable[[], None],
 ) -> bool:
     """Answer requests on `listener` until a signal has been followed by `drain`; tell whether it ever began."""
     _allow_files(terms.max_connections + OTHER_FILES)

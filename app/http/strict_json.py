@@ -10,7 +10,7 @@ from typing import Any
 
 from app.domain.documents import escape
 from app.domain.errors import Finding, Unparsable
-from app.ingest.errors import IngestError
+from app.ingest.limits import IngestError
 from app.ingest.strict_json import parse_json
 
 INTEGER_MAX = 2**64

@@ -13,14 +13,11 @@ from numpy.typing import NDArray
 
 from app.domain.documents import NPY, NPZ, SAFETENSORS
 from app.domain.errors import UnsupportedMedia
-from app.ingest.errors import IngestError, domain_error, too_large
-from app.ingest.limits import IngestLimits
-from app.ingest.names import check_array_name
+from app.ingest.limits import IngestError, IngestLimits, check_array_name, domain_error, too_large
 from app.ingest.npy_header import NpyHeader, read_header
-from app.ingest.npz import member_source
+from app.ingest.npz import member_source, read_directory
 from app.ingest.safetensors import Layout, StoredTensor, parse_layout, read_layout, widened
 from app.ingest.sources import Region, Source
-from app.ingest.zip_directory import read_directory
 
 Array = NDArray[Any]
 

@@ -1,13 +1,38 @@
 """The limited process that reads one upload: `python -m app.ingest.child`, a request on stdin, a verdict on stdout."""
 
+import ctypes
 import errno
 import os
+import signal
 import sys
 
-from app.ingest.confinement import confine, die_with_parent
-from app.ingest.errors import IngestError
 from app.ingest.formats import IngestResult, prepare, read_file
-from app.ingest.verdict import IngestRequest, decode_request, encode_verdict
+from app.ingest.ingest import IngestRequest, decode_request, encode_verdict
+from app.ingest.limits import MIB, IngestError, IngestLimits
+from app.system.confinement import Confinement
+
+_PR_SET_PDEATHSIG = 1
+
+
+def confine(limits: IngestLimits, size_bytes: int) -> None:
+    """Bound memory, CPU time, written files and open files of this process; it cannot raise them again.
+
+    To be called when every module is loaded. `size_bytes` is the size of the file to read.
+    """
+    Confinement(
+        memory_bytes=limits.memory_bytes,
+        # There is room for mapping a file that was written within the limits.
+        most_memory_bytes=limits.memory_bytes + limits.max_expanded_bytes,
+        file_bytes=limits.max_expanded_bytes + MIB,
+        cpu_seconds=limits.cpu_budget(size_bytes),
+        open_files=limits.open_files,
+    ).enter()
+
+
+def die_with_parent() -> None:
+    """Ask the kernel to kill this process when the server dies, however it dies (Linux only)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def main() -> None:

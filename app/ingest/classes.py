@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ingest.errors import IngestError, too_large
-from app.ingest.limits import IngestLimits
+from app.ingest.limits import IngestError, IngestLimits, too_large
 
 Locate = Callable[[int], str]
 

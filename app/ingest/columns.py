@@ -1,5 +1,6 @@
-"""The columns of a data set on their way to disk: one canonical `.npy` file each, in C order and little-endian."""
+"""The columns of a dataset: checked, written as `.npy`, and summarised."""
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,10 +12,56 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ingest.errors import IngestError, too_large
-from app.ingest.limits import IngestLimits
+from app.ingest.limits import IngestError, IngestLimits, too_large
 from app.ingest.npy_header import canonical_header
-from app.ingest.statistics import Statistics
+
+
+@dataclass(slots=True)
+class Statistics:
+    """Running statistics of one column over its finite values.
+
+    `missing` counts NaN. Integers stay exact; `minimum`, `maximum` and `mean` are None where no finite value was seen,
+    so every field can be written as JSON.
+    """
+
+    minimum: float | None = None
+    maximum: float | None = None
+    missing: int = 0
+    count: int = 0
+    _mean: float = 0.0
+
+    @property
+    def mean(self) -> float | None:
+        """Mean of the finite values, or None where there is none or where it exceeds float64."""
+        return self._mean if self.count and math.isfinite(self._mean) else None
+
+    def add(self, block: NDArray[Any]) -> None:
+        """Count in a flat block of any real dtype."""
+        if block.dtype.kind == "f":
+            block = self._finite(block)
+        elif block.dtype.kind == "b":
+            block = block.view(np.uint8)
+        if not block.size:
+            return
+        low, high = block.min().item(), block.max().item()
+        self.minimum = low if self.minimum is None else min(self.minimum, low)
+        self.maximum = high if self.maximum is None else max(self.maximum, high)
+        self.count += block.size
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = block.mean(dtype=np.float64).item()
+            # Means are merged by weight (Chan, Golub, LeVeque 1979), so that long columns neither overflow nor drift.
+            self._mean += (mean - self._mean) * (block.size / self.count)
+
+    def _finite(self, block: NDArray[Any]) -> NDArray[Any]:
+        if block.dtype == np.float16:
+            block = block.astype(np.float32)  # exact, and NumPy reduces float16 very slowly
+        finite = np.isfinite(block)
+        if finite.all():
+            return block
+        self.missing += int(np.count_nonzero(np.isnan(block)))
+        kept: NDArray[Any] = block[finite]
+        return kept
+
 
 CHUNK_BYTES = 4 << 20
 _BUFFER_BYTES = 8 << 10  # a file of 10 000 columns buffers 80 MB at most

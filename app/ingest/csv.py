@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from io import BufferedReader
 
 from app.ingest.columns import ColumnSet, pointer_to
-from app.ingest.columns_spec import parse_columns_spec
 from app.ingest.csv_cells import Expected, parse_cells
 from app.ingest.csv_header import (
     CellGroup,
@@ -14,11 +13,11 @@ from app.ingest.csv_header import (
     group_by_name,
     group_by_position,
     has_header,
+    parse_columns_spec,
     unclear_header,
 )
 from app.ingest.csv_records import RecordReader, Records
-from app.ingest.errors import IngestError
-from app.ingest.options import IngestOptions
+from app.ingest.limits import IngestError, IngestOptions
 from app.ingest.values import ColumnPlan, ValueColumn
 
 

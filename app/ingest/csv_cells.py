@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ingest.classes import MISSING, OR_DECLARE, Locate, looks_like_number, reads_as_number
-from app.ingest.errors import IngestError
-from app.ingest.precision import CONSECUTIVE, is_rounded, is_vanished, precision_lost
-from app.ingest.values import Block
+from app.ingest.limits import IngestError
+from app.ingest.values import CONSECUTIVE, Block, is_rounded, is_vanished, precision_lost
 
 _SEPARATOR = "\0"  # in no cell: NUL is refused where lines are decoded
 # Over these characters `int` and `float` accept just the strict notation, so one scan checks a whole column.

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from io import BufferedReader
 from itertools import chain
 
-from app.ingest.errors import IngestError, too_large
-from app.ingest.limits import IngestLimits
-from app.ingest.text_lines import BOM, decode, line_pointer
+from app.ingest.limits import IngestError, IngestLimits, too_large
+from app.ingest.sources import BOM, decode, line_pointer
 
 _BLOCK_BYTES = 1 << 19  # cells of a block of this size still fit the processor's cache
 _NOT_SEPARATORS = bytes(set(range(256)) - set(b",\n"))

@@ -10,13 +10,10 @@ from types import MappingProxyType
 
 from app.ingest.columns import ColumnSet, IngestedColumn
 from app.ingest.csv import read_csv
-from app.ingest.errors import IngestError
-from app.ingest.json_columns import read_json
-from app.ingest.limits import IngestLimits
-from app.ingest.ndjson import read_ndjson
+from app.ingest.json_columns import read_json, read_ndjson
+from app.ingest.limits import IngestError, IngestLimits, IngestOptions
 from app.ingest.npy import read_npy
 from app.ingest.npz import read_npz
-from app.ingest.options import IngestOptions
 from app.ingest.parquet import load, read_parquet
 from app.ingest.safetensors import read_safetensors
 

@@ -1,6 +1,41 @@
-"""How much an upload may be, and how much the child that reads it may use."""
+"""Limits, options and errors of the readers of uploads."""
 
 from dataclasses import dataclass
+from typing import Literal
+
+from app.domain.errors import AdjointError, Finding, Invalid, StorageFull, TooLarge
+
+
+class IngestError(Exception):
+    """A file that is not taken as a data set.
+
+    `code` is stable snake case; `pointer` is a JSON pointer into what was uploaded (`/columns/x`, `/lines/3`, `""` for
+    the whole file); `detail` says what is wrong and what to change, and never repeats bytes of the file. `limit` is
+    set when the file is well-formed and merely exceeds a limit of this server.
+    """
+
+    def __init__(self, code: str, pointer: str, detail: str, limit: int | None = None) -> None:
+        super().__init__(detail)
+        self.code = code
+        self.pointer = pointer
+        self.detail = detail
+        self.limit = limit
+
+
+def too_large(code: str, pointer: str, what: str, limit: int) -> IngestError:
+    """An error for something that exceeds `limit`; `what` names it with its unit ("rows", "bytes of header")."""
+    return IngestError(code, pointer, f"more than {limit} {what}; this server takes no more", limit=limit)
+
+
+def domain_error(error: IngestError) -> AdjointError:
+    """Return the same refusal as the service's other errors are."""
+    findings = (Finding(error.pointer, error.code, error.detail),)
+    if error.code == "storage_full":
+        return StorageFull(error.detail)
+    if error.limit is not None:
+        return TooLarge(error.detail, limit=error.limit, code=error.code, findings=findings)
+    return Invalid(error.detail, code=error.code, findings=findings)
+
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -42,3 +77,39 @@ class IngestLimits:
     def wall_budget(self, size_bytes: int) -> float:
         """Seconds of wall-clock time for a file of `size_bytes`."""
         return self.wall_seconds + size_bytes / self.slowest_bytes_per_second
+
+
+Header = Literal["auto", "true", "false"]
+
+
+@dataclass(frozen=True, slots=True)
+class IngestOptions:
+    """How a file is to be read.
+
+    Attributes:
+        columns_spec: columns of the dataset out of those of a CSV file, see `columns_spec`.
+        column: name of the column that a `.npy` file becomes; None stands for `x`.
+        header: whether line 1 of a CSV file names its columns, see `csv_header`.
+    """
+
+    columns_spec: str | None = None
+    column: str | None = None
+    header: Header = "auto"
+
+
+LONGEST = 512
+
+
+def check_array_name(name: str, where: str) -> None:
+    """Refuse a name that is empty, too long, or holds what is no character; `where` tells the client which one."""
+    if not 0 < len(name) <= LONGEST:
+        raise IngestError("bad_name", "", f"{where}: a name has 1 to {LONGEST} characters")
+    if name.isascii() and name.isprintable():
+        return
+    if any(not _is_character(character) for character in name):
+        raise IngestError("bad_name", "", f"{where}: a name holds no control characters and no halves of pairs")
+
+
+def _is_character(character: str) -> bool:
+    # Control characters are those below the space, and from DEL to the end of the second block of them.
+    return character >= " " and not "\x7f" <= character <= "\x9f" and not "\ud800" <= character <= "\udfff"

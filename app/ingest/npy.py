@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ingest.columns import CHUNK_BYTES, ColumnSet
-from app.ingest.errors import IngestError
+from app.ingest.limits import IngestError, IngestOptions
 from app.ingest.npy_header import NpyHeader, read_header
-from app.ingest.options import IngestOptions
 from app.ingest.sources import Region, Source
 from app.system.confinement import room_to_map
 

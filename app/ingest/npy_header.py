@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from app.ingest.errors import IngestError, too_large
+from app.ingest.limits import IngestError, too_large
 from app.ingest.sources import Source
 
 MAGIC = b"\x93NUMPY"

@@ -12,8 +12,7 @@ from io import BufferedReader
 from itertools import pairwise
 
 from app.ingest import thrift
-from app.ingest.errors import IngestError, too_large
-from app.ingest.limits import IngestLimits
+from app.ingest.limits import IngestError, IngestLimits, too_large
 from app.ingest.parquet_schema import CheckName, Leaf, read_schema
 from app.ingest.thrift import Field, Sequence, Struct, ThriftReader, listed, malformed, optional, required
 

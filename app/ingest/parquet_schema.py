@@ -9,8 +9,7 @@ import numpy as np
 
 from app.ingest import thrift
 from app.ingest.columns import pointer_to
-from app.ingest.errors import IngestError, too_large
-from app.ingest.limits import IngestLimits
+from app.ingest.limits import IngestError, IngestLimits, too_large
 from app.ingest.thrift import Field, Struct, malformed, optional, required
 
 CheckName = Callable[[str, str], None]

@@ -15,10 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ingest.columns import ColumnSet, pointer_to
-from app.ingest.errors import IngestError, too_large
-from app.ingest.limits import IngestLimits
+from app.ingest.limits import IngestError, IngestLimits, IngestOptions, too_large
 from app.ingest.npy import stream
-from app.ingest.options import IngestOptions
 from app.ingest.sources import Region
 from app.ingest.strict_json import parse_json
 

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from app.domain.documents import escape
-from app.ingest.errors import IngestError
+from app.ingest.limits import IngestError
 
 _CHUNK = 1 << 20
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from app.domain.documents import escape
 from app.ingest.classes import Locate
-from app.ingest.errors import IngestError
-from app.ingest.precision import CONSECUTIVE, precision_lost
-from app.ingest.values import NUMERIC_DTYPES, Block
+from app.ingest.limits import IngestError
+from app.ingest.values import CONSECUTIVE, NUMERIC_DTYPES, Block, precision_lost
 
 _FIELDS = frozenset({"dtype", "shape", "data"})
 

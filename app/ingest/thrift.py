@@ -5,7 +5,7 @@ A structure is a dict of fields by their numbers; each field is its type and its
 
 from typing import Any, NamedTuple
 
-from app.ingest.errors import IngestError
+from app.ingest.limits import IngestError
 
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT, UUID = range(1, 14)
 _SIZES = {BYTE: 1, DOUBLE: 8, UUID: 16}

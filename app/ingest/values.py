@@ -1,4 +1,8 @@
-"""A column made of numbers and texts, whose dtype is either declared or inferred as the values arrive.
+"""Which numbers a float type holds exactly.
+
+A column whose dtype is not declared keeps every number as it was written: whole numbers as int64, others as float32 if
+that holds each of them exactly and as float64 if not. A whole number that float64 would round is refused beside
+fractions or missing values: ids that differ must not become equal.
 
 Inferred dtypes: whole numbers int64; other numbers, or whole numbers with missing ones, float32 if that holds every one
 of them exactly, else float64; truth values, and texts that are all `true` or `false`, bool; other texts are class codes
@@ -7,6 +11,7 @@ in int64. What is inferred does not depend on how the values are cut into blocks
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -14,8 +19,49 @@ from numpy.typing import NDArray
 
 from app.ingest.classes import ClassCoder, Locate
 from app.ingest.columns import ColumnSet, ColumnWriter, pointer_to
-from app.ingest.errors import IngestError
-from app.ingest.precision import FLOAT32, FLOAT64, inexact, precision_lost
+from app.ingest.limits import IngestError
+
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+CONSECUTIVE = 2**53
+"""float64 holds all whole numbers up to this one."""
+_LONG = 300
+_CONSECUTIVE = {FLOAT32: 2**24, FLOAT64: CONSECUTIVE}
+
+
+def inexact(block: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[np.bool_] | None:
+    """Return which numbers of `block` (int64 or float64) change when cast to a float `dtype`; None if none does."""
+    if not block.size:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        if block.dtype.kind == "f":
+            changed = (block.astype(dtype) != block) & ~np.isnan(block)
+        elif max(-int(block.min()), int(block.max())) <= _CONSECUTIVE[dtype]:
+            return None
+        else:
+            cast = block.astype(dtype).astype(FLOAT64)
+            below = cast < 2.0**63  # casting 2^63 back would overflow
+            changed = ~below | (np.where(below, cast, 0).astype(np.int64) != block)
+    return changed if changed.any() else None
+
+
+def is_rounded(text: str, number: float) -> bool:
+    """Return whether the text of a number, without an exponent, has a whole part that float64 rounds."""
+    return abs(number) >= CONSECUTIVE and "e" not in text.lower() and Decimal(text) != Decimal(number)
+
+
+def is_vanished(text: str, number: float) -> bool:
+    """Return whether the text of another number, with an exponent or hundreds of digits, is read as 0."""
+    if number != 0 or ("e" not in text and "E" not in text and len(text) < _LONG):
+        return False
+    return not set(text.lower().partition("e")[0]).isdisjoint("123456789")
+
+
+def precision_lost(pointer: str, where: str) -> IngestError:
+    """Return the error of a whole number that float64 would round, in a column that float64 is needed for."""
+    detail = f"{where}: a whole number beyond 2^53 in a column with fractions or missing values, which float64 rounds"
+    detail = f"{detail}; declare float64 to have it rounded, class to keep ids apart, or leave no value missing"
+    return IngestError("precision_lost", pointer, detail)
+
 
 Block = NDArray[Any] | list[str]
 """Whole numbers (int64, or uint64 where that is declared), numbers (float64, NaN is missing), bools, or texts."""

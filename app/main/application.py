@@ -43,7 +43,7 @@ from app.domain.errors import InsecureBind
 from app.http import problems
 from app.http.audit import AuditMiddleware
 from app.http.client_address import ClientAddressMiddleware
-from app.http.http_protocol import Terms
+from app.http.http_protocol import ConnectionLimits
 from app.http.load_shedding import DrainMiddleware, OverloadMiddleware
 from app.http.router_index import HeadMiddleware, RouterIndex
 from app.http.security import SecurityMiddleware
@@ -129,7 +129,7 @@ def run(settings: Settings, on_ready: Callable[[str], None]) -> int:
         with bound_socket(settings.host, settings.port) as listener:
             app = create_app(container)
             pace = Pace(settings.unread_seconds, settings.unread_bytes_per_second)
-            terms = Terms(
+            terms = ConnectionLimits(
                 settings.header_seconds,
                 settings.max_header_bytes,
                 pace,

@@ -56,7 +56,7 @@ from app.service.sessions.state import SessionActivity
 from app.service.sessions.step_files import SavedCheckpoints, StepInputs
 from app.service.sessions.steps import SessionSteps
 from app.store.blobs.local import LocalBlobStore
-from app.store.lock import data_directory_lock
+from app.store.data_directory import data_directory_lock
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
 

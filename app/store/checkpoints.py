@@ -6,10 +6,9 @@ from sqlalchemy import Connection, Select, bindparam, false, insert, null, selec
 
 from app.domain.errors import NotFound
 from app.domain.records import CheckpointRecord
-from app.store.damaged_blobs import is_damaged
-from app.store.ownership import only_owned, owned, taken_by
-from app.store.pages import Page, PageRequest, fetch_page
-from app.store.rows import values_of
+from app.store.blob_references import is_damaged
+from app.store.column_types import values_of
+from app.store.pages import Page, PageRequest, assign_tenant, fetch_page, only_owned, owned
 from app.store.tables import checkpoints
 
 _ITSELF = (checkpoints.c.id == bindparam("checkpoint_id"), owned(checkpoints))
@@ -51,7 +50,7 @@ class Checkpoints:
         """Store a new checkpoint, whose blob must be durable by now. A best one takes the fit's title from the last."""
         if checkpoint.is_best and checkpoint.fit_id is not None:
             self._connection.execute(_NO_LONGER_BEST, {"fit": checkpoint.fit_id})
-        self._connection.execute(insert(checkpoints), values_of(taken_by(self._tenant, checkpoint)))
+        self._connection.execute(insert(checkpoints), values_of(assign_tenant(self._tenant, checkpoint)))
 
     def get(self, checkpoint_id: str) -> CheckpointRecord:
         """Return the checkpoint, also a deleted one; NotFound if there is none."""

@@ -1,8 +1,9 @@
-"""How Python values become columns: JSON as text, moments as integers, numbers without loss."""
+"""How records become rows: JSON as text, moments as integers, numbers without loss."""
 
 import json
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import BigInteger, Text
 from sqlalchemy.engine import Dialect
@@ -65,3 +66,15 @@ class ExactNumber(TypeDecorator[float]):
         if value is None:
             return None
         return int(value) if value.lstrip("-").isdigit() else float(value)
+
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+def values_of(record: "DataclassInstance") -> dict[str, Any]:
+    """Return the record's fields by name, not copied (`dataclasses.asdict` would copy every nested dict).
+
+    Those that are computed when a record is read (`app.domain.records`) are left out.
+    """
+    return {field.name: getattr(record, field.name) for field in fields(record) if not field.metadata.get("computed")}

@@ -1,13 +1,17 @@
-"""The one SQLite file, the one connection to it, and the lock that every thread takes before using it.
+"""What SQLite and the disk below it may do to whoever uses the database, as errors of ours.
+
+Alembic takes longer to import than everything else here, so it is imported only if there is something to do.
 
 SQLite 3.7.0 to 3.51.2 can lose committed transactions when two connections write or checkpoint a write-ahead log at
 once (fixed in 3.51.3, and in 3.44.6 and 3.50.7). So one process opens the file, through one connection, and an
 affected SQLite keeps a rollback journal instead.
 """
 
+import logging
+import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +21,109 @@ from typing import Self
 from sqlalchemy import URL, Connection, Engine, StaticPool, create_engine, event
 from sqlalchemy.exc import DatabaseError
 
-from app.domain.errors import DatabaseUnusable, storage_faults
-from app.store.faults import database_faults
-from app.store.schema import bring_up_to_date
+from app.domain.errors import DatabaseBusy, DatabaseUnusable, StorageFailed, StorageFull, storage_faults
+from app.store.migrations import HEAD
 from app.system.durable import Durable
+
+FAILING = frozenset(
+    {
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_NOTADB,
+    }
+)
+PRIMARY = 0xFF
+"""The part of a code that names the kind of error; the rest tells more."""
+
+IN_DOUBT = os.EX_IOERR
+
+_logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def database_faults() -> Iterator[None]:
+    """Have errors named: StorageFull, StorageFailed, DatabaseBusy. Nothing of the transaction stays in each case.
+
+    SQLite undoes what it could not commit, from its journal, and the connection can be used again
+    (https://www.sqlite.org/lang_transaction.html). With one exception: once the journal is deleted a transaction is
+    committed, and if the folder cannot be synced after that, a power cut may still undo it. Such a commit can neither
+    be acknowledged nor be denied, so this process ends: the next start takes up what it finds.
+    """
+    try:
+        yield
+    except (DatabaseError, sqlite3.DatabaseError) as error:
+        named = _named(error.orig if isinstance(error, DatabaseError) else error)
+        if named is None:
+            raise
+        raise named from error
+
+
+def _named(cause: object) -> StorageFull | StorageFailed | DatabaseBusy | None:
+    code = getattr(cause, "sqlite_errorcode", None)
+    if code is None:
+        return None
+    if code == sqlite3.SQLITE_IOERR_DIR_FSYNC:
+        _logger.critical("the disk cannot tell whether a commit lasts (%s); the server ends, start it again", cause)
+        os._exit(IN_DOUBT)
+    if code & PRIMARY == sqlite3.SQLITE_FULL:
+        return StorageFull("the database cannot grow: the disk is full; free some space, then try again")
+    if code & PRIMARY == sqlite3.SQLITE_BUSY:
+        return DatabaseBusy("another program keeps the database locked; nothing was changed, try again")
+    if code & PRIMARY in FAILING:
+        name = getattr(cause, "sqlite_errorname", code)
+        _logger.error("the database failed (%s): %s", name, cause)
+        return StorageFailed(
+            f"the database failed ({name}), and nothing was changed; have the server's disk checked, then try again"
+        )
+    return None
+
+
+def revision(connection: Connection) -> str | None:
+    """Return the revision stamped into the database, None for an empty one. Leaves no transaction open."""
+    with connection.begin():
+        named = connection.exec_driver_sql("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").scalar()
+        if named is None:
+            return None
+        stamped: str | None = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+        return stamped
+
+
+def bring_up_to_date(connection: Connection) -> None:
+    """Run the migrations that are missing, all or none; DatabaseUnusable if a newer server wrote the database."""
+    present = revision(connection)
+    if present != HEAD:
+        _migrate(connection, present)
+
+
+def _migrate(connection: Connection, present: str | None) -> None:
+    from alembic import command
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
+    config = Config(attributes={"connection": connection})
+    config.set_main_option("script_location", "app.store:migrations")
+    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    if present is not None and present not in known:
+        raise DatabaseUnusable(
+            f"the database is at revision {present}, which this server does not know: a newer one wrote it; "
+            "run that one, or restore a backup"
+        )
+    _without_foreign_keys(connection, lambda: command.upgrade(config, "head"))
+
+
+def _without_foreign_keys(connection: Connection, run: Callable[[], object]) -> None:
+    # A migration may rebuild a table by dropping the old one, which with foreign keys on would delete the rows that
+    # refer to it. The switch does nothing inside a transaction, hence around it.
+    driver = connection.connection.driver_connection
+    assert driver is not None
+    driver.execute("PRAGMA foreign_keys=OFF")
+    try:
+        run()
+    finally:
+        driver.execute("PRAGMA foreign_keys=ON")
+
 
 FILE_NAME = "adjoint.db"
 BUSY_SECONDS = 5.0

@@ -10,10 +10,9 @@ from app.domain.errors import NotFound
 from app.domain.fit import TERMINAL, FitState
 from app.domain.records import Column, DatasetRecord
 from app.domain.session import OPEN
-from app.store.damaged_blobs import DamagedBlobs
-from app.store.ownership import only_owned, owned, taken_by
-from app.store.pages import Page, PageRequest, fetch_page
-from app.store.rows import values_of
+from app.store.blob_references import DamagedBlobs
+from app.store.column_types import values_of
+from app.store.pages import Page, PageRequest, assign_tenant, fetch_page, only_owned, owned
 from app.store.tables import dataset_columns, datasets, fits, session_datasets, sessions
 
 _GET = select(datasets).where(datasets.c.id == bindparam("dataset_id"), owned(datasets))
@@ -55,7 +54,7 @@ class Datasets:
 
     def add(self, dataset: DatasetRecord) -> None:
         """Store a new dataset with its columns, whose blobs must be durable by now."""
-        values = values_of(taken_by(self._tenant, dataset))
+        values = values_of(assign_tenant(self._tenant, dataset))
         columns: tuple[Column, ...] = values.pop("columns")
         self._connection.execute(insert(datasets), values)
         if columns:

@@ -8,11 +8,9 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select, upda
 
 from app.domain.errors import Conflict, NotFound
 from app.domain.fit import AT_WORK, TERMINAL, FitRecord, FitState
-from app.domain.sweep import Standing
-from app.store.labels import has_label, unknown_label
-from app.store.ownership import only_owned, owned, taken_by
-from app.store.pages import Page, PageRequest, fetch_page
-from app.store.rows import values_of
+from app.domain.sweep import VariantState
+from app.store.column_types import values_of
+from app.store.pages import Page, PageRequest, assign_tenant, fetch_page, has_label, only_owned, owned, unknown_label
 from app.store.tables import fits
 
 FIXED = ("id", "tenant")
@@ -55,7 +53,7 @@ class Fits:
 
     def add(self, fit: FitRecord) -> None:
         """Store a new fit."""
-        self._connection.execute(insert(fits), values_of(taken_by(self._tenant, fit)))
+        self._connection.execute(insert(fits), values_of(assign_tenant(self._tenant, fit)))
 
     def get(self, fit_id: str) -> FitRecord:
         """Return the fit; NotFound if there is none."""
@@ -107,9 +105,9 @@ class Fits:
         """Return the variants of a sweep in their order."""
         return tuple(FitRecord(*row) for row in self._connection.execute(_VARIANTS, {"parent": parent_id}))
 
-    def standings(self, parent_id: str) -> tuple[Standing, ...]:
+    def standings(self, parent_id: str) -> tuple[VariantState, ...]:
         """Return how far the variants of a sweep are, in their order."""
-        return tuple(Standing(*row) for row in self._connection.execute(_STANDINGS, {"parent": parent_id}))
+        return tuple(VariantState(*row) for row in self._connection.execute(_STANDINGS, {"parent": parent_id}))
 
     def count_by_state(self) -> dict[FitState, int]:
         """Return how many fits of all tenants are in each state, a sweep being one; states without fits count 0."""

@@ -7,9 +7,9 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, func, insert, select, tuple_
 
 from app.domain.records import GradientRecord
-from app.store.damaged_blobs import is_damaged
+from app.store.blob_references import is_damaged
+from app.store.column_types import values_of
 from app.store.pages import Page, PageRequest, decode_cursor, encode_cursor
-from app.store.rows import values_of
 from app.store.tables import gradients
 
 STEPS_TOLD = 20

@@ -8,9 +8,8 @@ from app.domain.errors import NotFound
 from app.domain.fit import TERMINAL
 from app.domain.records import GraphRecord
 from app.domain.session import OPEN
-from app.store.ownership import only_owned, owned, taken_by
-from app.store.pages import Page, PageRequest, fetch_page
-from app.store.rows import values_of
+from app.store.column_types import values_of
+from app.store.pages import Page, PageRequest, assign_tenant, fetch_page, only_owned, owned
 from app.store.tables import checkpoints, fits, graphs, sessions
 
 _GET = select(graphs).where(graphs.c.id == bindparam("graph_id"), owned(graphs))
@@ -36,7 +35,7 @@ class Graphs:
 
     def add(self, graph: GraphRecord) -> None:
         """Store a new graph."""
-        self._connection.execute(insert(graphs), values_of(taken_by(self._tenant, graph)))
+        self._connection.execute(insert(graphs), values_of(assign_tenant(self._tenant, graph)))
 
     def get(self, graph_id: str) -> GraphRecord:
         """Return the graph; NotFound if there is none."""

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from app.domain.records import IdempotencyRecord
-from app.store.rows import values_of
+from app.store.column_types import values_of
 from app.store.tables import idempotency_keys
 
 _FIND = select(idempotency_keys).where(

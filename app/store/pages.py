@@ -1,15 +1,86 @@
-"""Lists a page at a time: a cursor is the last id of a page, so it stays valid while rows come and go."""
+"""Which rows a unit of work sees, by tenant and label, and how they are listed in pages."""
 
 import base64
 import binascii
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Select
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    bindparam,
+    exists,
+    func,
+    or_,
+    select,
+    true,
+)
 
+from app.domain.documents import nearest
 from app.domain.errors import Finding, Invalid
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    class OwnedRecord(DataclassInstance, Protocol):
+        """A record that belongs to a tenant."""
+
+        @property
+        def tenant(self) -> str:
+            """Whose it is."""
+
+
+R = TypeVar("R", bound="OwnedRecord")
+S = TypeVar("S", bound=Select[Any])
+
+
+def owned(table: Table) -> ColumnElement[bool]:
+    """Return what is true of the rows of `table` that are seen; statements with it need the parameter `whose`."""
+    whose: BindParameter[str | None] = bindparam("whose")
+    return or_(whose.is_(None), table.c.tenant == whose)
+
+
+def only_owned(statement: S, table: Table, tenant: str | None) -> S:
+    """Leave the rows of `table` that a `tenant` sees, in a way that an index of theirs is of use."""
+    return statement if tenant is None else statement.where(table.c.tenant == tenant)
+
+
+def assign_tenant(tenant: str | None, record: R) -> R:
+    """Return a new record as the tenant's who adds it; what the server adds says itself whose it is."""
+    return record if tenant is None else replace(record, tenant=tenant)
+
+
+Label = tuple[str, str]
+"""A key and its value."""
+
+
+def has_label(table: Table, label: Label) -> ColumnElement[bool]:
+    """Return the condition that a row of `table` has a label."""
+    entry = func.json_each(table.c.labels).table_valued("key", "value")
+    return exists().where(entry.c.key == label[0], entry.c.value == label[1])
+
+
+def unknown_label(connection: Connection, table: Table, tenant: str | None, label: Label) -> tuple[Finding, ...]:
+    """Return what is wrong with a label that is listed by: a finding if nothing of the tenant's has it, else none."""
+    entry = func.json_each(table.c.labels).table_valued("key", "value")
+    of_each = table.join(entry, true())
+    pairs = only_owned(select(entry.c.key, entry.c.value).select_from(of_each), table, tenant).distinct()
+    values: dict[str, set[str]] = {}
+    for key, value in connection.execute(pairs):
+        values.setdefault(key, set()).add(str(value))
+    key, wanted = label
+    if key not in values:
+        return (Finding("/label", "unknown_name", f"nothing has a label {key!r}{nearest(key, values)}"),)
+    if wanted not in values[key]:
+        hint = nearest(wanted, values[key])
+        return (Finding("/label", "no_match", f"nothing has the label {key!r} with the value {wanted[:64]!r}{hint}"),)
+    return ()
+
 
 T = TypeVar("T")
 

@@ -24,12 +24,12 @@ from app.domain.fit import AT_WORK, CLAIMABLE, WAITS_FOR_MEMORY, FitRecord, FitS
 from app.store.fits import Fits
 from app.store.tables import fits, shares
 
-_IN_TURN = fits.c.parent_id.is_(None)
-_WAITING = (_IN_TURN, fits.c.state == bindparam("state"))
+_TOP_LEVEL = fits.c.parent_id.is_(None)
+_WAITING = (_TOP_LEVEL, fits.c.state == bindparam("state"))
 # The phase is a literal, else SQLite would not see that there is an index of just these.
 _FOR_MEMORY = text(f"phase = '{WAITS_FOR_MEMORY}'")
 # One state at a time: only so does the index of the queue give each of these without sorting the rest.
-_SHARES = (
+_GROUPS = (
     select(fits.c.tenant, fits.c.share, func.max(fits.c.priority))
     .where(*_WAITING)
     .group_by(fits.c.tenant, fits.c.share)
@@ -48,13 +48,13 @@ _FIRST = (
 _HELD = select(fits).with_hint(fits, "INDEXED BY ix_fits_waits_for_memory", "sqlite").where(*_WAITING, _FOR_MEMORY)
 _AT_WORK = (
     select(fits.c.tenant, fits.c.share, func.count())
-    .where(_IN_TURN, fits.c.state.in_(AT_WORK))
+    .where(_TOP_LEVEL, fits.c.state.in_(AT_WORK))
     .group_by(fits.c.tenant, fits.c.share)
 )
 _TURNS = select(shares.c.name, shares.c.turn)
 
 
-class _Share(NamedTuple):
+class _FairShareGroup(NamedTuple):
     """A part of a tenant's fits that takes turns with its other parts; or, without a label, all of them."""
 
     tenant: str
@@ -66,19 +66,19 @@ class _Share(NamedTuple):
         return self.tenant if self.label is None else f"{self.tenant}/{self.label}"
 
     @classmethod
-    def named(cls, name: str) -> "_Share":
+    def named(cls, name: str) -> "_FairShareGroup":
         """Return what is called so."""
         tenant, slash, label = name.partition("/")
         return cls(tenant, label if slash else None)
 
 
 @dataclass(frozen=True, slots=True)
-class _Standing:
+class _QueueState:
     """Of each share the highest priority that waits, how many fits are at work, and when it had its last turn."""
 
-    waiting: Mapping[_Share, int]
-    at_work: Mapping[_Share, int]
-    turns: Mapping[_Share, int]
+    waiting: Mapping[_FairShareGroup, int]
+    at_work: Mapping[_FairShareGroup, int]
+    turns: Mapping[_FairShareGroup, int]
 
     @property
     def tenants(self) -> set[str]:
@@ -89,19 +89,19 @@ class _Standing:
     def next_tenant(self) -> str:
         """The tenant whose turn it is: fewest at work, then longest ago."""
         busy = _by_tenant(self.at_work)
-        return min(self.tenants, key=lambda tenant: (busy[tenant], self.turns.get(_Share(tenant), 0), tenant))
+        return min(self.tenants, key=lambda tenant: (busy[tenant], self.turns.get(_FairShareGroup(tenant), 0), tenant))
 
-    def shares(self, tenant: str) -> list[_Share]:
+    def shares(self, tenant: str) -> list[_FairShareGroup]:
         """Return the shares of a tenant that wait."""
         return [share for share in self.waiting if share.tenant == tenant]
 
-    def next_share(self, tenant: str, priority: int) -> _Share:
+    def next_share(self, tenant: str, priority: int) -> _FairShareGroup:
         """Return the share whose turn it is, chosen as a tenant is, of those with this priority."""
         highest = [share for share in self.shares(tenant) if self.waiting[share] == priority]
         return min(highest, key=lambda share: (self.at_work.get(share, 0), self.turns.get(share, 0), share.name))
 
 
-def _by_tenant(at_work: Mapping[_Share, int]) -> Counter[str]:
+def _by_tenant(at_work: Mapping[_FairShareGroup, int]) -> Counter[str]:
     busy: Counter[str] = Counter()
     for share, count in at_work.items():
         busy[share.tenant] += count
@@ -133,54 +133,54 @@ class Queue:
         has a turn. `skip` names fits to pass over, such as those that wait before a retry.
         """
         considered: ColumnElement[bool] = fits.c.id.not_in(skip) if skip else true()
-        standing = self._standing(considered, at_work_max)
-        if not standing.waiting:
+        queue_state = self._read_state(considered, at_work_max)
+        if not queue_state.waiting:
             return None
-        fit = self._next(considered, standing)
+        fit = self._next(considered, queue_state)
         if not admits(fit):
             return None
-        self._note_turn(_Share(fit.tenant, fit.share), standing)
+        self._record_turn(_FairShareGroup(fit.tenant, fit.share), queue_state)
         started_at = fit.started_at or self._now
         begun = fit.to(FitState.STARTING, phase="starting", attempt=fit.attempt + 1, started_at=started_at)
         return self._fits.update(begun)
 
-    def _next(self, considered: ColumnElement[bool], standing: _Standing) -> FitRecord:
+    def _next(self, considered: ColumnElement[bool], queue_state: _QueueState) -> FitRecord:
         """Return the fit whose turn it is."""
         held = self._found(_HELD, considered)
-        tenant = standing.next_tenant
-        others = [fit for fit in held if fit.tenant in standing.tenants - {tenant}]
+        tenant = queue_state.next_tenant
+        others = [fit for fit in held if fit.tenant in queue_state.tenants - {tenant}]
         if others:
             return others[0]
-        priority = max(standing.waiting[share] for share in standing.shares(tenant))
+        priority = max(queue_state.waiting[share] for share in queue_state.shares(tenant))
         theirs = [fit for fit in held if fit.tenant == tenant and fit.priority == priority]
         if theirs:
             return theirs[0]
-        share = standing.next_share(tenant, priority)
+        share = queue_state.next_share(tenant, priority)
         place = {"of_tenant": tenant, "of_share": share.label, "of_priority": priority}
         return self._found(_FIRST, considered, **place)[0]
 
-    def _standing(self, considered: ColumnElement[bool], at_work_max: int | None) -> _Standing:
-        at_work = {_Share(tenant, label): count for tenant, label, count in self._connection.execute(_AT_WORK)}
+    def _read_state(self, considered: ColumnElement[bool], at_work_max: int | None) -> _QueueState:
+        at_work = {_FairShareGroup(tenant, label): count for tenant, label, count in self._connection.execute(_AT_WORK)}
         busy = _by_tenant(at_work)
-        waiting: dict[_Share, int] = {}
+        waiting: dict[_FairShareGroup, int] = {}
         for state in CLAIMABLE:
-            for tenant, label, priority in self._ask(_SHARES, considered, state):
+            for tenant, label, priority in self._ask(_GROUPS, considered, state):
                 if at_work_max is None or busy[tenant] < at_work_max:
-                    share = _Share(tenant, label)
+                    share = _FairShareGroup(tenant, label)
                     waiting[share] = max(priority, waiting.get(share, priority))
-        turns = {_Share.named(name): turn for name, turn in self._connection.execute(_TURNS)}
-        return _Standing(waiting, at_work, turns)
+        turns = {_FairShareGroup.named(name): turn for name, turn in self._connection.execute(_TURNS)}
+        return _QueueState(waiting, at_work, turns)
 
-    def _note_turn(self, share: _Share, standing: _Standing) -> None:
+    def _record_turn(self, share: _FairShareGroup, queue_state: _QueueState) -> None:
         """Note that a share has its turn, and its tenant with it."""
-        now_in_turn = (share, _Share(share.tenant))
+        served = (share, _FairShareGroup(share.tenant))
         # What has nothing to do is forgotten, so that the table does not grow with all that ever were.
-        busy = {*standing.waiting, *standing.at_work}
-        busy |= {_Share(each.tenant) for each in busy}
-        gone = [past.name for past in standing.turns if past in now_in_turn or past not in busy]
-        turn = max(standing.turns.values(), default=0) + 1
+        busy = {*queue_state.waiting, *queue_state.at_work}
+        busy |= {_FairShareGroup(each.tenant) for each in busy}
+        gone = [past.name for past in queue_state.turns if past in served or past not in busy]
+        turn = max(queue_state.turns.values(), default=0) + 1
         self._connection.execute(delete(shares).where(shares.c.name.in_(gone)))
-        self._connection.execute(insert(shares), [{"name": each.name, "turn": turn} for each in now_in_turn])
+        self._connection.execute(insert(shares), [{"name": each.name, "turn": turn} for each in served])
 
     def _found(
         self, statement: Select[*tuple[Any, ...]], considered: ColumnElement[bool], **values: object

@@ -9,11 +9,8 @@ from sqlalchemy.dialects.sqlite import insert
 
 from app.domain.errors import Conflict, NotFound
 from app.domain.session import OPEN, SessionRecord, SessionState
-from app.store.column_types import to_microseconds
-from app.store.labels import has_label, unknown_label
-from app.store.ownership import only_owned, owned, taken_by
-from app.store.pages import Page, PageRequest, fetch_page
-from app.store.rows import values_of
+from app.store.column_types import to_microseconds, values_of
+from app.store.pages import Page, PageRequest, assign_tenant, fetch_page, has_label, only_owned, owned, unknown_label
 from app.store.tables import session_datasets, sessions
 
 MICROSECONDS = 1_000_000
@@ -59,7 +56,7 @@ class Sessions:
 
     def add(self, session: SessionRecord) -> None:
         """Store a new session."""
-        self._connection.execute(insert(sessions), values_of(taken_by(self._tenant, session)))
+        self._connection.execute(insert(sessions), values_of(assign_tenant(self._tenant, session)))
 
     def get(self, session_id: str) -> SessionRecord:
         """Return the session; NotFound if there is none."""

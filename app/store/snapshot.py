@@ -11,8 +11,7 @@ from sqlalchemy import Connection, func, select
 
 from app.domain.errors import DatabaseBusy, Draining
 from app.store.blob_references import BlobReferences
-from app.store.database import BUSY_SECONDS, FILE_NAME, Database
-from app.store.faults import database_faults
+from app.store.database import BUSY_SECONDS, FILE_NAME, Database, database_faults
 from app.store.migrations import HEAD
 from app.store.tables import checkpoints, datasets, events, fits, graphs, sessions
 

@@ -14,9 +14,9 @@ from app.domain.clock import Clock, SystemClock
 from app.store.api_keys import ApiKeys
 from app.store.attempts import Attempts
 from app.store.audit import Audit
-from app.store.blob_references import BlobReferences
+from app.store.blob_references import BlobReferences, DamagedBlobs
 from app.store.checkpoints import Checkpoints
-from app.store.damaged_blobs import DamagedBlobs
+from app.store.data_directory import Identity
 from app.store.database import Database
 from app.store.datasets import Datasets
 from app.store.events import Events
@@ -24,7 +24,6 @@ from app.store.fits import Fits
 from app.store.gradients import Gradients
 from app.store.graphs import Graphs
 from app.store.idempotency import Idempotency
-from app.store.identity import Identity
 from app.store.queue import Queue
 from app.store.retention import Retention
 from app.store.sessions import Sessions
@@ -83,7 +82,7 @@ class Store:
     def open(cls, data_dir: Path, clock: Clock | None = None, durable: Durable | None = None) -> Self:
         """Open the database in `data_dir`, made or brought up to date if need be; DatabaseUnusable if it cannot be.
 
-        Hold `app.store.lock.data_directory_lock` before: two servers must not open one file.
+        Hold `app.store.data_directory.data_directory_lock` before: two servers must not open one file.
         """
         return cls(Database.open(data_dir, durable), clock or SystemClock())
 

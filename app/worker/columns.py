@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from app.domain.errors import DatasetCorrupt, NotFound
+from app.store.blobs.plain_files import BlobVerifier
 from app.store.blobs.store import is_digest
-from app.store.blobs.verification import BlobVerifier
 
 _VERIFIER = BlobVerifier()
 """The verdicts of this process: the variants of a sweep, and the steps of a session, read the same files."""

@@ -86,7 +86,7 @@ def _connected(url: str | None) -> Iterator[Client]:
             yield client
         return
     # A machine that only speaks with a server elsewhere need not have the server installed.
-    from app.cli.demo.server import running_server
+    from app.cli.demo.runner import running_server
 
     with tempfile.TemporaryDirectory(prefix="adjoint-example-") as folder, running_server(Path(folder)) as own:
         print(f"a server of its own is listening on {own}")

@@ -13,7 +13,7 @@ import pytest
 from adjoint_client import Client
 from app.__main__ import main
 from app.cli.demo import dataset_path, graph_path
-from app.cli.demo.server import running_server
+from app.cli.demo.runner import running_server
 from app.cli.serve import REFUSED
 from tests.conftest import mould
 from tests.patience import PATIENCE

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from adjoint_client import Client
-from app.cli.demo.server import running_server
+from app.cli.demo.runner import running_server
 from tests.clients.session_server import SessionServer, serving_sessions
 
 _LINE = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.demo.next_steps import ADDRESS, COMMANDS
+from app.cli.demo.steps import ADDRESS, COMMANDS
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted((ROOT / "clients" / "curl").glob("*.sh"))

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from app.cli.demo import dataset_path, graph_path
-from app.cli.demo.lessons import LESSONS
+from app.cli.demo.examples import LESSONS
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("app", "engine", "deploy/bin", "pyproject.toml", "README.md", "LICENSE", "clients/python")

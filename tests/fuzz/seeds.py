@@ -9,7 +9,7 @@ import numpy as np
 
 import engine
 from app.domain.frames import Accepted, Step, to_frame
-from app.ingest.encoding.safetensors import safetensors_body
+from app.ingest.encoding import safetensors_body
 from app.worker.session.wal import to_record
 from tests.hostile.corpus import csv, json_bodies, json_columns, ndjson, npy, npz, parquet, safetensors
 

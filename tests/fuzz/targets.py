@@ -12,11 +12,9 @@ from app.domain.errors import AdjointError, BadMessage
 from app.domain.frames import FrameReader
 from app.http.strict_json import read_json
 from app.ingest.arrays import read_arrays
-from app.ingest.columns_spec import parse_columns_spec
-from app.ingest.errors import IngestError
+from app.ingest.csv_header import parse_columns_spec
 from app.ingest.formats import READERS, read_file
-from app.ingest.limits import MIB, IngestLimits
-from app.ingest.options import IngestOptions
+from app.ingest.limits import MIB, IngestError, IngestLimits, IngestOptions
 from app.service.resources.checkpoints import read_uploaded_checkpoint
 from app.worker.session.wal import DamagedLog, read_records
 from tests.fuzz import seeds

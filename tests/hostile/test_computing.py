@@ -13,7 +13,7 @@ import pytest
 
 from adjoint_client.tensors import from_wire
 from app.domain.documents import SAFETENSORS
-from app.ingest.encoding.safetensors import safetensors_body
+from app.ingest.encoding import safetensors_body
 from tests.conftest import PATIENCE, ServerProcess, StartServer
 from tests.hostile.siege import Siege
 

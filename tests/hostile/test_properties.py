@@ -11,9 +11,8 @@ from app.domain.documents import NPY, SAFETENSORS
 from app.domain.frames import Accepted, FrameReader, Step, to_frame
 from app.http.strict_json import read_json
 from app.ingest.arrays import read_arrays
-from app.ingest.columns_spec import parse_columns_spec
-from app.ingest.encoding.npy import npy_body
-from app.ingest.encoding.safetensors import safetensors_body
+from app.ingest.csv_header import parse_columns_spec
+from app.ingest.encoding import npy_body, safetensors_body
 from app.ingest.limits import IngestLimits
 from app.ingest.values import NUMERIC_DTYPES, ColumnPlan
 from app.worker.session.wal import read_records, to_record

@@ -153,7 +153,7 @@ _CONSTANTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
             "tests/app/runner/test_compute_slots.py",
             "a turn comes within the time that those before it may take",
         ),
-        "app/ingest/encoding/tensors.py": ("runs are named", "tests/app/ingest/encoding/test_bodies.py", _FORMAT),
+        "app/ingest/encoding.py": ("runs are named", "tests/app/ingest/test_encoding.py", _FORMAT),
         "app/service/resources/checkpoints.py": (
             "413 or 422",
             "tests/app/api/test_uploaded_checkpoints.py",

@@ -8,8 +8,8 @@ from app.api.schemas.fit_request import Deadline
 from app.api.schemas.values import Moment, RequestShape, ResourceShape
 from app.domain.access import TENANT_PATTERN, ApiKeyRecord
 from app.domain.audit import AuditRecord
+from app.store.column_types import values_of
 from app.store.pages import Page
-from app.store.rows import values_of
 
 ScopeName = Literal["read", "train", "admin"]
 SCOPES = "What it may be used for: read (GET), train (everything else), admin (keys, the audit trail, backups)."

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from app.api.schemas.values import DescribedBy, OneOf, RequestShape, ResourceShape, nonfinite_name
 from app.domain.fit import FitState
-from app.domain.sweep import VariantTerms, terms_of
+from app.domain.sweep import VariantConfig, sweep_config_of
 from app.service.fits.sweeps import RankingEntry, ranking
 from app.service.fits.view import FitView
 
@@ -76,7 +76,7 @@ class VariantInfo(ResourceShape):
     @classmethod
     def of(cls, variant: dict[str, Any]) -> "VariantInfo":
         """Show what a fit keeps of that."""
-        terms = VariantTerms(**variant)
+        terms = VariantConfig(**variant)
         return cls(index=terms.index, parameters=terms.parameters)
 
 
@@ -127,7 +127,7 @@ class SweepSummary(ResourceShape):
         """Show the sweep of a fit, if it is one."""
         if view.fit.sweep is None:
             return None
-        terms = terms_of(view.fit)
+        terms = sweep_config_of(view.fit)
         states = [standing.state for standing in view.standings]
         return cls(
             kind=terms.kind,

@@ -16,7 +16,7 @@ from app.domain.errors import DatabaseUnusable, storage_faults
 from app.service.admin.audit import AUDIT
 from app.service.admin.quarantine import QUARANTINE, Quarantine
 from app.service.sessions.directories import SESSIONS
-from app.store.blobs.paths import blob_files
+from app.store.blobs.store import blob_files
 from app.store.check import JOURNALS, has_tables
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 import engine
 from app.domain.fit import TERMINAL, Attempt, FitRecord, FitState
 from app.domain.messages import Died, Expired, Failed, Finished, Verdict
-from app.domain.sweep import WAITING, terms_of
+from app.domain.sweep import WAITING, sweep_config_of
 from app.service.attempts.progress import AttemptReport
 from app.service.attempts.recorder import AttemptRecorder
 from app.service.fits.event_log import record_log, record_state
@@ -164,7 +164,7 @@ class SweepRecorder:
     def _record_progress(self, steps: int) -> None:
         """Note that this attempt got the sweep further, be it by a variant that runs no more."""
         sweep = self._sweep.fit
-        terms = replace(terms_of(sweep), progressed_in=self._attempt.number)
+        terms = replace(sweep_config_of(sweep), progressed_in=self._attempt.number)
         self._sweep.fit = replace(sweep, step=sweep.step + steps, sweep=asdict(terms))
 
     def _store(self, recorder: AttemptRecorder) -> None:

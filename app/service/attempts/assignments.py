@@ -13,7 +13,7 @@ from app.domain.fit import TERMINAL, FitRecord, Origin
 from app.domain.messages import Assignment, Log, SweepShare, VariantShare
 from app.domain.records import CheckpointRecord, DatasetRecord
 from app.domain.runtime import Runtime, allot
-from app.domain.sweep import SweepTerms, VariantTerms, terms_of
+from app.domain.sweep import SweepConfig, VariantConfig, sweep_config_of
 from app.service.attempts.artifact_import import SpoolDirs
 from app.service.attempts.progress import Claim, MemoryNeed
 from app.service.fits.admission import recipe_of, replicas_of
@@ -158,7 +158,7 @@ class Assignments:
         if fit.sweep is None:
             each = fit.memory_bytes
             return MemoryNeed(each, None if each is None else each * replicas_of(fit.request))
-        terms = terms_of(fit)
+        terms = sweep_config_of(fit)
         left = sum(standing.state not in TERMINAL for standing in work.fits.standings(fit.id))
         at_once = terms.fit_bytes * max(1, min(self._threads(terms, self._runtime(fit)), left))
         return MemoryNeed(at_once, at_once)
@@ -169,7 +169,7 @@ class Assignments:
             detail = f"the fit needs about {need.total} bytes of memory; this server gives {budget}, less than before"
             raise TooLarge(f"{detail}: give it more, and resume the fit", limit=budget, code="memory_exceeded")
 
-    def _threads(self, terms: SweepTerms, runtime: Runtime) -> int:
+    def _threads(self, terms: SweepConfig, runtime: Runtime) -> int:
         """Return how many variants of a sweep may be worked on at a time."""
         return min(runtime.threads, max(1, self._terms.memory.budget // max(1, terms.fit_bytes)))
 
@@ -193,13 +193,13 @@ class Assignments:
         runtime: Runtime,
     ) -> SweepShare:
         """Return what the process of a sweep needs to know of its variants."""
-        terms = terms_of(sweep)
+        terms = sweep_config_of(sweep)
         shares = [
             VariantShare(
                 fit_id=fit.id,
                 request=recipe_of(fit.request),
                 resume_from=resume_points[fit.id].resume_from if fit.id in resume_points else None,
-                reached=VariantTerms(**(fit.variant or {})).reached,
+                reached=VariantConfig(**(fit.variant or {})).reached,
                 ended=fit.terminal,
                 reopened_at=fit.reopened_at,
             )

@@ -11,7 +11,7 @@ from app.domain.fit import WAITS_FOR_STORAGE, Attempt, FitRecord, FitState
 from app.domain.messages import Died, Expired, Failed, Finished, Log, NumericsChanged, Points, Verdict
 from app.domain.records import CheckpointRecord, GradientRecord
 from app.domain.runtime import Comparison, Replay, changed_numerics
-from app.domain.sweep import terms_of
+from app.domain.sweep import sweep_config_of
 from app.service.attempts.crashes import CRASHES, crash_loop
 from app.service.fits.event_log import REOPENED, record_log, record_state
 from app.store.unit_of_work import UnitOfWork
@@ -222,7 +222,7 @@ class AttemptRecorder:
         Of a fit that was taken up again after its end, those before that do not count.
         """
         if self.fit.sweep is not None:
-            return terms_of(self.fit).progressed_in
+            return sweep_config_of(self.fit).progressed_in
         events = self._work.events
         last = events.metrics(self.fit.id, events.last_metric_seq(self.fit.id) - 1, 1)
         first: int | None = None

@@ -13,7 +13,7 @@ from app.domain.errors import Finding, TooLarge
 from app.domain.fit import ids_in
 from app.domain.records import Column, DatasetRecord
 from app.domain.runtime import AUTO, executor_of
-from app.domain.sweep import SweepTerms
+from app.domain.sweep import SweepConfig
 from app.service.resources.engine_documents import engine_faults, invalid
 from app.service.resources.memory import MemoryConfig, memory_needed, memory_terms
 from app.service.resources.model_classes import Encodings, class_faults, column_encodings, fed_encodings, model_classes
@@ -104,7 +104,7 @@ class AdmittedVariant:
 class AdmittedSweep:
     """A sweep that can be run: how, by which variants, and how many steps they take together."""
 
-    terms: SweepTerms
+    terms: SweepConfig
     variants: Sequence[AdmittedVariant]
     total_steps: int
 
@@ -214,7 +214,7 @@ def _build_admitted_sweep(
     varied = {path.partition(".")[0] for path in options.parameters}
     shared = {name: value for name, value in request.items() if name != "sweep"}
     return AdmittedSweep(
-        SweepTerms(
+        SweepConfig(
             kind=options.kind,
             monitor=estimate.monitor,
             mode=estimate.mode,

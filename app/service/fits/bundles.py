@@ -13,7 +13,7 @@ from app.domain.clock import rfc3339
 from app.domain.errors import Conflict, Gone, NotFound
 from app.domain.fit import Attempt, FitRecord, FitState, Origin
 from app.domain.records import CheckpointRecord, DatasetRecord, GraphRecord
-from app.domain.sweep import VariantTerms, terms_of
+from app.domain.sweep import VariantConfig, sweep_config_of
 from app.service.fits.admission import recipe_of
 from app.service.fits.metric_rows import scan_rows
 from app.service.resources.blobs import Integrity
@@ -144,7 +144,7 @@ def _check_single(work: UnitOfWork, fit: FitRecord) -> None:
             f"fit {fit.id} is a sweep; each of its variants, which are fits, has a bundle of its own", code="is_sweep"
         )
     if fit.parent_id is not None and fit.variant is not None:
-        rungs, come_to = terms_of(work.fits.get(fit.parent_id)).rungs, len(VariantTerms(**fit.variant).reached)
+        rungs, come_to = sweep_config_of(work.fits.get(fit.parent_id)).rungs, len(VariantConfig(**fit.variant).reached)
         if fit.step < fit.total_steps and fit.step in rungs[:come_to]:
             raise Conflict(
                 f"fit {fit.id} was left behind by its sweep at step {fit.step}: where it ended was decided by other "

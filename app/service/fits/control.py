@@ -10,7 +10,7 @@ from functools import partial
 
 from app.domain.errors import Conflict, NotFound
 from app.domain.fit import CLAIMABLE, KILLED, FitRecord, FitState
-from app.domain.sweep import WAITING, check_whole, terms_of
+from app.domain.sweep import WAITING, check_whole, sweep_config_of
 from app.service.fits.event_log import record_reopening, record_state
 from app.service.fits.limits import FitLimits, check_expired
 from app.service.fits.sweeps import close_variants, find_resumable
@@ -39,7 +39,7 @@ class FitRequeue:
         self._terms.check_queue(work)
         if fit.terminal and fit.sweep is not None:
             # What its processes died of before is forgotten with its end.
-            fit = replace(fit, sweep=asdict(replace(terms_of(fit), progressed_in=fit.attempt + 1)))
+            fit = replace(fit, sweep=asdict(replace(sweep_config_of(fit), progressed_in=fit.attempt + 1)))
         queued = self._queue(work, fit)
         for variant in variants:
             self._queue(work, variant)

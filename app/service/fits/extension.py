@@ -7,7 +7,7 @@ from typing import Any, Literal
 import engine
 from app.domain.errors import Conflict, Invalid
 from app.domain.fit import FitRecord, FitState
-from app.domain.sweep import check_whole, terms_of
+from app.domain.sweep import check_whole, sweep_config_of
 from app.service.fits.admission import Admission, AdmittedFit
 from app.service.fits.control import FitRequeue, check_startable
 from app.service.fits.inputs import FitInputs, InputReader
@@ -130,7 +130,7 @@ def _extend_sweep(
     sweep: FitRecord, extension: Extension, variants: Sequence[FitRecord], extended: Sequence[FitRecord]
 ) -> FitRecord:
     """Return the sweep as it is with these of its variants made longer."""
-    terms, changed = terms_of(sweep), {variant.id: variant for variant in extended}
+    terms, changed = sweep_config_of(sweep), {variant.id: variant for variant in extended}
     lengths = [changed.get(variant.id, variant).total_steps for variant in variants]
     if terms.rungs:
         halving = engine.sweep.SuccessiveHalving(len(variants), terms.rungs, eta=terms.eta)

@@ -11,7 +11,7 @@ from app.domain.fit import FitRecord, FitState
 from app.domain.ids import is_id, new_id
 from app.domain.messages import Log
 from app.domain.runtime import Replay
-from app.domain.sweep import VariantTerms
+from app.domain.sweep import VariantConfig
 from app.service.fits.admission import Admission
 from app.service.fits.event_log import record_log, record_state
 from app.service.fits.forks import Fork, find_fork
@@ -198,7 +198,7 @@ class Fits:
                 phase=FitState.QUEUED.value,
                 deadline_at=None,
                 parent_id=parent.id,
-                variant=asdict(VariantTerms(index, dict(variant.parameters), [])),
+                variant=asdict(VariantConfig(index, dict(variant.parameters), [])),
             )
             for index, variant in enumerate(sweep.variants)
         ]

@@ -7,7 +7,7 @@ from functools import partial
 import engine
 from app.domain.errors import Conflict
 from app.domain.fit import FitRecord, FitState
-from app.domain.sweep import Standing, SweepTerms, VariantTerms, terms_of
+from app.domain.sweep import SweepConfig, VariantConfig, VariantState, sweep_config_of
 from app.service.fits.event_log import record_state
 from app.store.unit_of_work import UnitOfWork
 
@@ -18,14 +18,14 @@ Notify = Callable[[str], None]
 class RankingEntry:
     """A variant at its place, counted from 1; `value` is the metric that they are ranked by."""
 
-    standing: Standing
+    standing: VariantState
     rank: int
     value: float | None
 
 
-def ranking(sweep: FitRecord, standings: Sequence[Standing]) -> list[RankingEntry]:
+def ranking(sweep: FitRecord, standings: Sequence[VariantState]) -> list[RankingEntry]:
     """Return the variants, the best first: by the best value of the metric if a fit keeps it, else by the latest."""
-    terms = terms_of(sweep)
+    terms = sweep_config_of(sweep)
     values = [engine.sweep.standing(terms.monitor, variant.best, variant.latest) for variant in standings]
     order = engine.sweep.ranked(values, terms.mode)
     return [RankingEntry(standings[place], rank, values[place]) for rank, place in enumerate(order, 1)]
@@ -64,7 +64,7 @@ def find_extendable(work: UnitOfWork, sweep: FitRecord) -> Sequence[FitRecord]:
 
 
 def _find_continuable(work: UnitOfWork, sweep: FitRecord, wish: str, *, succeeded: bool) -> Sequence[FitRecord]:
-    terms, variants = terms_of(sweep), work.fits.variants(sweep.id)
+    terms, variants = sweep_config_of(sweep), work.fits.variants(sweep.id)
     if terms.rungs and len(variants) < (terms.variants or 0):
         raise Conflict(
             f"{(terms.variants or 0) - len(variants)} variants of sweep {sweep.id} were deleted, with which the others "
@@ -90,7 +90,7 @@ def _may_go_on(variant: FitRecord, *, succeeded: bool) -> bool:
     return (variant.error or {}).get("code") not in NUMERICAL_FAILURES
 
 
-def _still_competing(terms: SweepTerms, variants: Sequence[FitRecord], ended: set[str]) -> Sequence[FitRecord]:
+def _still_competing(terms: SweepConfig, variants: Sequence[FitRecord], ended: set[str]) -> Sequence[FitRecord]:
     """Return the variants not in `ended` that still compete for a place: what was decided without one stands."""
     if not terms.rungs:
         return tuple(variant for variant in variants if variant.id not in ended)
@@ -113,6 +113,6 @@ def _still_competing(terms: SweepTerms, variants: Sequence[FitRecord], ended: se
     return tuple(variant for place, variant in enumerate(variants) if place not in gone)
 
 
-def _variant_state(variant: FitRecord) -> VariantTerms:
+def _variant_state(variant: FitRecord) -> VariantConfig:
     assert variant.variant is not None
-    return VariantTerms(**variant.variant)
+    return VariantConfig(**variant.variant)

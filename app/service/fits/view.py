@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import engine
 from app.domain.fit import Attempt, FitRecord, FitState
-from app.domain.sweep import Standing
+from app.domain.sweep import VariantState
 from app.store.unit_of_work import UnitOfWork
 
 SMALL_CHARACTERS = 32 * 1024
@@ -18,7 +18,7 @@ class FitView:
     fit: FitRecord
     attempts: tuple[Attempt, ...]
     eta_seconds: float | None = None
-    standings: tuple[Standing, ...] = ()
+    standings: tuple[VariantState, ...] = ()
 
     @property
     def small(self) -> bool:

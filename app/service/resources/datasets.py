@@ -16,8 +16,7 @@ from app.domain.ids import new_id
 from app.domain.records import Column, DatasetRecord
 from app.ingest.columns import IngestedColumn
 from app.ingest.ingest import ingest
-from app.ingest.limits import IngestLimits
-from app.ingest.options import IngestOptions
+from app.ingest.limits import IngestLimits, IngestOptions
 from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.disk_space import DiskSpace
 from app.service.resources.idempotency import Keep

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from app.domain.access import current_tenant
 from app.domain.errors import NO_SPACE, StorageFailed, StorageFull
-from app.store.blobs.usage import Usage
+from app.store.blobs.store import Usage
 from app.store.unit_of_work import Store
 
 

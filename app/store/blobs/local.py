@@ -18,11 +18,8 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from app.domain.errors import Corrupt, StorageFailed, storage_faults
-from app.store.blobs.paths import SHARD_LETTERS, blob_files, blob_path, blobs_folder
-from app.store.blobs.plain_files import open_plain_file, open_plain_file_in
-from app.store.blobs.store import Blob, checked_digest
-from app.store.blobs.usage import Usage
-from app.store.blobs.verification import BlobVerifier
+from app.store.blobs.plain_files import BlobVerifier, open_plain_file, open_plain_file_in
+from app.store.blobs.store import SHARD_LETTERS, Blob, Usage, blob_files, blob_path, blobs_folder, checked_digest
 from app.system.durable import Durable
 
 CHUNK_BYTES = 1024 * 1024

@@ -8,9 +8,8 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from app.domain.errors import Corrupt, NotFound
-from app.store.blobs.store import Blob, checked_digest
-from app.store.blobs.usage import Usage
-from app.store.blobs.verification import BlobVerifier
+from app.store.blobs.plain_files import BlobVerifier
+from app.store.blobs.store import Blob, Usage, checked_digest
 
 
 class MemoryBlobStore:

@@ -1,14 +1,56 @@
-"""What a blob store promises."""
+"""How many bytes a blob store holds, and how many it may."""
 
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Protocol, Self
 
-from app.domain.errors import NotFound
-from app.store.blobs.usage import Usage
+from app.domain.errors import NotFound, StorageFull
+
+
+class Usage:
+    """Counts the bytes of stored blobs, and of those on their way: together they stay within the quota."""
+
+    def __init__(self, stored_bytes: int = 0, quota_bytes: int | None = None) -> None:
+        """Begin with what is stored; None sets no limit but the disk's."""
+        self._stored = stored_bytes
+        self._reserved = 0
+        self._quota = quota_bytes
+        self._lock = threading.Lock()
+
+    @property
+    def stored_bytes(self) -> int:
+        """How many bytes the blobs have together."""
+        return self._stored
+
+    def reserve(self, size: int) -> None:
+        """Claim room for bytes that are about to be written; StorageFull if the quota has none."""
+        with self._lock:
+            self._check(size)
+            self._reserved += size
+
+    def settle(self, *, reserved: int = 0, stored: int = 0) -> None:
+        """Give up room that was reserved, and count the bytes that are stored since (fewer, if it is negative)."""
+        with self._lock:
+            self._reserved -= reserved
+            self._stored += stored
+
+    def check(self) -> None:
+        """StorageFull if not even one more byte may be stored."""
+        with self._lock:
+            self._check(1)
+
+    def _check(self, size: int) -> None:
+        used = self._stored + self._reserved
+        if self._quota is not None and used + size > self._quota:
+            raise StorageFull(
+                f"{used} of {self._quota} bytes are in use, {size} more do not fit; delete datasets, fits or "
+                "checkpoints, or raise ADJOINT_STORAGE_QUOTA_BYTES"
+            )
+
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -126,3 +168,21 @@ class BlobStore(Protocol):
     def digests(self) -> Iterator[str]:
         """Yield the digest of every blob, in no order."""
         ...
+
+
+SHARD_LETTERS = 2
+
+
+def blobs_folder(data_dir: Path) -> Path:
+    """Return the folder that holds all blobs."""
+    return data_dir / "blobs" / "sha256"
+
+
+def blob_path(data_dir: Path, digest: str) -> Path:
+    """Return the file of the blob `digest`, which is checked to be a digest, whether the file is there or not."""
+    return blobs_folder(data_dir) / digest[:SHARD_LETTERS] / digest
+
+
+def blob_files(data_dir: Path) -> Iterator[Path]:
+    """Yield the file of every blob, in no order."""
+    return (file for file in blobs_folder(data_dir).glob("*/*") if is_digest(file.name))

@@ -1,4 +1,4 @@
-"""Alembic's entry: runs the migrations on the connection that `app.store.schema` hands over.
+"""Alembic's entry: runs the migrations on the connection that `app.store.database` hands over.
 
 Alembic runs this file as a script; it is not to be imported.
 """

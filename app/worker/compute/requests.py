@@ -16,14 +16,14 @@ from app.domain.documents import JSON, NPY, escape
 from app.domain.errors import Finding, Invalid, StorageFull, storage_faults
 from app.domain.frames import Step, from_json
 from app.ingest.arrays import read_arrays
-from app.ingest.encoding.looks import (
+from app.ingest.encoding import (
     computed_document,
     gradcheck_document,
+    json_pieces,
     profile_document,
     row_losses_document,
     trace_document,
 )
-from app.ingest.encoding.tensors import json_pieces
 from app.ingest.limits import IngestLimits
 from app.service.resources.engine_documents import engine_faults, read_definition
 from app.worker.compute.memory import response_too_large
@@ -165,7 +165,7 @@ class ResponseWriter:
 
 
 def iter_npy(array: NDArray[Any]) -> Iterator[bytes]:
-    """Encode an array as `.npy` piece by piece, as `app.ingest.encoding.npy` does."""
+    """Encode an array as `.npy` piece by piece, as `app.ingest.encoding` does."""
     array = array.astype(np.float32) if array.dtype.name == "bfloat16" else array
     array = np.ascontiguousarray(array).reshape(array.shape)
     header = io.BytesIO()

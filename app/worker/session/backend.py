@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import engine
 from app.domain.documents import SAFETENSORS, finite_part
 from app.domain.errors import NotFound
-from app.ingest.encoding.looks import profile_document, row_losses_document, trace_document
+from app.ingest.encoding import profile_document, row_losses_document, trace_document
 
 Array = NDArray[Any]
 

@@ -10,10 +10,7 @@ import numpy as np
 import engine
 from app.domain.documents import JSON, NPY, SAFETENSORS, nonfinite_name
 from app.domain.errors import AdjointError
-from app.ingest.encoding.json import json_body
-from app.ingest.encoding.npy import npy_body
-from app.ingest.encoding.safetensors import safetensors_body
-from app.ingest.encoding.tensors import tensor_document
+from app.ingest.encoding import json_body, npy_body, safetensors_body, tensor_document
 from app.service.resources.engine_documents import engine_faults
 from app.worker.session.backend import Array
 

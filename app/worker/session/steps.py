@@ -12,7 +12,7 @@ from app.domain.documents import SAFETENSORS
 from app.domain.errors import Conflict, Finding, Invalid
 from app.domain.frames import Answered, Step
 from app.ingest.arrays import read_arrays
-from app.ingest.encoding.safetensors import safetensors_body
+from app.ingest.encoding import safetensors_body
 from app.ingest.limits import IngestLimits
 from app.worker.session.backend import Array, Call, Handler, Result
 from app.worker.session.session_dir import SessionDir

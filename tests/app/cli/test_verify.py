@@ -17,7 +17,7 @@ from app.domain.ids import new_id
 from app.domain.records import CheckpointRecord, Column, DatasetRecord
 from app.domain.session import SessionRecord, SessionState
 from app.store.blobs.local import LocalBlobStore
-from app.store.blobs.paths import blob_path
+from app.store.blobs.store import blob_path
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
 from app.worker.session.session_dir import SessionDir

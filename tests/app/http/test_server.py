@@ -16,7 +16,7 @@ import uvicorn
 
 from app.config.settings import Settings
 from app.domain.errors import DataDirectoryInUse
-from app.http.http_protocol import Connection, Terms
+from app.http.http_protocol import Connection, ConnectionLimits
 from app.http.server import bound_socket, url_of
 from app.main.application import run
 from tests.patience import LONGEST_WAIT, PATIENCE
@@ -145,7 +145,7 @@ def test_a_client_that_sends_nothing_is_not_waited_for() -> None:
 
 async def _drip(app: Any, listener: socket.socket) -> None:
     """Serve `app` to a client that is slow before its first request, and to one that is slow before its second."""
-    connection: Any = partial(Connection, terms=Terms(header_seconds=0.1))
+    connection: Any = partial(Connection, terms=ConnectionLimits(header_seconds=0.1))
     config = uvicorn.Config(app, http=connection, ws="none", lifespan="off", log_config=None)
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server._serve([listener]))

@@ -7,10 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.ingest.errors import IngestError
 from app.ingest.formats import IngestResult, read_file
-from app.ingest.limits import IngestLimits
-from app.ingest.options import Header, IngestOptions
+from app.ingest.limits import Header, IngestError, IngestLimits, IngestOptions
 
 Read = Callable[..., IngestResult]
 

@@ -11,8 +11,7 @@ import pytest
 from app.domain.documents import NPY, NPZ, SAFETENSORS
 from app.domain.errors import AdjointError, Invalid, TooLarge, UnsupportedMedia
 from app.ingest.arrays import read_arrays
-from app.ingest.encoding.npy import npy_body
-from app.ingest.encoding.safetensors import safetensors_body
+from app.ingest.encoding import npy_body, safetensors_body
 from app.ingest.limits import IngestLimits
 
 LIMITS = IngestLimits()

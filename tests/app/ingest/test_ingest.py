@@ -11,10 +11,8 @@ import pytest
 
 from app.domain.errors import AdjointError, Invalid, StorageFull, TooLarge
 from app.ingest import ingest as front_door
-from app.ingest.errors import IngestError, domain_error
 from app.ingest.ingest import FORMATS, ChildError, ingest
-from app.ingest.limits import MIB, IngestLimits
-from app.ingest.options import IngestOptions
+from app.ingest.limits import MIB, IngestError, IngestLimits, IngestOptions, domain_error
 
 LIMITS = IngestLimits()
 
@@ -192,7 +190,7 @@ def test_an_upload_is_never_read_through_a_link(tmp_path):
 def test_the_child_is_confined_while_it_reads(tmp_path):
     """Runs in a process of its own, for limits cannot be raised again."""
     script = (
-        "import resource; from app.ingest.confinement import confine; from app.ingest.limits import IngestLimits\n"
+        "import resource; from app.ingest.child import confine; from app.ingest.limits import IngestLimits\n"
         "confine(IngestLimits(), 80 << 20)\n"
         "names = ('AS', 'CPU', 'FSIZE', 'NOFILE', 'CORE')\n"
         "print(*(resource.getrlimit(getattr(resource, 'RLIMIT_' + name))[0] for name in names))"

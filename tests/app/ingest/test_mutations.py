@@ -11,10 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.ingest.errors import IngestError
 from app.ingest.formats import READERS, read_file
-from app.ingest.limits import MIB, IngestLimits
-from app.ingest.options import IngestOptions
+from app.ingest.limits import MIB, IngestError, IngestLimits, IngestOptions
 from tests.hostile.corpus import parquet
 
 LIMITS = IngestLimits(max_expanded_bytes=MIB, max_npy_header_bytes=4096, max_header_bytes=4096)

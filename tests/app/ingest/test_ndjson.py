@@ -39,7 +39,7 @@ def test_values_are_the_same_whatever_the_size_of_a_block(arrays, monkeypatch):
     rows[40]["x"] = 0.25
     data = "\n".join(map(json.dumps, rows)).encode()
     whole = arrays(data, "ndjson")
-    monkeypatch.setattr("app.ingest.ndjson._BLOCK_ROWS", 7)
+    monkeypatch.setattr("app.ingest.json_columns._BLOCK_ROWS", 7)
     for name, array in arrays(data, "ndjson").items():
         np.testing.assert_array_equal(array, whole[name])
 
@@ -54,7 +54,7 @@ BLOCK_OF_ONE = {
 @pytest.mark.parametrize("code", BLOCK_OF_ONE)
 def test_an_error_names_its_line_also_in_a_later_block(code, refusal, monkeypatch):
     text, line = BLOCK_OF_ONE[code]
-    monkeypatch.setattr("app.ingest.ndjson._BLOCK_ROWS", 1)
+    monkeypatch.setattr("app.ingest.json_columns._BLOCK_ROWS", 1)
     error = refusal(text.encode(), "ndjson")
     assert error.code == code
     assert line in error.detail

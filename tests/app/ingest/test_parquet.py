@@ -8,8 +8,7 @@ import pytest
 
 from app.ingest import parquet
 from app.ingest.ingest import ingest
-from app.ingest.limits import IngestLimits
-from app.ingest.options import IngestOptions
+from app.ingest.limits import IngestLimits, IngestOptions
 from tests.hostile.corpus.parquet import CODED, GOOD, REFUSED
 
 arrow = pytest.importorskip("pyarrow", "21", "the extra parquet is not installed")

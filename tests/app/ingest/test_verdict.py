@@ -5,11 +5,9 @@ from pathlib import Path
 import pytest
 
 from app.ingest.columns import IngestedColumn
-from app.ingest.errors import IngestError
 from app.ingest.formats import IngestResult
-from app.ingest.limits import IngestLimits
-from app.ingest.options import IngestOptions
-from app.ingest.verdict import IngestRequest, decode_request, decode_verdict, encode_request, encode_verdict
+from app.ingest.ingest import IngestRequest, decode_request, decode_verdict, encode_request, encode_verdict
+from app.ingest.limits import IngestError, IngestLimits, IngestOptions
 
 TARGET = Path("/somewhere")
 RESULT = IngestResult(

@@ -8,7 +8,7 @@ import engine
 from app.domain.errors import StorageFull, TooLarge
 from app.domain.fit import WAITS_FOR_MEMORY, FitState
 from app.domain.messages import Died
-from app.domain.sweep import SweepTerms
+from app.domain.sweep import SweepConfig
 from app.service.attempts.assignments import WorkerConfig
 from app.service.attempts.attempts import Attempts
 from app.service.attempts.progress import AttemptReport, Claim, MemoryNeed
@@ -111,7 +111,7 @@ def test_of_a_sweep_count_the_variants_at_work(
     crowded: Office, fit_bytes: int, left: int, need: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "usable_cores", lambda: 4)
-    terms = SweepTerms("grid", "loss", "min", 3, [], fit_bytes)
+    terms = SweepConfig("grid", "loss", "min", 3, [], fit_bytes)
     request = {"dataset": "ds_1", "steps": 100, "resources": {"threads": 3}}
     submit(crowded, "fit_1", None, request=request, sweep=asdict(terms))
     for number in range(4):

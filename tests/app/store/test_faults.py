@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from app.domain.errors import DatabaseBusy, StorageFailed, StorageFull
-from app.store.faults import database_faults
+from app.store.database import database_faults
 
 ROOT = Path(__file__).parents[3]
 
@@ -48,7 +48,7 @@ def test_a_fault_of_ours_stays_what_it_is() -> None:
 def test_a_server_that_cannot_know_whether_a_commit_lasts_ends() -> None:
     script = (
         "import sqlite3\n"
-        "from app.store.faults import database_faults\n"
+        "from app.store.database import database_faults\n"
         "with database_faults():\n"
         "    error = sqlite3.OperationalError('disk I/O error')\n"
         "    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_DIR_FSYNC\n"

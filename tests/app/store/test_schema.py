@@ -16,7 +16,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateTable
 
 from app.domain.errors import DatabaseUnusable
-from app.store import schema
+from app.store import database as store_database
 from app.store.database import FILE_NAME, Database
 from app.store.migrations import HEAD
 from app.store.tables import metadata
@@ -56,7 +56,7 @@ def test_the_head_in_the_code_is_the_newest_revision() -> None:
 
 
 def test_a_new_database_is_at_the_head(database: Database) -> None:
-    assert schema.revision(database.connection) == HEAD
+    assert store_database.revision(database.connection) == HEAD
     assert not database.connection.in_transaction()
 
 

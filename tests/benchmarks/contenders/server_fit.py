@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from adjoint_client import Client, FitHandle
-from app.cli.demo.server import running_server
+from app.cli.demo.runner import running_server
 from tests.benchmarks.families import Columns
 from tests.benchmarks.protocol import Make, Missing, serve
 from tests.benchmarks.starts import dataset, definition

@@ -7,7 +7,7 @@ import httpx
 import numpy as np
 import pytest
 
-from app.ingest.encoding.safetensors import safetensors_body
+from app.ingest.encoding import safetensors_body
 
 from .stage import PARABOLA, X2A3B4, Begin, Static, created, program
 

@@ -7,7 +7,7 @@ from app.service.admin.system import NotReady, System
 from app.service.resources.disk_space import DiskSpace
 from app.service.resources.memory import memory_budget, memory_needed
 from app.service.resources.notifier import Notifier
-from app.store.blobs.usage import Usage
+from app.store.blobs.store import Usage
 from app.store.unit_of_work import Store
 
 

@@ -8,8 +8,7 @@ import pytest
 from app.domain.clock import ManualClock
 from app.domain.errors import Invalid, NotFound, StorageFull
 from app.domain.records import DatasetRecord
-from app.ingest.limits import IngestLimits
-from app.ingest.options import IngestOptions
+from app.ingest.limits import IngestLimits, IngestOptions
 from app.service.resources.datasets import Datasets, Ingestion, UploadOptions, dataset_blobs
 from app.service.resources.disk_space import DiskSpace
 from app.store.blobs.local import LocalBlobStore

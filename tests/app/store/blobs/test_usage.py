@@ -4,8 +4,7 @@ import pytest
 
 from app.domain.errors import StorageFailed, StorageFull
 from app.store.blobs.local import LocalBlobStore
-from app.store.blobs.store import BlobWriter
-from app.store.blobs.usage import Usage
+from app.store.blobs.store import BlobWriter, Usage
 from app.system.durable import Durable
 
 

@@ -19,7 +19,7 @@ from app.domain.documents import SAFETENSORS
 from app.domain.frames import Accepted, Answered, Attach, FrameReader, Head, Ready, Step, to_frame
 from app.domain.messages import Message, SessionAssignment
 from app.domain.runtime import allot
-from app.ingest.encoding.safetensors import safetensors_body
+from app.ingest.encoding import safetensors_body
 from app.runner.local import LocalRunner
 from app.runner.port import Exited, Handle, Report
 from tests.patience import PATIENCE

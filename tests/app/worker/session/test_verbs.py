@@ -13,7 +13,7 @@ import engine
 from app.domain.documents import NPY, NPZ, SAFETENSORS
 from app.domain.frames import Step
 from app.domain.runtime import Runtime
-from app.ingest.encoding.npy import npy_body
+from app.ingest.encoding import npy_body
 from app.worker.session.training import TrainingBackend
 
 from .driver import DEMANDING, LINE, MLP, Desk, Process, batch, session_assignment

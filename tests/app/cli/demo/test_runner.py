@@ -1,6 +1,6 @@
 import pytest
 
-from app.cli.demo.server import ServerDidNotStart, running_server
+from app.cli.demo.runner import ServerDidNotStart, running_server
 
 
 def test_a_server_that_cannot_start_says_why(tmp_path):

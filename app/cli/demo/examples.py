@@ -9,7 +9,7 @@ from app.cli.demo import graph_path
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class Example:
     """One thing to learn.
 
     `columns` selects and groups the columns of the CSV file, features first; `held_out` is the share of the rows that
@@ -30,8 +30,8 @@ class Lesson:
         return document
 
 
-LESSONS = (
-    Lesson(
+EXAMPLES = (
+    Example(
         name="iris",
         columns="flower:float32[4]=sepal_length..petal_width,species:class",
         feature_shape=(4,),
@@ -45,7 +45,7 @@ LESSONS = (
             "metrics": ["accuracy"],
         },
     ),
-    Lesson(
+    Example(
         name="digits",
         columns="image:float32[1,8,8]=pixel_0_0..pixel_7_7,digit:int64",
         feature_shape=(1, 8, 8),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import FileReplaced
-from app.store.blobs.verification import UNSETTLED_NS, BlobVerifier
+from app.store.blobs.plain_files import UNSETTLED_NS, BlobVerifier
 
 CONTENT = bytes(range(256)) * 64
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -22,7 +22,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / DIGEST
     path.write_bytes(CONTENT)
     real = path.stat().st_ctime_ns
-    monkeypatch.setattr("app.store.blobs.verification.time.time_ns", lambda: real + 100 * UNSETTLED_NS)
+    monkeypatch.setattr("app.store.blobs.plain_files.time.time_ns", lambda: real + 100 * UNSETTLED_NS)
     return path
 
 
@@ -76,7 +76,7 @@ def test_every_change_is_seen_and_so_is_its_undoing(file: Path, change: Callable
 
 
 def test_a_verdict_on_a_file_that_was_changed_just_now_is_not_kept(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.store.blobs.verification.time.time_ns", lambda: file.stat().st_ctime_ns + 1)
+    monkeypatch.setattr("app.store.blobs.plain_files.time.time_ns", lambda: file.stat().st_ctime_ns + 1)
     verifier = BlobVerifier()
     assert verifier.problem(file, DIGEST) is None
     # Within one tick of the clock of the file system: nothing but the bytes tells of it.

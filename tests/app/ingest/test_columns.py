@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from app.ingest.statistics import Statistics
+from app.ingest.columns import Statistics
 
 COLUMNS = {
     "floats": (np.array([1.5, -2.0, 4.0]), (-2.0, 4.0, 3.5 / 3, 0)),

@@ -11,10 +11,15 @@ import pytest
 
 import engine
 from adjoint_client.tensors import from_wire
-from app.ingest.encoding.json import json_body
-from app.ingest.encoding.npy import npy_body
-from app.ingest.encoding.safetensors import safetensors_body
-from app.ingest.encoding.tensors import CHUNK, POSITIONS_MAX, json_pieces, tensor_document
+from app.ingest.encoding import (
+    CHUNK,
+    POSITIONS_MAX,
+    json_body,
+    json_pieces,
+    npy_body,
+    safetensors_body,
+    tensor_document,
+)
 
 ARRAYS = {
     "scalar": np.array(2.5),

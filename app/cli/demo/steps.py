@@ -1,5 +1,7 @@
-"""What the demo does and prints, scene by scene."""
+"""The steps of the demo."""
 
+import random
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,53 @@ from rich.table import Table
 
 from adjoint_client import CheckpointHandle, Client, Dataset, FitHandle
 from app.cli.demo import dataset_path
-from app.cli.demo.lessons import Lesson
-from app.cli.demo.split import Split, split_csv
+from app.cli.demo.examples import Example
 from app.cli.terminal.progress import shown
+
+ADDRESS = "http://127.0.0.1:8000"
+
+COMMANDS = (
+    f"""curl -s {ADDRESS}/v1/fits -H 'Content-Type: application/json' -d '{{
+  "graph": {{"inputs": {{"x": ["batch"], "y": ["batch"]}}, "parameters": {{"w": [], "b": []}},
+            "program": "loss = mean((w * x + b - y) ** 2)"}},
+  "dataset": {{"columns": {{"x": [0.0, 1.0, 2.0, 3.0], "y": [2.0, 5.0, 8.0, 11.0]}}}},
+  "optimizer": {{"kind": "sgd", "lr": 0.1}}, "epochs": 200}}'""",
+    f"curl -s '{ADDRESS}/v1/fits?limit=1'",
+    f"curl -s --data-binary @app/cli/demo/iris.csv -H 'Content-Type: text/csv' '{ADDRESS}/v1/datasets?name=iris'",
+    f"curl -s {ADDRESS}/v1/ops/matmul",
+)
+
+NEXT_STEPS = "\n".join(("make serve    # leaves a server running; then, in another terminal:", *COMMANDS))
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Two CSV files, and the tested rows once more as features and labels (the text of the last column)."""
+
+    training: Path
+    held_out: Path
+    features: NDArray[np.float32]
+    labels: list[str]
+
+
+def split_csv(source: Path, share: float, seed: int, folder: Path) -> Split:
+    """Put a `share` of the rows of `source`, picked by `seed`, into one file in `folder` and the rest into another."""
+    header, *rows = source.read_text("utf-8").splitlines()
+    random.Random(seed).shuffle(rows)  # noqa: S311 (the same rows each time, no secret)
+    count = round(len(rows) * share)
+    cells = [row.split(",") for row in rows[:count]]
+    return Split(
+        training=_write(folder / f"{source.stem}-training.csv", [header, *rows[count:]]),
+        held_out=_write(folder / f"{source.stem}-held-out.csv", [header, *rows[:count]]),
+        features=np.array([row[:-1] for row in cells], np.float32),
+        labels=[row[-1] for row in cells],
+    )
+
+
+def _write(path: Path, lines: list[str]) -> Path:
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
 
 _ROWS_SHOWN = 8
 _SHADES = " .:-=+*#%@"
@@ -24,7 +70,7 @@ _SQUARE = {
 }
 
 
-def derivative(console: Console, client: Client) -> None:
+def show_derivative(console: Console, client: Client) -> None:
     """A gradient without a job."""
     console.rule("a gradient, computed at once", align="left")
     result = client.compute(_SQUARE, {"a": 3.0, "b": 4.0}, {"x": 2.0})
@@ -33,7 +79,7 @@ def derivative(console: Console, client: Client) -> None:
     console.print(f"f = a * x ** 2 + b at a = 3, b = 4, x = 2:  f = {result.losses['f']:g}, df/dx = {slope.item():g}")
 
 
-def lesson(console: Console, client: Client, task: Lesson, folder: Path) -> bool:
+def run_example(console: Console, client: Client, task: Example, folder: Path) -> bool:
     """Upload, train, and test on rows that the model has not seen; return whether it does well enough on them."""
     console.rule(task.name, align="left")
     split = split_csv(dataset_path(task.name), task.held_out, task.split_seed, folder)
@@ -50,7 +96,7 @@ def lesson(console: Console, client: Client, task: Lesson, folder: Path) -> bool
     return accuracy >= task.enough
 
 
-def _test(console: Console, fit: FitHandle, task: Lesson, split: Split, held_out: Dataset) -> float:
+def _test(console: Console, fit: FitHandle, task: Example, split: Split, held_out: Dataset) -> float:
     """Predict the held-out rows, show the first ones beside the truth, and return the accuracy."""
     rows = split.features.reshape(-1, *task.feature_shape)
     probabilities = _softmax(fit.predict(rows))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.ingest.columns_spec import ColumnSelection, Source, parse_columns_spec
-from app.ingest.errors import IngestError
+from app.ingest.csv_header import ColumnSelection, Source, parse_columns_spec
+from app.ingest.limits import IngestError
 from app.ingest.values import ColumnPlan
 
 

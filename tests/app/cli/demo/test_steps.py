@@ -1,5 +1,5 @@
 from app.cli.demo import DATASETS, dataset_path
-from app.cli.demo.split import split_csv
+from app.cli.demo.steps import split_csv
 
 
 def test_every_row_is_in_one_of_the_two_files(tmp_path):

@@ -1,4 +1,4 @@
-"""One server a data directory: the lock that a second one meets."""
+"""The data directory: the lock of the server that uses it, and its identity."""
 
 import fcntl
 import logging
@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
+from sqlalchemy import Connection, insert, select
 
 from app.domain.errors import DataDirectoryInUse
+from app.store.tables import identity
 from app.system.durable import Durable
 
 FILE_NAME = "adjoint.lock"
@@ -61,3 +63,19 @@ def _in_use(data_dir: Path) -> DataDirectoryInUse:
         f"another server is using the data directory {data_dir.resolve()}; stop it, or set ADJOINT_DATA_DIR to another "
         "folder"
     )
+
+
+class Identity:
+    """The identity of the data directory, within one unit of work."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def get(self) -> str | None:
+        """Return it; None in a database that was not opened by a server with this table yet."""
+        found: str | None = self._connection.execute(select(identity.c.id)).scalar()
+        return found
+
+    def set(self, directory_id: str) -> None:
+        """Store it in a database that has none."""
+        self._connection.execute(insert(identity), {"id": directory_id})

@@ -1,12 +1,21 @@
-"""A server as a process of its own, for as long as it is needed."""
+"""Runs the demo: starts a server, takes the steps, stops it."""
 
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+
+from adjoint_client import AdjointError, Client
+from app.cli.demo.examples import EXAMPLES
+from app.cli.demo.steps import NEXT_STEPS, run_example, show_derivative
 
 READY = "Adjoint listening on "
 _IMPORT_ROOT = Path(__file__).resolve().parents[3]
@@ -65,3 +74,38 @@ def _stop(process: "subprocess.Popen[str]") -> None:
         process.wait()
     if process.stdout is not None:
         process.stdout.close()
+
+
+_INTERRUPTED = 130
+
+
+def run(console: Console) -> int:
+    """Show it all and return the exit status: 0 if every model is as good as it should be."""
+    # A stop from outside unwinds like Ctrl-C: the server must not stay behind.
+    previous = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        return _run_steps(console)
+    except KeyboardInterrupt:
+        console.print("stopped")
+        return _INTERRUPTED
+    except (ServerDidNotStart, AdjointError) as error:
+        console.print(f"the demo failed: {error}", markup=False)
+        return 1
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def _run_steps(console: Console) -> int:
+    with tempfile.TemporaryDirectory(prefix="adjoint-demo-") as name:
+        folder = Path(name)
+        with running_server(folder / "data") as url, Client(url) as client:
+            console.print(f"a server of its own is listening on {url}")
+            show_derivative(console, client)
+            good = [run_example(console, client, item, folder) for item in EXAMPLES]
+    console.rule("try next", align="left")
+    console.print(NEXT_STEPS, markup=False, highlight=False, soft_wrap=True)
+    return 0 if all(good) else 1
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import DataDirectoryInUse
-from app.store.lock import FILE_NAME, data_directory_lock
+from app.store.data_directory import FILE_NAME, data_directory_lock
 
 SECONDS = 60
 
 HOLD_UNTIL_KILLED = """
 import pathlib, sys
-from app.store.lock import data_directory_lock
+from app.store.data_directory import data_directory_lock
 with data_directory_lock(pathlib.Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
