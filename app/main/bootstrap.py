@@ -18,7 +18,7 @@ from app.runner.compute_pool import ComputePool
 from app.runner.local import LocalRunner
 from app.runner.process_manager import ProcessManager
 from app.runner.session_pool import SessionPool
-from app.runner.supervisor import Supervisor
+from app.runner.supervisor import Supervisor, SupervisorOptions
 from app.service.admin.audit import AUDIT, AuditFiles, AuditLimits, AuditRotation, AuditTrail
 from app.service.admin.backup import Backups
 from app.service.admin.directory_identity import open_database
@@ -48,8 +48,9 @@ from app.service.resources.graphs import Diagnostics, Graphs
 from app.service.resources.idempotency import Idempotency
 from app.service.resources.memory import MemoryConfig, MemoryPool
 from app.service.resources.notifier import Notifier
+from app.service.resources.storage import StorageContext
 from app.service.sessions.attempts import SessionAttempts, SessionConfig
-from app.service.sessions.creation import SessionCreation
+from app.service.sessions.creation import SessionCreation, SessionLimits
 from app.service.sessions.directories import SESSIONS, SessionDirs
 from app.service.sessions.sessions import Sessions
 from app.service.sessions.state import SessionActivity
@@ -123,7 +124,10 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock, qua
         settings.workers, settings.checkpoint_seconds, settings.kill_worker_at_op, memory, settings.tenant_running
     )
     room = MemoryPool(memory.budget)
-    attempts = Attempts(store, blobs, sweeper, staging, wakes.notify, clock, work, durable, room, integrity)
+    quota = TenantQuota(store, settings.tenant_storage_bytes)
+    space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage, quota)
+    storage = StorageContext(store, blobs, sweeper, integrity, space, scratch, clock)
+    attempts = Attempts(storage, staging, wakes.notify, work, durable, room)
     session_root = settings.data_dir.resolve() / SESSIONS
     folders = SessionDirs(session_root, durable)
     session_terms = SessionConfig(settings.workers, settings.kill_worker_at_op, memory.most)
@@ -135,9 +139,8 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock, qua
     host = ProcessManager(runner)
     session_pool = SessionPool(session_attempts, host, settings, room)
     pool = ComputePool(host, settings, room, memory, scratch)
-    quota = TenantQuota(store, settings.tenant_storage_bytes)
-    space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage, quota)
-    supervisor = Supervisor(attempts, runner, settings, clock, sessions=host, room=room, check_storage=space.check_disk)
+    options = SupervisorOptions(processes=host, memory=room, check_storage=space.check_disk)
+    supervisor = Supervisor(attempts, runner, settings, clock, options)
     graph = graph_limits(settings)
     ingestion = Ingestion(blobs, scratch, space, ingest_limits(settings), clock)
     terms = FitLimits(
@@ -147,15 +150,14 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock, qua
     retention = Retention(
         store, sweeper, wakes, RetentionPolicy(settings.retention_days, settings.retention_fits), clock
     )
-    fits = Fits(store, ingestion, sweeper, space, wakes, supervisor, terms, clock, admission, integrity)
+    fits = Fits(storage, ingestion, wakes, supervisor, terms, admission)
     inputs = InputReader(store, ingestion, clock, graph)
     bundles = Bundles(store, integrity)
     use = SessionActivity(store, clock)
     saves = SavedCheckpoints(store, blobs, sweeper, space, clock)
-    steps = SessionSteps(store, sweeper, StepInputs(store, integrity), saves, folders, session_pool, use, integrity)
-    creation = SessionCreation(
-        store, integrity, sweeper, space, wakes, clock, settings.max_sessions, memory, graph, settings.tenant_sessions
-    )
+    steps = SessionSteps(storage, StepInputs(store, integrity), saves, folders, session_pool, use)
+    session_limits = SessionLimits(settings.max_sessions, settings.tenant_sessions, memory, graph)
+    creation = SessionCreation(storage, wakes, session_limits)
     setting = None if settings.api_key is None else settings.api_key.get_secret_value().encode()
     ring = KeyRing(clock, setting)
     trail_files = AuditFiles(settings.data_dir.resolve() / AUDIT, durable)
@@ -171,13 +173,13 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock, qua
         fit_revision=FitRevision(store, inputs, wakes, supervisor, terms, admission),
         metrics=Metrics(store),
         events=Events(store, wakes, settings.event_heartbeat_seconds),
-        checkpoints=Checkpoints(store, blobs, integrity, sweeper, scratch, space, clock),
+        checkpoints=Checkpoints(storage),
         bundles=bundles,
         replays=Replays(store, bundles.of_fit, fits.submit),
         gradients=Gradients(store, integrity),
         idempotency=Idempotency(store, timedelta(days=settings.idempotency_days)),
-        sessions=Sessions(store, creation, steps, use, folders, sweeper, session_pool),
-        backups=Backups(store, blobs, sweeper, folders, rotation, scratch, space, clock, server_version(), integrity),
+        sessions=Sessions(storage, creation, steps, use, folders, session_pool),
+        backups=Backups(storage, folders, rotation, server_version()),
         keys=Keys(store, ring, settings.max_keys),
         audit=AuditTrail(store),
         system=System(store, wakes, supervisor, space, recovery, quarantine),

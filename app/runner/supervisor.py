@@ -8,6 +8,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -63,6 +64,23 @@ STORAGE_REASON = "storage"
 _logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class SupervisorOptions:
+    """What a supervisor shares with others.
+
+    Attributes:
+        backoff_seconds: the delay before the next attempt after the first, second, ... crash in a row.
+        processes: the processes that serve sessions and computations, on the same runner; polled in the same loop.
+        memory: the memory pool that all processes share; attempts reserve from it.
+        check_storage: raises StorageFull while no fit may start for lack of disk space.
+    """
+
+    backoff_seconds: Sequence[float] = BACKOFF_SECONDS
+    processes: ProcessManager | None = None
+    memory: MemoryPool | None = None
+    check_storage: Callable[[], None] = lambda: None
+
+
 class Supervisor:
     """Runs fits on `runner`, at most `settings.workers` at a time (a `service.workforce.Workforce`).
 
@@ -76,25 +94,18 @@ class Supervisor:
         runner: Runner,
         settings: Settings,
         clock: Clock,
-        backoff_seconds: Sequence[float] = BACKOFF_SECONDS,
-        sessions: ProcessManager | None = None,
-        room: MemoryPool | None = None,
-        check_storage: Callable[[], None] = lambda: None,
+        options: SupervisorOptions = SupervisorOptions(),
     ) -> None:
-        """Do nothing before `start`. The processes of `sessions`, which are on the same runner, have their turn too.
-
-        The `room` in memory, which those of fits get from `attempts`, is shared with them. No fit is begun while
-        `check_storage` raises StorageFull.
-        """
+        """Set up; nothing runs before `start`."""
         self._attempts = attempts
         self._runner = runner
         self._settings = settings
         self._clock = clock
-        self._backoff_seconds = tuple(backoff_seconds)
-        self._processes = sessions or ProcessManager(runner)
-        self._memory = room or MemoryPool()
+        self._backoff_seconds = tuple(options.backoff_seconds)
+        self._processes = options.processes or ProcessManager(runner)
+        self._memory = options.memory or MemoryPool()
         self._memory.on_released(self.wake)
-        self._check_storage = check_storage
+        self._check_storage = options.check_storage
         self._storage_full = False
         self._active: dict[Handle, ActiveAttempt] = {}
         self._scheduler = Scheduler()

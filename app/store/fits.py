@@ -3,8 +3,9 @@
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
 from app.domain.errors import Conflict, NotFound
 from app.domain.fit import AT_WORK, TERMINAL, FitRecord, FitState
@@ -37,6 +38,11 @@ _OVERDUE = select(fits).where(*_WAITING_UNTIL, fits.c.deadline_at <= bindparam("
 _NEXT_DEADLINE = select(func.min(fits.c.deadline_at)).where(*_WAITING_UNTIL, fits.c.deadline_at > bindparam("now"))
 
 
+def read_fit(row: Row[Any]) -> FitRecord:
+    """Return the fit in a row of the table, whatever the order of its columns."""
+    return FitRecord(**row._mapping)  # noqa: SLF001 (SQLAlchemy's API: the underscore keeps it apart from columns)
+
+
 class Fits:
     """The fits of a tenant, or of all, within one unit of work.
 
@@ -60,7 +66,7 @@ class Fits:
         row = self._connection.execute(_GET, {"fit_id": fit_id, "whose": self._tenant}).first()
         if row is None:
             raise NotFound(f"there is no fit {fit_id!r}")
-        return FitRecord(*row)
+        return read_fit(row)
 
     def list(
         self,
@@ -84,18 +90,18 @@ class Fits:
             statement = statement.where(has_label(fits, label))
         if origin is not None:
             statement = statement.where(func.json_extract(fits.c.origin, "$.fit") == origin)
-        found = fetch_page(self._connection, statement, fits.c.id, page, lambda row: FitRecord(*row))
+        found = fetch_page(self._connection, statement, fits.c.id, page, read_fit)
         if label is None or found.items:
             return found
         return replace(found, findings=unknown_label(self._connection, fits, self._tenant, label))
 
     def unfinished(self) -> tuple[FitRecord, ...]:
         """Return every fit that is not terminal, oldest first."""
-        return tuple(FitRecord(*row) for row in self._connection.execute(_UNFINISHED).all())
+        return tuple(read_fit(row) for row in self._connection.execute(_UNFINISHED).all())
 
     def overdue(self) -> tuple[FitRecord, ...]:
         """Return the fits that wait, for a worker or a client, and whose deadline is over."""
-        return tuple(FitRecord(*row) for row in self._connection.execute(_OVERDUE, {"now": self._now}))
+        return tuple(read_fit(row) for row in self._connection.execute(_OVERDUE, {"now": self._now}))
 
     def next_deadline(self) -> datetime | None:
         """Return the next deadline of a fit that waits, None if there is none."""
@@ -103,7 +109,7 @@ class Fits:
 
     def variants(self, parent_id: str) -> tuple[FitRecord, ...]:
         """Return the variants of a sweep in their order."""
-        return tuple(FitRecord(*row) for row in self._connection.execute(_VARIANTS, {"parent": parent_id}))
+        return tuple(read_fit(row) for row in self._connection.execute(_VARIANTS, {"parent": parent_id}))
 
     def standings(self, parent_id: str) -> tuple[VariantState, ...]:
         """Return how far the variants of a sweep are, in their order."""

@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 
 from app.domain.fit import AT_WORK, CLAIMABLE, WAITS_FOR_MEMORY, FitRecord, FitState
-from app.store.fits import Fits
+from app.store.fits import Fits, read_fit
 from app.store.tables import fits, shares
 
 _TOP_LEVEL = fits.c.parent_id.is_(None)
@@ -187,7 +187,7 @@ class Queue:
     ) -> list[FitRecord]:
         """Return what a statement finds of the fits in each of the states in which they wait, the oldest first."""
         rows = (row for state in CLAIMABLE for row in self._ask(statement, considered, state, **values))
-        return sorted((FitRecord(*row) for row in rows), key=lambda fit: fit.id)
+        return sorted((read_fit(row) for row in rows), key=lambda fit: fit.id)
 
     def _ask(
         self, statement: Select[*tuple[Any, ...]], considered: ColumnElement[bool], state: FitState, **values: object

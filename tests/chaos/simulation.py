@@ -35,6 +35,8 @@ from app.store.unit_of_work import Store
 from app.system.durable import Durable
 from tests.chaos.driver import Event
 from tests.chaos.invariants import Broken, moves_are_legal, rows_are_gap_free, there_is_one_end
+from tests.support.fits import fit_record
+from tests.support.storage import storage_context
 
 GRAPH_ID = "graph_1"
 DATASET_ID = "ds_1"
@@ -170,15 +172,8 @@ class World:
         self._sweeper = BlobSweeper(self.store, self._blobs)
         self._floor = Floor()
         self._idempotency = Idempotency(self.store)
-        self._attempts = Attempts(
-            self.store,
-            self._blobs,
-            self._sweeper,
-            self._staging,
-            lambda _fit_id: None,
-            self.clock,
-            WorkerConfig(WORKERS),
-        )
+        storage = storage_context(self.store, self._blobs, self._staging, sweeper=self._sweeper, clock=self.clock)
+        self._attempts = Attempts(storage, self._staging, lambda _fit_id: None, WorkerConfig(WORKERS))
         self._control = FitControl(self.store, Notifier(), self._floor, TERMS)
         quarantine = Quarantine(self._folder, Durable(), self.clock)
         Orphans(self.store, self._blobs, self._folder / "sessions", self._staging, quarantine).move()
@@ -221,27 +216,14 @@ class World:
         return fit.id
 
     def _new_fit(self) -> FitRecord:
-        return FitRecord(
-            id=new_id("fit"),
-            state=FitState.QUEUED,
-            phase="queued",
+        return fit_record(
+            new_id("fit"),
             graph_id=GRAPH_ID,
             dataset_id=DATASET_ID,
             request={"graph": GRAPH_ID, "dataset": [], "steps": STEPS, "checkpoint": {"keep_last": 2}},
-            labels={},
-            step=0,
             total_steps=STEPS,
-            epoch=0,
-            latest={},
-            best=None,
-            attempt=0,
-            attempts_max=4,
-            error=None,
             created_at=self.clock.now(),
-            started_at=None,
-            finished_at=None,
             priority=self.chance.choice((-1, 0, 0, 1)),
-            version=1,
         )
 
     def _claim(self) -> None:

@@ -16,7 +16,6 @@ from types import MappingProxyType
 from typing import Any
 
 from app.domain.clock import SystemClock
-from app.domain.fit import FitRecord, FitState
 from app.domain.messages import CheckpointWritten, Finished, Points
 from app.domain.records import Column, DatasetRecord, GraphRecord
 from app.service.admin.quarantine import Orphans, Quarantine
@@ -30,6 +29,8 @@ from app.store.unit_of_work import Store, UnitOfWork
 from app.system.durable import Durable
 from tests.chaos.driver import Journal
 from tests.chaos.simulation import row_of
+from tests.support.fits import fit_record
+from tests.support.storage import storage_context
 
 DATA, NOTES = "data", "acknowledged.jsonl"
 GRAPH_ID, DATASET_ID = "graph_1", "ds_1"
@@ -49,9 +50,8 @@ class Shop:
         self.blobs = LocalBlobStore(data_dir, durable)
         self.sweeper = BlobSweeper(self.store, self.blobs)
         self.staging = data_dir / "staging"
-        self.attempts = Attempts(
-            self.store, self.blobs, self.sweeper, self.staging, lambda _fit_id: None, clock, durable=durable
-        )
+        storage = storage_context(self.store, self.blobs, self.staging, sweeper=self.sweeper, clock=clock)
+        self.attempts = Attempts(storage, self.staging, lambda _fit_id: None, durable=durable)
         quarantine = Quarantine(data_dir, durable, clock)
         Orphans(self.store, self.blobs, data_dir / "sessions", self.staging, quarantine).move()
         self.attempts.recover()
@@ -69,27 +69,13 @@ class Shop:
 
     def submit(self, fit_id: str) -> None:
         """Queue a fit."""
-        fit = FitRecord(
-            id=fit_id,
-            state=FitState.QUEUED,
-            phase="queued",
+        fit = fit_record(
+            fit_id,
             graph_id=GRAPH_ID,
             dataset_id=DATASET_ID,
             request={"graph": GRAPH_ID, "dataset": DATASET_ID, "steps": STEPS, "checkpoint": {"keep_last": 1}},
-            labels={},
-            step=0,
             total_steps=STEPS,
-            epoch=0,
-            latest={},
-            best=None,
-            attempt=0,
-            attempts_max=4,
-            error=None,
             created_at=self._now,
-            started_at=None,
-            finished_at=None,
-            priority=0,
-            version=1,
         )
         with self.store.begin() as work:
             work.fits.add(fit)

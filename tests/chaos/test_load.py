@@ -13,9 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.domain.clock import SystemClock
 from app.service.attempts.attempts import Attempts
-from app.service.resources.blobs import BlobSweeper
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 from tests.chaos import processes
@@ -23,6 +21,7 @@ from tests.chaos.conftest import Counts, MakeDriver
 from tests.chaos.driver import Driver
 from tests.chaos.polling import poll
 from tests.chaos.workload import columns, endless_request, fit_request
+from tests.support.storage import storage_context
 
 REPEATS = 5
 QUEUED = 10_000
@@ -103,8 +102,7 @@ def claim_times(data_dir: Path) -> list[float]:
     taken = []
     with Store.open(data_dir) as store:
         blobs = LocalBlobStore(data_dir)
-        sweeper = BlobSweeper(store, blobs)
-        attempts = Attempts(store, blobs, sweeper, data_dir / "staging", lambda _fit_id: None, SystemClock())
+        attempts = Attempts(storage_context(store, blobs, data_dir), data_dir / "staging", lambda _fit_id: None)
         for _ in range(CLAIMS):
             began = time.perf_counter()
             assert attempts.claim() is not None

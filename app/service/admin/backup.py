@@ -13,21 +13,21 @@ import logging
 import tarfile
 import tempfile
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from app.domain.clock import Clock, rfc3339
+from app.domain.clock import rfc3339
 from app.domain.errors import AdjointError, BackupInProgress, NotFound, storage_faults
 from app.service.admin.audit import AuditFile, AuditRotation
-from app.service.resources.blobs import BlobSweeper, Integrity
-from app.service.resources.disk_space import DiskSpace
+from app.service.resources.blobs import Integrity
+from app.service.resources.storage import StorageContext
 from app.service.sessions.directories import SessionDirs, SessionFile
 from app.store.blobs.store import BlobStore
 from app.store.snapshot import Snapshot
-from app.store.unit_of_work import Store
 
 FORMAT = "adjoint-backup/3"
 DATABASE, BLOBS, SESSIONS, TRAIL = "adjoint.db", "blobs/", "sessions/", "audit/"
@@ -47,35 +47,32 @@ class BlobDamaged(AdjointError):  # noqa: N818 (named as the others of its tree)
     title = "A blob is damaged"
 
 
+@dataclass(frozen=True, slots=True)
+class BackupContents:
+    """What a backup holds besides blobs, as of `made_at`, and the `version` of the server that made it."""
+
+    snapshot: Snapshot
+    sessions: Sequence[SessionFile]
+    trail: Sequence[AuditFile]
+    made_at: datetime
+    version: str
+
+
 class Backup:
-    """A backup under way: its bytes, and what is held until it is closed, whatever becomes of it."""
+    """A backup in progress: its bytes, and the `resources` that are released when it is closed."""
 
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        sessions: Sequence[SessionFile],
-        trail: Sequence[AuditFile],
-        blobs: BlobStore,
-        made_at: datetime,
-        version: str,
-        resources: ExitStack,
-        note_damage: Callable[[str, str], None],
-    ) -> None:
-        """Read the blobs of `snapshot`, the files of `sessions` and of the `trail`, and let `resources` go in the end.
-
-        `note_damage` is called with the digest of a blob that is damaged, and what is wrong with its file.
-        """
-        self._note_damage = note_damage
-        self._snapshot = snapshot
+    def __init__(self, contents: BackupContents, blobs: BlobStore, integrity: Integrity, resources: ExitStack) -> None:
+        """Read the `contents`, and from `blobs` what their snapshot refers to; `integrity` marks damaged blobs."""
+        self._integrity = integrity
+        self._contents = contents
+        self._snapshot = contents.snapshot
         self._files = [
-            *((f"{SESSIONS}{file.session_id}/{file.name}", file.path, file.size_bytes) for file in sessions),
-            *((TRAIL + file.path.name, file.path, file.path.stat().st_size) for file in trail),
+            *((f"{SESSIONS}{file.session_id}/{file.name}", file.path, file.size_bytes) for file in contents.sessions),
+            *((TRAIL + file.path.name, file.path, file.path.stat().st_size) for file in contents.trail),
         ]
         self._blobs = blobs
-        self._made_at = made_at
-        self._version = version
         self._resources = resources
-        self.name = f"adjoint-{made_at:%Y%m%dT%H%M%SZ}.tar"
+        self.name = f"adjoint-{contents.made_at:%Y%m%dT%H%M%SZ}.tar"
         self.chunks = self._written()
 
     def close(self) -> None:
@@ -103,12 +100,12 @@ class Backup:
         try:
             file = self._blobs.open(digest)
         except NotFound as error:
-            self._note_damage(digest, "is missing")
+            self._integrity.note(digest, "is missing")
             raise BlobDamaged(f"blob {digest} is missing; delete what refers to it, or restore it") from error
         with file:
             size = self._blobs.size(digest)
             if (yield from _write_entry(BLOBS + digest, file, size)) != digest:
-                self._note_damage(digest, "does not hold the bytes that its digest names")
+                self._integrity.note(digest, "does not hold the bytes that its digest names")
                 raise BlobDamaged(f"blob {digest} holds other bytes; delete what refers to it, or restore it")
         return size
 
@@ -126,9 +123,9 @@ class Backup:
     ) -> dict[str, Any]:
         return {
             "format": FORMAT,
-            "version": self._version,
+            "version": self._contents.version,
             "revision": self._snapshot.revision,
-            "made_at": rfc3339(self._made_at),
+            "made_at": rfc3339(self._contents.made_at),
             "counts": dict(self._snapshot.counts),
             "database": dict(database),
             "blobs": dict(blobs),
@@ -140,35 +137,15 @@ class Backup:
 class Backups:
     """The use cases of backups."""
 
-    def __init__(
-        self,
-        store: Store,
-        blobs: BlobStore,
-        sweeper: BlobSweeper,
-        dirs: SessionDirs,
-        trail: AuditRotation,
-        scratch: Path,
-        space: DiskSpace,
-        clock: Clock,
-        version: str,
-        integrity: Integrity,
-    ) -> None:
-        """Copy `store`, below `scratch` for a while, and `blobs`, which `sweeper` keeps in place meanwhile.
+    def __init__(self, storage: StorageContext, dirs: SessionDirs, trail: AuditRotation, version: str) -> None:
+        """Back up `storage`, the `dirs` of sessions and the files of the audit `trail`; `version` is the server's.
 
-        What is in the `dirs` of sessions and in the files of the `trail` has a second name below `scratch`
-        meanwhile.
-
-        `version` is this server's; blobs that turn out to be damaged are marked by `integrity`.
+        While a backup is downloaded, the copy of the database and hard links to those files are in the scratch
+        directory.
         """
-        self._integrity = integrity
-        self._store = store
-        self._blobs = blobs
-        self._sweeper = sweeper
+        self._storage = storage
         self._dirs = dirs
         self._trail = trail
-        self._scratch = scratch
-        self._space = space
-        self._clock = clock
         self._version = version
         self._lock = threading.Lock()
 
@@ -183,19 +160,19 @@ class Backups:
             )
         with ExitStack() as resources, storage_faults("the copy of the database"):
             resources.callback(self._lock.release)
-            self._space.check_disk()
+            self._storage.space.check_disk()
             # Before the copy is made: from then on no blob that it may refer to is deleted.
-            resources.enter_context(self._sweeper.holding())
-            folder = resources.enter_context(tempfile.TemporaryDirectory(dir=self._scratch))
-            made_at = self._clock.now()
+            resources.enter_context(self._storage.sweeper.holding())
+            folder = resources.enter_context(tempfile.TemporaryDirectory(dir=self._storage.scratch))
+            made_at = self._storage.clock.now()
             # Before the database, which then knows of all datasets and checkpoints that they refer to.
             sessions = self._dirs.link(Path(folder) / "sessions")
             # At one moment: what leaves the table for a file must be in one of them, and so in the copy.
             with self._trail.resting() as files:
                 trail = files.link(Path(folder) / "audit")
-                snapshot = self._store.snapshot(Path(folder))
-            note = self._integrity.note
-            return Backup(snapshot, sessions, trail, self._blobs, made_at, self._version, resources.pop_all(), note)
+                snapshot = self._storage.store.snapshot(Path(folder))
+            contents = BackupContents(snapshot, sessions, trail, made_at, self._version)
+            return Backup(contents, self._storage.blobs, self._storage.integrity, resources.pop_all())
 
     def end(self) -> None:
         """Begin no backup any more, and wait a moment for one that is being closed: what it needs is closed next."""

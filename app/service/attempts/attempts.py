@@ -12,7 +12,6 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from app.domain.clock import Clock
 from app.domain.errors import Conflict, NotFound
 from app.domain.fit import WAITS_FOR_MEMORY, Attempt, FitRecord
 from app.domain.messages import Assignment, Died, Finished, Log
@@ -25,10 +24,9 @@ from app.service.attempts.replay_verdict import compare_replay
 from app.service.fits.event_log import record_log, record_state
 from app.service.fits.limits import fail_overdue
 from app.service.fits.sweeps import close_variants
-from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.memory import MemoryPool
-from app.store.blobs.store import BlobStore
-from app.store.unit_of_work import Store, UnitOfWork
+from app.service.resources.storage import StorageContext
+from app.store.unit_of_work import UnitOfWork
 from app.system.durable import Durable
 
 MEMORY_FULL = (
@@ -63,35 +61,29 @@ class Attempts:
 
     def __init__(
         self,
-        store: Store,
-        blobs: BlobStore,
-        sweeper: BlobSweeper,
-        staging: Path,
+        storage: StorageContext,
+        spool_root: Path,
         notify: Callable[[str], None],
-        clock: Clock,
-        terms: WorkerConfig | None = None,
+        config: WorkerConfig | None = None,
         durable: Durable | None = None,
         memory: MemoryPool | None = None,
-        integrity: Integrity | None = None,
     ) -> None:
-        """Keep attempts in `store` and call `notify` with a fit's id after each commit.
+        """Keep attempts in `storage`, and call `notify` with the id of a fit after each commit.
 
-        Checkpoints are opened by `integrity`.
-
-        Each attempt writes to a folder of its own below `staging`, which is on the file system of `blobs`, and has its
-        memory of `memory`.
+        Each attempt writes to a directory of its own below `spool_root`, which must be on the file system of the
+        blobs, and reserves its memory in `memory`.
         """
+        store, integrity, config = storage.store, storage.integrity, config or WorkerConfig()
         self._store = store
-        self._sweeper = sweeper
+        self._sweeper = storage.sweeper
+        self._integrity = integrity
         self._notify = notify
         self._memory = memory or MemoryPool()
-        self._spool = SpoolDirs(staging, durable or Durable())
-        self._import = ArtifactImport(store, blobs, self._spool, notify, clock)
-        self._integrity = integrity or Integrity(store, blobs)
-        resumption = ResumePoints(store, self._integrity, notify)
-        terms = terms or WorkerConfig()
-        self._tenant_running = terms.tenant_running
-        self._assignments = Assignments(store, self._integrity, resumption, self._spool, terms)
+        self._spool = SpoolDirs(spool_root, durable or Durable())
+        self._import = ArtifactImport(store, storage.blobs, self._spool, notify, storage.clock)
+        self._tenant_running = config.tenant_running
+        resume_points = ResumePoints(store, integrity, notify)
+        self._assignments = Assignments(store, integrity, resume_points, self._spool, config)
 
     def recover(self) -> RecoveredAttempts:
         """Take back what an earlier server was working on: its processes are gone. Call it before the first claim."""

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from app.domain.clock import Clock
 from app.domain.errors import Conflict, Draining, Finding, Invalid, NotFound
 from app.domain.fit import FitRecord, FitState
 from app.domain.ids import is_id, new_id
@@ -19,16 +18,15 @@ from app.service.fits.inputs import FitInputs, InputReader
 from app.service.fits.limits import FitLimits, read_deadline, read_priority
 from app.service.fits.retention import remove_fit
 from app.service.fits.view import FitView, build_view
-from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.datasets import Ingestion
-from app.service.resources.disk_space import DiskSpace
 from app.service.resources.idempotency import Keep
 from app.service.resources.model_classes import complete_classes
 from app.service.resources.notifier import Notifier
 from app.service.resources.read_through_cache import ReadThroughCache
+from app.service.resources.storage import StorageContext
 from app.service.resources.workers import Workforce
 from app.store.pages import Page, PageRequest
-from app.store.unit_of_work import Store, UnitOfWork
+from app.store.unit_of_work import UnitOfWork
 
 RECENT_MAX = 1024
 
@@ -38,33 +36,29 @@ class Fits:
 
     def __init__(
         self,
-        store: Store,
+        storage: StorageContext,
         ingestion: Ingestion,
-        sweeper: BlobSweeper,
-        space: DiskSpace,
         notifier: Notifier,
         workforce: Workforce,
-        terms: FitLimits,
-        clock: Clock,
+        limits: FitLimits,
         admission: Admission,
-        integrity: Integrity,
     ) -> None:
         """Queue fits in `store` that `admission` accepts, for the `workforce`; tell watchers by `notifier`.
 
         What they are made of is opened by `integrity`.
         """
-        self._store = store
-        self._integrity = integrity
-        self._inputs = InputReader(store, ingestion, clock, terms.graph)
-        self._sweeper = sweeper
-        self._space = space
+        self._store = storage.store
+        self._integrity = storage.integrity
+        self._inputs = InputReader(storage.store, ingestion, storage.clock, limits.graph)
+        self._sweeper = storage.sweeper
+        self._space = storage.space
         self._notifier = notifier
         self._workforce = workforce
-        self._terms = terms
-        self._clock = clock
+        self._limits = limits
+        self._clock = storage.clock
         self._admission = admission
         self._cache: ReadThroughCache[FitView] = ReadThroughCache(RECENT_MAX, lambda view: view.small)
-        store.on_change(self._cache.invalidate)
+        storage.store.on_change(self._cache.invalidate)
 
     def submit(self, request: Mapping[str, Any], keep: Keep[FitView], replay: Replay | None = None) -> FitView:
         """Check a fit in full and queue it; what it brings inline becomes a graph and a dataset of its own.
@@ -91,7 +85,7 @@ class Fits:
                 fork.check(request, inputs, fit.total_steps)
             with self._store.begin() as work:
                 inputs.store(work)
-                self._terms.check_queue(work)
+                self._limits.check_queue(work)
                 fit = self._add(work, fit) if fork is None else fork.begin(work, fit)
                 record_state(work, fit)
                 for finding in inputs.graph.report["findings"]:
@@ -188,7 +182,7 @@ class Fits:
         # A variant that ends its processes is to fail before the sweep does, which then goes on without it.
         parent = replace(
             self._new_record(request, inputs, sweep.total_steps),
-            attempts_max=self._terms.attempts_max + 1,
+            attempts_max=self._limits.attempts_max + 1,
             sweep=asdict(sweep.terms),
         )
         variants = [
@@ -233,7 +227,7 @@ class Fits:
             latest={},
             best=None,
             attempt=0,
-            attempts_max=self._terms.attempts_max,
+            attempts_max=self._limits.attempts_max,
             error=None,
             created_at=now,
             started_at=None,
@@ -241,7 +235,7 @@ class Fits:
             priority=read_priority(request),
             version=1,
             deadline_at=read_deadline(request, now),
-            share=self._terms.share(labels),
+            share=self._limits.share(labels),
         )
 
 

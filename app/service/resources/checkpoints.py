@@ -11,19 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 import engine
-from app.domain.clock import Clock
 from app.domain.errors import Conflict, Finding, Gone, NotFound, storage_faults
 from app.domain.ids import is_id, new_id
 from app.domain.records import CheckpointRecord, GraphRecord
-from app.service.resources.blobs import BlobSweeper, Integrity
-from app.service.resources.disk_space import DiskSpace
 from app.service.resources.engine_documents import engine_faults, invalid, read_definition
 from app.service.resources.idempotency import Keep
 from app.service.resources.model_classes import with_recorded_classes
+from app.service.resources.storage import StorageContext
 from app.service.resources.workers import ComputeRequest, ModelReference
-from app.store.blobs.store import BlobStore, BlobWriter
+from app.store.blobs.store import BlobWriter
 from app.store.pages import Page, PageRequest
-from app.store.unit_of_work import Store
 
 FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
 COUNT_MAX = 2**63
@@ -110,27 +107,15 @@ Alias = Literal["latest", "best"]
 class Checkpoints:
     """The use cases of checkpoints."""
 
-    def __init__(
-        self,
-        store: Store,
-        blobs: BlobStore,
-        integrity: Integrity,
-        sweeper: BlobSweeper,
-        scratch: Path,
-        space: DiskSpace,
-        clock: Clock,
-    ) -> None:
-        """Keep rows in `store` and files in `blobs`, which are opened by `integrity`.
-
-        Files made to order stand below `scratch` for a while.
-        """
-        self._store = store
-        self._blobs = blobs
-        self._integrity = integrity
-        self._sweeper = sweeper
-        self._scratch = scratch
-        self._space = space
-        self._clock = clock
+    def __init__(self, storage: StorageContext) -> None:
+        """Keep records and files in `storage`; generated files are below its scratch directory until they are sent."""
+        self._store = storage.store
+        self._blobs = storage.blobs
+        self._integrity = storage.integrity
+        self._sweeper = storage.sweeper
+        self._scratch = storage.scratch
+        self._space = storage.space
+        self._clock = storage.clock
 
     def open_upload(self) -> BlobWriter:
         """Open a writer for the bytes of an upload; leave its context and nothing is left of them."""

@@ -1,27 +1,25 @@
 """Beginning a session: what it names is looked up, what it leaves out is filled in, and all of it is checked."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import engine
-from app.domain.clock import Clock
 from app.domain.errors import Draining, Finding, NotFound, SessionsFull
 from app.domain.ids import new_id
 from app.domain.records import CheckpointRecord, DatasetRecord, GraphRecord
 from app.domain.session import SessionRecord, SessionState
 from app.service.fits.inputs import resolve
-from app.service.resources.blobs import BlobSweeper, Integrity
-from app.service.resources.disk_space import DiskSpace
 from app.service.resources.engine_documents import GRAPH_LIMITS, engine_faults, invalid, new_graph, read_definition
 from app.service.resources.idempotency import Keep
 from app.service.resources.memory import MemoryConfig
 from app.service.resources.model_classes import checkpoint_classes
 from app.service.resources.notifier import Notifier
+from app.service.resources.storage import StorageContext
 from app.service.sessions.admission import InitialCheckpoint, SessionCandidate, admit_session
 from app.service.sessions.classes import beginning_classes
 from app.service.sessions.state import NO_PROCESS, SessionView
-from app.store.unit_of_work import Store, UnitOfWork
+from app.store.unit_of_work import UnitOfWork
 
 TTL_SECONDS = 3600.0
 BEGINNING_SEQ = 0
@@ -29,6 +27,16 @@ BEGINNING_SEQ = 0
 
 INHERITED = ("optimizer", "clip", "precision")
 """What a session that begins with a checkpoint has as the fit or session of that had it, unless it says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLimits:
+    """How many sessions may be open, in all and of one tenant; the memory of one; the size of a graph sent inline."""
+
+    sessions: int
+    tenant_sessions: int | None = None
+    memory: MemoryConfig = field(default_factory=MemoryConfig)
+    graph: engine.GraphLimits = GRAPH_LIMITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,32 +53,14 @@ class _References:
 class SessionCreation:
     """Begins sessions."""
 
-    def __init__(
-        self,
-        store: Store,
-        integrity: Integrity,
-        sweeper: BlobSweeper,
-        space: DiskSpace,
-        notifier: Notifier,
-        clock: Clock,
-        most: int,
-        memory: MemoryConfig | None = None,
-        limits: engine.GraphLimits = GRAPH_LIMITS,
-        most_of_tenant: int | None = None,
-    ) -> None:
-        """Keep sessions in `store`, at most so many open ones, and of one tenant so many, none of which takes more
-        than one may of the `memory`; the files of checkpoints are opened by `integrity`. Graphs that come inline are
-        within `limits`.
-        """
-        self._store = store
-        self._integrity = integrity
-        self._sweeper = sweeper
-        self._space = space
+    def __init__(self, storage: StorageContext, notifier: Notifier, limits: SessionLimits) -> None:
+        """Keep sessions in `storage`, within `limits`; no session is created once `notifier` is closed."""
+        self._store = storage.store
+        self._integrity = storage.integrity
+        self._sweeper = storage.sweeper
+        self._space = storage.space
+        self._clock = storage.clock
         self._notifier = notifier
-        self._clock = clock
-        self._most = most
-        self._most_of_tenant = most_of_tenant
-        self._memory = memory or MemoryConfig()
         self._limits = limits
 
     def create(self, request: Mapping[str, Any], keep: Keep[SessionView]) -> SessionView:
@@ -96,7 +86,7 @@ class SessionCreation:
             whole["classes"] = self._classes(request, definition, beginning, named.dataset)
             runtime = named.runtime if whole["resources"].get("executor") is None else None
             applicant = SessionCandidate(whole, definition, graph, beginning, named.dataset, runtime)
-            admitted = admit_session(applicant, self._memory)
+            admitted = admit_session(applicant, self._limits.memory)
             now = self._clock.now()
             session = SessionRecord(
                 id=new_id("sess"),
@@ -123,7 +113,7 @@ class SessionCreation:
         return view
 
     def _new_graph(self, document: object) -> GraphRecord:
-        return new_graph(read_definition(document, "/graph", self._limits), self._clock)
+        return new_graph(read_definition(document, "/graph", self._limits.graph), self._clock)
 
     def _named(self, request: Mapping[str, Any]) -> _References:
         """Look up what a request refers to; Invalid, with pointers, if it does not exist."""
@@ -170,8 +160,8 @@ class SessionCreation:
 
     def _check_room(self, work: UnitOfWork) -> None:
         for most, are_open, of in (
-            (self._most, work.sessions.count_open(), ""),
-            (self._most_of_tenant, work.sessions.count_own_open(), " of one tenant"),
+            (self._limits.sessions, work.sessions.count_open(), ""),
+            (self._limits.tenant_sessions, work.sessions.count_own_open(), " of one tenant"),
         ):
             if most is not None and are_open >= most:
                 raise SessionsFull(

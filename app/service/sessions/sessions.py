@@ -9,14 +9,14 @@ from typing import Any
 from app.domain.errors import AdjointError, StepRefused
 from app.domain.frames import Step
 from app.domain.session import OPEN, SessionRecord, SessionState
-from app.service.resources.blobs import BlobSweeper
 from app.service.resources.idempotency import Keep
+from app.service.resources.storage import StorageContext
 from app.service.sessions.creation import BEGINNING_SEQ, SessionCreation
 from app.service.sessions.directories import SessionDirs
 from app.service.sessions.state import SessionActivity, SessionView, SessionWorkforce, inactive_error
 from app.service.sessions.steps import SessionSteps, StepResult
 from app.store.pages import Page, PageRequest
-from app.store.unit_of_work import Store, UnitOfWork
+from app.store.unit_of_work import UnitOfWork
 
 _logger = logging.getLogger(__name__)
 
@@ -26,21 +26,20 @@ class Sessions:
 
     def __init__(
         self,
-        store: Store,
+        storage: StorageContext,
         creation: SessionCreation,
         steps: SessionSteps,
         activity: SessionActivity,
         dirs: SessionDirs,
-        sweeper: BlobSweeper,
         workforce: SessionWorkforce,
     ) -> None:
-        """Keep sessions in `store`; the `workforce` has their processes."""
-        self._store = store
+        """Keep sessions in `storage`; the `workforce` runs their processes."""
+        self._store = storage.store
         self._creation = creation
         self._steps = steps
         self._activity = activity
         self._dirs = dirs
-        self._sweeper = sweeper
+        self._sweeper = storage.sweeper
         self._workforce = workforce
 
     def create(self, request: Mapping[str, Any], keep: Keep[SessionView]) -> SessionView:

@@ -17,12 +17,11 @@ from app.domain.frames import Accepted, Answered, Step
 from app.domain.ids import new_id
 from app.domain.records import CheckpointRecord
 from app.domain.session import SessionRecord, SessionState
-from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.read_through_cache import ReadThroughCache
+from app.service.resources.storage import StorageContext
 from app.service.sessions.directories import SessionDirs
 from app.service.sessions.state import SessionActivity, SessionWorkforce, inactive_error
 from app.service.sessions.step_files import SavedCheckpoints, StepInputs, find_references, saves_checkpoint
-from app.store.unit_of_work import Store
 
 RECENT_MAX = 1024
 OPERATION_SECONDS = 0.25
@@ -66,19 +65,17 @@ class SessionSteps:
 
     def __init__(
         self,
-        store: Store,
-        sweeper: BlobSweeper,
+        storage: StorageContext,
         inputs: StepInputs,
         checkpoints: SavedCheckpoints,
         dirs: SessionDirs,
         workforce: SessionWorkforce,
         activity: SessionActivity,
-        integrity: Integrity,
     ) -> None:
-        """Have the `workforce` work; note in `activity` which sessions are used, and what is damaged by `integrity`."""
-        self._integrity = integrity
-        self._store = store
-        self._sweeper = sweeper
+        """Execute steps by the `workforce`; `activity` records which sessions are in use."""
+        self._integrity = storage.integrity
+        self._store = storage.store
+        self._sweeper = storage.sweeper
         self._inputs = inputs
         self._checkpoints = checkpoints
         self._dirs = dirs
@@ -86,7 +83,7 @@ class SessionSteps:
         self._activity = activity
         self._cache: ReadThroughCache[_CachedSession] = ReadThroughCache(RECENT_MAX)
         self._pending_operations: dict[tuple[str | None, str, int], asyncio.Task[StepResult]] = {}
-        store.on_change(self._cache.invalidate)
+        storage.store.on_change(self._cache.invalidate)
 
     async def execute(self, session_id: str, step: Step, body: bytes = b"") -> StepResult:
         """Have a step carried out, and return what came of it.

@@ -6,32 +6,12 @@ import pytest
 
 from app.domain.errors import Conflict
 from app.domain.fit import CLAIMABLE, TERMINAL, TRANSITIONS, FitRecord, FitState
+from tests.support.fits import fit_record
 
 
 @pytest.fixture
 def fit() -> FitRecord:
-    return FitRecord(
-        id="fit_1",
-        state=FitState.QUEUED,
-        phase="waiting",
-        graph_id="graph_1",
-        dataset_id="ds_1",
-        request={"epochs": 1},
-        labels={},
-        step=0,
-        total_steps=10,
-        epoch=0,
-        latest={},
-        best=None,
-        attempt=0,
-        attempts_max=4,
-        error=None,
-        created_at=datetime(2026, 1, 1, tzinfo=UTC),
-        started_at=None,
-        finished_at=None,
-        priority=0,
-        version=1,
-    )
+    return fit_record("fit_1", phase="waiting", request={"epochs": 1}, created_at=datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def in_state(fit: FitRecord, state: FitState) -> FitRecord:

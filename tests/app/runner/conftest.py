@@ -24,17 +24,18 @@ from app.runner import local
 from app.runner.local import LocalRunner
 from app.runner.memory import InMemoryRunner
 from app.runner.port import Handle, Runner
-from app.runner.supervisor import Supervisor
+from app.runner.supervisor import Supervisor, SupervisorOptions
 from app.service.attempts.assignments import WorkerConfig
 from app.service.attempts.attempts import Attempts
 from app.service.fits.event_log import record_state
-from app.service.resources.blobs import BlobSweeper
 from app.service.resources.memory import MemoryPool
 from app.store.blobs.local import LocalBlobStore
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store, UnitOfWork
 from tests.gate import Gate
 from tests.patience import PATIENCE
+from tests.support.fits import fit_record
+from tests.support.storage import storage_context
 
 from .session_stage import SetStage, Stage, stage_in
 
@@ -105,19 +106,11 @@ class Workshop:
     ) -> Supervisor:
         """Start one; it is drained when the test ends."""
         chosen = self.settings.model_copy(update=settings)
-        sweeper = BlobSweeper(self.store, self.blobs)
-        attempts = Attempts(
-            self.store,
-            self.blobs,
-            sweeper,
-            self.staging,
-            self.notify,
-            CLOCK,
-            WorkerConfig(checkpoint_seconds=chosen.checkpoint_seconds),
-            memory=room,
-        )
+        storage = storage_context(self.store, self.blobs, self.staging, clock=CLOCK)
+        config = WorkerConfig(checkpoint_seconds=chosen.checkpoint_seconds)
+        attempts = Attempts(storage, self.staging, self.notify, config, memory=room)
         attempts.recover()
-        supervisor = Supervisor(attempts, runner or self.runner, chosen, CLOCK, backoff, room=room)
+        supervisor = Supervisor(attempts, runner or self.runner, chosen, CLOCK, SupervisorOptions(backoff, memory=room))
         self.supervisors.append(supervisor)
         supervisor.start()
         return supervisor
@@ -144,27 +137,16 @@ class Workshop:
         fields = ("attempts_max", "priority", "deadline_at", "memory_bytes")
         record = {name: changes.pop(name) for name in fields if name in changes}
         request = {"graph": "graph_1", "dataset": "ds_1", "labels": {}, **RECIPE, **changes}
-        fit = FitRecord(
-            id=fit_id,
-            state=state,
-            phase=state.value,
+        fit = fit_record(
+            fit_id,
+            state,
             graph_id=request["graph"],
             dataset_id=request["dataset"],
             request=request,
-            labels={},
-            step=0,
             total_steps=request["steps"],
-            epoch=0,
-            latest={},
-            best=None,
-            attempt=0,
             attempts_max=record.get("attempts_max", 4),
-            error=None,
             created_at=CLOCK.now(),
-            started_at=None,
-            finished_at=None,
             priority=record.get("priority", 0),
-            version=1,
             deadline_at=record.get("deadline_at"),
             memory_bytes=record.get("memory_bytes"),
         )

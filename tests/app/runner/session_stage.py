@@ -22,9 +22,8 @@ from app.runner.port import Handle
 from app.runner.process_losses import LossPolicy
 from app.runner.process_manager import ProcessManager
 from app.runner.session_pool import SessionPool
-from app.runner.supervisor import Supervisor
+from app.runner.supervisor import Supervisor, SupervisorOptions
 from app.service.attempts.attempts import Attempts
-from app.service.resources.blobs import BlobSweeper
 from app.service.resources.memory import MemoryPool
 from app.service.sessions.attempts import SessionAttempts, SessionConfig
 from app.service.sessions.directories import SessionDirs
@@ -32,6 +31,7 @@ from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
 from tests.patience import PATIENCE
+from tests.support.storage import storage_context
 
 CLOCK = SystemClock()
 
@@ -214,8 +214,8 @@ def stage_in(
     runner = PlayedRunner()
     host = ProcessManager(runner)
     chosen = Settings(data_dir=data_dir, **{"drain_seconds": 2.0, **settings})
-    attempts = Attempts(store, blobs, BlobSweeper(store, blobs), data_dir / "staging", lambda _: None, CLOCK)
-    supervisor = Supervisor(attempts, runner, chosen, CLOCK, sessions=host, room=room)
+    attempts = Attempts(storage_context(store, blobs, data_dir, clock=CLOCK), data_dir / "staging", lambda _: None)
+    supervisor = Supervisor(attempts, runner, chosen, CLOCK, SupervisorOptions(processes=host, memory=room))
     with store.begin() as work:
         work.graphs.add(GraphRecord("graph_1", "g", "0" * 64, {"inputs": {}}, {}, CLOCK.now()))
     supervisor.start()

@@ -185,7 +185,7 @@ from app.domain.clock import SystemClock
 from app.runner.local import LocalRunner
 from app.runner.supervisor import Supervisor
 from app.service.attempts.attempts import Attempts
-from app.service.resources.blobs import BlobSweeper
+from tests.support.storage import storage_context
 from app.config.settings import Settings
 from app.store.unit_of_work import Store
 from tests.gate import use_gate
@@ -194,7 +194,7 @@ use_gate(Path(sys.argv[2]))
 data_dir, clock, changed = Path(sys.argv[1]), SystemClock(), threading.Event()
 store, blobs = Store.open(data_dir), LocalBlobStore(data_dir)
 notify = lambda fit_id: changed.set()
-attempts = Attempts(store, blobs, BlobSweeper(store, blobs), data_dir / "staging", notify, clock)
+attempts = Attempts(storage_context(store, blobs, data_dir, clock=clock), data_dir / "staging", notify)
 attempts.recover()
 settings = Settings(data_dir=data_dir, workers=2, metrics_flush_seconds=0.02)
 Supervisor(attempts, LocalRunner(clock), settings, clock).start()

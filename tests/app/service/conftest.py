@@ -27,6 +27,7 @@ from app.service.resources.workers import WorkerStatus
 from app.store.blobs.local import LocalBlobStore
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
+from tests.support.storage import storage_context
 
 from . import session_bureau
 from .office import Office
@@ -171,7 +172,8 @@ def fits(
     integrity: Integrity,
 ) -> Fits:
     space = DiskSpace(tmp_path, 0)
-    return Fits(store, ingestion, sweeper, space, wakes, workforce, terms, clock, admission, integrity)
+    storage = storage_context(store, blobs, scratch, sweeper=sweeper, integrity=integrity, space=space, clock=clock)
+    return Fits(storage, ingestion, wakes, workforce, terms, admission)
 
 
 @pytest.fixture

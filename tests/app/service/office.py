@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from app.domain.clock import ManualClock
-from app.domain.fit import FitRecord, FitState
+from app.domain.fit import FitRecord
 from app.domain.messages import CheckpointWritten, GradientWritten, Points
 from app.domain.records import Column, DatasetRecord, GraphRecord
 from app.service.attempts.attempts import Attempts
@@ -15,6 +15,8 @@ from app.service.resources.blobs import BlobSweeper
 from app.store.blobs.local import LocalBlobStore
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
+from tests.support.fits import fit_record
+from tests.support.storage import storage_context
 
 DEFINITION = {
     "inputs": {"x": ["batch", 2]},
@@ -33,7 +35,8 @@ class Office:
         self.staging = data_dir / "staging"
         self.notified: list[str] = []
         sweeper = BlobSweeper(store, self.blobs)
-        self.attempts = Attempts(store, self.blobs, sweeper, self.staging, self.notified.append, self.clock)
+        storage = storage_context(store, self.blobs, self.staging, sweeper=sweeper, clock=self.clock)
+        self.attempts = Attempts(storage, self.staging, self.notified.append)
         self.attempts.recover()
         self.column = self.blobs.put(b"column x").digest
         now = self.clock.now()
@@ -44,27 +47,13 @@ class Office:
 
     def submit(self, fit_id: str = "fit_1", **request: Any) -> None:
         request = {"graph": "graph_1", "dataset": "ds_1", "labels": {"a": "b"}, "steps": 100, **request}
-        fit = FitRecord(
-            id=fit_id,
-            state=FitState.QUEUED,
-            phase="queued",
-            graph_id="graph_1",
+        fit = fit_record(
+            fit_id,
             dataset_id=request["dataset"],
             request=request,
-            labels={},
-            step=0,
             total_steps=100,
-            epoch=0,
-            latest={},
-            best=None,
-            attempt=0,
             attempts_max=3,
-            error=None,
             created_at=self.clock.now(),
-            started_at=None,
-            finished_at=None,
-            priority=0,
-            version=1,
         )
         with self.store.begin() as work:
             work.fits.add(fit)

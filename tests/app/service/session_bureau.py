@@ -19,7 +19,7 @@ from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.disk_space import DiskSpace
 from app.service.resources.engine_documents import new_graph, read_definition
 from app.service.resources.notifier import Notifier
-from app.service.sessions.creation import SessionCreation
+from app.service.sessions.creation import SessionCreation, SessionLimits
 from app.service.sessions.directories import SessionDirs
 from app.service.sessions.sessions import Sessions
 from app.service.sessions.state import SessionActivity, SessionStatus
@@ -28,6 +28,7 @@ from app.service.sessions.steps import SessionSteps, StepResult
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store, UnitOfWork
 from app.system.durable import Durable
+from tests.support.storage import storage_context
 
 GRAPH = {
     "inputs": {"x": ["batch", 2], "y": ["batch"]},
@@ -160,7 +161,8 @@ def opened(
     saves = SavedCheckpoints(store, blobs, sweeper, space, clock)
     integrity = Integrity(store, blobs)
     inputs = StepInputs(store, integrity)
-    steps = SessionSteps(store, sweeper, inputs, saves, folders, workforce, use, integrity)
-    creation = SessionCreation(store, integrity, sweeper, space, wakes, clock, MOST)
-    sessions = Sessions(store, creation, steps, use, folders, sweeper, workforce)
+    storage = storage_context(store, blobs, tmp_path, sweeper=sweeper, integrity=integrity, space=space, clock=clock)
+    steps = SessionSteps(storage, inputs, saves, folders, workforce, use)
+    creation = SessionCreation(storage, wakes, SessionLimits(MOST))
+    sessions = Sessions(storage, creation, steps, use, folders, workforce)
     return Bureau(store, blobs, sweeper, clock, wakes, folders, workforce, use, saves, sessions)

@@ -15,6 +15,7 @@ from app.service.attempts.progress import AttemptReport, Claim, MemoryNeed
 from app.service.resources.blobs import BlobSweeper
 from app.service.resources.memory import MemoryConfig, MemoryPool
 from app.store.attempts import Attempts as StoredAttempts
+from tests.support.storage import storage_context
 
 from .office import Office
 
@@ -32,9 +33,8 @@ def crowded(office: Office, room: MemoryPool) -> Office:
     """An office whose attempts share `room`."""
     terms = WorkerConfig(memory=MemoryConfig(BUDGET))
     sweeper = BlobSweeper(office.store, office.blobs)
-    office.attempts = Attempts(
-        office.store, office.blobs, sweeper, office.staging, office.notified.append, office.clock, terms, memory=room
-    )
+    storage = storage_context(office.store, office.blobs, office.staging, sweeper=sweeper, clock=office.clock)
+    office.attempts = Attempts(storage, office.staging, office.notified.append, terms, memory=room)
     return office
 
 

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from app.domain.clock import ManualClock
-from app.domain.fit import FitRecord, FitState
+from app.domain.fit import FitRecord
 from app.domain.records import CheckpointRecord, Column, DatasetRecord, GraphRecord
 from app.domain.session import SessionRecord, SessionState
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
+from tests.support.fits import fit_record
 
 MOMENT = datetime(2026, 2, 3, 4, 5, 6, 789_012, UTC)
 
@@ -40,27 +41,12 @@ def store(tmp_path: Path, clock: ManualClock, empty_database: Path) -> Iterator[
 @pytest.fixture
 def a_fit() -> Callable[..., FitRecord]:
     """Build a fit that waits in the queue, with other fields on request."""
-    example = FitRecord(
-        id="fit_1",
-        state=FitState.QUEUED,
+    example = fit_record(
+        "fit_1",
         phase="waiting",
-        graph_id="graph_1",
-        dataset_id="ds_1",
         request={"dataset": "ds_1", "epochs": 2, "seed": 2**70, "optimizer": {"lr": 0.1}},
         labels={"team": "a"},
-        step=0,
-        total_steps=10,
-        epoch=0,
-        latest={},
-        best=None,
-        attempt=0,
-        attempts_max=4,
-        error=None,
         created_at=MOMENT,
-        started_at=None,
-        finished_at=None,
-        priority=0,
-        version=1,
     )
 
     def build(fit_id: str = "fit_1", **changes: Any) -> FitRecord:

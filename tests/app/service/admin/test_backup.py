@@ -17,12 +17,13 @@ from app.domain.records import DatasetRecord
 from app.service.admin import backup
 from app.service.admin.audit import AuditFiles, AuditLimits, AuditRotation
 from app.service.admin.backup import Backups
-from app.service.resources.blobs import BlobSweeper, Integrity
+from app.service.resources.blobs import BlobSweeper
 from app.service.resources.disk_space import DiskSpace
 from app.service.sessions.directories import SessionDirs
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
+from tests.support.storage import storage_context
 
 SESSION = "sess_01m7xpv32a4ykd0nsmnkebvv3p"
 Stored = Callable[[bytes], str]
@@ -49,18 +50,8 @@ def backups(
     tmp_path: Path,
     clock: ManualClock,
 ) -> Backups:
-    return Backups(
-        store,
-        blobs,
-        sweeper,
-        folders,
-        rotation,
-        scratch,
-        DiskSpace(tmp_path, 0),
-        clock,
-        "1.2.3",
-        Integrity(store, blobs),
-    )
+    storage = storage_context(store, blobs, scratch, sweeper=sweeper, space=DiskSpace(tmp_path, 0), clock=clock)
+    return Backups(storage, folders, rotation, "1.2.3")
 
 
 @pytest.fixture

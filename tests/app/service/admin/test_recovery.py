@@ -15,13 +15,18 @@ from app.service.sessions.directories import SessionDirs
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
+from tests.support.storage import storage_context
 
 MOMENT = datetime(2026, 2, 3, tzinfo=UTC)
 
 
 @pytest.fixture
 def attempts(store: Store, blobs: LocalBlobStore, sweeper: BlobSweeper, clock: ManualClock, tmp_path: Path) -> Attempts:
-    return Attempts(store, blobs, sweeper, tmp_path / "staging", lambda _fit_id: None, clock)
+    return Attempts(
+        storage_context(store, blobs, tmp_path, sweeper=sweeper, clock=clock),
+        tmp_path / "staging",
+        lambda _fit_id: None,
+    )
 
 
 @pytest.fixture

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 import engine
 from app.domain.errors import Invalid, NotFound
-from app.domain.fit import FitRecord, FitState
+from app.domain.fit import FitState
 from app.service.fits import metric_rows as curve_rows
 from app.service.fits import metrics as module
 from app.service.fits.metric_rows import RowFilter
 from app.service.fits.metrics import Metrics
 from app.store.unit_of_work import Store
+from tests.support.fits import fit_record
 
 FIT = "fit_1"
 ALL = RowFilter()
@@ -43,28 +44,7 @@ def curve(store: Store) -> list[str]:
 
 def stored(store: Store, bodies: Sequence[str]) -> list[str]:
     moment = datetime(2026, 2, 3, tzinfo=UTC)
-    fit = FitRecord(
-        id=FIT,
-        state=FitState.RUNNING,
-        phase="training",
-        graph_id="graph_1",
-        dataset_id="ds_1",
-        request={},
-        labels={},
-        step=0,
-        total_steps=10,
-        epoch=0,
-        latest={},
-        best=None,
-        attempt=1,
-        attempts_max=4,
-        error=None,
-        created_at=moment,
-        started_at=moment,
-        finished_at=None,
-        priority=0,
-        version=1,
-    )
+    fit = fit_record(FIT, FitState.RUNNING, phase="training", attempt=1, created_at=moment, started_at=moment)
     with store.begin() as work:
         work.fits.add(fit)
         work.events.append_metrics(FIT, [*enumerate(bodies, 1)])

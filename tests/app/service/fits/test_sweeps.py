@@ -41,6 +41,7 @@ from app.service.resources.blobs import BlobSweeper
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 from tests.app.service.conftest import IdleWorkforce
+from tests.support.storage import storage_context
 
 GRID: dict[str, Any] = {"kind": "grid", "parameters": {"optimizer.lr": [0.1, 0.2, 0.3]}}
 HALVING: dict[str, Any] = {**GRID, "kind": "halving", "eta": 3, "min_steps": 2}
@@ -121,7 +122,7 @@ def place(
         column = replace(known.columns[0], blob=blobs.put(b"column x").digest)
         rows_at_hand = replace(known, id=new_id("ds"), columns=(column,))
         work.datasets.add(rows_at_hand)
-    attempts = Attempts(store, blobs, sweeper, staging, notified.append, clock)
+    attempts = Attempts(storage_context(store, blobs, staging, sweeper=sweeper, clock=clock), staging, notified.append)
     attempts.recover()
     return Workplace(
         store, fits, control, revision, attempts, staging, {**request_, "dataset": rows_at_hand.id}, notified
