@@ -12,12 +12,12 @@ import engine
 from app.domain.errors import Finding, TooLarge
 from app.domain.fit import ids_in
 from app.domain.records import Column, DatasetRecord
-from app.domain.runtime import AUTO, executor_of
 from app.domain.sweep import SweepConfig
 from app.service.resources.engine_documents import engine_faults, invalid
 from app.service.resources.memory import MemoryConfig, memory_needed, memory_terms
 from app.service.resources.model_classes import Encodings, class_faults, column_encodings, fed_encodings, model_classes
 from app.service.resources.read_through_cache import ReadThroughCache
+from app.service.resources.workers import check_resources, select_executor
 
 FILE_BYTES = 4096
 """What a file takes beside its numbers: its header, and the rest of its last block."""
@@ -152,7 +152,7 @@ class Admission:
         """
         columns, validation = _read_columns(candidate)
         document, replicas = recipe_of(candidate.request), replicas_of(candidate.request)
-        executor = executor_here(candidate.request.get("resources") or {}, candidate.runtime)
+        executor = select_executor(candidate.request.get("resources") or {}, candidate.runtime)
         with engine_faults():
             recipe = engine.read_recipe(document)
             estimate = self._fits.read(
@@ -185,7 +185,7 @@ class Admission:
                 _digest(candidate.digest, document, request["sweep"], columns, validation),
                 lambda _: engine.sweep.check_sweep(candidate.definition, options, variants, columns, validation),
             )
-        executor = executor_here(request.get("resources") or {}, None)
+        executor = select_executor(request.get("resources") or {}, None)
         largest = max(estimate.fits, key=lambda fit: memory_needed(fit.memory, executor))
         needed = self._needed(largest, executor, 1)
         for variant, fit in zip(variants, estimate.fits, strict=True):
@@ -256,39 +256,6 @@ def _unexpected_text(datasets: Sequence[DatasetRecord], numeric: Set[str], point
             if column.name in numeric and column.classes is not None:
                 detail = f"column {column.name[:64]!r} of {dataset.id} holds text, and numbers in the training dataset"
                 yield Finding(pointer, "dtype_mismatch", f"{detail}; upload it as it was for training")
-
-
-def check_resources(resources: Mapping[str, Any]) -> None:
-    """Invalid if the machine has not what the fit is to run with."""
-    executor, here = resources.get("executor") or AUTO, engine.usable_cpus()
-    known = f"it may use {_format_ranges(here)}"
-    faults = [
-        Finding(f"/resources/affinity/{place}", "unknown_cpu", f"this server has no CPU {cpu}; {known}")
-        for place, cpu in enumerate(resources.get("affinity") or ())
-        if cpu not in here
-    ]
-    if executor not in (AUTO, *engine.executors()):
-        detail = f"this server has no {executor} executor: pip install 'adjoint-server[fast]' there, or leave this out"
-        faults.append(Finding("/resources/executor", "extra_missing", detail))
-    if faults:
-        raise invalid(faults)
-
-
-def executor_here(resources: Mapping[str, Any], before: Mapping[str, Any] | None) -> str:
-    """Return what will compute as things stand (see `executor_of`)."""
-    executor, known = executor_of(resources, before), engine.executors()
-    return executor if executor in known else known[-1]
-
-
-def _format_ranges(numbers: Sequence[int]) -> str:
-    """Format numbers in order, runs of them by their ends."""
-    ends: list[list[int]] = []
-    for number in numbers:
-        if ends and number == ends[-1][1] + 1:
-            ends[-1][1] = number
-        else:
-            ends.append([number, number])
-    return ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in ends)
 
 
 def _join_columns(

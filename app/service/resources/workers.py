@@ -1,11 +1,15 @@
 """What the use cases need of worker processes: fits, computations, and the resources that a request may ask for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import engine
 from app.domain.documents import JSON
+from app.domain.errors import Finding
+from app.domain.runtime import AUTO, executor_of
+from app.service.resources.engine_documents import invalid
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +107,36 @@ class ComputeService(Protocol):
         server is stopping.
         """
         ...
+
+
+def check_resources(resources: Mapping[str, Any]) -> None:
+    """Invalid if the machine has not what the fit is to run with."""
+    executor, here = resources.get("executor") or AUTO, engine.usable_cpus()
+    known = f"it may use {_format_ranges(here)}"
+    faults = [
+        Finding(f"/resources/affinity/{place}", "unknown_cpu", f"this server has no CPU {cpu}; {known}")
+        for place, cpu in enumerate(resources.get("affinity") or ())
+        if cpu not in here
+    ]
+    if executor not in (AUTO, *engine.executors()):
+        detail = f"this server has no {executor} executor: pip install 'adjoint-server[fast]' there, or leave this out"
+        faults.append(Finding("/resources/executor", "extra_missing", detail))
+    if faults:
+        raise invalid(faults)
+
+
+def select_executor(resources: Mapping[str, Any], before: Mapping[str, Any] | None) -> str:
+    """Return what will compute as things stand (see `executor_of`)."""
+    executor, known = executor_of(resources, before), engine.executors()
+    return executor if executor in known else known[-1]
+
+
+def _format_ranges(numbers: Sequence[int]) -> str:
+    """Format numbers in order, runs of them by their ends."""
+    ends: list[list[int]] = []
+    for number in numbers:
+        if ends and number == ends[-1][1] + 1:
+            ends[-1][1] = number
+        else:
+            ends.append([number, number])
+    return ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in ends)

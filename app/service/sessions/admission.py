@@ -10,9 +10,9 @@ from typing import Any, Literal
 import engine
 from app.domain.errors import Finding
 from app.domain.records import CheckpointRecord, Column, DatasetRecord, GraphRecord
-from app.service.fits.admission import check_resources, executor_here
 from app.service.resources.engine_documents import engine_faults, invalid
 from app.service.resources.memory import MemoryConfig, memory_terms
+from app.service.resources.workers import check_resources, select_executor
 
 CONTEXT_OPTIONS = ("dims", "size", "grads", "order", "mem_size", "no_alloc", "training")
 """What of a request says how the first graph and its context are made."""
@@ -214,7 +214,7 @@ def _column_mismatch(spec: Any, column: Column) -> tuple[str, str] | None:
 def _memory_needed(applicant: SessionCandidate, memory: MemoryConfig) -> int:
     """Return the bytes that the process takes before any step; TooLarge, with the sum, if they are too many."""
     count: int = applicant.graph.report["parameter_count"]
-    executor = executor_here(applicant.request["resources"], applicant.runtime)
+    executor = select_executor(applicant.request["resources"], applicant.runtime)
     number_bytes = NUMBER_BYTES.get(applicant.request["precision"], 4)
     held = {"parameter_bytes": COPIES * number_bytes * count}
     needed = memory.check(memory_terms(held, executor), "/graph", "the session", "use a smaller graph")
