@@ -18,15 +18,15 @@ from engine.data.sampling import Sampler
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """Examples in batches: those that the sampler draws, or all; shuffled; the last short batch kept or dropped.
+    """The batches of an epoch: examples that the sampler draws, or all; in the order of `shuffle`.
 
     Attributes:
         rows: the examples, by number.
-        batch_size: how many are in a batch.
+        batch_size: examples in a batch.
         shuffle: the kind of shuffle; True stands for single rows, False for none.
-        drop_last: whether the examples that do not fill a batch are left out.
-        seed: what orders and draws come from.
-        sampler: draws the examples of an epoch; they are put in order by `shuffle` too.
+        drop_last: whether to drop the examples that do not fill a batch.
+        seed: determines orders and draws.
+        sampler: draws the examples of an epoch; `shuffle` orders them too.
     """
 
     rows: Array | range
@@ -38,7 +38,7 @@ class Batches:
 
     @property
     def examples(self) -> int:
-        """Number of examples of one epoch, before the last are dropped."""
+        """Number of examples of one epoch, including those that `drop_last` drops."""
         return len(self.rows) if self.sampler is None else self.sampler.examples
 
     @property
@@ -48,7 +48,7 @@ class Batches:
         return whole + (rest > 0 and not self.drop_last)
 
     def order(self, epoch: int) -> Array:
-        """Return the examples in the order of `epoch` (counted from 0)."""
+        """Return the examples in the order of `epoch` (from 0)."""
         rows = self._rows()
         if self.sampler is not None:
             rows = rows[self.sampler.draw(generator(self.seed, SAMPLE_STREAM, epoch))]
@@ -60,11 +60,11 @@ class Batches:
         return np.asarray(rows[shuffle.arrangement(len(rows), self.batch_size, self._random(epoch))])
 
     def batch(self, order: Array, position: int) -> Array:
-        """Return the examples of batch `position` of an epoch's order."""
+        """Return the examples of the batch at index `position` of an epoch's order."""
         return order[position * self.batch_size : (position + 1) * self.batch_size]
 
     def stream(self, start: int = 0, stop: int | None = None) -> Iterator[Array]:
-        """Yield the examples of each step from `start` to before `stop` (never, if None), across epochs.
+        """Yield the examples of each step from `start` to `stop` (excluded; None for no end), across epochs.
 
         Raises:
             DataError: an epoch has no batch.
@@ -92,12 +92,12 @@ class Batches:
 
 @dataclass(frozen=True, kw_only=True)
 class Shuffle:
-    """How the examples of an epoch are put in order, anew each epoch.
+    """The order of the examples, which differs in each epoch.
 
     "rows" makes every order equally likely; "none" keeps the order of the data. "shards" shuffles groups of `size`
-    examples that follow each other (by default as many as a batch has), inside which the order stays, as ggml's
-    data sets do; examples that fill no group stay at the end. "window" moves no example by `size` places or more, so
-    that reading from a disk goes forward.
+    consecutive examples (by default a batch), whose order inside remains, as ggml's data sets do; examples that do not
+    fill a group remain at the end. "window" moves an example by fewer than `size` places, so that a disk is read
+    forwards.
     """
 
     kind: Literal["rows", "shards", "window", "none"] = "rows"
@@ -123,7 +123,7 @@ class Shuffle:
 
 
 def read_shuffle(reader: Reader, value: Any, pointer: str) -> Shuffle | None:
-    """Read `true` (rows), `false` (none) or an object with a kind; faults are noted."""
+    """Read `true` (rows), `false` (none) or an object with a kind; faults are reported."""
     if isinstance(value, bool):
         return Shuffle(kind="rows" if value else "none")
     return read_options(reader, value, pointer, Shuffle)
@@ -141,5 +141,5 @@ SAMPLE_STREAM = 0x5A3B
 
 
 def generator(seed: int, stream: int, epoch: int) -> np.random.Generator:
-    """Return the generator of a stream for one epoch (counted from 0); the same numbers on every machine."""
+    """Return the random generator of a stream for one epoch (from 0); its numbers are the same on every machine."""
     return np.random.Generator(np.random.Philox(key=[seed, stream], counter=[0, 0, 0, epoch]))

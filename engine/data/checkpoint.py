@@ -1,9 +1,4 @@
-"""Checkpoints as safetensors: named arrays and a JSON header, nothing that could run.
-
-The format is https://github.com/huggingface/safetensors: eight bytes of header length, a JSON header with dtype, shape
-and byte range of each tensor, then the bytes. Parameters stand under their own names, buffers under `buffer:`,
-optimizer state under `optimizer:`, what else a fit keeps under `state:`; the rest is JSON under `__metadata__`.
-"""
+"""Checkpoints as safetensors: named arrays and a JSON header, no executable content."""
 
 from __future__ import annotations
 
@@ -35,18 +30,18 @@ AVERAGE, SCALES = "average/", "scales/"
 
 
 class Writable(Protocol):
-    """What takes bytes."""
+    """An object with a `write` method for bytes."""
 
     def write(self, data: bytes, /) -> object:
-        """Take all of `data`."""
+        """Write all of `data`."""
         ...
 
 
 @dataclass
 class Checkpoint:
-    """Named arrays of a model at one step, and what is needed to go on from there.
+    """Named arrays of a model at one step, and the state that resuming needs.
 
-    `state` is what a fit keeps beside model and optimizer: averages of the weights, the best weights so far, and so on.
+    `state` is that of the fit beside model and optimizer: averages of the weights, the best weights so far, and so on.
     `cursor` holds step, epoch, position and metric sequence; `meta` anything else (graph digest, fingerprint, ...).
     """
 
@@ -58,7 +53,7 @@ class Checkpoint:
     meta: dict[str, Any] = field(default_factory=dict)
 
     def averaged(self) -> Checkpoint:
-        """Return it with averages in the place of what they are averages of, if it has any."""
+        """Return the checkpoint with averages in place of the arrays that they average, if it has any."""
         averages = self.under(AVERAGE)
         parameters = {name: averages.get(name, array) for name, array in self.parameters.items()}
         return replace(
@@ -70,14 +65,14 @@ class Checkpoint:
         return {name.removeprefix(prefix): a for name, a in self.state.items() if name.startswith(prefix)}
 
     def save(self, path: Path) -> None:
-        """Write to `path` and wait until the bytes are on the disk; the caller renames it into place."""
+        """Write to `path` and sync it to the disk; the caller renames it into place."""
         with path.open("wb") as file:
             self.write(file)
             file.flush()
             os.fsync(file.fileno())
 
     def write(self, file: Writable) -> None:
-        """Write to an open file, which the caller syncs; each tensor with one call."""
+        """Write to an open file, which the caller syncs; each tensor in one call."""
         tensors = dict(self.parameters)
         tensors.update({BUFFER + name: array for name, array in self.buffers.items()})
         tensors.update({OPTIMIZER + name: array for name, array in self.optimizer.items()})
@@ -87,10 +82,10 @@ class Checkpoint:
 
     @classmethod
     def load(cls, path: Path) -> Checkpoint:
-        """Read a checkpoint; arrays are mapped, not read, until they are used.
+        """Read a checkpoint; arrays are memory-mapped and read when they are used.
 
         Raises:
-            CheckpointError: the file is damaged, or is no safetensors file.
+            CheckpointError: the file is damaged, or is not a safetensors file.
         """
         tensors, metadata = read_tensors(path)
         header = _read_object(metadata.get("adjoint", "{}"), "the checkpoint's metadata")
@@ -113,8 +108,8 @@ class Checkpoint:
 def state_digest(checkpoint: Checkpoint) -> dict[str, str]:
     """Return the SHA-256, in hexadecimal digits, of "parameters", "buffers" and "optimizer" state each.
 
-    It is over the arrays in the order of their names: a line of JSON with name, dtype and shape, then the elements,
-    row-major and little-endian. Equal digests, equal bits; whatever else the checkpoint holds does not count.
+    It covers the arrays in the order of their names: a line of JSON with name, dtype and shape, then the elements,
+    row-major and little-endian. Equal digests mean equal bits; nothing else in the checkpoint is covered.
     """
     tables = {"parameters": checkpoint.parameters, "buffers": checkpoint.buffers, "optimizer": checkpoint.optimizer}
     return {what: _digest(arrays) for what, arrays in tables.items()}
@@ -134,7 +129,7 @@ def _little_endian(array: Array) -> bytes:
 
 
 def write_tensors(file: Writable, tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> None:
-    """Write arrays as safetensors, in the order given, row-major and little-endian."""
+    """Write arrays as safetensors, in the given order, row-major and little-endian."""
     header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
     end = 0
     for name, array in tensors.items():

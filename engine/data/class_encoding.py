@@ -1,4 +1,4 @@
-"""Class encodings: which number each text of an input stands for in a model."""
+"""Class encodings: the number that each text of an input has in a model."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _FIELDS = ("names", "unknown")
 
 @dataclass(frozen=True, slots=True)
 class ClassEncoding:
-    """The classes of one input of a model: a text is fed to the graph as its index in `names`.
+    """The classes of one input of a model: a text becomes its index in `names`.
 
-    A text that is not in `names` is fed as the class `unknown`, which is one of them; with None it is an error.
+    A text that is not in `names` becomes the class `unknown`, which is one of them; if that is None it is an error.
     """
 
     names: tuple[str, ...]
     unknown: str | None = None
 
     def unknown_names(self, texts: Iterable[str]) -> tuple[str, ...]:
-        """Return the texts that are no class of the model, each once; none if a class stands for unknown texts."""
+        """Return the texts that are no class of the model, each once; none if `unknown` is set."""
         if self.unknown is not None:
             return ()
         known = set(self.names)
@@ -52,7 +52,7 @@ class ClassEncoding:
         return np.array([numbers.get(text, fallback) for text in texts], np.int64)
 
     def table(self, names: Sequence[str]) -> Array | None:
-        """Return, for data whose texts are numbered by `names`, the model's number of each; None if they are equal.
+        """Return the model's number of each of `names`, which number the texts of data; None if they are equal.
 
         Raises:
             DataError: a name is no class of the model.
@@ -61,13 +61,13 @@ class ClassEncoding:
         return None if np.array_equal(numbers, np.arange(len(names))) else numbers
 
     def describe_unknown(self, texts: Sequence[str]) -> str:
-        """Return a sentence that names unknown classes and those of the model."""
+        """Return a sentence that lists unknown classes and those of the model."""
         hint = nearest(texts[0], self.names) if len(texts) == 1 else ""
         noun = "class" if len(texts) == 1 else "classes"
         return f"unknown {noun} {_listed(texts)}{hint or f'; the model knows {_listed(self.names)}'}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return plain data."""
         return {"names": list(self.names), "unknown": self.unknown}
 
 
@@ -80,7 +80,7 @@ def read_class_encodings(document: Any, pointer: str = "") -> Mapping[str, Class
 
 
 def read_classes(reader: Reader, value: Any, pointer: str) -> Mapping[str, ClassEncoding]:
-    """Read, by input, a list of class names or an object with `names` and `unknown`; faults are noted."""
+    """Read, by input, a list of class names or an object with `names` and `unknown`; faults are reported."""
     read = {}
     for name, document in reader.mapping(value, pointer).items():
         encoding = _read_encoding(reader, document, f"{pointer}/{escape(name)}")
@@ -90,12 +90,12 @@ def read_classes(reader: Reader, value: Any, pointer: str) -> Mapping[str, Class
 
 
 def meta_with_classes(meta: Mapping[str, Any], classes: Mapping[str, ClassEncoding]) -> dict[str, Any]:
-    """Return a checkpoint's meta with the class encodings of its model; without any it stays as it is."""
+    """Return a checkpoint's meta with the class encodings of its model, if there are any."""
     return {**meta, CLASSES: {name: each.to_json() for name, each in classes.items()}} if classes else dict(meta)
 
 
 def classes_of_checkpoint(meta: Mapping[str, Any]) -> Mapping[str, ClassEncoding] | None:
-    """Return the class encodings in a checkpoint's meta, by input; None if it is from before these were kept.
+    """Return the class encodings in a checkpoint's meta, by input; None for a checkpoint of an older version.
 
     Raises:
         CheckpointError: the entry is malformed.
@@ -113,9 +113,9 @@ def classes_of_checkpoint(meta: Mapping[str, Any]) -> Mapping[str, ClassEncoding
 def encode_texts(
     classes: Mapping[str, ClassEncoding], inputs: Mapping[str, Any], pointer: str = "/inputs"
 ) -> dict[str, Any]:
-    """Return the inputs of a call with texts, alone, in nested lists or in arrays, replaced by their class numbers.
+    """Return the inputs of a call with texts replaced by class numbers, alone, in nested lists or in arrays.
 
-    Numbers, and tensor objects whose data are numbers, stay as they are.
+    Numbers, and tensor objects whose data are numbers, are not changed.
 
     Raises:
         DocumentError: a text that is no class of the input, or an input without class names, with its pointer.
@@ -185,7 +185,7 @@ def _name_faults(names: Sequence[str]) -> Iterable[str]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return the first names, quoted and shortened, and how many more there are."""
+    """Return the first names, quoted and shortened, and the number of further ones."""
     shown = ", ".join(repr(name[:64]) for name in names[:_SHOWN])
     return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
 
@@ -198,15 +198,15 @@ class Labels(NamedTuple):
 
     @property
     def counts(self) -> Array:
-        """How often each occurs."""
+        """The frequency of each."""
         return np.bincount(self.codes, minlength=len(self.names))
 
 
 def check_labels(column: str, values: Array, purpose: str) -> Labels:
-    """Return the labels of a column; `purpose` says in errors what they are for.
+    """Return the labels of a column; `purpose` names their use in errors.
 
     Raises:
-        DataError: it holds fractions, which are no labels, or NaN.
+        DataError: it holds fractions or NaN.
     """
     if values.dtype.kind not in "iufbUS":
         raise DataError(f"column {column!r} of type {values.dtype} has no labels to {purpose} by")

@@ -1,4 +1,4 @@
-"""A column of rows in one array or in several, in memory or mapped from a disk: rows are copied, never the whole."""
+"""A column of rows in one array or several, in memory or memory-mapped; only the requested rows are copied."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Column:
     """Rows of one shape; several arrays, of one type or of floats, are joined along their rows without copying.
 
     Attributes:
-        name: what errors call it.
-        rows: how many there are.
+        name: the name in errors.
+        rows: the number of rows.
         shape: of one row.
         dtype: of the elements; of different floats the widest.
         nbytes: of all rows.
-        mapped: whether any of it lies in a mapped file.
+        mapped: whether any of it is memory-mapped.
     """
 
     __slots__ = ("_ends", "_parts", "_whole", "dtype", "mapped", "name", "nbytes", "rows", "shape")
@@ -32,7 +32,7 @@ class Column:
         """Take the array, or the shards in their order.
 
         Raises:
-            DataError: there is none, or their rows differ in shape, or in type otherwise than as floats do.
+            DataError: no array, rows of different shapes, or types that differ and are not all floats.
         """
         parts = [data] if isinstance(data, np.ndarray) else list(data)
         _check_parts(name, parts)
@@ -86,9 +86,9 @@ class Column:
             start += len(part)
 
     def _take_scattered(self, rows: Array, into: Array) -> None:
-        """Go through the arrays that have some of the rows.
+        """Take rows from several arrays.
 
-        They are indexed, since `take` would copy the whole of an array that is not in the order of C.
+        They are indexed, because `take` would copy the whole of an array that is not C-contiguous.
         """
         if len(self._parts) == 1:
             into[...] = self._parts[0][rows]
@@ -103,7 +103,7 @@ class Column:
 
 
 def _takes(part: Array) -> bool:
-    """Tell whether `ndarray.take` reads the array where it is, without a copy of all of it."""
+    """Return whether `ndarray.take` reads the array in place, without a copy of all of it."""
     return bool(part.flags.c_contiguous and part.flags.aligned and part.dtype.isnative)
 
 
@@ -122,12 +122,12 @@ def _check_parts(name: str, parts: Sequence[Array]) -> None:
 
 
 def _is_plain(dtype: DType) -> bool:
-    """Tell numbers and strings from records and objects; bfloat16 is of the kind of records."""
+    """Return whether a dtype is of numbers or strings, not of records or objects; bfloat16 has a record's kind."""
     return dtype.kind in KINDS or (BFLOAT16 is not None and dtype == BFLOAT16)
 
 
 def _is_mapped(array: Array) -> bool:
-    """Tell whether the memory of an array, or of what it is a view of, is a mapped file."""
+    """Return whether the memory of an array, or of the base of a view, is a memory-mapped file."""
     base: object = array
     while isinstance(base, np.ndarray):
         base = base.base

@@ -1,4 +1,4 @@
-"""DataLoader: examples in memory, handed out in batches as tensors."""
+"""DataLoader: examples in memory, in batches as tensors; and the prefetching of batches."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from engine.data.source import Source
 
 
 class Batch(NamedTuple):
-    """Examples and what belongs to them; `y` is None when the loader has none."""
+    """Examples and their targets; `y` is None if the loader has none."""
 
     x: Value
     y: Value | None
 
 
 class DataLoader:
-    """Hands out x and y in batches, in a new random order each epoch: ggmlR's ag_dataloader.
+    """Yields x and y in batches, in a new random order each epoch: ggmlR's ag_dataloader.
 
     `for batch in loader.epoch()`, or `while loader.has_next(): batch = loader.next_batch()` and then `reset()`.
     """
@@ -50,12 +50,12 @@ class DataLoader:
             batch_size: examples in a batch.
             shuffle: draw the order of each epoch from the seed and the number of the epoch, as a `Shuffle` says; False
                 keeps the order.
-            drop_last: leave out the examples that do not fill a batch.
+            drop_last: drop the examples that do not fill a batch.
             layout: of x and y.
-            seed: where the order comes from.
+            seed: determines the order.
 
         Raises:
-            DataError: x and y are not of equally many examples, or there are none.
+            DataError: x and y differ in their number of examples, or there are none.
         """
         check_layout(layout)
         self._axis = 0 if layout == "row" else -1
@@ -85,14 +85,14 @@ class DataLoader:
         return self.epoch()
 
     def epoch(self) -> Iterator[Batch]:
-        """Yield the batches of an epoch: of this one when none has been taken yet, else of the next."""
+        """Yield the batches of an epoch: of this one if none has been taken yet, else of the next."""
         if self._position:
             self.reset()
         while self.has_next():
             yield self.next_batch()
 
     def has_next(self) -> bool:
-        """Tell whether this epoch has another batch."""
+        """Return whether this epoch has another batch."""
         return self._position < self.n_batches
 
     def next_batch(self) -> Batch:
@@ -128,7 +128,7 @@ DEPTH = 2
 
 
 class Ahead(NamedTuple):
-    """A batch under way: its examples, where they go and when they are there."""
+    """A prefetched batch: its examples, its buffers and the future of their content."""
 
     examples: Array
     buffers: Mapping[str, Array]
@@ -136,20 +136,20 @@ class Ahead(NamedTuple):
 
 
 class Prefetcher:
-    """Gathers batches as its source does, up to `depth` of them ahead in one thread; to be closed after use.
+    """Gathers up to `depth` batches ahead in one thread; close it after use.
 
-    The batches are announced as an iterator, such as `Batches.stream`, and taken in that order. The results are those
-    of the source itself; its errors are raised when the batch is taken.
+    The batches come from an iterator, such as `Batches.stream`, and are taken in that order. The results are those of
+    the source itself; its errors are raised when the batch is taken.
     """
 
     def __init__(self, source: Source, batches: Iterable[Array], dtypes: Mapping[str, DType], depth: int = DEPTH):
-        """Begin to gather the first batches.
+        """Start to gather the first batches.
 
         Args:
-            source: where the examples are.
-            batches: the examples of each batch, in the order in which they will be taken.
-            dtypes: the type that each input of the plan has.
-            depth: how many batches are gathered ahead, each in memory of its own.
+            source: the source of the examples.
+            batches: the examples of each batch, in the order in which they are taken.
+            dtypes: the dtype of each input of the plan.
+            depth: number of batches gathered ahead, each in its own buffers.
 
         Raises:
             AttributeValueError: the depth is less than 1.
@@ -169,7 +169,7 @@ class Prefetcher:
         """Copy the next batch, which must be of these examples, into the array of each input.
 
         Raises:
-            DataError: another batch was announced, or none; or what gathering it raised.
+            DataError: the next batch is another one, or there is none; or the error of gathering it.
         """
         if self._closed:
             raise DataError("the prefetcher is closed: make another one to go on")
@@ -182,7 +182,7 @@ class Prefetcher:
         self._send(batch.buffers)
 
     def close(self) -> None:
-        """Forget the batches ahead and wait for the thread to end."""
+        """Drop the prefetched batches and wait for the thread to end."""
         self._closed = True
         self._thread.shutdown(cancel_futures=True)
         self._ahead.clear()
@@ -198,7 +198,7 @@ class Prefetcher:
         self.close()
 
     def _send(self, buffers: Mapping[str, Array]) -> None:
-        """Have the next batch gathered into buffers that are free, if there is a next one."""
+        """Start to gather the next batch, if there is one, into free buffers."""
         examples = next(self._batches, None)
         if examples is None:
             return
@@ -213,9 +213,9 @@ class Prefetcher:
 
 
 def prefetch_depth(source: Source, asked: int | None = None) -> int:
-    """Return how many batches to gather ahead: as asked, else 2 where the source waits for a disk and 0 elsewhere.
+    """Return the number of batches to prefetch: as requested, else 2 for a source on disk and 0 in memory.
 
-    A batch in memory is gathered in microseconds, less than handing it from thread to thread takes.
+    Gathering a batch in memory takes microseconds, less than a hand-over between threads.
     """
     if asked is not None:
         return asked

@@ -27,7 +27,7 @@ Percentile = Annotated[float, Range(0, 100)]
 
 @dataclass(frozen=True, kw_only=True)
 class Standard:
-    """Mean 0 and standard deviation 1 by element of a row; a constant element is only centred.
+    """Mean 0 and standard deviation 1 for each element of a row; a constant element is only centred.
 
     The deviation is that of the rows themselves (divided by their number), as in scikit-learn's StandardScaler.
     """
@@ -46,7 +46,7 @@ class Standard:
 
 @dataclass(frozen=True, kw_only=True)
 class MinMax:
-    """The smallest number becomes `low` and the largest `high`, by element of a row; a constant one becomes `low`."""
+    """The minimum becomes `low` and the maximum `high`, for each element of a row; a constant element becomes `low`."""
 
     low: Bound = 0.0
     high: Bound = 1.0
@@ -67,9 +67,9 @@ class MinMax:
 
 @dataclass(frozen=True, kw_only=True)
 class Robust:
-    """Median 0, and the distance between two percentiles 1, by element of a row: outliers count little.
+    """Median 0, and distance 1 between two percentiles, for each element of a row; robust to outliers.
 
-    Quantiles are exact, at the cost of nine passes over the rows. An element whose percentiles coincide is only
+    Quantiles are exact, at the cost of nine passes over the rows. An element whose percentiles are equal is only
     centred, as in scikit-learn's RobustScaler.
     """
 
@@ -93,7 +93,7 @@ KINDS: Mapping[str, type[Normalization]] = {"standard": Standard, "minmax": MinM
 
 
 def read_normalize(reader: Reader, value: Any, pointer: str) -> Mapping[str, Normalization]:
-    """Read, for each input, a kind or an object with a kind and its options; faults are noted."""
+    """Read, for each input, a kind or an object with a kind and its options; faults are reported."""
     read = {}
     for name, document in reader.mapping(value, pointer).items():
         normalization = _read_kind(reader, document, f"{pointer}/{escape(name)}")
@@ -103,12 +103,12 @@ def read_normalize(reader: Reader, value: Any, pointer: str) -> Mapping[str, Nor
 
 
 def fit_scales(source: Source, normalize: Mapping[str, Normalization], examples: Array) -> Scales:
-    """Return the scales of inputs, fitted on the rows that these examples show them, each counted once.
+    """Return the scales of inputs, fitted on the rows that these examples contain, each counted once.
 
-    Rows are read in chunks of 4 MiB. Targets that are classes are not to be normalised.
+    Rows are read in chunks of 4 MiB. Class targets cannot be normalised.
 
     Raises:
-        DataError: there is no such input or no example, or its column holds what is no number, NaN or infinity.
+        DataError: there is no such input or no example, or its column holds text, NaN or infinity.
     """
     fitted = {}
     for name, normalization in normalize.items():
@@ -154,5 +154,5 @@ def _chunks(column: Column, rows: Array) -> Iterator[Array]:
 
 
 def _scale(spread: Array, constant: Array) -> Array:
-    """Return what to divide by: 1 where there is no spread, or one too small for float64."""
+    """Return the divisor: 1 for a spread of 0, or one too small for float64."""
     return np.where(constant | (spread == 0), 1.0, spread)

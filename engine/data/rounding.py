@@ -1,4 +1,4 @@
-"""Columns in the types of a graph's inputs: what is lost when they are cast, and copies that are cast once."""
+"""Columns in the dtypes of a graph's inputs: values that a cast merges, and columns cast once."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ COMPARED_NUMBERS = 2**20
 
 
 class RoundedInput(NamedTuple):
-    """An input that loses distinct values of its column.
+    """An input whose dtype merges distinct values of its column.
 
     Attributes:
         name: of the input.
-        column: that it takes.
+        column: of the input.
         dtype: of the input.
-        lost: how many distinct values become equal to another one; counted for each element of an example, and summed.
-        distinct: how many distinct values there are.
-        examples: how many were compared, from the first one on.
+        lost: number of distinct values that become equal to another one, summed over the elements of an example.
+        distinct: number of distinct values.
+        examples: number of examples compared, from the first one on.
     """
 
     name: str
@@ -40,7 +40,7 @@ class RoundedInput(NamedTuple):
     examples: int
 
     def __str__(self) -> str:
-        """Return a sentence that says what to do."""
+        """Return a sentence that advises what to do."""
         what = f"input {self.name!r} takes column {self.column!r} as {self.dtype}"
         lost = f"{self.lost} of {self.distinct} distinct values become equal to another one"
         advice = "fit with precision float64, or subtract an offset from the column before it is uploaded"
@@ -48,9 +48,9 @@ class RoundedInput(NamedTuple):
 
 
 def rounded_inputs(source: Source, dtypes: Mapping[str, DType]) -> list[RoundedInput]:
-    """Return the inputs that lose distinct values when `source` gathers them, scaled if they are, as `dtypes` say.
+    """Return the inputs that merge distinct values when `source` gathers (and scales) them as `dtypes`.
 
-    Only numbers that a float type may round are looked at, and of them the first `COMPARED_NUMBERS` of an input.
+    Only numbers that a float type may round are compared, the first `COMPARED_NUMBERS` of an input.
     """
     found = []
     for name, column in source.inputs.items():
@@ -70,22 +70,22 @@ def rounded_inputs(source: Source, dtypes: Mapping[str, DType]) -> list[RoundedI
 
 
 def _may_round(stored: DType, wanted: DType, *, scaled: bool) -> bool:
-    """Tell whether numbers of one type may change in the other: floats and whole numbers of more digits."""
+    """Return whether a cast may change numbers: floats, and integers of more digits."""
     return is_float(wanted) and stored.kind in "iuf" and (scaled or not np.can_cast(stored, wanted))
 
 
 def _count_distinct(examples: Array) -> int:
-    """Return how many distinct values there are by element of an example, summed over the elements."""
+    """Return the number of distinct values for each element of an example, summed over the elements."""
     ordered = np.sort(examples.reshape(len(examples), -1), axis=0)
     changes = int(np.count_nonzero(ordered[1:] != ordered[:-1]))
     return changes + int(ordered.shape[1])
 
 
 def cast_inputs(source: Source, dtypes: Mapping[str, DType]) -> Source:
-    """Return the same examples, with columns that are not of the type of their input copied in that type.
+    """Return the same examples, with columns copied in the dtype of their input where it differs.
 
-    Batches are then gathered without a cast, which is what lets many steps run in one native call. Columns of several
-    arrays, inputs that are scaled, and copies beyond `CAST_BYTES` in all are left as they are.
+    Batches are then gathered without a cast, which lets many steps run in one native call. Columns of several arrays,
+    scaled inputs, and copies beyond `CAST_BYTES` in all are not cast.
     """
     made: dict[tuple[int, DType], Column] = {}
     inputs = dict(source.inputs)

@@ -19,11 +19,11 @@ BALANCED = "balanced"
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """Examples drawn anew each epoch, in proportion to weights.
+    """Examples drawn in each epoch, in proportion to weights.
 
-    `weights` names a column of numbers from 0 on, or is "balanced": then every class of the column `of` is drawn
-    equally often. With `replacement` an example may come more than once. `examples` is how many an epoch has: by
-    default as many as there are to train on or, without replacement, as have a weight.
+    `weights` names a column of numbers of at least 0, or is "balanced": then every class of the column `of` is drawn
+    equally often. With `replacement` an example may be drawn repeatedly. `examples` is their number in an epoch: by
+    default that of the training examples or, without replacement, of those with a positive weight.
     """
 
     weights: str
@@ -40,7 +40,7 @@ class Sampling:
 
     @property
     def column(self) -> str:
-        """The column that has to be read for the weights."""
+        """The column that the weights depend on."""
         return self.of if self.weights == BALANCED and self.of is not None else self.weights
 
 
@@ -73,10 +73,10 @@ class Sampler:
 
 
 def make_sampler(sampling: Sampling, source: Source, examples: Array) -> Sampler:
-    """Return a sampler over `examples` of `source`: its draws are positions in that array.
+    """Return a sampler over `examples` of `source`: it draws positions in that array.
 
     Raises:
-        DataError: the weights are no numbers from 0 on, are all 0, or are positive for too few examples.
+        DataError: a weight is no number of at least 0, all are 0, or too few are positive.
     """
     values = source.values(sampling.column, examples)
     if sampling.weights == BALANCED:
@@ -95,19 +95,19 @@ def make_sampler(sampling: Sampling, source: Source, examples: Array) -> Sampler
 def class_weights(
     labels: Array, classes: int, weights: Literal["balanced"] | Sequence[float], *, ignored: int | None = None
 ) -> Array:
-    """Return a weight for each class (float64): for a loss, or to sample by.
+    """Return a weight for each class (float64), for a loss or for sampling.
 
     Balanced weights are n / (k · count), with k the number of classes that occur (scikit-learn's
-    `compute_class_weight`); a class that does not occur has weight 0, since nothing tells what it should have.
+    `compute_class_weight`); a class that does not occur has weight 0.
 
     Args:
         labels: class numbers from 0 to `classes` - 1.
-        classes: how many there are.
+        classes: the number of classes.
         weights: "balanced", or one number for each class.
-        ignored: a number among the labels that stands for none.
+        ignored: a number among the labels that stands for no class.
 
     Raises:
-        DataError: a label is no class, or the weights are not one finite number from 0 on for each class.
+        DataError: a label is no class, or the weights are not one finite number of at least 0 for each class.
     """
     if not isinstance(weights, str):
         return _given_weights(weights, classes)

@@ -1,4 +1,4 @@
-"""Scales: what normalisation does to the elements of an input, kept with the model and undone for predictions."""
+"""Scales: the normalisation of inputs, stored with the model and inverted for predictions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHIFT, SCALE = "/shift", "/scale"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Affine:
-    """(x - shift) / scale by element of a row, in float64; both have the shape of a row."""
+    """(x - shift) / scale for each element of a row, in float64; both have the shape of a row."""
 
     shift: Array
     scale: Array
@@ -27,7 +27,7 @@ class Affine:
         return np.asarray(np.divide(centred, self.scale, out=out))
 
     def invert(self, values: Array) -> Array:
-        """Return what normalised values stand for (float64)."""
+        """Return the original values of normalised ones (float64)."""
         return np.asarray(np.asarray(values, np.float64) * self.scale + self.shift)
 
 
@@ -38,25 +38,25 @@ class Scales:
     of: Mapping[str, Affine] = field(default_factory=dict)
 
     def __contains__(self, name: str) -> bool:
-        """Tell whether an input is normalised."""
+        """Return whether an input is normalised."""
         return name in self.of
 
     def apply(self, name: str, values: Array, out: Array | None = None) -> Array:
-        """Return the values of an input as the graph takes them (float64 if it is normalised, else as they are)."""
+        """Return the values of an input for the graph: float64 if it is normalised, else unchanged."""
         return self.of[name].apply(values, out) if name in self.of else values
 
     def invert(self, name: str, values: Array) -> Array:
-        """Return values in the units of the column that feeds an input, as for predicted targets."""
+        """Return values in the units of the column of an input, as for predicted targets."""
         return self.of[name].invert(values) if name in self.of else values
 
     def to_arrays(self) -> dict[str, Array]:
-        """Return the float64 arrays that a checkpoint keeps: "NAME/shift" and "NAME/scale" by input."""
+        """Return the float64 arrays for a checkpoint: "NAME/shift" and "NAME/scale" by input."""
         maps = self.of.items()
         return {**{name + SHIFT: m.shift for name, m in maps}, **{name + SCALE: m.scale for name, m in maps}}
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, Array]) -> Scales:
-        """Read what `to_arrays` wrote.
+        """Read the result of `to_arrays`.
 
         Raises:
             CheckpointError: an array is missing, of another type or shape, or a scale is not positive.

@@ -24,11 +24,11 @@ class Source:
 
     Attributes:
         inputs: the column of each input.
-        columns: every column, the ones that no input takes too.
-        rows: how many rows the columns have.
-        windows: what an example is, when it is not a row.
-        starts: the row at which each example starts; None when that is its own number.
-        scales: what is done to the elements of an input.
+        columns: every column, including those of no input.
+        rows: the number of rows of the columns.
+        windows: the windows of which examples consist; None if an example is a row.
+        starts: the row at which each example starts; None if that is its own number.
+        scales: the normalisation of inputs.
     """
 
     inputs: Mapping[str, Column]
@@ -45,17 +45,17 @@ class Source:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the columns that inputs take."""
+        """Bytes of the columns of inputs."""
         return sum(column.nbytes for column in {id(column): column for column in self.inputs.values()}.values())
 
     @property
     def waits_for_disk(self) -> bool:
-        """Whether batches are worth gathering ahead: columns of mapped files, of 256 MiB together or more."""
+        """Whether prefetching pays: mapped columns of 256 MiB or more together."""
         mapped = {id(column): column.nbytes for column in self.inputs.values() if column.mapped}
         return sum(mapped.values()) >= MAPPED_BYTES
 
     def spec(self, name: str) -> Spec:
-        """Return the shape of an example of the input `name`, and the type it is kept in (float64 if it is scaled)."""
+        """Return shape and dtype of an example of the input `name` (float64 if it is scaled)."""
         column = self.inputs[name]
         shape = column.shape if self.windows is None else self.windows.example_shape(name, column.shape)
         return Spec(shape, FLOAT64 if name in self.scales else column.dtype)
@@ -65,9 +65,9 @@ class Source:
         return replace(self, scales=scales)
 
     def gather(self, examples: Array, into: Mapping[str, Array]) -> None:
-        """Copy examples (int64) into the array that `into` has for each input, as its type.
+        """Copy examples (int64) into the array of each input in `into`, in its dtype.
 
-        Scaled inputs are computed in float64 and rounded once. Arrays of other names are left alone.
+        Scaled inputs are computed in float64 and rounded once. Arrays of other names are ignored.
 
         Raises:
             DataError: there is no such example, or an array of another shape.
@@ -84,10 +84,10 @@ class Source:
                 self._take(name, column, starts, into[name])
 
     def blocks(self, name: str) -> tuple[Array, int, int] | None:
-        """Return where the examples of an input lie as they are: an array of rows, the first row and how many.
+        """Return where the examples of an input lie in memory: an array of rows, the first row and the count.
 
-        An example is so many rows from the one at which it starts (`row_of`), on from the first. None when examples are
-        in several arrays, or are computed.
+        An example is `count` rows from its start (`row_of`) plus the first. None if examples are in several arrays, or
+        computed.
         """
         whole = self.inputs[name].whole
         if name in self.scales or whole is None:
@@ -103,7 +103,7 @@ class Source:
         return examples if self.starts is None else self.starts[examples]
 
     def read(self, examples: Array) -> dict[str, Array]:
-        """Return copies of examples, by input, in the types of `spec`."""
+        """Return copies of examples, by input, in the dtypes of `spec`."""
         specs = {name: self.spec(name) for name in self.inputs}
         into = {name: np.empty((len(examples), *spec.shape), spec.dtype) for name, spec in specs.items()}
         self.gather(examples, into)
@@ -113,7 +113,7 @@ class Source:
         """Return one value of a column for each example, or for some: that of the row at which it starts.
 
         Raises:
-            DataError: there is no such column, or its rows are no single values.
+            DataError: there is no such column, or its rows are not single values.
         """
         found = _column(self.columns, column)
         if found.shape:
@@ -125,7 +125,7 @@ class Source:
         return found.read(examples if self.starts is None else self.starts[examples])
 
     def rows_of(self, name: str, examples: Array) -> Array:
-        """Return the rows of the input's column that any of the examples shows, each once, in ascending order."""
+        """Return the rows of the input's column that the examples contain, each once, in ascending order."""
         if self.windows is None or self.starts is None:
             return np.unique(examples)
         span = self.windows.spans.get(name, 0)
@@ -160,12 +160,12 @@ class Source:
 def open_source(
     columns: Mapping[str, Array | Sequence[Array]], inputs: Mapping[str, str], windows: Windows | None = None
 ) -> Source:
-    """Open columns as examples, without reading them (but for the column that tells series apart).
+    """Open columns as examples, without reading them (except the column that separates series).
 
     Args:
         columns: arrays by name, in memory or mapped, or lists of arrays that are joined along their rows.
         inputs: the column of each input.
-        windows: what an example is, when it is not a row.
+        windows: the windows of which examples consist, or None.
 
     Raises:
         DataError: a column is missing, empty or of another length, or no window fits.
@@ -187,7 +187,7 @@ def open_source(
 
 
 def _as_range(examples: Array) -> Array | range:
-    """Return examples that follow each other as a range, whose rows are one slice."""
+    """Return consecutive examples as a range, whose rows are one slice."""
     count = len(examples)
     if not count or int(examples[-1]) - int(examples[0]) != count - 1:
         return examples

@@ -24,11 +24,11 @@ Parts = tuple[Array, Array]
 
 @dataclass(frozen=True, kw_only=True)
 class Split:
-    """Which examples are held out of the training: a fraction of them, drawn from the seed.
+    """The examples that are held out of the training: a fraction of them, drawn with the seed.
 
     `stratify` names a column of classes that keep their shares on both sides; `group` a column whose equal values stay
-    on one side. "last" holds out the end of the data instead, as for time series; windows that reach into it are then
-    left out of the training. (Windows that overlap share rows: drawn at random, some would be on both sides.)
+    on one side. "last" holds out the end of the data instead, as for time series; training windows that overlap it are
+    dropped. (Overlapping windows share rows: drawn at random, some rows would be on both sides.)
     """
 
     split: Annotated[float, Range(0, 1, below=True)] = 0.0
@@ -47,7 +47,7 @@ class Split:
                 yield f"/{name}", f'{name!r} goes with a random order: leave it out, or "last"'
 
     def sizes(self, rows: int, windows: Windows | None = None) -> tuple[int, int] | None:
-        """Return how many examples are trained on and held out, or None when that depends on the data."""
+        """Return the numbers of training and held-out examples, or None if they depend on the data."""
         if windows is not None and windows.within is not None:
             return None
         count = rows if windows is None else windows.count(rows)
@@ -61,7 +61,7 @@ class Split:
 
 
 def held_out_rows(rows: int, fraction: float) -> int:
-    """Return how many of `rows` a split holds out: the nearest number to the fraction, but never all or none."""
+    """Return how many of `rows` a split holds out: the nearest number to the fraction, but neither all nor none."""
     return min(max(round(rows * fraction), 1), rows - 1) if fraction else 0
 
 
@@ -81,7 +81,7 @@ def split_examples(source: Source, split: Split, seed: int) -> Parts:
     """Return the examples of `source` for training and for validation, both in ascending order.
 
     Raises:
-        DataError: a column does not suit the split, or it leaves nothing to train on.
+        DataError: a column does not fit the split, or no training example is left.
     """
     if not split.split:
         return np.arange(source.count), np.arange(0)
@@ -103,7 +103,7 @@ def split_examples(source: Source, split: Split, seed: int) -> Parts:
 def stratified_split(labels: Labels, fraction: float, seed: int) -> Parts:
     """Split so that every class has its share among the held-out rows, `held_out_rows` in all.
 
-    Shares are rounded by the method of largest remainders, of equal ones the first class's.
+    Shares are rounded by the method of largest remainders; of equal ones the first class's is rounded up.
     """
     rows = len(labels.codes)
     held_out = held_out_rows(rows, fraction)
@@ -139,7 +139,7 @@ def _last(source: Source, fraction: float) -> Parts:
 
 
 def _nearest_sum(sizes: Array, target: int) -> list[int]:
-    """Return which sizes add up nearest to `target`, but neither to 0 nor to all; the first that do, in their order."""
+    """Return the sizes whose sum is nearest to `target`, but neither 0 nor all; ties go to the first."""
     filled, rest = _fill(sizes, target - EXACT // len(sizes))
     target -= int(sizes[filled].sum())
     open_sizes = sizes[rest]
@@ -165,7 +165,7 @@ def _nearest_sum(sizes: Array, target: int) -> list[int]:
 
 
 def _fill(sizes: Array, target: int) -> tuple[list[int], Array]:
-    """Take sizes in their order as long as they fit into `target`; return them and the others."""
+    """Return the sizes that fit into `target`, taken in their order, and the others."""
     filled, total = [], 0
     if target > 0:
         for number, size in enumerate(sizes.tolist()):

@@ -1,4 +1,4 @@
-"""Running statistics by element over chunks of rows, in float64 and in memory that does not grow with the rows."""
+"""Running statistics of elements over chunks of rows, in float64 and constant memory."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ SIGN = np.uint64(1 << 63)
 
 
 class Moments:
-    """Mean, sum of squared deviations and extremes, by element.
+    """Mean, sum of squared deviations and extremes, for each element.
 
-    Chunks are merged by the pairwise update of Chan, Golub and LeVeque ("Updating formulae and a pairwise algorithm
-    for computing sample variances", 1979). Everything is summed as the distance from the first row, so that a large
-    offset costs no digits.
+    Chunks are merged by the pairwise update of Chan, Golub and LeVeque ("Updating formulae and a pairwise algorithm for
+    computing sample variances", 1979). Sums are of distances from the first row, so that a large offset costs no
+    digits.
     """
 
     def __init__(self, chunks: Iterator[Array]) -> None:
-        """Go through at least one row."""
+        """Accumulate at least one row."""
         self.count = 0
         self._offset: Array | None = None
         self._distance: Array = np.zeros(())  # of the mean from the offset
@@ -65,10 +65,10 @@ class Moments:
 
 
 def quantiles(chunks: Chunks, probabilities: Sequence[float]) -> list[Array]:
-    """Return exact quantiles by element, interpolated between neighbours as `numpy.quantile` does.
+    """Return exact quantiles of each element, interpolated between neighbours as `numpy.quantile` does.
 
-    The order statistics are found by their binary digits, eight bits with each pass over the rows, so that the memory
-    is a histogram of 256 counts for each of them and each element.
+    The order statistics are found by their binary digits, eight bits in each pass over the rows, so that the memory is
+    a histogram of 256 counts for each of them and each element.
     """
     count = sum(len(chunk) for chunk in chunks())
     places = [probability * (count - 1) for probability in probabilities]
@@ -83,7 +83,7 @@ def _between(low: Array, high: Array, share: float) -> Array:
 
 
 def _order_statistics(chunks: Chunks, ranks: Sequence[int]) -> Array:
-    """Return the elements that would stand at `ranks` (from 0) if each element's rows were sorted."""
+    """Return the elements that sorted rows of each element would have at `ranks` (from 0)."""
     shape = next(chunks()).shape[1:]
     elements = int(np.prod(shape, dtype=np.int64))
     found = np.zeros((len(ranks), elements), np.uint64)
@@ -100,7 +100,7 @@ def _order_statistics(chunks: Chunks, ranks: Sequence[int]) -> Array:
 
 
 def _count_digits(keys: Array, found: Array, low_bit: int, counts: Array) -> None:
-    """Count the next digit of the keys whose digits so far are those of the element and rank."""
+    """Count the next digit of the keys that match the digits found so far for element and rank."""
     digits = (keys >> np.uint64(low_bit)) % np.uint64(DIGITS)
     slots = digits.astype(np.int64) + np.arange(keys.shape[1]) * DIGITS
     higher = np.uint64(low_bit + DIGIT_BITS)
@@ -111,7 +111,7 @@ def _count_digits(keys: Array, found: Array, low_bit: int, counts: Array) -> Non
 
 
 def _keys(numbers: Array) -> Array:
-    """Return unsigned integers in the order of the numbers: the sign is turned, and all bits of negative numbers."""
+    """Return unsigned integers in the order of the numbers: the sign is flipped, and all bits of negative numbers."""
     bits = (numbers + 0.0).view(np.uint64)  # the sum makes -0 and 0 one number
     return np.where(bits >= SIGN, ~bits, bits | SIGN)
 

@@ -22,7 +22,7 @@ CHUNK = 2**20
 
 
 def read_spans(reader: Reader, value: Any, pointer: str) -> Mapping[str, Span]:
-    """Read a row number, or [start, end) of rows, for each input; faults are noted."""
+    """Read a row number, or [start, end) of rows, for each input; faults are reported."""
     spans = {}
     for name, span in reader.mapping(value, pointer).items():
         at = f"{pointer}/{escape(name)}"
@@ -37,12 +37,11 @@ def read_spans(reader: Reader, value: Any, pointer: str) -> Mapping[str, Span]:
 
 @dataclass(frozen=True, kw_only=True)
 class Windows:
-    """Examples that are windows over rows in order.
+    """Examples that are windows over ordered rows.
 
-    Windows start `stride` rows apart. `spans` says which rows, counted from that start, an input sees: [start, end]
-    (the end not included) gives it a leading axis of time, a single number one row without it, and an input that is not
-    named gets the row at the start. Where `within` names a column, no window crosses a change of its value, and the
-    stride begins anew behind each.
+    Windows start `stride` rows apart. `spans` gives the rows of an input, relative to that start: [start, end) gives it
+    a leading axis of time, a single number one row without it; an input that is not named gets the row at the start.
+    With `within`, which names a column, no window crosses a change of its value, and the stride restarts there.
     """
 
     spans: Annotated[Mapping[str, Span], Reads(read_spans, "an object of row numbers or [start, end] by input")] = (
@@ -53,11 +52,11 @@ class Windows:
 
     @property
     def length(self) -> int:
-        """Rows from the start of a window to the end of what any input sees."""
+        """Rows from the start of a window to the end of all inputs."""
         return max((_end(span) for span in self.spans.values()), default=1)
 
     def count(self, rows: int) -> int:
-        """Return how many windows as many rows have without `within`, under which only the data tell."""
+        """Return the number of windows over a number of rows, without `within`, which depends on the data."""
         return max((rows - self.length) // self.stride + 1, 0)
 
     def example_shape(self, name: str, shape: Shape) -> Shape:
@@ -66,7 +65,7 @@ class Windows:
         return shape if isinstance(span, int) else (span[1] - span[0], *shape)
 
     def problems(self, inputs: Mapping[str, str], columns: Mapping[str, Any], rows: int) -> Iterator[tuple[str, str]]:
-        """Yield what does not fit inputs, columns or the number of rows: a pointer below the windows, a sentence."""
+        """Yield what does not fit inputs, columns or rows: a pointer below the windows, and a sentence."""
         for name in self.spans:
             if name not in inputs:
                 hint = nearest(name, inputs) or f"; they are {', '.join(inputs)}"
@@ -98,7 +97,7 @@ class Windows:
         return np.asarray(np.repeat(edges[:-1], counts) + number * self.stride)
 
     def rows(self, name: str, starts: Array) -> Array:
-        """Return the rows that the input `name` sees, one example after the other."""
+        """Return the rows of the input `name`, one example after the other."""
         span = self.spans.get(name, 0)
         if isinstance(span, int):
             return starts + span

@@ -1,4 +1,4 @@
-"""Whether a recipe, a graph and rows fit together, before any work is accepted; and what the fit will take."""
+"""Check whether a recipe, a graph and rows fit together, and estimate the steps and bytes of the fit."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ ORDER_BYTES = 24
 
 @dataclass(frozen=True, slots=True)
 class ColumnInfo:
-    """What is known of a column without reading it.
+    """Facts about a column that do not require reading it.
 
     Attributes:
         dtype: name of the element type.
         shape: of one row.
-        rows: how many there are.
-        minimum: smallest finite value, or None when unknown.
-        maximum: largest finite value, or None when unknown.
-        missing: how many values are NaN.
-        classes: how many class names a column of text has, whose numbers are theirs; None for a column of numbers.
+        rows: the number of rows.
+        minimum: smallest finite value, or None if unknown.
+        maximum: largest finite value, or None if unknown.
+        missing: the number of NaN values.
+        classes: the number of class names of a text column; None for a column of numbers.
     """
 
     dtype: str
@@ -78,15 +78,15 @@ def check_fit(
     replicas: int = 1,
     executor: str = "numpy",
 ) -> FitEstimate:
-    """Check feeds, shapes, dtypes, classes in range and batches, and plan the step.
+    """Check feeds, shapes, dtypes, class ranges and batches, and plan the step.
 
     Args:
         definition: the graph.
         recipe: how to fit it.
-        columns: what is known of the columns to train on.
-        validation: and of those to validate on, where they are other ones.
+        columns: the columns to train on.
+        validation: the columns of another validation dataset, if there is one.
         replicas: processes that share each batch.
-        executor: what will run the plans, see `engine.executors`: how a batch is cut depends on it, and so do bytes.
+        executor: runs the plans, see `engine.executors`; the division of a batch, and so the bytes, depend on it.
 
     Raises:
         DocumentError: every fault found; pointers are those of a fit request.
@@ -138,7 +138,7 @@ def check_fit(
 
 
 def _check_names(definition: Definition, recipe: Recipe, columns: Mapping[str, ColumnInfo], reader: Reader) -> None:
-    """Check that the inputs, columns and parameters exist that the recipe speaks of."""
+    """Check that the inputs, columns and parameters that the recipe names exist."""
     for table in ("feeds", "normalize", "classes"):
         for name in getattr(recipe, table):
             if name not in definition.inputs:
@@ -158,7 +158,7 @@ def _check_names(definition: Definition, recipe: Recipe, columns: Mapping[str, C
 
 
 def _check_windows(definition: Definition, recipe: Recipe, columns: Mapping[str, ColumnInfo], reader: Reader) -> None:
-    """Check that windows speak of inputs and columns that exist, and that one fits the rows."""
+    """Check that windows name existing inputs and columns, and that one fits the rows."""
     rows = next((column.rows for column in columns.values()), 0)
     if recipe.windows is None or not rows:
         return
@@ -168,7 +168,7 @@ def _check_windows(definition: Definition, recipe: Recipe, columns: Mapping[str,
 
 
 def _check_patterns(definition: Definition, recipe: Recipe, reader: Reader) -> None:
-    """Check that groups, freezing rules and captured gradients speak of parameters that exist."""
+    """Check that the patterns of groups, freezing rules and captured gradients match parameters."""
     shapes = {name: spec.shape for name, spec in definition.parameters.items()}
     for group in recipe.optimizer.idle(shapes):
         detail = f"the group takes no parameter (an earlier one may); parameters are {', '.join(shapes)}"[:500]
@@ -185,7 +185,7 @@ def _check_patterns(definition: Definition, recipe: Recipe, reader: Reader) -> N
 
 
 def _sizes(recipe: Recipe, rows: int, reader: Reader) -> tuple[int, int]:
-    """Return how many examples are trained on and held out; where only the data tell, about how many."""
+    """Return the numbers of training and held-out examples; estimates where they depend on the data."""
     if not rows:
         reader.fault("/dataset", "empty", "the dataset has no rows to train on")
         return 0, 0
@@ -208,14 +208,14 @@ def _examples(recipe: Recipe, rows: int) -> int:
 
 
 def _batches(recipe: Recipe, train: int) -> Batches:
-    """Return batches of as many examples; only their number matters here."""
+    """Return batches of a number of examples, for their count."""
     drawn = recipe.sampling.examples if recipe.sampling is not None else None
     examples = range(drawn or train)
     return Batches(examples, min(recipe.batch_size, len(examples)), recipe.shuffle, recipe.drop_last, recipe.seed)
 
 
 def _check_run(definition: Definition, recipe: Recipe, held_out: int, batches: Batches, reader: Reader) -> None:
-    """Check that schedule, captures and early stopping serve the run, and the metrics they go by are known."""
+    """Check that schedule, captures and early stopping fit the run, and that their metrics exist."""
     try:
         recipe.check_schedule(held_out, batches.per_epoch)
     except DocumentError as error:
@@ -243,7 +243,7 @@ def _check_captures(recipe: Recipe, total_steps: int, reader: Reader) -> None:
 
 
 def _check_parts(definition: Definition, recipe: Recipe, batches: Batches, replicas: int, reader: Reader) -> None:
-    """Check that the gradients of parts of a batch add up to those of the batch."""
+    """Check that the gradients of parts of a batch sum to those of the batch."""
     place = "/resources/replicas" if replicas > 1 else "/micro_batch_size"
     micro = recipe.micro_batch_size
     parted = replicas > 1 or (micro is not None and micro < batches.batch_size)
@@ -291,10 +291,10 @@ def _missing(name: str, source: str, column: ColumnInfo) -> str:
 
 
 def _handles_missing(definition: Definition, recipe: Recipe, name: str, *, training: bool) -> bool:
-    """Tell whether the graph or the recipe says what happens to missing values of an input.
+    """Return whether the graph or the recipe handles missing values of an input.
 
     The graph does if a value computed from the input enters an op that handles missing values; the recipe does if it
-    goes on without finite numbers or, in training, leaves out the steps that have none.
+    continues after non-finite numbers or, in training, skips such steps.
     """
     if recipe.nonfinite == "continue" or (training and recipe.nonfinite == "skip"):
         return True
@@ -308,7 +308,7 @@ def _handles_missing(definition: Definition, recipe: Recipe, name: str, *, train
 
 
 def _example(recipe: Recipe, name: str, column: ColumnInfo) -> ColumnInfo:
-    """Return what an input gets of a column: windows over its rows, and numbers that are scaled."""
+    """Return shape and dtype of an input: windows over the rows of its column, and scaled numbers."""
     shape = column.shape if recipe.windows is None else recipe.windows.example_shape(name, column.shape)
     if name in recipe.normalize:
         return ColumnInfo("float64", shape, column.rows, missing=column.missing, classes=column.classes)
@@ -352,7 +352,7 @@ def _bound(definition: Definition, fed: Mapping[str, ColumnInfo], rows: int, rea
 
 
 def _check_fixed_batch(definition: Definition, recipe: Recipe, batches: Batches, held_out: int, reader: Reader) -> None:
-    """Check that every batch has the number of rows that a graph without a named leading extent takes."""
+    """Check that every batch has the number of rows that a graph with a fixed leading extent takes."""
     fixed = next((spec.shape[0] for spec in definition.inputs.values() if isinstance(spec.shape[0], int)), None)
     if fixed is None:
         return
@@ -376,7 +376,7 @@ def _check_short_parts(
     fed: Mapping[str, ColumnInfo],
     reader: Reader,
 ) -> None:
-    """Check that the graph takes the fewest rows it will be given: batch norm, for one, takes no single row."""
+    """Check that the graph takes the smallest part of a batch: batch norm, for example, needs two rows."""
     last = batches.examples % batches.batch_size
     if last and not batches.drop_last and not _takes(definition, fed, _fewest(recipe, last, replicas), reader):
         fewest = _fewest(recipe, last, replicas)
@@ -391,7 +391,7 @@ def _check_short_parts(
 
 
 def _fewest(recipe: Recipe, rows: int, replicas: int) -> int:
-    """Return the rows of the smallest part that a batch is computed in."""
+    """Return the rows of the smallest part of a batch."""
     shares = {rows // replicas, -(-rows // replicas)} - {0}
     micro = recipe.micro_batch_size or rows
     return min(share % micro or micro if share > micro else share for share in shares)
@@ -408,7 +408,7 @@ def _takes(definition: Definition, fed: Mapping[str, ColumnInfo], rows: int, rea
 
 
 def _check_classes(definition: Definition, fed: Mapping[str, ColumnInfo], reader: Reader) -> None:
-    """Check that class indices fed straight to a classification loss lie in the range of its predictions."""
+    """Check that class indices fed to a classification loss lie in the range of its predictions."""
     comparison = find_comparison(definition)
     if comparison is None or comparison.targets not in fed:
         return
@@ -425,7 +425,7 @@ def _check_classes(definition: Definition, fed: Mapping[str, ColumnInfo], reader
 
 
 def _check_text(definition: Definition, recipe: Recipe, fed: Mapping[str, ColumnInfo], reader: Reader) -> None:
-    """Check that the class numbers of a text column are not taken as quantities, by a loss or by `normalize`."""
+    """Check that the class numbers of a text column are not used as quantities, by a loss or by `normalize`."""
     for name in recipe.normalize:
         if name in fed and (fed[name].classes or 0) > 2:
             detail = f"input {name!r} is text of {fed[name].classes} classes, whose numbers have no scale"
@@ -441,7 +441,7 @@ def _check_text(definition: Definition, recipe: Recipe, fed: Mapping[str, Column
 
 
 def _measured(footprint: Footprint, batches: Batches, held_out: int, reader: Reader) -> dict[str, int]:
-    """Plan the step and what goes with it; return how many bytes that takes."""
+    """Plan the step and the other plans; return their bytes."""
     rest = 0 if batches.drop_last else batches.examples % batches.batch_size
     try:
         return footprint.measure(batches.batch_size, rest, held_out)
@@ -458,7 +458,7 @@ def _measured(footprint: Footprint, batches: Batches, held_out: int, reader: Rea
 
 
 def _check_magnitudes(definition: Definition, fed: Mapping[str, ColumnInfo], pointer: str, reader: Reader) -> None:
-    """Check that no number is infinite in the float type that an input is fitted in."""
+    """Check that no number of a column overflows the float type of its input."""
     for name, column in fed.items():
         dtype = definition.inputs[name].dtype
         if not is_float(dtype) or column.minimum is None or column.maximum is None:
@@ -471,7 +471,7 @@ def _check_magnitudes(definition: Definition, fed: Mapping[str, ColumnInfo], poi
 
 
 def _cast_bytes(definition: Definition, fed: Mapping[str, ColumnInfo]) -> int:
-    """Return the bytes of columns that are copied in the type of their input."""
+    """Return the bytes of columns that are copied in the dtype of their input."""
     wanted = {name: definition.inputs[name].dtype for name in fed}
     sizes = [
         int(np.prod(column.shape, dtype=np.int64)) * column.rows * wanted[name].itemsize

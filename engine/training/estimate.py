@@ -1,4 +1,4 @@
-"""The bytes that a fit takes: its arrays, and everything that its plans hold."""
+"""The bytes of a fit: its arrays, and the memory of its plans."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from engine.training.train_state import StateLayout
 
 @dataclass(frozen=True)
 class Footprint:
-    """The plans of a fit, for their bytes; nothing is allocated.
+    """The bytes of the plans of a fit; nothing is allocated.
 
     Attributes:
         definition: the graph, at the precision of the fit.
         recipe: how it is fitted.
-        bind: gives the extents of the graph at a number of rows.
+        bind: returns the extents of the graph at a number of rows.
         replicas: processes that share each batch.
-        executor: what runs the plans: how a batch is cut depends on it.
-        units: the shape of a row of each target that is normalised.
+        executor: runs the plans; the division of a batch depends on it.
+        units: the shape of a row of each normalised target.
     """
 
     definition: Definition
@@ -46,13 +46,14 @@ class Footprint:
     units: Mapping[str, Shape] = field(default_factory=dict)
 
     def measure(self, rows: int, rest: int, held_out: int) -> dict[str, int]:
-        """Return the bytes of arrays, of the plan of a step on whole batches, of the other plans, and of a checkpoint;
-        where gradients are captured, those of one step too.
+        """Return the bytes of arrays, of the step's plan, of the other plans, and of a checkpoint.
+
+        With captured gradients, those of one step are included.
 
         Args:
             rows: of a batch.
-            rest: of the last batch of an epoch, if it is shorter; else 0.
-            held_out: rows to validate on.
+            rest: of the last batch of an epoch if it is shorter, else 0.
+            held_out: validation rows.
 
         Raises:
             DocumentError, GradientError, EngineError: the step cannot be planned.
@@ -99,7 +100,7 @@ class Footprint:
         return model
 
     def _step(self, model: StateLayout, rows: int) -> Plan:
-        """Plan a step on so many rows, or on the largest part of them."""
+        """Plan a step on a number of rows, or on the largest part of them."""
         part, recipe = self._part(rows), self.recipe
         dims = self.bind(part)
         if not self._parted(rows):
@@ -108,7 +109,7 @@ class Footprint:
         return plan_part(model, dims, recipe, model.flat_groups, batch_reduction(self.definition) or "mean", part)
 
     def _others(self, model: StateLayout, plan: Plan, rows: int, rest: int, held_out: int) -> Iterator[Plan]:
-        """Yield the plans that a fit has beside: with an average or without, for shorter batches, for validation."""
+        """Yield the other plans of a fit: with or without an average, for shorter batches, for validation."""
         recipe, average = self.recipe, self.recipe.average
         if self._parted(rows) and not recipe.closure:
             yield plan_update(model, recipe, model.flat_groups, batch_reduction(self.definition) or "mean")
@@ -130,11 +131,11 @@ class Footprint:
         return () if record is None else record.names(name for flat in model.flat_groups for name in flat.shapes)
 
     def _part(self, rows: int) -> int:
-        """Return the rows that are computed at once of a batch."""
+        """Return the rows of a batch that are computed at once."""
         return min(-(-rows // self.replicas), self.recipe.micro_batch_size or rows)
 
     def _parted(self, rows: int) -> bool:
-        """Whether gradients of parts of a batch are added up."""
+        """Whether gradients are accumulated over parts of a batch."""
         return self.recipe.closure or self.replicas > 1 or self._part(rows) < rows
 
 
@@ -143,5 +144,5 @@ SOME_STEPS = 1000
 
 
 def _apart(plan: Plan) -> int:
-    """Return the bytes that a plan takes beside the arrays that it shares with others."""
+    """Return the bytes of a plan beside the arrays that it shares with others."""
     return plan.peak_bytes - sum(root.nbytes for root in plan.roots if root.kind == "state")

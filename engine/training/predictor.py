@@ -39,13 +39,13 @@ Sizes = tuple[tuple[str, tuple[int, ...]], ...]
 
 
 class Predictor:
-    """Computes a graph's outputs (its losses left out) for any number of rows."""
+    """Computes a graph's outputs, without its losses, for any number of rows."""
 
     def __init__(self, definition: Definition, checkpoint: Checkpoint, precision: Precision = "float32") -> None:
         """Load the parameters and buffers of `checkpoint` into the graph, or their averages if there are any.
 
-        Inputs that were normalised in training are normalised likewise, and texts become the class numbers that they
-        had in training. What predicts a target that was normalised is told in the units of the data, in float64.
+        Inputs that were normalised in training are normalised alike, and texts become the class numbers of the
+        training. Predictions of a normalised target are returned in the units of the data, in float64.
         """
         self._given = definition
         self._comparison = find_comparison(definition)
@@ -58,7 +58,7 @@ class Predictor:
         self._executors: dict[Sizes, NumpyExecutor] = {}
 
     def load(self, checkpoint: Checkpoint) -> None:
-        """Predict by the parameters and buffers of another checkpoint from here on, or by their averages."""
+        """Use the parameters and buffers of another checkpoint from now on, or their averages."""
         self.model.restore(checkpoint.averaged(), optimizer=False)
         self._scales = Scales.from_arrays(checkpoint.under(SCALES))
         self._classes = classes_of_checkpoint(checkpoint.meta) or {}
@@ -67,12 +67,12 @@ class Predictor:
 
     @property
     def classes(self) -> Mapping[str, ClassEncoding]:
-        """The class names of each input that took text in training."""
+        """The class names of each input that was text in training."""
         return self._classes
 
     @property
     def output_classes(self) -> dict[str, list[str]]:
-        """The class names along the axis of classes of each output that predicts a text target."""
+        """The class names along the class axis of each output that predicts a text target."""
         compared = self._comparison
         if compared is None or compared.form not in BY_CLASS or compared.targets not in self._classes:
             return {}
@@ -81,7 +81,7 @@ class Predictor:
 
     @property
     def input_dtypes(self) -> dict[str, DType]:
-        """The dtype that numbers for each input are read as: its own, or float64 where they are normalised first."""
+        """The dtype in which numbers for each input are read: its own, or float64 if they are normalised."""
         specs = self.definition.inputs
         return {name: FLOAT64 if name in self._scales else spec.dtype for name, spec in specs.items()}
 
@@ -92,25 +92,25 @@ class Predictor:
 
     @property
     def kept_bytes(self) -> int:
-        """Bytes that are kept beside the model for inputs of sizes that were met before."""
+        """Bytes of cached plans for input sizes that occurred before."""
         return sum(_apart(executor.plan) for executor in self._executors.values())
 
     def forget_sizes(self) -> None:
-        """Keep nothing beside the model."""
+        """Drop the cached plans."""
         self._executors.clear()
 
     def predict(self, inputs: Mapping[str, Array], chunk: int = 256, *, admit: Admit = admit_any) -> dict[str, Array]:
         """Compute the outputs.
 
         Args:
-            inputs: an array for each input that the outputs depend on, with one leading extent for the rows; another
-                one may be given, and is only checked. Text is fed as the number of its class.
-            chunk: rows that are computed at a time; the result does not depend on it beyond rounding. Where an output
-                has no axis of rows in front, or one more behind, all rows are computed at once.
-            admit: is told what it takes, beside the model and what is kept, before that is taken.
+            inputs: an array for each input that the outputs depend on, with one leading extent for the rows; others are
+                checked and ignored. Texts become their class numbers.
+            chunk: rows computed at a time; the result depends on it only by rounding. If an output has no leading axis
+                of rows, or a second one, all rows are computed at once.
+            admit: called with the bytes needed beside the model and cached plans, before they are allocated.
 
         Returns:
-            each output, joined over all chunks.
+            each output, concatenated over all chunks.
 
         Raises:
             DocumentError: a missing, unknown or ill-shaped input, with its pointer.
@@ -182,7 +182,7 @@ class Predictor:
         return {name: self._in_units(name, array) for name, array in executor.outputs.items()}
 
     def _in_units(self, name: str, array: Array) -> Array:
-        """Return a copy of an output; of one that predicts a normalised target, in the units of the data (float64)."""
+        """Return a copy of an output; predictions of a normalised target in the units of the data (float64)."""
         if name not in self._predicted:
             return array.copy()
         target, power = self._predicted[name]
@@ -196,12 +196,12 @@ def _sizes(arrays: Mapping[str, Array]) -> Sizes:
 
 
 def _apart(plan: Plan) -> int:
-    """Return the bytes that a plan takes beside the model."""
+    """Return the bytes of a plan beside the model."""
     return plan.peak_bytes - sum(root.nbytes for root in plan.roots if root.kind == "state")
 
 
 def _without_losses(definition: Definition) -> Definition:
-    """Keep the outputs that are neither losses nor a part of one; without any, what a known loss compares."""
+    """Return the outputs that are neither losses nor part of one; if there is none, the predictions of the loss."""
     losses = definition.losses
     outputs = tuple(o for o in definition.outputs if o not in losses and not any(o.startswith(f"{x}.") for x in losses))
     outputs = outputs or _before_losses(definition)
@@ -226,7 +226,7 @@ def _needed_inputs(graph: Trace) -> tuple[str, ...]:
 
 
 def _inputs_by_row(probed: InferredShapes, needed: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the inputs that can be cut into chunks of rows: none, unless every output is made row by row."""
+    """Return the inputs that can be divided into chunks of rows: none, unless every output is computed row by row."""
     definition = probed.graph.definition
     shapes = [definition.inputs[name].shape for name in needed]
     rows = next((shape[0] for shape in shapes if shape and isinstance(shape[0], str)), None)

@@ -1,8 +1,4 @@
-"""What the ranks of a data-parallel fit do together: sum a buffer over all of them, and hear from each other.
-
-A rank is one of several workers that run the same steps on different rows, numbered from 0. All of them call the same
-operations in the same order with buffers of the same size; none goes on before all have called.
-"""
+"""Collectives: the ranks of a data-parallel fit sum buffers and gather messages."""
 
 from __future__ import annotations
 
@@ -20,49 +16,50 @@ Array = np.ndarray[Any, Any]
 
 
 class Collective(Protocol):
-    """One rank's way to the others.
+    """One rank's end of a collective.
 
-    Every operation raises `RankLost` when another rank is gone or has closed, `RankAborted` when one gave up, and
-    `CollectiveError` on every rank when they do not all call the same. After any of these only `close` is of use.
+    Every operation raises `RankLost` if another rank is gone or has closed, `RankAborted` if one aborted, and
+    `CollectiveError` on every rank if they do not all call the same operation. After such an error only `close` is
+    valid.
     """
 
     @property
     def rank(self) -> int:
-        """Which of the ranks this is, from 0."""
+        """The index of this rank, from 0."""
         ...
 
     @property
     def size(self) -> int:
-        """How many ranks there are."""
+        """The number of ranks."""
         ...
 
     def allreduce_(self, buffer: Array) -> None:
         """Replace `buffer`, of one axis and any element type but bool, by its sum over the ranks.
 
-        Each element is added in its own type and in the order of the ranks, ((0 + 1) + 2) + ..., once for all: every
-        rank gets the same bits, in every run. Overflow and NaN pass without a warning.
+        Elements are added in their own type and in the order of the ranks, ((0 + 1) + 2) + ..., so that every rank gets
+        the same bits in every run. Overflow and NaN raise no warning.
         """
         ...
 
     def gather(self, payload: bytes) -> list[bytes]:
-        """Return what each rank said, by rank."""
+        """Return the message of each rank."""
         ...
 
     def barrier(self) -> None:
-        """Return when every rank has come this far."""
+        """Return when every rank has called it."""
         ...
 
     def abort(self, reason: bytes) -> None:
-        """Give up: whatever the others do next raises `RankAborted` there, with this reason. Never raises."""
+        """Abort: the next operation of every other rank raises `RankAborted` with this reason. Never raises."""
         ...
 
     def close(self) -> None:
-        """Leave. May be called again; the others notice when they do something next."""
+        """Leave the collective. May be called again; the next operation of the others fails."""
         ...
 
 
 def refuse_unsummable(buffer: Array) -> None:
-    """Refuse a buffer that `Collective.allreduce_` does not take: DTypeError, ShapeError."""
+    """Raise DTypeError or ShapeError for a buffer that `Collective.allreduce_` does not take."""
     if buffer.dtype == BOOL or buffer.dtype not in NATIVE:
         raise DTypeError(f"allreduce_ sums floats and integers, not {buffer.dtype}; convert the buffer first")
     if buffer.ndim != 1:
@@ -82,7 +79,7 @@ def sum_in_order(buffers: Sequence[Array] | Array, out: Array) -> None:
 
 
 class Alone:
-    """The only rank (see `Collective`): its sums are what it has."""
+    """The only rank (see `Collective`): sums are its own values."""
 
     rank = 0
     size = 1
@@ -92,21 +89,21 @@ class Alone:
         refuse_unsummable(buffer)
 
     def gather(self, payload: bytes) -> list[bytes]:
-        """Return what was said."""
+        """Return its own message."""
         return [payload]
 
     def barrier(self) -> None:
-        """Go on."""
+        """Return at once."""
 
     def abort(self, reason: bytes) -> None:
-        """Tell nobody."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """Leave nobody."""
+        """Do nothing."""
 
 
 def in_memory(size: int) -> list[Collective]:
-    """Return the ranks' ends of a collective of `size` threads, for tests and for use without processes."""
+    """Return the ends of a collective of `size` threads, for tests and for use without processes."""
     if size < 1:
         raise AttributeValueError(f"a collective needs a size >= 1, got {size}")
     table = _Table(size)
@@ -114,7 +111,7 @@ def in_memory(size: int) -> list[Collective]:
 
 
 class _Table:
-    """Where threads lay down what they say, and take it all when the last one has."""
+    """The shared state of the threads: each writes its message, and reads all when the last one has."""
 
     def __init__(self, size: int) -> None:
         """Set it for so many."""
@@ -151,21 +148,21 @@ class _Table:
 
 
 class InMemory:
-    """One thread's end of a collective (see `Collective`); made by `in_memory`."""
+    """One thread's end of a collective (see `Collective`); `in_memory` returns it."""
 
     def __init__(self, rank: int, table: _Table) -> None:
-        """Sit down at `table`."""
+        """Use the shared state `table`."""
         self._rank = rank
         self._table = table
 
     @property
     def rank(self) -> int:
-        """Which of the ranks this is."""
+        """The index of this rank."""
         return self._rank
 
     @property
     def size(self) -> int:
-        """How many ranks there are."""
+        """The number of ranks."""
         return self._table.size
 
     def allreduce_(self, buffer: Array) -> None:
@@ -175,7 +172,7 @@ class InMemory:
         sum_in_order(said, out=buffer)
 
     def gather(self, payload: bytes) -> list[bytes]:
-        """Return what each rank said."""
+        """Return the message of each rank."""
         return self._table.exchange(self._rank, "gather", payload)
 
     def barrier(self) -> None:
@@ -183,16 +180,16 @@ class InMemory:
         self._table.exchange(self._rank, "barrier", None)
 
     def abort(self, reason: bytes) -> None:
-        """Give up."""
+        """Abort the collective."""
         self._table.leave(partial(RankAborted, self._rank, reason))
 
     def close(self) -> None:
-        """Leave."""
+        """Leave the collective."""
         self._table.leave(partial(RankLost, self._rank))
 
 
 def refuse_disagreement(operations: Sequence[str]) -> None:
-    """Refuse what the ranks, in order, are about to do together, unless it is the same: CollectiveError."""
+    """Raise CollectiveError unless all ranks, given in order, call the same operation."""
     for rank, operation in enumerate(operations):
         if operation != operations[0]:
             raise CollectiveError(

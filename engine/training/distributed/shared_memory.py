@@ -1,7 +1,4 @@
-"""A collective of processes on one host, over memory that they share and pipes that they wait at.
-
-All is made before the processes are forked and has no name, so that nothing is left of it whatever happens to them.
-"""
+"""A collective of processes on one host, over shared memory and pipes."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ _NOTE = b"\0"
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """The pipes between two ranks, as one of them has them."""
+    """The pipes between two ranks, from the side of one."""
 
     incoming: int
     outgoing: int
@@ -48,20 +45,20 @@ class _Link:
 
 
 class Rendezvous:
-    """What the processes of a collective will share; to be made by the one that forks them.
+    """The resources that the processes of a collective share; created by the process that forks them.
 
-    Each process joins once, as its rank, and thereby lets go of what belongs to others; the one that forks does so when
-    it has forked them all. As long as a process that did not join holds on to this, the loss of a rank is not noticed.
+    Each process joins once, as its rank, which closes the pipes of the others; the parent joins or drops it after it
+    has forked them all. As long as a process that has not joined holds it open, the loss of a rank is not noticed.
     """
 
     def __init__(self, ranks: int, piece_bytes: int = PIECE_BYTES) -> None:
-        """Make memory for `ranks` processes; pages that are never needed cost nothing.
+        """Allocate memory for `ranks` processes; pages that are never used cost nothing.
 
         Larger buffers are summed in pieces of `piece_bytes`, a multiple of 8.
 
         Raises:
-            AttributeValueError: no rank, or a size that is no positive multiple of 8.
-            OSError: the system has no room for it.
+            AttributeValueError: no rank, or a size that is not a positive multiple of 8.
+            OSError: the system has no memory for it.
         """
         if ranks < 1 or piece_bytes < 8 or piece_bytes % 8:
             raise AttributeValueError(
@@ -74,7 +71,7 @@ class Rendezvous:
             self._links[rank] = _Link(heard_by_first, told), _Link(heard, told_to_first)
 
     def join(self, rank: int) -> SharedCollective:
-        """Be rank `rank` from now on."""
+        """Return the collective of rank `rank`."""
         mine: dict[int, _Link] = {}
         for other, (of_first, of_other) in self._links.items():
             if rank == 0:
@@ -93,12 +90,13 @@ class Rendezvous:
 class SharedCollective:
     """One process's end of a `Collective`; `Rendezvous.join` returns it.
 
-    Rank 0 waits for a note from every other rank, then sends one to each. There are two sets of slots, used by turns:
-    who fills a slot again has been to a later meeting, and so has everyone who was still reading it.
+    Rank 0 waits for a notification of every other rank, then sends one to each. There are two sets of slots, used in
+    turn: a rank that fills a slot again has been at a later barrier, and so has every rank that was still reading the
+        slot.
     """
 
     def __init__(self, rank: int, board: _Board, links: Mapping[int, _Link]) -> None:
-        """Meet the others on `board`; `links` lead to rank 0, or from there to every other."""
+        """Communicate over `board`; `links` lead to rank 0, or from there to every other rank."""
         self._rank = rank
         self._board = board
         self._links = links
@@ -107,12 +105,12 @@ class SharedCollective:
 
     @property
     def rank(self) -> int:
-        """Which of the ranks this is."""
+        """The index of this rank."""
         return self._rank
 
     @property
     def size(self) -> int:
-        """How many ranks there are."""
+        """The number of ranks."""
         return self._board.ranks
 
     def allreduce_(self, buffer: Array) -> None:
@@ -123,7 +121,7 @@ class SharedCollective:
             self._sum(buffer[start : start + step], buffer.size)
 
     def gather(self, payload: bytes) -> list[bytes]:
-        """Return what each rank said."""
+        """Return the message of each rank."""
         said = [bytearray() for _ in range(self.size)]
         done = 0
         while True:
@@ -141,21 +139,21 @@ class SharedCollective:
         self._meet(b"barrier")
 
     def abort(self, reason: bytes) -> None:
-        """Give up; a reason longer than a piece is cut."""
+        """Abort the collective; a reason longer than a piece is truncated."""
         reason = reason[: self._board.piece_bytes]
         with suppress(CollectiveError):
             self._board.say(self._turn, self._rank, reason)
             self._meet(ABORT, length=len(reason))
 
     def close(self) -> None:
-        """Leave."""
+        """Leave the collective."""
         if not self._closed:
             self._closed = True
             for link in self._links.values():
                 link.close()
 
     def _sum(self, piece: Array, elements: int) -> None:
-        """Sum one share of the piece for everyone, and take the others' shares from them."""
+        """Sum this rank's share of the piece for all, and read the shares of the others."""
         slots = self._board.slots(self._turn, piece.dtype)[:, : piece.size]
         slots[self._rank] = piece
         self._meet(b"allreduce_", _name(piece.dtype), elements)
@@ -168,7 +166,7 @@ class SharedCollective:
         piece[:] = slots[0]
 
     def _meet(self, operation: bytes, dtype: bytes = b"", elements: int = 0, length: int = 0) -> int:
-        """Wait for all, and see that they do the same; return whose turn it was among the sets of slots."""
+        """Wait for all ranks, check that they call the same operation, and return the turn of the slots."""
         turn = self._turn
         self._turn = 1 - turn
         self._board.announce(turn, self._rank, CALL.pack(operation, dtype, elements, length))
@@ -190,7 +188,7 @@ class SharedCollective:
 
 
 class _Board:
-    """The shared memory: for each of two turns, what every rank is about to do, and its slot."""
+    """The shared memory: for each of two turns, the operation that every rank calls, and its slot."""
 
     def __init__(self, ranks: int, piece_bytes: int) -> None:
         self.ranks = ranks
@@ -205,27 +203,27 @@ class _Board:
         return slots
 
     def announce(self, turn: int, rank: int, call: bytes) -> None:
-        """Write down what `rank` is about to do."""
+        """Write the operation that `rank` calls."""
         start = self._call(turn, rank)
         self._memory[start : start + CALL.size] = call
 
     def length(self, turn: int, rank: int) -> int:
-        """Return how many bytes `rank` has to say in all."""
+        """Return the length of the message of `rank`, in bytes."""
         length: int = CALL.unpack_from(self._memory, self._call(turn, rank))[3]
         return length
 
     def say(self, turn: int, rank: int, words: bytes) -> None:
-        """Write `words`, no more than a piece, into the slot of `rank`."""
+        """Write `words`, at most a piece, into the slot of `rank`."""
         start = self._slot(turn, rank)
         self._memory[start : start + len(words)] = words
 
     def said(self, turn: int, rank: int, length: int) -> bytes:
-        """Return what is in the slot of `rank`, at most `length` bytes."""
+        """Return the content of the slot of `rank`, at most `length` bytes."""
         start = self._slot(turn, rank)
         return self._memory[start : start + max(0, min(length, self.piece_bytes))]
 
     def refuse_disagreement(self, turn: int) -> None:
-        """Refuse to go on with a rank that gave up or does something else: CollectiveError."""
+        """Raise CollectiveError if a rank aborted or calls another operation."""
         starts = [self._call(turn, rank) for rank in range(self.ranks)]
         calls = [self._memory[start : start + SAME] for start in starts]
         if calls.count(calls[0]) == self.ranks and not calls[0].startswith(ABORT):

@@ -1,4 +1,4 @@
-"""What of a recipe may change once training has begun: all that the state in a checkpoint still serves."""
+"""The fields of a recipe that may change after training has started, because the checkpoint still fits."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ SHAPES: tuple[Shape, ...] = ((), (5,), (3, 5), (2, 3, 5))
 def check_continuation(
     before: Mapping[str, Any], after: Mapping[str, Any], step: int, *, steps_per_epoch: int | None = None
 ) -> None:
-    """Check that a fit under the recipe `before` may go on under `after` when `step` steps are done.
+    """Check that a fit with the recipe `before` may continue with `after` when `step` steps are done.
 
-    Fields other than `ADJUSTABLE` stay what they are. Optimizers keep their kinds and which parameters they step, and
-    need nothing beside these that is not there yet; rules of freezing keep theirs too; an average may begin or end, but
-    not become one of another kind. The fit must not be over by then.
+    Fields other than `ADJUSTABLE` must be equal. Optimizers keep their kinds and parameters, and must not need new
+    slots; freezing rules keep their parameters; an average may start or end, but not change its kind. The fit must not
+    be over.
 
     Args:
         before: the document of the recipe, see `read_recipe`.
-        after: that of the recipe to go on by.
+        after: that of the recipe to continue with.
         step: training steps done.
-        steps_per_epoch: what turns `epochs` into steps; without it these are not compared with `step`.
+        steps_per_epoch: converts `epochs` into steps; without it these are not compared with `step`.
 
     Raises:
         DocumentError: every fault found; pointers are those of `after`.
@@ -87,13 +87,13 @@ def _optimizer_faults(old: Recipe, new: Recipe) -> Iterator[tuple[str, str]]:
 
 
 def _served(before: ParameterGroups, after: ParameterGroups) -> bool:
-    """Tell whether the slots of optimizers hold all that those they become need."""
+    """Return whether the slots of optimizers suffice for the changed ones."""
     pairs = zip(before.groups, after.groups, strict=True)
     return all(other.frozen or _serves(one.optimizer, other.optimizer) for one, other in pairs)
 
 
 def _lacking(one: Optimizer, other: Optimizer) -> list[str]:
-    """Return the options because of which one optimizer's slots do not serve the other of the same kind."""
+    """Return the options that require other slots, of two optimizers of one kind."""
     if _serves(one, other):
         return []
     changed = [item.name for item in fields(one) if getattr(one, item.name) != getattr(other, item.name)]
@@ -101,7 +101,7 @@ def _lacking(one: Optimizer, other: Optimizer) -> list[str]:
 
 
 def _serves_with(one: Optimizer, other: Optimizer, name: str) -> bool:
-    """Tell whether the slots would serve if this option were the only one to change."""
+    """Return whether the slots would suffice if this option were the only change."""
     try:
         return _serves(one, replace(one, **{name: getattr(other, name)}))
     except AttributeValueError:  # it does not go with the others, which change with it
@@ -109,21 +109,21 @@ def _serves_with(one: Optimizer, other: Optimizer, name: str) -> bool:
 
 
 def _serves(one: Optimizer, other: Optimizer) -> bool:
-    """Tell whether the slots of an optimizer hold all that another one needs."""
+    """Return whether the slots of an optimizer suffice for another one."""
     if one.elementwise != other.elementwise or _transforms(one) != _transforms(other):
         return False
     return all(_slots(other, shape).items() <= _slots(one, shape).items() for shape in SHAPES)
 
 
 def _transforms(optimizer: Optimizer) -> list[tuple[int, str]]:
-    """Return which transforms of a chain keep something, with their places."""
+    """Return the transforms of a chain that have slots, with their indices."""
     transforms = optimizer.transforms if isinstance(optimizer, Chain) else ()
     spec = Spec(SHAPES[-1], FLOAT32)
     return [(place, type(one).__name__) for place, one in enumerate(transforms) if one.slots(spec)]
 
 
 def _slots(optimizer: Optimizer, shape: Shape) -> dict[str, Spec]:
-    """Return what an optimizer keeps beside a parameter of this shape; nothing where it does not step such."""
+    """Return the slots of an optimizer for a parameter of this shape; none if it does not step such."""
     try:
         return optimizer.slots(Spec(shape, FLOAT32))
     except ShapeError:
@@ -147,7 +147,7 @@ def _average_faults(old: Recipe, new: Recipe) -> Iterator[tuple[str, str]]:
 
 
 def _ends(recipe: Recipe, steps_per_epoch: int | None) -> Iterator[tuple[str, int]]:
-    """Yield where something ends the fit, with the pointer to it."""
+    """Yield the limits of the fit in steps, with their pointers."""
     if recipe.steps is not None:
         yield "/steps", recipe.steps
     elif recipe.epochs is not None and steps_per_epoch is not None:

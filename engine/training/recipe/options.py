@@ -19,11 +19,12 @@ CAPTURES = 10_000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GradientRecord:
-    """Captures the gradient of the loss, as it is before clipping, noise and scaling, at some steps of a fit.
+    """Captures the gradient of the loss, before clipping, noise and scaling, at some steps of a fit.
 
-    `steps` counts those that are done: 0 is the gradient at the first values, 100 that by which step 101 goes. With
-    `every_steps` it is captured after 0, n, 2 n, ... steps too. `parameters` are patterns of names, * for anything and
-    ? for one character; by default all. What a step does not train has no gradient there.
+    `steps` counts complete steps: 0 is the gradient at the initial values, 100 that of step 101. With `every_steps` it
+        is
+    also captured after 0, n, 2 n, ... steps. `parameters` are patterns of names, * for anything and ? for one
+    character; by default all. Parameters that a step does not train have no gradient there.
     """
 
     steps: Annotated[tuple[int, ...], Range(0, 10**9)] = ()
@@ -40,7 +41,7 @@ class GradientRecord:
             yield "/parameters", "give at least one pattern of names, or leave this out for all parameters"
 
     def names(self, trained: Iterable[str]) -> tuple[str, ...]:
-        """Return those of the trained parameters whose gradients are wanted."""
+        """Return the trained parameters whose gradients are captured."""
         return tuple(name for name in trained if matches(name, self.parameters))
 
     def count(self, total_steps: int) -> int:
@@ -57,7 +58,7 @@ TRAINING_ROWS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class CheckpointPolicy:
-    """When to write checkpoints (besides the last one), and how many to keep."""
+    """When to write checkpoints (besides the last one), and how many to retain."""
 
     every_steps: Often = None
     every_epochs: Often = 1
@@ -67,11 +68,11 @@ class CheckpointPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Which training steps become metric rows, and what is in them.
+    """Which training steps become metric rows, and what they contain.
 
-    By default a fit makes about `TRAINING_ROWS` of them at most: a row of every step if it has no more steps than that.
-    With `epochs` the end of an epoch makes a row of its own: the loss over the epoch with its uncertainty, and the
-    metrics over its rows; validation rows then hold uncertainties too. `gradients` are captured beside the rows.
+    By default a fit yields at most about `TRAINING_ROWS` of them: one for every step if it has no more steps. With
+    `epochs` the end of an epoch yields a row of its own: the loss over the epoch with its uncertainty, and the metrics
+    over its rows; validation rows then have uncertainties too. `gradients` are captured in addition.
     """
 
     every_steps: Often = None
@@ -80,9 +81,9 @@ class Record:
     gradients: GradientRecord | None = None
 
     def every(self, total_steps: int) -> int:
-        """Return the steps from one row to the next in a fit of `total_steps`; the last step makes a row in any case.
+        """Return the steps between metric rows in a fit of `total_steps`; the last step always yields a row.
 
-        It depends on nothing else, so that a fit that goes on after a break makes the rows of one that had none.
+        It depends on nothing else, so that a resumed fit yields the rows of an uninterrupted one.
         """
         return self.every_steps or max(1, -(-total_steps // TRAINING_ROWS))
 
@@ -107,7 +108,7 @@ class EarlyStopping:
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """What a fit may take: it ends, with success, after the step that exceeds one of them.
+    """Limits of a fit: it ends, successfully, after the step that exceeds one of them.
 
     Seconds are those of training, over all processes that worked on the fit.
     """
@@ -118,14 +119,14 @@ class Budget:
 
 @dataclass(frozen=True, kw_only=True)
 class Divergence:
-    """What happens when a loss or a gradient is not finite.
+    """The reaction to a loss or a gradient that is not finite.
 
-    "stop", the default, ends the fit as failed, with `numerics_nonfinite`, the step and the first node that made such a
-    number; "continue" goes on and shows it in the metric rows; "skip" leaves the step out; "roll_back" goes back to the
-    state at the end of the last good epoch (at first the initial one) and on at `factor` times the learning rate. After
-    more than `limit` steps in a row that were skipped, or returns without an epoch between, the fit fails. A gradient
-    whose norm overflows counts as not finite. A fit also fails with "stop" when the loss over its validation rows is
-    not finite, and with all but "continue" when that or a parameter is not finite at its end.
+    "stop", the default, fails the fit with `numerics_nonfinite`, the step and the first node that made such a number;
+    "continue" goes on and shows it in the metric rows; "skip" skips the step; "roll_back" restores the state at the end
+    of the last good epoch (at first the initial one) and multiplies the learning rate by `factor`. After more than
+    `limit` consecutive skipped steps, or rollbacks without a complete epoch between, the fit fails. A gradient whose
+    norm overflows counts as not finite. A fit also fails with "stop" if the loss over its validation rows is not
+    finite, and with all but "continue" if that loss or a parameter is not finite at its end.
     """
 
     action: Literal["continue", "stop", "skip", "roll_back"] = "stop"
@@ -134,12 +135,12 @@ class Divergence:
 
 
 def mode_of(monitor: str, higher_is_better: Mapping[str, bool]) -> Literal["min", "max"]:
-    """Return whether less or more of a metric is better."""
+    """Return whether smaller or larger values of a metric are better."""
     return "max" if higher_is_better.get(monitor.removeprefix("val_"), False) else "min"
 
 
 def improves(value: float, best: float | None, mode: Literal["min", "max"], min_delta: float = 0.0) -> bool:
-    """Tell whether a value beats the best one so far by more than `min_delta`; what is not finite never does."""
+    """Return whether a value is better than the best one by more than `min_delta`; a non-finite one never is."""
     if not math.isfinite(value):
         return False
     if best is None:
@@ -152,17 +153,17 @@ Activations = Literal["float16", "bfloat16"] | None
 
 
 def master_dtype(precision: Precision) -> DType:
-    """Return the type that parameters, optimizer state and running statistics are kept in."""
+    """Return the dtype of parameters, optimizer state and running statistics."""
     return FLOAT64 if precision == "float64" else FLOAT32
 
 
 def low_dtype(precision: Precision) -> DType | None:
-    """Return the type that matrix products and the like run in where it is another one."""
+    """Return the dtype of matrix products and similar ops if it is another one, else None."""
     return {"mixed_float16": FLOAT16, "mixed_bfloat16": BFLOAT16}.get(precision)
 
 
 def waiting_dtype(activations: Activations) -> DType | None:
-    """Return the type that values wait in between the forward and the backward pass where it is not their own."""
+    """Return the dtype of activations saved for the backward pass if it is not their own, else None."""
     return None if activations is None else {"float16": FLOAT16, "bfloat16": BFLOAT16}[activations]
 
 
@@ -171,7 +172,7 @@ class LossScaling:
     """Dynamic scaling of the loss under "mixed_float16", semantics and defaults of torch.amp.GradScaler.
 
     A step whose gradients are not finite is skipped, and the scale multiplied by `backoff_factor`; after
-    `growth_interval` good steps in a row it is multiplied by `growth_factor`.
+    `growth_interval` consecutive finite steps it is multiplied by `growth_factor`.
     """
 
     initial: Annotated[float, Range(0, above=True)] = 2.0**16
@@ -182,10 +183,10 @@ class LossScaling:
 
 @dataclass(frozen=True, kw_only=True)
 class Freeze:
-    """Keeps the parameters whose names fit a pattern (or one of several) as they are, in some epochs.
+    """Keeps the values of parameters whose names match a pattern (or one of several), in some epochs.
 
     The epochs are those from `first_epoch` to `last_epoch`, both included, counted from 1; without `last_epoch` all
-    that follow. A frozen parameter has no gradient, and its optimizer state and count of steps stand still.
+    later ones. A frozen parameter has no gradient, and its optimizer state and step count do not change.
     """
 
     match: str | tuple[str, ...]
@@ -198,7 +199,7 @@ class Freeze:
         return (self.match,) if isinstance(self.match, str) else self.match
 
     def holds(self, epoch: int) -> bool:
-        """Tell whether it freezes in `epoch`, counted from 1."""
+        """Return whether it freezes in `epoch`, counted from 1."""
         return self.first_epoch <= epoch and (self.last_epoch is None or epoch <= self.last_epoch)
 
     def faults(self) -> list[tuple[str, str]]:
@@ -209,12 +210,12 @@ class Freeze:
 
 @dataclass(frozen=True, kw_only=True)
 class Averaging:
-    """An average of parameters and running statistics: what a fit validates, and a checkpoint predicts, with.
+    """An average of parameters and running statistics, used by validation and by predictions.
 
-    "ema" decays by `decay` each time (a rate of 1 - decay for the new weights; with `warm_up` the decay of time t is at
-    most (1 + t) / (10 + t)), as torch.optim.swa_utils.AveragedModel with get_ema_multi_avg_fn; "swa" is the plain mean
-    (Izmailov et al. 2018). Weights are taken every `every_steps` steps (or `every_epochs` epochs) from `first_epoch`
-    on; before that the average is the weights themselves.
+    "ema" decays by `decay` in each update (a rate of 1 - decay for the new weights; with `warm_up` the decay of update
+    t is at most (1 + t) / (10 + t)), as torch.optim.swa_utils.AveragedModel with get_ema_multi_avg_fn; "swa" is the
+    plain mean (Izmailov et al. 2018). It is updated every `every_steps` steps (or `every_epochs` epochs) from
+    `first_epoch` on; before that the average is the weights themselves.
     """
 
     kind: Literal["ema", "swa"] = "ema"
@@ -230,7 +231,7 @@ class Averaging:
         return [("/every_steps", "give 'every_steps' or 'every_epochs', not both")] if both else []
 
     def due(self, step: int, steps_per_epoch: int) -> bool:
-        """Tell whether weights are taken after `step` steps."""
+        """Return whether the average is updated after `step` steps."""
         epochs, position = divmod(step, steps_per_epoch)
         if step <= (self.first_epoch - 1) * steps_per_epoch:
             return False
@@ -241,7 +242,7 @@ class Averaging:
         return self.kind == "ema" or position == 0
 
     def rate(self, taken: int) -> float:
-        """Return how far the average moves to the new weights when `taken` were taken before; the first replace it."""
+        """Return the rate of the next update after `taken` updates; the first one copies the weights."""
         if taken == 0:
             return 1.0
         if self.kind == "swa":

@@ -51,8 +51,8 @@ def _read_class_weights(reader: Reader, value: Any, pointer: str) -> ClassWeight
 class Validation(Split):
     """Rows to validate on: a share of the dataset, or another dataset; validated at the end of each epoch.
 
-    With `every_steps` also after so many steps, with `every_epochs` only at the end of every so many epochs; after the
-    last step in any case.
+    `every_steps` adds validations after that many steps, `every_epochs` validates only at the end of that many epochs;
+    the last step is always validated.
     """
 
     dataset: str | None = None
@@ -66,7 +66,7 @@ class Validation(Split):
             yield "", "give 'split' or 'dataset', not both"
 
     def due(self, step: int, steps_per_epoch: int) -> bool:
-        """Tell whether there is a validation after `step` steps, beside that after the last."""
+        """Return whether to validate after `step` steps, besides the last one."""
         epochs, position = divmod(step, steps_per_epoch)
         by_epoch = self.every_epochs is not None and position == 0 and epochs % self.every_epochs == 0
         return by_epoch or (self.every_steps is not None and step % self.every_steps == 0)
@@ -77,40 +77,40 @@ class Recipe:
     """Everything about a fit but the graph and the data.
 
     Attributes:
-        optimizer: what steps the parameters, by groups; see the catalogue of optimizers.
+        optimizer: steps the parameters, by groups; see the catalogue of optimizers.
         schedule: the learning rate along the fit, see the catalogue of schedules.
         epochs: passes over the training rows; give this or `steps`.
         steps: training steps.
         batch_size: rows of a step.
-        micro_batch_size: rows that are computed at a time; their gradients are added up to those of the batch.
-        shuffle: in which order rows are visited.
-        sampling: which rows an epoch visits, where these are drawn.
-        windows: examples that are windows over rows in their order.
+        micro_batch_size: rows computed at a time; their gradients are accumulated to those of the batch.
+        shuffle: the order in which rows are visited.
+        sampling: the rows that an epoch visits, if they are drawn.
+        windows: examples that are windows over ordered rows.
         normalize: inputs that are shifted and scaled by statistics of the training rows.
         class_weights: a factor for each class in the loss of classes.
-        drop_last: whether the rows of an epoch that do not fill a batch are left out.
-        prefetch: batches that are gathered ahead in the background; by default two of data that waits for the disk.
-        seed: what splits, orders, first values and random draws come from.
+        drop_last: whether to drop the rows of an epoch that do not fill a batch.
+        prefetch: batches gathered ahead in the background; by default two for data on disk.
+        seed: determines splits, orders, initial values and random draws.
         precision: number formats.
         loss_scaling: the scale of the loss under "mixed_float16".
         clip: limits on gradients.
         noise: noise that is added to gradients.
-        recompute: pieces of the graph that are computed again in the backward pass, to save memory.
-        memory_budget: bytes that the plan of a step may take; as much is computed again as that needs.
-        activations: the half type that values wait in for the backward pass, to save memory; by default their own.
+        recompute: segments of the graph that are recomputed in the backward pass, to save memory.
+        memory_budget: limit of the bytes of a step's plan; activations are recomputed until it fits.
+        activations: the half type in which activations are saved for the backward pass; by default their own type.
         average: an average of the weights, which validation and predictions use.
         freeze: parameters that keep their values in some epochs.
-        metrics: what to compute beside the loss, see the catalogue of metrics.
+        metrics: metrics beside the loss, see the catalogue of metrics.
         validation: rows to validate on.
         early_stopping: when to end because a metric no longer improves.
-        divergence: what to do about a loss or gradient that is not finite; None is "stop", unless `clip` says it.
-        budget: seconds and steps after which the fit ends.
-        checkpoint: when to write checkpoints, and how many to keep.
+        divergence: the reaction to a loss or gradient that is not finite; None is "stop", unless `clip` decides it.
+        budget: limits of seconds and steps.
+        checkpoint: when to write checkpoints, and how many to retain.
         record: which steps become metric rows.
         feeds: the column of each input, where it has another name.
         classes: the class names of each input whose data were text, in the order of their numbers.
-        preset: where fields come from that are not given; "ggml_opt_fit" has the semantics of that function: adamw
-            without decay, rows with uncertainties, and whole batches in training and validation.
+        preset: defaults of other fields; "ggml_opt_fit" has the semantics of that function: adamw without decay, rows
+            with uncertainties, and whole batches in training and validation.
     """
 
     optimizer: Annotated[ParameterGroups, Reads(read_groups, "an optimizer: its kind, or an object with options")] = (
@@ -158,10 +158,10 @@ class Recipe:
     preset: Literal["ggml_opt_fit"] | None = None
 
     def on(self, examples: int) -> Recipe:
-        """Return the recipe as it is carried out on so many examples.
+        """Return the recipe adapted to a number of examples.
 
         Raises:
-            DocumentError: the preset wants whole batches, and these are none.
+            DocumentError: the preset requires whole batches, and these are not.
         """
         if self.preset is None:
             return self
@@ -176,7 +176,7 @@ class Recipe:
 
     @property
     def groups(self) -> ParameterGroups:
-        """What steps the parameters; with the slots of momentum where the schedule cycles it."""
+        """The optimizers of the parameters, with slots of momentum if the schedule cycles it."""
         momentum = self.schedule.momentum(epoch=0, step=0)
         if momentum is None:
             return self.optimizer
@@ -189,7 +189,7 @@ class Recipe:
 
     @property
     def nonfinite(self) -> Literal["continue", "stop", "skip", "roll_back"]:
-        """What happens when a gradient is not finite."""
+        """The reaction to a gradient that is not finite."""
         if self.clip.nonfinite == "error":
             return "stop"
         if self.clip.nonfinite == "skip":
@@ -198,28 +198,28 @@ class Recipe:
 
     @property
     def scaled(self) -> bool:
-        """Whether the loss is scaled, and steps that overflow are left out."""
+        """Whether the loss is scaled, and steps that overflow are skipped."""
         return self.precision == "mixed_float16"
 
     @property
     def guarded(self) -> bool:
-        """Whether the plan of a step leaves the arrays as they are if its gradients are not finite."""
+        """Whether the plan of a step leaves the arrays unchanged if its gradients are not finite."""
         return self.scaled or self.nonfinite in ("skip", "roll_back") or self.clip.nonfinite == "error"
 
     @property
     def watched(self) -> bool:
-        """Whether the fit looks at the loss and the norm of the gradients after each step, and fails by them."""
+        """Whether the fit checks the loss and the norm of the gradients after each step, and fails by them."""
         return self.nonfinite == "stop" and not self.guarded
 
     @property
     def reports_skipped(self) -> bool:
-        """Whether metric rows tell if their step was left out."""
+        """Whether metric rows say if their step was skipped."""
         chosen = self.divergence is not None and self.divergence.action != "continue"
         return self.scaled or self.clip.nonfinite != "apply" or chosen
 
     @property
     def higher_is_better(self) -> dict[str, bool]:
-        """For the row names of metrics whether more is better."""
+        """Whether larger values are better, for each metric by its name in rows."""
         return {metric.row_name: metric.goal == "max" for metric in self.metrics}
 
     def total_steps(self, steps_per_epoch: int) -> int:
@@ -227,10 +227,10 @@ class Recipe:
         return self.steps or (self.epochs or 0) * steps_per_epoch
 
     def check_schedule(self, rows: int, steps_per_epoch: int) -> None:
-        """Check that the schedule serves the whole fit, with `rows` to validate on.
+        """Check that the schedule fits the whole fit, with `rows` validation rows.
 
         Raises:
-            DocumentError: it ends before the fit does, or goes by a metric that there is not.
+            DocumentError: it ends before the fit does, or depends on a metric that does not exist.
         """
         steps = self.total_steps(steps_per_epoch)
         faults = self.schedule.faults(steps=steps, steps_per_epoch=steps_per_epoch, validated=rows > 0)
@@ -239,7 +239,7 @@ class Recipe:
             raise DocumentError(findings)
 
     def faults(self) -> list[tuple[str, str]]:
-        """Find fields that do not go together."""
+        """Find fields that exclude each other."""
         found = []
         if (self.epochs is None) == (self.steps is None):
             found.append(("/epochs", "give exactly one of 'epochs' and 'steps'"))
@@ -248,7 +248,7 @@ class Recipe:
         return [*found, *self._conflicts(), *self._clashes_of_closure()]
 
     def _conflicts(self) -> Iterator[tuple[str, str]]:
-        """Yield what the precision, the schedule and limits on gradients do not go with."""
+        """Yield conflicts with the precision, the schedule and limits on gradients."""
         if self.precision == "mixed_bfloat16" and BFLOAT16 is None:
             yield "/precision", "bfloat16 needs the package ml_dtypes on the server; take mixed_float16"
         if self.recompute is not None and self.memory_budget is not None:
@@ -266,7 +266,7 @@ class Recipe:
                     yield "/schedule", detail
 
     def _clashes_of_closure(self) -> Iterator[tuple[str, str]]:
-        """Yield what an optimizer that evaluates the loss itself does not go with."""
+        """Yield conflicts with an optimizer that evaluates the loss itself."""
         if not self.closure:
             return
         clashes = {
@@ -305,7 +305,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 
 
 def filled_in(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a document with the fields of its preset where it has none of its own."""
+    """Return a document with the fields of its preset as defaults."""
     preset = document.get("preset")
     if not isinstance(preset, str) or preset not in PRESETS:
         return document
@@ -316,7 +316,7 @@ def filled_in(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def whole_batches(examples: int, batch_size: int, micro_batch_size: int | None) -> Iterator[tuple[str, str]]:
-    """Yield what keeps batches from being whole, as ggml_opt_fit wants them: a pointer and a sentence."""
+    """Yield what keeps batches from being whole, as ggml_opt_fit requires: a pointer and a sentence."""
     if examples % batch_size:
         yield "/batch_size", f"{GGML} takes whole batches: {examples} examples do not divide into {batch_size}"
     if micro_batch_size is not None and batch_size % micro_batch_size:
@@ -325,7 +325,7 @@ def whole_batches(examples: int, batch_size: int, micro_batch_size: int | None) 
 
 
 def held_out_share(examples: int, batch_size: int, split: float) -> float:
-    """Return the share of the examples that ggml_opt_fit holds out: whole batches, counted in float32 as there."""
+    """Return the share of the examples that ggml_opt_fit holds out: whole batches, computed in float32 as there."""
     batches = examples // batch_size
     trained = int(np.float32(1.0 - np.float32(split)) * np.float32(batches))
     return (batches - trained) / batches if batches else split
@@ -336,7 +336,7 @@ SCALES = frozenset({"optimizer", "clip", "noise", "loss_scaling"})
 
 
 def form_of_recipe(recipe: Mapping[str, Any]) -> str:
-    """Spell what is equal for recipes that take the same steps and bytes: the recipe without seed and mere factors.
+    """Return a text that is equal for recipes with the same steps and bytes: without seed and numeric factors.
 
     The recipe is one that `read_recipe` takes.
     """
@@ -345,7 +345,7 @@ def form_of_recipe(recipe: Mapping[str, Any]) -> str:
 
 
 def _shape_of(value: Any) -> Any:
-    """Return the document with fractional numbers made alike. Zero is not like others: it may leave something out."""
+    """Return the document with all nonzero fractional numbers replaced by one; zero may disable something."""
     if isinstance(value, Mapping):
         return {name: _shape_of(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Whether a sweep can be accepted: each variant is checked as a fit of its own."""
+"""Check whether a sweep can be accepted: each variant is checked as a fit."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from engine.training.sweep.options import SweepOptions
 
 @dataclass(frozen=True, slots=True)
 class SweepEstimate:
-    """What a sweep will take.
+    """Steps and bytes of a sweep.
 
     Attributes:
         fits: steps and bytes of each variant run to its end.
-        monitor: the metric that variants are ranked by.
-        mode: which values of it are better.
-        rungs: the steps after which variants are compared; none but for halving.
+        monitor: the metric that ranks variants.
+        mode: whether smaller or larger values are better.
+        rungs: the steps after which variants are compared; only for halving.
         total_steps: the steps of all variants together.
     """
 
@@ -70,7 +70,7 @@ def check_sweep(
 
 
 def _checked(variants: Sequence[Variant], check: Callable[[Variant], Any], found: dict[Finding, None]) -> Iterator[Any]:
-    """Yield what `check` returns for each variant; its faults are noted, until there are many."""
+    """Yield the result of `check` for each variant; its faults are collected, up to a limit."""
     for variant in variants:
         try:
             yield check(variant)

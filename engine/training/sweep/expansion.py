@@ -1,4 +1,4 @@
-"""From a sweep to its variants: one recipe for each, in an order that depends on the request alone."""
+"""The variants of a sweep: one recipe for each, in an order that depends on the request alone."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Variant:
     """One fit of a sweep.
 
     Attributes:
-        index: its place among the variants, from 0.
+        index: its index among the variants, from 0.
         parameters: the value of each varied field, by its path.
-        recipe: the recipe of the fit, as a document: that of the sweep with these values in their places.
-        pointers: where the request for the sweep gives each value, by its path.
+        recipe: the recipe of the fit, as a document: that of the sweep with these values.
+        pointers: the pointer to each value in the request for the sweep, by its path.
     """
 
     index: int
@@ -58,11 +58,11 @@ class Variant:
 def expand(recipe: Mapping[str, Any], options: SweepOptions) -> tuple[Variant, ...]:
     """Return the variants of a recipe, which is given as a document.
 
-    A grid's are in the order of `itertools.product` over the parameters as they were given: the last varies fastest.
-    Drawn ones come in the order of their draws: one number of PCG64 (seeded with `options.seed`) for each parameter.
+    Those of a grid are in the order of `itertools.product` over the parameters as given: the last varies fastest. Drawn
+    ones are in the order of their draws: one number of PCG64 (seeded with `options.seed`) for each parameter.
 
     Raises:
-        DocumentError: a path leads nowhere in the recipe.
+        DocumentError: a path does not exist in the recipe.
     """
     # "optimizer" before "optimizer.lr": the wider one would undo the other.
     bare = recipe.get("preset") is None and recipe.get("optimizer") is None
@@ -107,7 +107,7 @@ def _grid(options: SweepOptions) -> Iterator[dict[str, _Chosen]]:
 
 
 def _drawn(options: SweepOptions) -> Iterator[dict[str, _Chosen]]:
-    """Yield combinations drawn independently, leaving out those that came before."""
+    """Yield combinations drawn independently, without repetition."""
     assert options.samples is not None
     generator = np.random.Generator(np.random.PCG64(options.seed))
     seen: set[str] = set()

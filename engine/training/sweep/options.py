@@ -1,4 +1,4 @@
-"""What a sweep is told: which fields of the recipe vary, over which values, and how variants are chosen."""
+"""Options of a sweep: the fields of the recipe that vary, their values, and how variants are chosen."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ DEPTH = 16
 
 
 class PathError(ValueError):
-    """A path that leads nowhere in a request; the message says where it ends."""
+    """A path that does not exist in a request; the message says where it ends."""
 
 
 def replaced(document: Any, path: str, value: Any) -> Any:
-    """Return the document with `value` at `path`; nothing is changed.
+    """Return a copy of the document with `value` at `path`.
 
-    Objects on the way that are missing are made; a text in the place of one is its kind, as in `"adam"`.
+    Missing objects on the way are created; a text in the place of one is its kind, as in `"adam"`.
 
     Raises:
         PathError: the path leads through something that is neither an object nor a list, or past the end of a list.
@@ -49,7 +49,7 @@ def _replaced(document: Any, tokens: list[str], depth: int, value: Any) -> Any:
 
 
 def without(document: Any, path: str) -> Any:
-    """Return the document without the field at `path`, which must be there; a value in a list stays."""
+    """Return the document without the field at `path`, which must exist; a value in a list remains."""
     name, _, rest = path.partition(".")
     if isinstance(document, Mapping):
         kept = {key: value for key, value in document.items() if key != name}
@@ -80,7 +80,7 @@ class Interval:
     integer: bool = False
 
     def at(self, share: float) -> float:
-        """Return the number below which `share` (0 <= share < 1) of the draws lie."""
+        """Return the number below which a fraction `share` (0 <= share < 1) of the draws lies."""
         low, high = self.min, self.max + (1 if self.integer else 0)
         if self.log:
             number = math.exp(math.log(low) + share * (math.log(high) - math.log(low)))
@@ -91,7 +91,7 @@ class Interval:
         return math.floor(number) if self.integer else number
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """Find ends that make no interval."""
+        """Find bounds that do not form an interval."""
         if not (math.isfinite(self.min) and math.isfinite(self.max)):
             yield "", "min and max must be finite"
         elif self.min >= self.max:
@@ -144,13 +144,13 @@ class SweepOptions:
             combinations: all are fitted for a few steps, the best of them for `eta` times as many, and so on.
         parameters: by path into the request (as "optimizer.lr", "optimizer.groups.0.lr", "seed") a list of values or,
             where combinations are drawn, a range {"min", "max", "log", "integer"}.
-        samples: how many combinations are drawn; no two are equal.
-        seed: what they are drawn from.
-        eta: halving: of how many variants one goes on to the next rung.
-        min_steps: halving: the steps of the first rung, each further one having `eta` times as many; by default so many
-            that the last variant left takes the fit's last steps.
-        monitor: the metric that variants are ranked by; by default what the fit goes by.
-        mode: whether less ("min") or more ("max") of it is better; by default as the metric.
+        samples: the number of combinations that are drawn; no two are equal.
+        seed: determines the draws.
+        eta: halving: one of this many variants advances to the next rung.
+        min_steps: halving: the steps of the first rung; each further one has `eta` times as many. By default chosen
+            such that one variant is left for the last steps.
+        monitor: the metric that ranks variants; by default that of early stopping, or the loss.
+        mode: whether smaller ("min") or larger ("max") values are better; by default as the metric.
     """
 
     kind: Literal["grid", "random", "halving"]
@@ -166,12 +166,12 @@ class SweepOptions:
 
     @property
     def drawn(self) -> bool:
-        """Whether combinations are drawn, not gone through."""
+        """Whether combinations are drawn, not enumerated."""
         return self.samples is not None
 
     @property
     def combinations(self) -> int | None:
-        """How many different combinations of values there are; None if there are ranges."""
+        """The number of different combinations of values; None if there are ranges."""
         lists = [values for values in self.parameters.values() if isinstance(values, tuple)]
         return math.prod(map(len, lists)) if len(lists) == len(self.parameters) else None
 

@@ -25,15 +25,15 @@ Watch = Callable[[Variant, Fit, Sequence[Point]], None]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How far a variant has come.
+    """The result of a variant so far.
 
     Attributes:
-        variant: its place, its parameters and its recipe.
-        value: the metric that variants are ranked by; None before there is one.
+        variant: its index, its parameters and its recipe.
+        value: the metric that ranks variants; None before there is one.
         step: training steps done.
         checkpoint: its state after them; None before the first.
-        stopped: why it ended early, with success.
-        failure: why it failed.
+        stopped: the reason of an early, successful end.
+        failure: the error of a failed fit.
     """
 
     variant: Variant
@@ -45,7 +45,7 @@ class Result:
 
 
 class Sweep:
-    """Variants of one fit. They share the rows; each is, to the bit, what it would be alone.
+    """Variants of one fit. They share the rows; each equals, bit for bit, a fit of its own.
 
     At most `threads` variants are in memory as fits at a time, the others as checkpoints.
     """
@@ -60,18 +60,18 @@ class Sweep:
         *,
         threads: int = 1,
     ) -> None:
-        """Draw up the variants; nothing runs yet.
+        """Create the variants; nothing runs yet.
 
         Args:
             definition: the graph.
-            recipe: what the variants have in common, as a document that `read_recipe` takes.
-            sweep: what varies, as a document: see `SweepOptions`.
+            recipe: the common recipe, as a document that `read_recipe` takes.
+            sweep: the fields that vary, as a document: see `SweepOptions`.
             columns: rows to train on, by column name.
             validation: rows to validate on, in place of a split.
             threads: how many variants run at a time.
 
         Raises:
-            DocumentError: every fault found; a value that is wrong is named by its pointer into the sweep.
+            DocumentError: every fault found; a wrong value is named by its pointer into the sweep.
         """
         options = read_sweep(sweep)
         self.variants = expand(recipe, options)
@@ -88,10 +88,10 @@ class Sweep:
         return tuple(self._results[place] for place in ranked([found.value for found in self._results], self.mode))
 
     def run(self, watch: Watch | None = None) -> tuple[Result, ...]:
-        """Run every variant to its end, or until it is left behind; return the results, the best first.
+        """Run every variant until it ends or is eliminated; return the results, the best first.
 
-        `watch` is called with the variant, its fit and the new points, by the thread that runs it. If it raises, the
-        sweep stops with that exception; run again, it goes on with the variants from where they last came to rest.
+        `watch` is called with the variant, its fit and the new metric rows, by the thread that runs it. If it raises,
+        the sweep stops with that exception; another call resumes the variants from their last checkpoints.
         """
 
         def run_variant(index: int, goal: int | None) -> Reached | Ended:
