@@ -15,7 +15,7 @@ PROJECTS := pyproject.toml clients/python/pyproject.toml $(CONSTRAINTS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo serve test check chaos fuzz bench lint client audit image-test pin clean
+.PHONY: help demo serve test check chaos fuzz bench docs lint client audit image-test pin clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -68,6 +68,11 @@ bench: $(VENV)/run.stamp $(PEERS)/peers.stamp ## measure against other libraries
 	$(BIN)/python -m tests.benchmarks.cold_start
 	-$(BIN)/python tests/benchmarks/tape_cost.py --peer $(PEERS)/bin/python
 
+# Warnings are errors: a link that leads nowhere is one. Links to other sites are not followed.
+docs: $(VENV)/docs.stamp ## write the reference of docs/ from the code, build docs/_build/index.html and check its links
+	$(BIN)/python -m tools.docs
+	$(BIN)/python -m sphinx -q -W --keep-going -n -b html docs docs/_build
+
 lint: $(VENV)/lint.stamp ## check style, types, layers, deployment files and the committed contract
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -100,7 +105,7 @@ pin: ## write the digest of the base image into deploy/Dockerfile, as the regist
 		&& sed -i "s|^ARG BASE=.*|ARG BASE=$(BASE_IMAGE)@$${digest#*@}|" deploy/Dockerfile && grep '^ARG BASE=' deploy/Dockerfile
 
 clean: ## remove everything that make has made; data directories stay
-	rm -rf $(VENV) $(PEERS) $(AUDIT) sbom.cdx.json build dist *.egg-info clients/python/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(AUDIT) sbom.cdx.json build dist docs/_build *.egg-info clients/python/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find app engine clients tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/python.stamp:
