@@ -33,7 +33,7 @@ def tensor(
             float32 until `set_default_dtype` says otherwise.
         requires_grad: whether a backward pass gives it a gradient; only floating leaves may.
         name: what it is called, in gradients by name and in errors.
-        shape: pours flat data into this shape, by columns or by rows as `layout` says; one extent may be -1.
+        shape: fills this shape with flat data, by columns or by rows as `layout` says; one extent may be -1.
         layout: "col" also turns a bare vector into a column [n, 1], as in R.
         device: "cpu" or None; another one is a DeviceError.
     """

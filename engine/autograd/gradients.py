@@ -25,8 +25,8 @@ def gradients_by_name(
 ) -> dict[str, Value]:
     """Differentiate as `backward` does, into `.grad`, and return the gradient of every named leaf; ggmlR's backward.
 
-    The map is made anew in each call and holds this pass alone, whatever `.grad` has added up; changing it, as
-    `clip_gradients` does, leaves `.grad` as it is. Leaves without a name get their `.grad` only.
+    Each call returns a new dict with the gradients of this pass alone, not the sums in `.grad`; changing it, as
+    `clip_gradients` does, leaves `.grad` as it is. Leaves without a name only get their `.grad`.
 
     Raises:
         GradientError: two leaves share a name, or what `backward` refuses.
@@ -56,7 +56,7 @@ def _check_names(leaves: Sequence[Value]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class GradientStatistics:
-    """One gradient in five numbers.
+    """Statistics of one gradient.
 
     Attributes:
         norm: the square root of the sum of squares, in float64.

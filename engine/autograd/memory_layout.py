@@ -1,7 +1,7 @@
-"""Column-major and row-major: how flat numbers fill a shape. The mathematics never depends on it.
+"""Memory layout: column-major and row-major order of flat data. Results do not depend on it.
 
 R and ggml keep matrices by columns, [features, batch]; in memory that is the same as NumPy's rows of
-(batch, features). So data and whole models may be told in either layout.
+(batch, features). So data and whole models may be given in either layout.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LAYOUTS = ("row", "col")
 
 
 def check_layout(layout: str) -> None:
-    """Refuse what is no layout."""
+    """Raise AttributeValueError for an unknown layout."""
     if layout not in LAYOUTS:
         raise AttributeValueError(
             f"layout {str(layout)[:64]!r} is not one of {', '.join(LAYOUTS)}{nearest(str(layout), LAYOUTS)}"
@@ -35,7 +35,7 @@ def fill_shape(data: Array, shape: Shape | None, layout: Layout) -> Array:
     if shape is None:
         return data[:, None] if layout == "col" and data.ndim == 1 else data
     if data.ndim != 1:
-        raise ShapeError(f"a shape pours flat data: give one list of numbers, not data of shape {list(data.shape)}")
+        raise ShapeError(f"shape needs flat data: give one list of numbers, not data of shape {list(data.shape)}")
     free = [axis for axis, extent in enumerate(shape) if extent == -1]
     known = int(np.prod([extent for extent in shape if extent != -1]))
     if len(free) > 1 or any(e < -1 for e in shape) or (data.size % max(known, 1) if free else data.size != known):
@@ -49,5 +49,5 @@ def reshape_columns(x: Value, *, shape: Shape) -> Value:
 
 
 def reverse_axes(x: Value) -> Value:
-    """x with its axes in reverse order: what turns one layout into the other."""
+    """Return x with its axes reversed, which turns one layout into the other."""
     return permute(x, axes=tuple(reversed(range(x.ndim)))) if x.ndim > 1 else x

@@ -211,7 +211,7 @@ def _added(hooks: dict[object, Any], hook: object) -> Callable[[], None]:
 def tape() -> Iterator[None]:
     """Record operations on a tape of its own, as ggmlR's with_grad_tape; tapes do not nest.
 
-    The tape starts at its beginning and stops at its end: what was computed before is a constant inside, whatever it
+    The tape records from its start to its end: what was computed before is a constant inside, whatever it
     was computed from, and what is computed afterwards from values of the tape leads to no gradient.
 
     Raises:
@@ -279,7 +279,7 @@ def leaves_of(roots: Sequence[Value], nodes: Sequence[Node]) -> list[Value]:
 
 
 def _copied(found: Value, in_place: bool) -> Value:
-    """Return a first gradient as one that nobody else holds: the seed, or another leaf's, may be the same value."""
+    """Return a first gradient that is not shared: it may be the seed, or the gradient of another leaf."""
     if found.data is None:
         return found
     return Value(found.shape, found.dtype, found.data.copy()) if in_place else copy(found)

@@ -1,4 +1,4 @@
-"""What the numbers of an array look like, a piece at a time: the array may be larger than the memory."""
+"""Statistics of an array, computed in chunks: the array may be larger than memory."""
 
 from __future__ import annotations
 

@@ -18,13 +18,13 @@ class Range:
     below: bool = False
 
     def __str__(self) -> str:
-        """Say it in words, to follow "must be"."""
+        """Return the range in words, to follow "must be"."""
         low = f"greater than {self.low:g}" if self.above else f"at least {self.low:g}"
         high = f"less than {self.high:g}" if self.below else f"at most {self.high:g}"
         return low if math.isinf(self.high) else f"{low} and {high}"
 
     def holds(self, value: Any) -> bool:
-        """Tell whether a number, or every number of a list, lies in it; null always does."""
+        """Return whether a number, or every number of a list, is in the range; null always is."""
         if value is None:
             return True
         if isinstance(value, tuple):
@@ -34,7 +34,7 @@ class Range:
         return bool(low and high and math.isfinite(value))
 
     def outside(self, value: Any) -> Any:
-        """Return the number that does not lie in it: `value`, or the first such of a list."""
+        """Return the number out of range: `value`, or the first one of a list."""
         return next(item for item in value if not self.holds(item)) if isinstance(value, tuple) else value
 
 

@@ -33,7 +33,7 @@ def cpu_quota(cgroups: Path = CGROUPS, membership: Path = MEMBERSHIP) -> float |
 
     Args:
         cgroups: where control groups are mounted.
-        membership: the file that tells which groups the process is in.
+        membership: the file that lists the groups of the process.
     """
     limits = [limit for folder in _folders(cgroups, membership) if (limit := _limit(folder)) is not None]
     return min(limits, default=None)

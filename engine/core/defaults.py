@@ -1,4 +1,4 @@
-"""What later tensors get when nothing else is said: element type and device; each thread has its own."""
+"""Defaults of new tensors: element type and device, for each thread."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DEFAULTS = Defaults()
 
 
 def set_default_dtype(dtype: object) -> str:
-    """Let tensors made of Python floats, parameters and modules of this thread be of `dtype` from here on.
+    """Set the dtype of tensors made from Python floats, of parameters and of modules, for this thread.
 
     ggmlR's "f32", "f16" and "bf16" stand for the dtypes they name.
 

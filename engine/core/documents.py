@@ -13,7 +13,7 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-/]*\Z")
 """What an input, parameter, node or layer may be called."""
 NAME_RULE = "a name is a letter or _, then letters, digits and _ . - /"
 FAULTS = 100
-"""After so many faults a document is refused without looking for more."""
+"""Reading stops after this many errors."""
 
 
 class Reader:

@@ -47,7 +47,7 @@ def _bfloat16() -> DType | None:
 
 
 BFLOAT16 = _bfloat16()
-"""The only instance of the type, so that `is` tells it; None without the package."""
+"""The only instance of the type, compared with `is`; None without the package."""
 
 NATIVE = frozenset(
     [*(np.dtype(name) for name in NAMES if name != "bfloat16"), *([] if BFLOAT16 is None else [BFLOAT16])]
@@ -93,7 +93,7 @@ def _numpy_name(name: object) -> str:
 
 
 def is_float(dtype: DType) -> bool:
-    """Tell whether `dtype` is a floating type, the only kind that carries gradients."""
+    """Return whether `dtype` is a floating type, the only kind that carries gradients."""
     return dtype.kind in FLOAT_KINDS
 
 

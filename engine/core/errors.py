@@ -13,11 +13,11 @@ REFUSALS = (ArithmeticError, ValueError, IndexError, TypeError)
 """What NumPy raises for numbers, shapes and types that do not suit it."""
 
 CANDIDATES = 1000
-"""Among so many names the nearest is looked for, so that a fault in a large graph costs milliseconds."""
+"""Limit of names that are searched for the nearest one, so that an error in a large graph costs milliseconds."""
 
 
 MOST_LISTED = 40
-"""A choice of so many names is listed in full where an unknown one is refused."""
+"""Up to this many accepted names are listed in full in an error."""
 
 GGML_PREFIX = re.compile(r"^ggml_opt_(loss|optimizer)_type_")
 

@@ -1,4 +1,4 @@
-"""What the bits of a result depend on besides its inputs: executor, library versions, BLAS kernels."""
+"""Fingerprint: what the bits of a result depend on beside its inputs: executor, library versions, BLAS kernels."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-SPELLINGS = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}")
-"""What NumPy's wheels, and others, call a function of OpenBLAS."""
+SYMBOL_NAMES = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}")
+"""Names of OpenBLAS functions in NumPy's wheels and other builds."""
 
 
 def fingerprint(executor: str = "numpy") -> dict[str, Any]:
-    """Return what must be equal for a repeated computation by `executor` to give equal bits."""
+    """Return what must be equal for a repeated computation with `executor` to give equal bits."""
     return {
         "executor": executor,
         "numpy": np.__version__,
         "blas": _blas()[0],
         "blas_core": _blas()[1],
-        # The native executor's products take one thread, whatever others in the process take.
+        # The native executor computes a product on one thread.
         "blas_threads": "1" if executor == "native" else blas_threads(),
         "machine": platform.machine(),
     }
@@ -37,13 +37,13 @@ def _blas() -> tuple[str, str]:
 
 
 def blas_threads() -> str:
-    """Return how many threads a matrix product takes, as a text; "default" where the library does not tell."""
+    """Return the number of BLAS threads as text; "default" if the library does not say."""
     count = _function("get_num_threads", ctypes.c_int)
     return str(count()) if count else os.environ.get("OPENBLAS_NUM_THREADS", "default")
 
 
 def set_blas_threads(count: int) -> None:
-    """Let matrix products of this process take so many threads from here on; without effect on other libraries.
+    """Set the number of BLAS threads of this process; no effect on libraries other than OpenBLAS.
 
     The bits of their results depend on it.
     """
@@ -60,9 +60,9 @@ def _core_type() -> str:
 def _function(name: str, result: Any) -> Any:
     """Return a function of the OpenBLAS that NumPy brings along, None if it brings none."""
     for library in _libraries():
-        for spelling in SPELLINGS:
-            if hasattr(library, spelling.format(name)):
-                function = getattr(library, spelling.format(name))
+        for pattern in SYMBOL_NAMES:
+            if hasattr(library, pattern.format(name)):
+                function = getattr(library, pattern.format(name))
                 function.restype = result
                 return function
     return None

@@ -1,6 +1,6 @@
 """Kernels on half types: they run in float32 and are rounded once.
 
-NumPy has no arithmetic of its own for bfloat16. For float16 it converts number by number in software, at some 5 ns each
+NumPy has no arithmetic for bfloat16. For float16 it converts number by number in software, at some 5 ns each
 and 100 ns where the result is subnormal, as small gradients are; the conversions here take 4 ns in any case.
 """
 
@@ -36,7 +36,7 @@ def widen_halves(arrays: Sequence[Array]) -> list[Array]:
 
 
 def round_results(results: Sequence[Array], specs: Sequence[Spec]) -> tuple[Array, ...]:
-    """Return the results in the dtypes that the shape rule has told, rounded to the nearest, ties to even."""
+    """Return the results in the dtypes of `specs`, rounded to the nearest, ties to even."""
     with np.errstate(all="ignore"):
         return tuple(
             convert_dtype(result, spec.dtype) if is_float(spec.dtype) and result.dtype != spec.dtype else result
@@ -45,7 +45,7 @@ def round_results(results: Sequence[Array], specs: Sequence[Spec]) -> tuple[Arra
 
 
 def half_precision_kernel(kernel: Callable[..., Any], specs: Sequence[Spec]) -> Callable[..., tuple[Array, ...]]:
-    """Return a kernel that takes and gives half types, made of one for float32; its results are always a tuple."""
+    """Return a kernel for half types that runs the float32 `kernel`; its result is always a tuple."""
 
     def run(*arrays: Array, **attrs: Any) -> tuple[Array, ...]:
         made = kernel(*widen_halves(arrays), **attrs)

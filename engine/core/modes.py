@@ -47,7 +47,7 @@ def no_grad() -> AbstractContextManager[None]:
 
 
 def enable_grad() -> AbstractContextManager[None]:
-    """Record operations inside, whatever surrounds; in inference mode that has no effect."""
+    """Record operations inside, even within `no_grad`; no effect in inference mode."""
     return _Changed(recording=not MODES.inference)
 
 
@@ -71,7 +71,7 @@ def _recording_again(flag: bool) -> Iterator[None]:
 
 
 def is_grad_enabled() -> bool:
-    """Tell whether this thread records operations."""
+    """Return whether this thread records operations."""
     return MODES.recording
 
 

@@ -17,7 +17,7 @@ Tree = Any
 
 
 def is_branch(tree: Tree) -> bool:
-    """Tell whether `tree` is a dict, a tuple, or a list of more than numbers."""
+    """Return whether `tree` is a dict, a tuple, or a list of more than numbers."""
     if isinstance(tree, list):
         return any(isinstance(part, Value | np.ndarray) or is_branch(part) for part in tree)
     return isinstance(tree, Mapping | tuple)

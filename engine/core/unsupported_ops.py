@@ -1,4 +1,4 @@
-"""Operations of ggml and PyTorch that the engine does not have, why not, and what does their work."""
+"""Operations of ggml and PyTorch that the engine does not support, with reasons and alternatives."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from engine.core.errors import UnsupportedOp
 
 
 class Family(NamedTuple):
-    """Operations left out for one reason; each name maps to what can be used instead, or to nothing."""
+    """Unsupported operations with a common reason; each name maps to the alternative, or to an empty string."""
 
     name: str
     reason: str
@@ -80,10 +80,10 @@ FAMILIES = (
 
 
 def refuse_unsupported(name: str) -> None:
-    """Do nothing unless `name` is among the operations the engine does not have.
+    """Raise an error if `name` is a known operation that the engine does not support.
 
     Raises:
-        UnsupportedOp: with the reason, and with what to use instead where there is something.
+        UnsupportedOp: with the reason, and the alternative if there is one.
     """
     for family in FAMILIES:
         if name in family.members:

@@ -1,4 +1,4 @@
-"""Value and Node: what the dynamic tape and the static graph are both made of."""
+"""Value and Node: the elements of both the dynamic tape and the static graph."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Spec(NamedTuple):
 
 
 class Counter:
-    """How often the memory of a value was written in place; shared by all values on that memory.
+    """Number of in-place writes to the memory of a value; shared by all values on that memory.
 
     Attributes:
         version: the number of writes.
@@ -61,7 +61,7 @@ class Counter:
 class Node:
     """One application of an op: its inputs and attributes, numbered in order of creation.
 
-    A node of the tape keeps its result arrays, so that a rule can use an output nobody else kept.
+    A node of the tape keeps its result arrays, for backward rules that read an output.
 
     Attributes:
         versions: the version of each input when the node was made, or None when all were 0.

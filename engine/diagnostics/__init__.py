@@ -1,4 +1,4 @@
-"""A graph without a fit: its values and derivatives at one point, and a look into a step of it."""
+"""Diagnostics: values and derivatives of a graph at one point, gradient check, profile, report."""
 
 from engine.diagnostics.evaluation import compute
 from engine.diagnostics.gradient_check import check_gradients

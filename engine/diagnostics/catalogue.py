@@ -1,4 +1,4 @@
-"""The catalogue of ops and initialisers as data, complete by construction: read off the tables."""
+"""The catalogue of ops and initialisers as data, generated from the registry."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def op_catalogue() -> list[dict[str, Any]]:
 
 
 def op_entry(name: str) -> dict[str, Any]:
-    """Describe the op called `name`, or known by that alias; `supported` tells whether a graph can hold it.
+    """Describe the op with this name or alias; `supported` says whether a graph can contain it.
 
     Raises:
         UnknownName: with the nearest known name.
@@ -114,7 +114,7 @@ def _refused(family: Family, name: str) -> dict[str, Any]:
 
 
 def _second_order(op: Op[Any]) -> str:
-    """Tell how a gradient of a gradient is formed: by a rule, or by the walk through a composition of other ops."""
+    """Return how second derivatives are computed: by a rule, or through a composition of other ops."""
     return "composition" if op.composite or op.composition is not None else "rule"
 
 

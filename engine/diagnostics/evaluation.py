@@ -1,4 +1,4 @@
-"""One evaluation of a graph without a fit: outputs, losses, gradients and derivatives of any order at given numbers."""
+"""Evaluation of a graph without a fit: outputs, losses, gradients and derivatives of any order."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def compute(definition: Definition, request: Mapping[str, Any], admit: Admit = a
             {"derivative": {("of": name,) "by": [name, name, ...]}}, differentiated by one after the other;
             {"hvp": {("of": name,) "by": {name: direction}}}, and "vhp" likewise;
             {"jvp": {"of": [name], "tangents": {name: tensor}}} (without `of` the floating outputs and losses).
-        admit: is told what it takes before that is taken.
+        admit: called with the cost before anything is allocated; may raise.
 
     Returns:
         {"outputs": {reference: array}, "losses": {reference: float}, "gradients": {parameter: array or None}} as far as

@@ -1,4 +1,4 @@
-"""The gradient of a graph held against central differences in float64, name by name, on a sample of elements."""
+"""Gradient check: the gradient of a graph against central differences in float64, on a sample of elements."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def check_gradients(definition: Definition, request: Mapping[str, Any], admit: A
             sum of the losses; the elements of a larger value are added with weights cos(0), cos(1), ...); "by" (left
             out: every parameter that is not frozen; floating inputs may be named too); "eps" 1e-6, "atol" 1e-5, "rtol"
             1e-3; "elements" 100, the most that are checked of one name: of more, a sample drawn from the seed.
-        admit: is told what it takes before that is taken.
+        admit: called with the cost before anything is allocated; may raise.
 
     Returns:
         {"ok", "value", "of", "eps", "atol", "rtol", "gradients": {name: {"ok", "shape", "checked", "elements" (their
@@ -136,7 +136,7 @@ def _names(graph: Trace, request: Mapping[str, Any], reader: Reader) -> tuple[Se
 
 
 def _widened(definition: Definition) -> Definition:
-    """Return the definition with float64 in the place of every other floating type, in the attributes of nodes too."""
+    """Return the definition with every floating type replaced by float64, also in attributes of nodes."""
 
     def wide(spec: Any) -> Any:
         return replace(spec, dtype=FLOAT64) if is_float(spec.dtype) else spec
@@ -190,7 +190,7 @@ def _weights(graph: Trace, of: Sequence[str]) -> dict[str, Array]:
 
 
 def _arrays(point: Point, graph: Trace) -> dict[str, Array]:
-    """Return every input, parameter and buffer and the key as an array of its own, rounded as declared, then wide."""
+    """Return every input, parameter, buffer and the key as a new array, rounded to its declared type, then float64."""
     leaves = {**leaves_of(graph), **graph.buffers}
     arrays = {**point.inputs, **point.state()}
     return {KEY: point.key, **{n: np.array(arrays[n], leaf.dtype, order="C") for n, leaf in leaves.items()}}

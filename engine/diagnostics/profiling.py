@@ -1,4 +1,4 @@
-"""How long each node of a step takes, and how many bytes it reads, makes and needs to be held."""
+"""Profile of a step: the time of each node, and the bytes it reads, writes and keeps allocated."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def profile_step(definition: Definition, request: Mapping[str, Any], admit: Admi
         definition: the graph; without a loss there is only its forward pass.
         request: {"inputs", "parameters", "buffers", "seed"} as `compute` takes them, "optimizer" as in a recipe (left
             out: no update) and "repeats" 3.
-        admit: is told what it takes before that is taken.
+        admit: called with the cost before anything is allocated; may raise.
 
     Raises:
         DocumentError: with pointers into the request.

@@ -130,7 +130,7 @@ def plan_report(
 ) -> tuple[Plan, dict[str, Any]]:
     """Plan a training step (with an optimizer) or an evaluation (without) at `batch` rows; return it and its JSON.
 
-    For the executor "native", or "auto" where that is available, the JSON tells in `numpy_steps` which ops have no
+    For the executor "native", or "auto" where that is available, `numpy_steps` of the JSON lists the ops without a
     compiled kernel.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The loss of each row of a batch by itself."""
+"""The loss of each row of a batch."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def row_losses(definition: Definition, request: Mapping[str, Any], admit: Admit 
         definition: the graph.
         request: {"inputs", "parameters", "buffers", "seed"} as `compute` takes them, and "top" 10, how many rows that
             spike are named.
-        admit: is told what it takes before that is taken.
+        admit: called with the cost before anything is allocated; may raise.
 
     Raises:
         DocumentError: the graph has no loss or no rows, does not take a single one, or a fault of the request.

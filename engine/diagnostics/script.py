@@ -1,4 +1,4 @@
-"""A graph as a script of its own: a training step, or an evaluation, with first values and a command line."""
+"""A graph as a NumPy script: a training step or an evaluation, with initial values and a command line."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def graph_program(
 
 
 def _reads(plan: Plan, name: str) -> bool:
-    """Tell whether a plan needs one of its inputs."""
+    """Return whether a plan needs one of its inputs."""
     read = {plan.buffers[number].root for step in plan.steps for number in step.inputs}
     read.update(plan.buffers[number].root for number in plan.outputs.values())
     return plan.buffers[plan.inputs[name]].root in read

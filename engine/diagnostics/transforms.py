@@ -1,4 +1,4 @@
-"""A traced graph as a function of some of its leaves, ready for the transforms of `engine.autograd.differentiate`."""
+"""A traced graph as a function of some of its leaves, for the transforms of `engine.autograd.differentiate`."""
 
 from __future__ import annotations
 

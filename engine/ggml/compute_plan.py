@@ -25,7 +25,6 @@ class Status(IntEnum):
 
 
 DEFAULT_N_THREADS = 4
-NOBODY: tuple[str, ...] = ()
 
 
 @dataclass
@@ -50,7 +49,7 @@ class ComputePlan:
     abort_callback: Callable[[Any], bool] | None = None
     abort_callback_data: Any = None
     use_ref: bool = False
-    warnings: tuple[str, ...] = NOBODY
+    warnings: tuple[str, ...] = ()
 
     def allocate(self) -> ComputePlan:
         """Give the plan the memory it needs, and return it."""

@@ -117,7 +117,7 @@ class Context(DataAccess):
         Args:
             mem_size: its bytes; None for no budget: then what is charged is only counted, and memory is allocated when
                 it is asked for.
-            mem_buffer: writable memory of at least so many bytes to use in place of new memory.
+            mem_buffer: writable memory of at least `mem_size` bytes to use instead of new memory.
             no_alloc: see the class.
 
         Raises:
@@ -140,7 +140,7 @@ class Context(DataAccess):
         self.free()
 
     def free(self) -> None:
-        """Let go of the memory; what lies in it can be read by nobody who has not got it yet (ggml_free)."""
+        """Free the memory; arrays that callers hold stay valid (ggml_free)."""
         self._memory = None
         self._storage = Storage(self.take)
 

@@ -1,7 +1,7 @@
 """ggml's names for training (ggml-opt.h): each a line that says what it is called here.
 
 Differences from ggml-opt.h: `get_opt_pars` gets the epoch itself, in place of a pointer to it; batches are arrays,
-which `ggml_opt_eval` takes along with what `ggml_opt_alloc` was told; nothing has to be freed.
+which `ggml_opt_eval` takes together with the arguments of `ggml_opt_alloc`; nothing has to be freed.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def ggml_opt_dataset_shuffle(opt_ctx: OptContext, dataset: OptDataset, idata: in
 
 
 def ggml_opt_dataset_get_batch(dataset: OptDataset, data_batch: Array, labels_batch: Array | None, ibatch: int) -> None:
-    """`OptDataset.get_batch` into arrays, whose size tells the datapoints of a batch."""
+    """`OptDataset.get_batch` into arrays, whose size gives the number of datapoints."""
     data, labels = dataset.get_batch(ibatch, data_batch.size // dataset.data[0].size)
     np.copyto(data_batch, data.reshape(data_batch.shape))
     if labels_batch is not None and labels is not None:

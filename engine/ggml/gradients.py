@@ -22,7 +22,7 @@ class BackwardNodes:
     """What `build` appended.
 
     Attributes:
-        losses: what was differentiated; `implicit_loss` tells that it was found, not marked.
+        losses: what was differentiated; `implicit_loss` is True if no loss was marked.
         found: by key of a forward value, its gradient; where it accumulates, the sum so far.
         accumulators: by key of a forward value, the sum; for a loss, the leaf that holds its seed.
         seeds: the leaves that hold the cotangents of the losses, 1 until they are set.

@@ -114,8 +114,8 @@ class Graph(Inspection):
     def build_backward(self, accumulators: Accumulators = None, *, accumulate: bool = True) -> None:
         """Append the gradients of the losses by the parameters (ggml_build_backward_expand).
 
-        Without a loss that is marked, the only floating scalar among the outputs is one. Once more: the gradients
-        appended before are taken away first.
+        Without a marked loss, the only floating scalar among the outputs is the loss. A second call first removes the
+        gradients that the first appended.
 
         Args:
             accumulators: leaves to add gradients up in, by name of a value, or one (or None) for each node or output;
@@ -183,7 +183,7 @@ class Graph(Inspection):
         self._execution.updates = [*kept, (leaf, new)]
 
     def trace(self) -> AbstractContextManager[None]:
-        """Return a context in which ops compute nothing, whatever their inputs, and random ops use the graph's key."""
+        """Return a context in which ops are traced without computing, and random ops use the graph's key."""
         return tracing(self._key.next_key)
 
     def seed(self, number: int) -> None:
@@ -206,7 +206,7 @@ class Graph(Inspection):
         return graph_listing(self)
 
     def to_dot(self, forward: Graph | None = None) -> str:
-        """Draw the graph in DOT (ggml_graph_dump_dot); `forward` tells which nodes are those of the forward pass.
+        """Draw the graph in DOT (ggml_graph_dump_dot); `forward` has the nodes of the forward pass.
 
         Parameters are yellow, nodes with a gradient green, or lightblue when not in `forward`, others white, leafs
         pink. A gradient is part of what it is the gradient of.
@@ -306,7 +306,7 @@ class Graph(Inspection):
         Args:
             plan: how; its work buffer must be there. Left out, the others say how, and the graph keeps its memory.
             n_threads: how many threads compute.
-            threadpool: whose threads; with fewer of them, so many are used.
+            threadpool: the pool to use; it limits n_threads.
             abort: called after each node that is computed; True ends the computation there.
             auto_resume: whether a pool that is paused is resumed, as in ggml.
             use_ref: see `ComputePlan`.
@@ -348,7 +348,7 @@ class Graph(Inspection):
         self._execution.resume(by_key, context, nbytes)
 
     def forget_results(self) -> None:
-        """Let go of what was computed: it cannot be read until it is computed again."""
+        """Drop all results: reading them raises until they are computed again."""
         self._storage.forget(self._table.nodes)
 
     # ggml's names, without their prefix

@@ -72,7 +72,7 @@ class Inspection(DataAccess):
         return planned.work_size + sum(planned.values[number].nbytes for number in planned.leaves)
 
     def __contains__(self, value: Value) -> bool:
-        """Tell whether a value is a node or a leaf of the graph."""
+        """Return whether a value is a node or a leaf of the graph."""
         return value in self._table
 
     def topology(self) -> str:
@@ -108,7 +108,7 @@ class Inspection(DataAccess):
         self._table.names[value.key] = check_name(name)
 
     def is_param(self, value: Value) -> bool:
-        """Tell whether a value is a parameter of the graph."""
+        """Return whether a value is a parameter of the graph."""
         return value in self._table and value.node is None and self._table.place(value) >= 0
 
     def grad(self, value: Value) -> Value | None:

@@ -29,7 +29,7 @@ class OptContext:
     same elements in every batch. Leaves without data are read from the storage in every batch.
 
     Attributes:
-        epoch: what `get_opt_pars` is told; who counts epochs sets it. It starts at 1.
+        epoch: the argument of `get_opt_pars`, set by the caller; it starts at 1.
         iteration: the number of the coming step of the optimizer, from 1.
         generator: the source of every shuffle.
     """
@@ -51,7 +51,7 @@ class OptContext:
 
         Args:
             inputs: a leaf without data; its first axis counts the datapoints of a physical batch.
-            outputs: what the loss is made of; for CROSS_ENTROPY logits whose last axis counts the classes.
+            outputs: operand of the loss; for CROSS_ENTROPY logits whose last axis has one entry for each class.
             loss_type: see `LossType`; the labels have shape and dtype of the outputs.
             optimizer: see `OptimizerType`.
             get_opt_pars: asked for the numbers of a step before each step.
@@ -61,7 +61,7 @@ class OptContext:
             seed: of the shuffles.
 
         Raises:
-            UnknownName: no such loss, optimizer or build type; the message lists what there is.
+            UnknownName: no such loss, optimizer or build type; the message lists those that exist.
             AttributeValueError: `opt_period` below 1.
             DataError: a leaf without data.
         """
@@ -189,12 +189,12 @@ class OptContext:
 
     def _numbers(self) -> list[float]:
         """Ask for the numbers of a step, and return them as the op of the optimizer takes them."""
-        told = self.get_opt_pars(self.epoch)
-        if not isinstance(told, OptimizerParameters):
-            raise AttributeValueError(f"get_opt_pars must return OptimizerParameters, not a {type(told).__name__}")
+        pars = self.get_opt_pars(self.epoch)
+        if not isinstance(pars, OptimizerParameters):
+            raise AttributeValueError(f"get_opt_pars must return OptimizerParameters, not a {type(pars).__name__}")
         if self.optimizer is OptimizerType.SGD:
-            return [told.sgd.alpha, told.sgd.wd]
-        numbers = told.adamw
+            return [pars.sgd.alpha, pars.sgd.wd]
+        numbers = pars.adamw
         with np.errstate(divide="ignore"):
             corrections = [float(1 / np.float64(1 - beta**self.iteration)) for beta in (numbers.beta1, numbers.beta2)]
         return [numbers.alpha, numbers.beta1, numbers.beta2, numbers.eps, numbers.wd, *corrections]

@@ -112,7 +112,7 @@ NO_NUMBER = math.nan
 
 
 class Estimate(NamedTuple):
-    """A number and its standard error; NaN where there are too few data to tell."""
+    """A number and its standard error; NaN if there are too few data."""
 
     value: float
     uncertainty: float
@@ -189,7 +189,7 @@ class OptResult:
     def loss(self) -> Estimate:
         """Return the mean over datapoints, or the total of a SUM, with its uncertainty (ggml_opt_result_loss).
 
-        The spread between the n batches tells the uncertainty: with their biased variance v it is sqrt(v / (n - 1)) of
+        The uncertainty comes from the spread of the n batches: with their biased variance v it is sqrt(v / (n - 1)) of
         the mean and sqrt(v n / (n - 1)) of a total; NaN when n < 2. Without batches the loss is 0.
         """
         n = len(self._losses)

@@ -90,7 +90,7 @@ def opt_fit(
 
     Args:
         inputs: a leaf without data; its first axis counts the datapoints of a physical batch.
-        outputs: what the loss is made of.
+        outputs: operand of the loss.
         dataset: datapoints and labels; its order is shuffled.
         loss_type: see `LossType`.
         optimizer: see `OptimizerType`.
@@ -106,7 +106,7 @@ def opt_fit(
             physical batch for a logical one.
 
     Raises:
-        UnknownName: no such loss or optimizer; the message lists what there is.
+        UnknownName: no such loss or optimizer; the message lists those that exist.
         AttributeValueError: `val_split` or `nepoch` out of range, or numbers of a step out of their domains.
         DataError: sizes that do not divide, labels that are missing, leaves without data.
     """

@@ -11,7 +11,7 @@ from engine.core.errors import AttributeValueError, UnknownName, accepted_names
 
 
 class LossType(IntEnum):
-    """How a loss is made of the outputs (GGML_OPT_LOSS_TYPE_*).
+    """Loss of the outputs (GGML_OPT_LOSS_TYPE_*).
 
     With p physical batches in a logical one and n elements in the outputs of one physical batch:
     MEAN is sum(outputs) / (p n), SUM is sum(outputs), CROSS_ENTROPY is the mean over rows of
@@ -117,7 +117,7 @@ class OptimizerParameters:
 
 
 GetOptPars = Callable[[int], OptimizerParameters]
-"""Tells the numbers of the coming step, given the epoch, which counts from 1 (ggml_opt_get_optimizer_params)."""
+"""Returns the parameters of the next step, given the epoch, from 1 (ggml_opt_get_optimizer_params)."""
 
 
 def default_opt_pars(epoch: int) -> OptimizerParameters:  # noqa: ARG001 - every callback of this kind gets the epoch
@@ -126,7 +126,7 @@ def default_opt_pars(epoch: int) -> OptimizerParameters:  # noqa: ARG001 - every
 
 
 def constant_opt_pars(parameters: OptimizerParameters) -> GetOptPars:
-    """Return a callback that tells `parameters` in every epoch (ggml_opt_get_constant_optimizer_params)."""
+    """Return a callback that returns `parameters` in every epoch (ggml_opt_get_constant_optimizer_params)."""
     return lambda epoch: parameters  # noqa: ARG005 - every callback of this kind gets the epoch
 
 

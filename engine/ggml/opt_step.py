@@ -131,7 +131,7 @@ def trace_step(
 
 
 def trace_only() -> AbstractContextManager[None]:
-    """Return a context in which operations only join the graph, whatever data parameters have."""
+    """Return a context in which operations are only traced, even if parameters have data."""
     return tracing(MODES.keys.next_key)
 
 

@@ -10,7 +10,7 @@ from engine.ggml.context import graph_overhead
 from engine.ggml.inspection import Inspection
 
 SHOWN_ELEMENTS = 5
-"""Leafs of so many elements show them in a drawing."""
+"""Leafs with at most this many elements are drawn with their data."""
 
 
 def graph_listing(graph: Inspection) -> str:

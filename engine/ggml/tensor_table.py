@@ -63,7 +63,7 @@ class TensorTable:
         self._places: dict[object, int] = {}  # of nodes from 0 up, of leafs from -1 down
 
     def __contains__(self, value: Value) -> bool:
-        """Tell whether `value` is a node or a leaf of the graph."""
+        """Return whether `value` is a node or a leaf of the graph."""
         return value.key in self._places
 
     def __iter__(self) -> Iterator[Value]:
@@ -127,7 +127,7 @@ class TensorTable:
         return other
 
     def take(self, source: TensorTable) -> None:
-        """Hold what `source` holds, in the place of what is here."""
+        """Replace the content by that of `source`."""
         counts = f"{len(source.nodes)} nodes and {len(source.leafs)} leafs"
         if max(len(source.nodes), len(source.leafs)) > self.size:
             raise GraphFull(f"{counts} do not fit in a graph of size {self.size}; copy into a larger one")

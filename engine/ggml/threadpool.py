@@ -84,7 +84,7 @@ class ThreadpoolParams:
             object.__setattr__(self, name, value)
 
     def matches(self, other: ThreadpoolParams) -> bool:
-        """Tell whether a pool made with these serves where `other` is asked for; `paused` does not matter."""
+        """Return whether these parameters equal `other`, apart from `paused`."""
         names = ("n_threads", "cpumask", "prio", "poll", "strict_cpu")
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
@@ -277,19 +277,19 @@ class Threadpool:
             raise PoolBusy("the thread pool is computing another graph; wait for it, or make a second pool")
 
     def pause(self) -> None:
-        """Take no work from here on; a job that runs is finished first. Once more does nothing."""
+        """Accept no more work; a running job finishes first. A second call does nothing."""
         with self._changed:
             self._check()
             self.paused = True
 
     def resume(self) -> None:
-        """Take work again."""
+        """Accept work again."""
         with self._changed:
             self._check()
             self.paused = False
 
     def free(self) -> None:
-        """End the threads; once more does nothing.
+        """Stop the threads; a second call does nothing.
 
         Raises:
             PoolBusy: the pool is computing.
@@ -353,7 +353,7 @@ def _bind(params: ThreadpoolParams, number: int) -> str | None:
 
 
 def _schedule(prio: Priority) -> bool:
-    """Give the calling thread its priority, by the policies that ggml uses; tell whether the system let it."""
+    """Set the priority of the calling thread, with ggml's policies; return whether the system allowed it."""
     if prio is Priority.NORMAL:
         return True
     try:

@@ -1,4 +1,4 @@
-"""From a document in any of the three spellings (nodes, layers, program) to the canonical Definition."""
+"""Codec: a document in one of three forms (nodes, layers, program) to the canonical Definition."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from engine.nn.initializers import default_kind, resolve
 
 COMMON = ("name", "inputs", "parameters", "buffers", "constants", "outputs", "losses", "implicit_loss")
 LEAVES = ("inputs", "parameters", "buffers", "constants")
-SPELLINGS = ("nodes", "layers", "program")
+FORMS = ("nodes", "layers", "program")
 
 
 def parse_graph(document: Any, limits: GraphLimits = LIMITS) -> Definition:
@@ -40,27 +40,27 @@ def parse_graph(document: Any, limits: GraphLimits = LIMITS) -> Definition:
     """
     reader = Reader()
     document = reader.mapping(document, "")
-    spellings = [field for field in SPELLINGS if field in document]
-    if len(spellings) != 1:
+    forms = [field for field in FORMS if field in document]
+    if len(forms) != 1:
         reader.fault("", "spelling", "give exactly one of 'nodes', 'layers' and 'program'")
         reader.finish()
-    spelling = spellings[0]
-    extra = ("loss",) if spelling == "layers" else ()
-    reader.fields(document, "", (*COMMON, spelling, *extra), required=("inputs",) if spelling == "layers" else ())
+    form = forms[0]
+    extra = ("loss",) if form == "layers" else ()
+    reader.fields(document, "", (*COMMON, form, *extra), required=("inputs",) if form == "layers" else ())
     draft = _read_leaves(document, reader, limits)
-    if spelling == "nodes":
+    if form == "nodes":
         draft = replace(draft, nodes=_read_nodes(document["nodes"], draft, reader, limits))
         reader.finish()
-    elif spelling == "program":
+    elif form == "program":
         reader.finish()
         draft = parse_program(document["program"], draft, limits)
     else:
         reader.finish()
         draft = expand_layers(document["layers"], document.get("loss"), draft)
-    return _complete(draft, document, limits, frozenset() if spelling == "layers" else _unsaid(document, draft))
+    return _complete(draft, document, limits, frozenset() if form == "layers" else _without_init(document, draft))
 
 
-def _unsaid(document: Mapping[str, Any], draft: Definition) -> frozenset[str]:
+def _without_init(document: Mapping[str, Any], draft: Definition) -> frozenset[str]:
     """Return the names of the parameters that leave their initialiser out."""
     given = document.get("parameters", {})
     return frozenset(
@@ -204,11 +204,11 @@ def _is_operand(operand: Any) -> bool:
 
 
 def _complete(
-    draft: Definition, document: Mapping[str, Any], limits: GraphLimits, unsaid: frozenset[str]
+    draft: Definition, document: Mapping[str, Any], limits: GraphLimits, without_init: frozenset[str]
 ) -> Definition:
     """Trace the draft, resolve outputs and losses, and return the finished definition.
 
-    Parameters that are `unsaid` start with the fan-in that the graph gives them.
+    Parameters that are `without_init` start with the fan-in that the graph gives them.
     """
     limits.check_count("/nodes", "nodes", len(draft.nodes), limits.nodes)
     for node in draft.nodes:
@@ -217,7 +217,7 @@ def _complete(
     limits.check_states("/parameters", [spec.shape for spec in (*draft.parameters.values(), *draft.buffers.values())])
     graph = infer_shapes(draft, limits).graph
     reader = Reader()
-    said = reader.typed(document.get("implicit_loss", False), bool, "/implicit_loss", "implicit_loss", False)
+    given_implicit = reader.typed(document.get("implicit_loss", False), bool, "/implicit_loss", "implicit_loss", False)
     losses = _references(document, "losses", graph, reader) or draft.losses
     outputs = _references(document, "outputs", graph, reader) or draft.outputs
     for index, reference in enumerate(losses):
@@ -229,12 +229,12 @@ def _complete(
         outputs = losses or unused_values(draft)
     if not outputs:
         raise DocumentError([Finding("", "empty", "a graph needs at least one node")])
-    implicit = said
+    implicit = given_implicit
     if not losses:
         losses = tuple(r for r in outputs if check_loss(graph.value(r)) is None)
         implicit = len(losses) == 1
         losses = losses if implicit else ()
-    parameters = with_fans(draft.parameters, graph, unsaid) if unsaid else draft.parameters
+    parameters = with_fans(draft.parameters, graph, without_init) if without_init else draft.parameters
     return replace(draft, parameters=parameters, outputs=tuple(outputs), losses=tuple(losses), implicit_loss=implicit)
 
 

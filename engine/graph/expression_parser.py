@@ -1,4 +1,4 @@
-"""The program spelling: assignments and expressions by a closed grammar, turned into nodes. Nothing is evaluated.
+"""The `program` form of a graph: assignments and expressions of a closed grammar, parsed to nodes, never evaluated.
 
 program    = line, { newline, line }          a line may be empty or end in a comment (# ...)
 line       = name, { ",", name }, "=", expression

@@ -1,4 +1,4 @@
-"""Fan-in and fan-out of parameters as a graph uses them: how many products one output sums, and one element feeds.
+"""Fan-in and fan-out of parameters as a graph uses them: products summed in one output, and fed by one element.
 
 A weight [in, out] in `x @ w` has fan-in `in`; in `w @ x` or `linear(x, w)` the same shape has fan-in `out`. What counts
 is the shape with which the parameter enters the product, after transposes, reshapes and the like.
@@ -43,19 +43,19 @@ def _follows(node: Node, place: int, operand: Value) -> bool:
     return node.op.algebra.affine and math.prod(node.output(0).shape) == operand.size
 
 
-def with_fans(parameters: Mapping[str, StateSpec], graph: Trace, unsaid: frozenset[str]) -> dict[str, StateSpec]:
+def with_fans(parameters: Mapping[str, StateSpec], graph: Trace, without_init: frozenset[str]) -> dict[str, StateSpec]:
     """Return parameters whose default initialiser has the fan-in that the graph gives them.
 
-    Those of which the shape [out, in, window...] tells the same stay as they are. Of several products the one with the
+    Those whose shape [out, in, window...] gives the same fans are unchanged. Of several products the one with the
     greatest fan-in counts, whose numbers are the smallest.
 
     Args:
         parameters: by name.
         graph: that uses them.
-        unsaid: the names of those that leave their initialiser out.
+        without_init: the names of those without an initialiser.
     """
     found, uses = dict(parameters), parameter_fans(graph)
-    for name in unsaid:
+    for name in without_init:
         spec = parameters[name]
         if len(spec.shape) < 2 or not uses[name]:
             continue

@@ -1,4 +1,4 @@
-"""What a graph is fed, checked before anything is computed: names, types and shapes."""
+"""Checks of the inputs of a graph, before anything is computed: names, types and shapes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def row_inputs(definition: Definition) -> tuple[str, ...]:
 
 
 def as_numbers(value: Any) -> Array | None:
-    """Return numbers as an array, None for what is no tensor of numbers."""
+    """Return numbers as an array; None if the value is not a tensor of numbers."""
     try:
         array = np.asarray(value)
     except (ValueError, TypeError, OverflowError):

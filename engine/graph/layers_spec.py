@@ -1,4 +1,4 @@
-"""The layers spelling: a list of layers through which the first input flows, turned into nodes and parameters."""
+"""The `layers` form of a graph: a list of layers, applied to the first input, expanded to nodes and parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes a graph may not exceed, checked in exact integers before anything is allocated."""
+"""Limits of the size of a graph, checked in exact integers before anything is allocated."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ class _Ending:
         return self._named("target", None)
 
     def _named(self, option: str, name: Any) -> Value | None:
-        """Return the value called `name`; a fault of the option tells which inputs there are."""
+        """Return the value called `name`; an error lists the inputs that exist."""
         found = self.stack.find(name) if isinstance(name, str) else None
         if found is None:
             inputs = self.stack.others()

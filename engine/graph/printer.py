@@ -1,4 +1,4 @@
-"""Graphs for people: text, DOT, and the list of nodes; forward alone or with the backward graph behind it."""
+"""Printing of graphs: text, DOT and a list of nodes, with or without the backward graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Segments: the parts of a graph whose inner values are not kept for the backward pass but computed again there."""
+"""Rematerialization segments: parts of a graph whose inner values are recomputed in the backward pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.core.errors import DocumentError, Finding
 from engine.core.value import Node
 
 LEEWAY = 0.25
-"""How far a cut may lie from where pieces are equal, as a share of a piece."""
+"""Maximum distance of a cut from the place of equal pieces, as a fraction of a piece."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class RematOptions:
     just before it is needed there. Gradients are the same to the bit.
 
     Attributes:
-        segments: cut the graph into so many consecutive pieces with about equal bytes of activations; the last piece
+        segments: number of consecutive pieces, with about equal bytes of activations; the last piece
             is not computed again, because its backward pass follows at once.
         match: patterns of node names, * for anything and ? for one character: the nodes of each are one segment.
     """

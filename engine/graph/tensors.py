@@ -19,7 +19,7 @@ NONFINITE: Mapping[str, float] = {"nan": math.nan, "inf": math.inf, "-inf": -mat
 
 
 def is_extent(extent: Any) -> bool:
-    """Tell whether `extent` is a number that an axis can have."""
+    """Return whether `extent` is a number that an axis can have."""
     return isinstance(extent, int) and not isinstance(extent, bool) and 0 <= extent < 2**40
 
 
@@ -154,7 +154,7 @@ def _named(tensor: Mapping[str, Any], pointer: str, reader: Reader) -> dict[int,
 
 
 def _run(place: str, size: int) -> range | None:
-    """Read "3" or "3-8" as positions among so many; None if it is neither, or they are not all among them."""
+    """Read "3" or "3-8" as positions below `count`; None if the text is neither or a position is out of range."""
     first, dash, last = place.partition("-")
     ends = (first, last if dash else first)
     if not all(digits.isascii() and digits.isdecimal() and len(digits) < 12 for digits in ends):

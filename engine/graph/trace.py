@@ -1,4 +1,4 @@
-"""Trace: a definition traced into Values at bound extents; the same Values the tape is made of, without data."""
+"""Trace: a definition as Values without data, at bound extents; the Values are those of the tape."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from engine.ops.shape.shape import reshape
 KEY = ":key"
 """Name of the input that feeds the random key of a run, int64[2]; names in a graph never hold a colon."""
 LONGEST_DETAIL = 1000
-"""An op's message may list the extents that a client sent; it is cut to so many characters."""
+"""Limit of characters of an op's message, which may list extents that a client sent."""
 
 
 @dataclass
@@ -150,7 +150,7 @@ def build(
         definition: the graph as data.
         dims: a number for every named extent.
         training: whether dropout drops and batch norm uses and updates batch statistics.
-        parameters: Values to use in the place of fresh leaves, for parameters that live in one flat vector.
+        parameters: Values to use instead of new leaves, for parameters stored in one flat vector.
         buffers: likewise for buffers.
         limits: sizes that are refused.
         autocast: float16 or bfloat16 for mixed precision (see engine.graph.autocast), on a float32 definition.

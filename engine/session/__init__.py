@@ -1,4 +1,4 @@
-"""Sessions: the training loop in the caller's hands."""
+"""Sessions: the caller drives the training loop."""
 
 from engine.session.results import Forward, Gradients, Stepped, Tape, Updated
 from engine.session.session import Session

@@ -123,7 +123,7 @@ class BatchReader:
         return Batch(arrays, shapes, dims, tuple(name for name in self._by_row if name in arrays))
 
     def parts(self, batch: Batch, size: int) -> Iterator[Batch]:
-        """Yield a batch in parts of so many rows; the last may have fewer."""
+        """Yield a batch in parts of `size` rows; the last may have fewer."""
         for start in range(0, batch.rows, size):
             cut = {n: a[start : start + size] if n in self._by_row else a for n, a in batch.arrays.items()}
             yield self.batch(cut, cut.keys())

@@ -1,4 +1,4 @@
-"""Forward and backward passes of a session: run first, taken over only when all has gone well."""
+"""Forward and backward passes of a session; their results are committed only if the whole pass succeeds."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Passes:
         """Run a forward pass; `keep` says whose tape it is, and at which version of the parameters.
 
         Returns:
-            What came of it, and whether it has changed parameters.
+            The result, and whether parameters changed.
         """
         executor = self._work.executors.of(
             ("forward", batch.shapes, training, keep is not None),

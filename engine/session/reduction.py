@@ -1,4 +1,4 @@
-"""How the loss of a batch is made of its rows, whatever the graph itself says."""
+"""Reduction of the losses of rows to the loss of a batch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Wanted = Literal["mean", "sum"]
 
 
 def check_request(definition: Definition, reduction: object, size: object, *, outputs: bool) -> None:
-    """Check what a forward and backward pass is asked for: the reduction, rows at a time, and whether outputs too.
+    """Check the options of a forward and backward pass: reduction, micro-batch size, outputs.
 
     Raises:
         DocumentError: with a pointer to each fault.
@@ -36,18 +36,18 @@ def check_request(definition: Definition, reduction: object, size: object, *, ou
 
 
 def choose_reduction(natural: Reduction | None, wanted: Wanted | None, *, parted: bool) -> Wanted | None:
-    """Return by which reduction rows have to be added up; None where the graph's own loss is what is wanted.
+    """Return the reduction over rows; None if the loss of the graph itself is used.
 
-    A batch in parts is never what the graph sees, and "sum" always goes by rows, so that the parts of a batch, given
-    one call each, come to the same bits.
+    The loss of the graph itself cannot be used for a batch in parts. "sum" always adds the losses of rows, so that
+    one call for each part gives the same bits as one call for the batch.
 
     Args:
-        natural: how the loss of the graph sums up its rows, None for any other way.
-        wanted: what the caller asks for, if anything.
+        natural: the reduction over rows of the graph's own loss; None if it has another form.
+        wanted: the reduction that the caller requests, or None.
         parted: whether the batch is computed in parts.
 
     Raises:
-        DocumentError: the loss of the graph cannot be had so.
+        DocumentError: the loss of the graph does not allow this reduction.
     """
     if wanted is None and not parted:
         return None
@@ -64,7 +64,7 @@ def choose_reduction(natural: Reduction | None, wanted: Wanted | None, *, parted
 
 
 def loss_scale(way: Wanted | None, batch: Batch) -> float:
-    """Return what the sum over the rows of a batch is multiplied by."""
+    """Return the factor of the sum over the rows of a batch."""
     return 1.0 / max(batch.rows, 1) if way == "mean" else 1.0
 
 

@@ -14,14 +14,14 @@ from engine.graph.feeds import as_numbers
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Tape:
-    """Copies of what the backward pass reads of one forward pass. It serves until the parameters change.
+    """Copies of what the backward pass reads of one forward pass. Valid until the parameters change.
 
     Attributes:
         dims: the extents of the graph.
         shapes: of the inputs, in the graph's order.
         training: the mode it ran in.
         ends: shape and dtype of what a cotangent can be given for: the floating outputs and the losses.
-        version: which change of its session's parameters was the last before it.
+        version: the version of the session's parameters at the forward pass.
         saved: the copies.
     """
 
@@ -72,7 +72,7 @@ def check_cotangents(tape: Tape, given: Mapping[str, Any]) -> dict[str, Array]:
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """A forward pass: each declared output, each loss, and what `backward` takes if it was to be kept."""
+    """A forward pass: declared outputs, losses, and the tape for `backward` if it was requested."""
 
     outputs: Mapping[str, Array]
     losses: Mapping[str, float]
@@ -81,7 +81,7 @@ class Forward:
 
 @dataclass(frozen=True, slots=True)
 class Gradients:
-    """The gradients as they are added up by now, before clipping: the norm of all together and of each parameter's."""
+    """The accumulated gradients before clipping: global norm, and the norm of each parameter's."""
 
     norm: float
     norms: Mapping[str, float]
@@ -89,9 +89,9 @@ class Gradients:
 
 @dataclass(frozen=True, slots=True)
 class Stepped:
-    """A forward and backward pass: each loss and their sum by the reduction asked for, and norms as in `Gradients`.
+    """A forward and backward pass: each loss and their sum with the requested reduction, and norms as in `Gradients`.
 
-    `outputs` are the declared ones if they were asked for.
+    `outputs` are the declared outputs if they were requested.
     """
 
     losses: Mapping[str, float]
@@ -106,12 +106,11 @@ class Updated:
     """A step of the optimizer.
 
     Attributes:
-        step: steps taken by now.
+        step: number of steps taken.
         norm: of all gradients together, before clipping.
         norms: of each parameter's.
-        clipped: whether a limit has changed a gradient.
-        taken: whether parameters were stepped: not without a gradient, and not where a step that is not finite is to be
-            left out.
+        clipped: whether clipping changed a gradient.
+        taken: whether parameters changed: False without a gradient, and for a skipped step that is not finite.
     """
 
     step: int

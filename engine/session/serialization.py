@@ -1,4 +1,4 @@
-"""A session as a checkpoint, and back."""
+"""Serialization of a session: snapshot and restore."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from engine.data.checkpoint import Checkpoint
 from engine.session.state import SessionState
 
 GRADIENT = "gradient/"
-"""What names in a checkpoint's state start with: sums of gradients."""
+"""Prefix of gradient sums in the state of a checkpoint."""
 SESSION = "session"
-"""The entry of a checkpoint's cursor that only sessions write."""
+"""Entry of the cursor of a checkpoint that only sessions write."""
 
 
 @dataclass(slots=True)
 class Counters:
-    """Where a session stands.
+    """Counters of a session.
 
     Attributes:
-        seed: what random draws come from, together with the number of the pass.
-        passes: forward passes that were run and counted.
-        step: steps that the optimizer has taken.
+        seed: seed of random draws, combined with the number of the pass.
+        passes: number of forward passes.
+        step: number of optimizer steps.
     """
 
     seed: int
@@ -33,35 +33,35 @@ class Counters:
 
 
 def snapshot(work: SessionState, counters: Counters, executor: str) -> Checkpoint:
-    """Copy everything that the next calls depend on."""
+    """Return a checkpoint of everything that later calls depend on."""
     checkpoint = work.model.snapshot()
     sums = {name: work.raw_gradient(name) for name in sorted(work.reached)}
     checkpoint.state.update({GRADIENT + name: array.copy() for name, array in sums.items()})
     squares = {name: square.hex() for name, square in sorted(work.squares.items())}
-    told = {
+    saved = {
         "seed": counters.seed,
         "passes": counters.passes,
         "apart": dict(sorted(work.apart.items())),
         "squares": squares,
     }
-    checkpoint.cursor = {"step": counters.step, SESSION: told}
+    checkpoint.cursor = {"step": counters.step, SESSION: saved}
     checkpoint.meta = {"graph": work.model.definition.digest, "fingerprint": fingerprint(executor)}
     return checkpoint
 
 
 def restore(checkpoint: Checkpoint, work: SessionState, counters: Counters) -> tuple[SessionState, Counters]:
-    """Return the arrays and counters that a checkpoint holds; those given are left alone if it does not fit.
+    """Return the state and counters of a checkpoint; the given ones are not changed.
 
-    A checkpoint of a fit has no gradients, and no state for parameters that its losses do not depend on: these begin
-    anew, and random draws go on as they were.
+    A checkpoint of a fit has no gradients, and no optimizer state for parameters that its losses do not depend on:
+    these are reset, and the random draws continue.
 
     Raises:
         CheckpointError: it belongs to another graph or optimizer, or is damaged.
     """
     if checkpoint.meta.get("graph") != work.model.definition.digest:
         raise CheckpointError("the checkpoint belongs to another graph; restore it without optimizer state")
-    told = checkpoint.cursor.get(SESSION)
-    if told is None:
+    saved = checkpoint.cursor.get(SESSION)
+    if saved is None:
         step = checkpoint.cursor.get("step", 0)
         if type(step) is not int or step < 0:
             raise CheckpointError(f"the checkpoint's cursor is damaged (step {str(step)[:40]!r})")
@@ -71,7 +71,7 @@ def restore(checkpoint: Checkpoint, work: SessionState, counters: Counters) -> t
         fresh.model.restore(replace(checkpoint, optimizer=state))
         fresh.clear(forget=True)
         return fresh, replace(counters, step=step)
-    seed, passes, step, apart, squares = _read(told, checkpoint.cursor, work)
+    seed, passes, step, apart, squares = _read(saved, checkpoint.cursor, work)
     sums = checkpoint.under(GRADIENT)
     for name, array in sums.items():
         shape = work.model.parameters[name].shape if work.trains(name) else None
@@ -87,12 +87,12 @@ def restore(checkpoint: Checkpoint, work: SessionState, counters: Counters) -> t
 
 
 def _read(
-    told: Any, cursor: Mapping[str, Any], work: SessionState
+    saved: Any, cursor: Mapping[str, Any], work: SessionState
 ) -> tuple[int, int, int, dict[str, int], dict[str, float]]:
     try:
-        counts = [told["seed"], told["passes"], cursor["step"], *told["apart"].values()]
-        squares = {name: float.fromhex(text) for name, text in told["squares"].items()}
-        apart = dict(told["apart"])
+        counts = [saved["seed"], saved["passes"], cursor["step"], *saved["apart"].values()]
+        squares = {name: float.fromhex(text) for name, text in saved["squares"].items()}
+        apart = dict(saved["apart"])
         if not all(type(count) is int and count >= 0 for count in counts) or not all(map(work.trains, apart)):
             raise ValueError("a count is none")
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -101,10 +101,10 @@ def _read(
 
 
 def load_parameters(checkpoint: Checkpoint, work: SessionState) -> None:
-    """Take parameters and buffers of a checkpoint, or their averages, and begin anew with optimizer and gradients.
+    """Load parameters and buffers of a checkpoint, or their averages; reset optimizer and gradients.
 
     Raises:
-        CheckpointError: one is missing or of another shape; nothing has been changed then.
+        CheckpointError: one is missing or has another shape; then nothing is changed.
     """
     work.model.restore(checkpoint.averaged(), optimizer=False)
     work.clear(forget=True)

@@ -1,4 +1,4 @@
-"""Session: the training loop in the caller's hands, over plans."""
+"""Session: a training loop that the caller drives, over plans."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Session:
 
     Attributes:
         definition: the graph, at the precision of the session.
-        step: steps that the optimizer has taken.
+        step: number of optimizer steps.
         passes: forward passes that were counted: all but those of `predict` and of what only looks.
     """
 
@@ -249,7 +249,7 @@ class Session:
         self._work.clear(forget=set_to_none)
 
     def reset(self, *, gradients: bool = True, momenta: bool = False) -> None:
-        """Set the gradients to 0, as `zero_grad`; with `momenta` the optimizer begins anew."""
+        """Set the gradients to 0, as `zero_grad`; with `momenta` reset the optimizer state too."""
         if gradients:
             self._work.clear(forget=False)
         if momenta:
@@ -267,7 +267,7 @@ class Session:
         self._parameters_version += 1
 
     def set_gradient(self, name: str, array: Any) -> None:
-        """Put an array in the place of a parameter's gradient, or nothing: None.
+        """Replace the gradient of a parameter by an array, or remove it (None).
 
         Raises:
             DocumentError: an unknown or frozen parameter, or an array that does not suit, with its pointer.
@@ -393,7 +393,7 @@ class Session:
     def profile(self, inputs: Mapping[str, Any], repeats: int = 1) -> list[Timing]:
         """Measure a step node by node, forward, backward and update, each by its NumPy kernel; nothing is changed.
 
-        Of several `repeats` the medians are told.
+        With several `repeats`, times are medians.
         """
         timings, model = profile(self._walk(inputs), repeats), self._work.model
         if not model.flat_groups:

@@ -86,7 +86,7 @@ class SessionState:
         return self.model.arrays[LOSS_SCALE].item() if LOSS_SCALE in self.model.arrays else 1.0
 
     def trains(self, name: str) -> bool:
-        """Tell whether a parameter can have a gradient: it is not frozen."""
+        """Return whether a parameter can have a gradient: it is not frozen."""
         return any(name in flat.shapes for flat in self.model.flat_groups)
 
     def flats_of(self, names: Set[str]) -> tuple[FlatGroup, ...]:
@@ -94,7 +94,7 @@ class SessionState:
         return tuple([flat for flat in self.model.flat_groups if not names.isdisjoint(flat.shapes)])
 
     def take_over(self, executor: NumpyExecutor) -> bool:
-        """Take over what a run has made of the states; return whether parameters are among them."""
+        """Copy the states that a run has computed; return whether parameters are among them."""
         effects = self.effects(executor)
         for state, output in effects.new:
             np.copyto(state, output)
@@ -132,7 +132,7 @@ class SessionState:
         return plain
 
     def set_gradient(self, name: str, array: Array | None) -> None:
-        """Put an array of the parameter's shape, or nothing, in the place of its gradient."""
+        """Set the gradient of a parameter to an array of its shape, or remove it (None)."""
         self._told = None
         view, (flat,) = self.raw_gradient(name), self.flats_of({name})
         with np.errstate(all="ignore"):

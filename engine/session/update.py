@@ -1,4 +1,4 @@
-"""The optimizer's steps in a session, each with options of its own if it is given any."""
+"""Optimizer steps of a session, each with optional overrides."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class OptimizerSteps:
         self._forms: dict[Hashable, StateLayout] = {}
 
     def step(self, key: tuple[int, int], given: Options) -> Updated:
-        """Take a step under options in the place of the optimizer's; `key` holds the seed and the steps before.
+        """Take a step with options that replace the optimizer's; `key` holds the seed and the number of earlier steps.
 
         Every vector lies in its whole among those that have gradients, or has none.
 

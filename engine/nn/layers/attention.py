@@ -15,7 +15,7 @@ NeedWeights = Literal["none", "mean", "heads"]
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """What torch.nn.MultiheadAttention is told when it is made and called; the masks are names of inputs."""
+    """Options of torch.nn.MultiheadAttention; the masks are names of inputs."""
 
     heads: int
     causal: bool = False

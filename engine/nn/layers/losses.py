@@ -1,4 +1,4 @@
-"""The losses that the `layers` spelling of a graph may end in: ops of predictions, targets and further operands."""
+"""Losses of the `layers` form of a graph: ops of predictions, targets and further operands."""
 
 from __future__ import annotations
 

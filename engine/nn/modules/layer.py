@@ -21,7 +21,7 @@ TRIAL_ROWS = 2
 class Layer(Module):
     """A layer of the table, as `Layer("linear", Spec((2, 4), dtype), units=3)`.
 
-    `output` tells shape and dtype of what it gives for the input it was made for.
+    `output` is the Spec of its result for the input it was created for.
     """
 
     def __init__(

@@ -150,7 +150,7 @@ class Module(ABC):
         """Write parameters and buffers from `state` into the leaves.
 
         Raises:
-            CheckpointError: a name is missing or unknown, or a shape does not fit; nothing has been changed then.
+            CheckpointError: a name is missing or unknown, or a shape differs; then nothing is changed.
         """
         load_arrays({**self.parameters(), **self.buffers()}, state, "the state")
 

@@ -34,7 +34,7 @@ Item = str | Mapping[str, Any] | tuple[str, Mapping[str, Any]] | Module
 
 
 class Sequential(Module):
-    """Layers one after another, told as in the `layers` spelling of a graph, with the same names and first values.
+    """Layers applied one after another, given as in the `layers` form of a graph, with its names and initial values.
 
     `Sequential({"layer": "linear", "units": 64, "activation": "relu"}, ("dropout", {"p": 0.3}), inputs=(4,))`
     """

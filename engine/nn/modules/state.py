@@ -21,7 +21,7 @@ def load_arrays(leaves: Mapping[str, Value], arrays: Mapping[str, Any], what: st
     """Write `arrays` into the leaves of the same names, cast to their dtypes.
 
     Raises:
-        CheckpointError: a name is missing or unknown, or a shape does not fit; nothing has been changed then.
+        CheckpointError: a name is missing or unknown, or a shape differs; then nothing is changed.
     """
     for name in arrays:
         if name not in leaves:
