@@ -1,4 +1,4 @@
-"""Which predictions and targets a graph compares: read off its losses, or named by a metric."""
+"""The predictions and targets that a graph compares: from its losses, or named by a metric."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ COMPARED: Mapping[str, tuple[PredictionForm, int]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a loss compares: references of predictions and targets, what the loss says of them, its op and node.
+    """The predictions and targets that a loss compares: their references, form, op and node.
 
-    `operand` is what stands for the targets in the node, where that is an input in another shape or dtype.
+    `operand` is the operand of the node, if that is the target in another shape or dtype.
     """
 
     predictions: str
@@ -56,7 +56,7 @@ class Comparison:
 
 
 def comparisons(definition: Definition) -> Iterator[Comparison]:
-    """Find what the graph compares: by its declared losses first, then by the other nodes in order."""
+    """Yield the comparisons of a graph: those of its declared losses first, then of the other nodes in order."""
     by_name = {node.name: node for node in definition.nodes}
     declared = [by_name[name] for loss in definition.losses if (name := loss.partition(":")[0]) in by_name]
     for node in (*declared, *(node for node in definition.nodes if node not in declared)):
@@ -65,14 +65,14 @@ def comparisons(definition: Definition) -> Iterator[Comparison]:
 
 
 def find_comparison(definition: Definition) -> Comparison | None:
-    """Return what the graph compares first of all; None when it has no loss that tells."""
+    """Return the first comparison of a graph; None if it has no such loss."""
     return next(comparisons(definition), None)
 
 
 def numeric_comparisons(definition: Definition) -> Iterator[Comparison]:
-    """Find where the losses compare predicted numbers with an input: loss ops of numbers, and subtractions.
+    """Yield comparisons of predicted numbers with an input in the losses: loss ops of numbers, and subtractions.
 
-    A subtraction, as in `mean((prediction - y) ** 2)`, counts where one operand is an input, a declared loss depends on
+    A subtraction, as in `mean((prediction - y) ** 2)`, counts if one operand is an input, a declared loss depends on
     it, and the other operand predicts that input: it is a declared output, or computed from other inputs alone.
     """
     nodes = {node.name: node for node in definition.nodes}
@@ -102,7 +102,7 @@ def _unshaped(nodes: Mapping[str, NodeSpec], reference: str) -> str:
 
 
 def _predicts(definition: Definition, nodes: Mapping[str, NodeSpec], predictions: str, targets: str) -> bool:
-    """Tell whether a computed value predicts an input that it is compared with."""
+    """Return whether a computed value predicts the input with which it is compared."""
     if predictions.partition(":")[0] not in nodes:
         return False
     read = names_needed(nodes, [predictions]) & definition.inputs.keys()
@@ -122,12 +122,12 @@ def find_operands(
 
     Args:
         graph: a traced definition.
-        predictions: reference of a value of the graph; left out, what a loss compares with the targets.
+        predictions: reference of a value of the graph; by default that which a loss compares with the targets.
         targets: likewise.
-        form: what the predictions are; left out, what a loss that takes them says, or types and shapes.
+        form: the form of the predictions; by default that of the loss, or derived from dtypes and shapes.
 
     Raises:
-        UnknownName: nothing in the graph has that name, or it has no loss that tells what is compared.
+        UnknownName: nothing in the graph has that name, or no loss determines the operands.
         ShapeError: the two cannot be compared.
     """
     known = list(comparisons(graph.definition))

@@ -1,4 +1,4 @@
-"""Metric: a number, or several, by which people judge predictions; options, statistics of a batch, value."""
+"""Metrics: options, statistics of a batch, their accumulation, and the value."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Statistics = Mapping[str, Array]
 
 
 class Joining(Protocol):
-    """The statistics of the batches so far. Batches count in the order in which they are added."""
+    """The accumulated statistics of batches, in the order in which they are added."""
 
     def add(self, batch: Statistics) -> None:
-        """Take in another batch; its arrays may be overwritten afterwards."""
+        """Add a batch; its arrays may be overwritten afterwards."""
 
     def arrays(self) -> dict[str, Array]:
         """Return the statistics of all rows so far; nothing before the first batch."""
@@ -51,7 +51,7 @@ class Sums:
 
 
 class Collection:
-    """Every row, for what cannot be computed from less: memory grows with the rows."""
+    """All rows, for metrics that need them: memory grows with the rows."""
 
     def __init__(self) -> None:
         """Start without batches."""
@@ -68,11 +68,11 @@ class Collection:
 
 
 class Moments:
-    """Sums, and the squared deviations of targets from a mean that moves with the rows.
+    """Sums, and the squared deviations of targets from their running mean.
 
     `rows`, `mean` and `spread` (the sum of squared deviations from the mean) are merged by the formula of Chan, Golub
-    and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances" (1979), which stays exact
-    where the targets lie far from 0; what else there is adds up.
+    and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances" (1979), which is accurate
+    for targets far from 0; other statistics are summed.
     """
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class Moments:
         self._merged: dict[str, Array] = {}
 
     def add(self, batch: Statistics) -> None:
-        """Merge the statistics of a batch; one without rows changes nothing."""
+        """Merge the statistics of a batch; one without rows is ignored."""
         if not self._merged or not self._merged["rows"]:
             self._merged = {name: array.copy() for name, array in batch.items()}
         elif batch["rows"]:
@@ -114,18 +114,18 @@ Threshold = Annotated[float, Range(0, 1, above=True, below=True)]
 
 @dataclass(frozen=True, kw_only=True)
 class Metric(ABC):
-    """What all metrics have.
+    """The base of all metrics.
 
-    Options: `name` is what the metric is called in rows, its kind unless given. `predictions` and `targets` are
-    references of values or inputs of the graph; left out, they are what its loss compares. `form` says what the
-    predictions are where no loss does.
+    Options: `name` is its name in rows, by default its kind. `predictions` and `targets` are references of values or
+    inputs of the graph; by default those that its loss compares. `form` is the form of the predictions if no loss
+    determines it.
 
     Attributes:
-        kind: what it is called in documents.
-        takes: the forms of predictions that it can be computed from.
+        kind: its name in documents.
+        takes: the forms of predictions that it accepts.
         parts: the names of its statistics.
-        joining: how the statistics of batches are put together.
-        goal: whether more of it is better ("max") or less ("min"); None where that is no question.
+        joining: how the statistics of batches are accumulated.
+        goal: whether larger ("max") or smaller ("min") values are better; None if neither.
         every_step: whether it is cheap enough for each training step; else it is for validation or a whole epoch.
     """
 
@@ -143,19 +143,19 @@ class Metric(ABC):
 
     @property
     def row_name(self) -> str:
-        """What it is called in metric rows; the details of one that gives several numbers follow behind a slash."""
+        """Its name in metric rows; details of a metric with several values follow after a slash."""
         return self.name or self.default_name
 
     @property
     def default_name(self) -> str:
-        """What it is called unless it is given a name."""
+        """Its name if no name is given."""
         return self.kind
 
     def of_graph(self, graph: Trace, units: Units) -> dict[str, Value]:
         """Return the statistics of one batch of a traced graph, those of numbers in the units of the data.
 
         Raises:
-            EngineError: the graph has no such predictions and targets, or the metric cannot be computed from them.
+            EngineError: the graph has no such predictions and targets, or they do not suit the metric.
         """
         with graph.trace():
             operands = find_operands(graph, predictions=self.predictions, targets=self.targets, form=self.form)
@@ -165,7 +165,7 @@ class Metric(ABC):
         """Return the statistics of one batch, written in ops.
 
         Raises:
-            AttributeValueError: the metric cannot be computed from such predictions.
+            AttributeValueError: the metric does not accept such predictions.
         """
         if operands.form not in self.takes:
             taken = "; or ".join(FORMS[form] for form in self.takes)
@@ -177,11 +177,11 @@ class Metric(ABC):
 
     @abstractmethod
     def of_batch(self, operands: Operands) -> dict[str, Value]:
-        """Return the statistics of one batch whose predictions have a form that it takes."""
+        """Return the statistics of one batch whose predictions have an accepted form."""
 
     @abstractmethod
     def value(self, joined: Statistics) -> dict[str, float]:
-        """Return the numbers of a metric row from the statistics of all rows; NaN where there is no number."""
+        """Return the values for a metric row from the statistics of all rows; NaN where undefined."""
 
     def faults(self) -> Iterator[tuple[str, str]]:
         """Find what is wrong between the options: pairs of a pointer below the metric and a sentence."""
@@ -199,14 +199,14 @@ class Metric(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class ClassMetric(Metric):
-    """A metric of classes: the targets equal to `ignore_index` are left out, by default those the loss leaves out."""
+    """A metric of classes. Targets equal to `ignore_index` are ignored, by default those that the loss ignores."""
 
     takes: ClassVar[tuple[PredictionForm, ...]] = (*BY_CLASS, *BINARY)
 
     ignore_index: int | None = None
 
     def statistics(self, operands: Operands) -> dict[str, Value]:
-        """Return the statistics of one batch without the rows that this metric leaves out."""
+        """Return the statistics of one batch without the ignored rows."""
         if self.ignore_index is not None:
             operands = Operands(operands.predictions, operands.targets, operands.form, operands.axis, self.ignore_index)
         return super().statistics(operands)
@@ -219,7 +219,7 @@ class ThresholdMetric(ClassMetric):
     threshold: Threshold = 0.5
 
     def statistics(self, operands: Operands) -> dict[str, Value]:
-        """Return the statistics of one batch; a threshold needs predictions to cut."""
+        """Return the statistics of one batch; a threshold requires binary predictions."""
         if operands.by_class and self.threshold != 0.5:
             raise AttributeValueError(
                 f"{self.row_name}: threshold is for binary predictions; with an axis of classes the highest one is "
@@ -229,7 +229,7 @@ class ThresholdMetric(ClassMetric):
 
 
 def check_class_count(metric: Metric, what: str, classes: int) -> None:
-    """Refuse to tell or keep something for each class when there are too many."""
+    """Raise an error if there are too many classes for one number each."""
     if classes > MAX_CLASSES:
         raise AttributeValueError(
             f"{metric.row_name}: {what} for {classes} classes is too large, {MAX_CLASSES} is the most"

@@ -1,7 +1,4 @@
-"""Operands: predictions and targets of one batch, and what metrics read off them, written in ops.
-
-Each element of the targets is a row, whatever its axes: pixels and time steps count one by one.
-"""
+"""Operands: predictions and targets of one batch, and quantities computed from them in ops."""
 
 from __future__ import annotations
 
@@ -30,11 +27,11 @@ class Operands:
     """Predictions and targets of one batch.
 
     Attributes:
-        predictions: of the shape that `form` says.
-        targets: classes (integers, without the axis of classes) or probabilities; 0 or 1; numbers.
-        form: what the predictions are.
-        axis: where the classes lie: 1 (or the only axis), or -1 for the last one.
-        ignore_index: targets of this class count for nothing; None when there is no such class.
+        predictions: of the shape that `form` requires.
+        targets: classes (integers, without the class axis) or probabilities; 0 or 1; numbers.
+        form: the form of the predictions.
+        axis: the class axis: 1 (or the only axis), or -1 for the last one.
+        ignore_index: targets of this class are ignored; None if there is no such class.
 
     Raises:
         ShapeError: predictions and targets that cannot be compared in this form.
@@ -47,14 +44,14 @@ class Operands:
     ignore_index: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be compared."""
+        """Check that they can be compared."""
         fault = misfit(self.form, self.axis, self.predictions, self.targets)
         if fault is not None:
             raise ShapeError(fault)
 
     @property
     def by_class(self) -> bool:
-        """Whether the predictions have an axis of classes."""
+        """Whether the predictions have a class axis."""
         return self.form in BY_CLASS
 
     @property
@@ -69,29 +66,29 @@ class Operands:
 
     @cached_property
     def rows(self) -> Value:
-        """The predictions as [rows, classes], or [rows] where there is no axis of classes."""
+        """The predictions as [rows, classes], or [rows] without a class axis."""
         return self._rows(self.predictions)
 
     @cached_property
     def target_rows(self) -> Value:
-        """The targets as [rows], or [rows, classes] where they are probabilities of classes."""
+        """The targets as [rows], or [rows, classes] if they are probabilities of classes."""
         return self._rows(self.targets) if self.soft else reshape(self.targets, shape=(self.targets.size,))
 
     @cached_property
     def counted(self) -> Value:
-        """Which rows count: bool [rows]."""
+        """The rows that are not ignored: bool [rows]."""
         if self.ignore_index is None or self.soft:
             return ones(shape=(self.rows.shape[0],), dtype=BOOL)
         return ne(self.target_rows, self.ignore_index)
 
     @cached_property
     def row_count(self) -> Value:
-        """How many rows count: int64 scalar."""
+        """The number of rows that are not ignored: int64 scalar."""
         return sum(self.counted)
 
     @cached_property
     def target_classes(self) -> Value:
-        """The class of each row, int64 [rows]: the most probable of a soft target; 0 where the row does not count."""
+        """The class of each row, int64 [rows]: the most probable of a soft target; 0 for an ignored row."""
         if self.soft:
             return argmax(self.target_rows, axis=1)
         if self.by_class:
@@ -110,7 +107,7 @@ class Operands:
         return cast(gt(self.rows, cut), dtype=INT64)
 
     def hits(self, threshold: float = 0.5) -> Value:
-        """Which rows count and predict their class: bool [rows]."""
+        """The rows that predict their class and are not ignored: bool [rows]."""
         return logical_and(eq(self.predicted_classes(threshold), self.target_classes), self.counted)
 
     def log_probabilities(self) -> Value:
@@ -121,7 +118,7 @@ class Operands:
         return log(rows) if self.form == "class_probabilities" else rows
 
     def in_float64(self) -> tuple[Value, Value]:
-        """Return predictions and targets [rows, ...] as they are, in float64."""
+        """Return predictions and targets [rows, ...] in float64."""
         return cast(self.predictions, dtype=FLOAT64), cast(self.targets, dtype=FLOAT64)
 
     def _rows(self, x: Value) -> Value:
@@ -167,12 +164,12 @@ NUMBERS: tuple[PredictionForm, ...] = ("numbers",)
 
 
 def class_axis(predictions: Value, axis: int) -> int:
-    """Return the axis of classes as an index: 1 is the only axis of a vector, -1 is the last one."""
+    """Return the class axis as an index: 1 is the only axis of a vector, -1 is the last one."""
     return min(axis, predictions.ndim - 1) if axis >= 0 else predictions.ndim + axis
 
 
 def misfit(form: PredictionForm, axis: int, predictions: Value, targets: Value) -> str | None:
-    """Tell what keeps predictions of this form from being compared with the targets; None when nothing does."""
+    """Return why predictions of this form cannot be compared with the targets, or None."""
     shapes = f"predictions have shape {list(predictions.shape)}, targets {list(targets.shape)}"
     if form != "numbers" and not is_float(predictions.dtype):
         return f"{FORMS[form]} must be floating, these predictions are {predictions.dtype.name}"
@@ -201,10 +198,10 @@ def without_axis(shape: Shape, axis: int) -> Shape:
 
 
 def derive(predictions: Value, targets: Value) -> tuple[PredictionForm, int]:
-    """Tell the form, and the axis of classes, from types and shapes alone: where no loss says what is compared.
+    """Return the form and the class axis from dtypes and shapes alone, for graphs whose loss does not say.
 
-    Integer targets in the shape of floating predictions without axis 1, or without the last one, are classes.
-    Anything else is numbers.
+    Integer targets in the shape of floating predictions without axis 1, or without the last one, are classes. Anything
+    else is numbers.
     """
     for axis in (1, -1):
         if targets.dtype.kind in "iu" and misfit("class_scores", axis, predictions, targets) is None:

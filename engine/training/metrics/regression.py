@@ -65,9 +65,10 @@ class Rmse(Metric):
 class R2(Metric):
     """Coefficient of determination: 1 - squared errors / squared deviations of the targets from their mean.
 
-    Each place behind the axis of rows has its own; `average` says how they become one number: "uniform" is their mean,
-    "weighted" the mean by the deviations. Targets that are all equal give 1 where they are met exactly and else 0, as
-    in scikit-learn. Fewer than two rows: NaN.
+    It is computed for each element of a row; `average` combines them: "uniform" is their mean, "weighted" the mean
+    weighted by the deviations. Equal targets give 1 if they are predicted exactly and else 0, as in scikit-learn. Fewer
+    than two
+    rows: NaN.
     """
 
     kind: ClassVar[str] = "r2"
@@ -102,7 +103,7 @@ class R2(Metric):
 
 
 def _determination(residual: Array, spread: Array) -> Array:
-    """Return 1 - residual / spread of each place; without a spread 1 or 0."""
+    """Return 1 - residual / spread of each element; without a spread 1 or 0."""
     exact = np.where(residual == 0, 1.0, np.where(np.isnan(residual), np.nan, 0.0))
     with np.errstate(invalid="ignore", over="ignore"):
         return np.where(spread == 0, exact, 1 - residual / np.where(spread == 0, 1, spread))
@@ -125,7 +126,7 @@ OF_LOSS = (LOSS, f"{LOSS}_uncertainty")
 
 @dataclass(frozen=True, kw_only=True)
 class UnitsLoss(Metric):
-    """The loss of the graph in the units of the data, for fits whose target is normalised; no metric of a request.
+    """The loss of the graph in the units of the data, for fits with a normalised target; not for requests.
 
     Attributes:
         summed: whether the loss is a sum over rows, not their mean.
@@ -147,7 +148,7 @@ class UnitsLoss(Metric):
             return {"loss": cast(total, dtype=FLOAT64) * counted, "rows": full(shape=(), value=float(rows))}
 
     def of_batch(self, operands: Operands) -> dict[str, Value]:
-        """Refuse: one pair of predictions and targets does not tell the loss of a graph."""
+        """Raise an error: predictions and targets do not determine the loss of a graph."""
         raise AttributeValueError(f"{self.kind} follows from the graph, not from predictions of {operands.form}")
 
     def value(self, joined: Statistics) -> dict[str, float]:
@@ -157,10 +158,9 @@ class UnitsLoss(Metric):
 
 
 def loss_in_units_first(values: Mapping[str, float]) -> dict[str, float]:
-    """Return the numbers of a row with `loss` in the units of the data, and the trained one as `normalized_loss`.
+    """Return the values of a row with `loss` in the units of the data; the trained loss is `normalized_loss`.
 
-    What else is told of the trained loss, its uncertainty, is named after that too. Rows of fits whose target is not
-    normalised stay as they are.
+    The uncertainty of the trained loss is renamed too. Rows of fits without a normalised target are not changed.
     """
     if UnitsLoss.kind not in values:
         return dict(values)

@@ -55,7 +55,7 @@ def metric_catalogue() -> list[dict[str, Any]]:
 
 
 def read_metrics(reader: Reader, value: Any, pointer: str) -> tuple[Metric, ...]:
-    """Read a list of kinds, or of objects {"kind": ..., options}; every fault is noted and that metric left out."""
+    """Read a list of kinds, or of objects {"kind": ..., options}; every fault is reported."""
     items = reader.sequence(value, pointer)
     if len(items) > MAX_METRICS:
         reader.fault(pointer, "limit_exceeded", f"{len(items)} metrics are too many, {MAX_METRICS} is the most")

@@ -1,4 +1,4 @@
-"""From a traced graph to numbers: the statistics of metrics as outputs of a plan, and their tally over batches."""
+"""Statistics of metrics as outputs of a plan, and their accumulation over batches."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ NO_UNITS: Units = MappingProxyType({})
 def metric_statistics(
     metrics: Sequence[Metric], graph: Trace, pointer: str = "/metrics", *, units: Units = NO_UNITS
 ) -> dict[str, Value]:
-    """Append the statistics of the metrics to a traced graph, by the names under which `Tally` finds them.
+    """Append the statistics of the metrics to a traced graph, under the names that `Tally` reads.
 
-    `units` are those of targets that are normalised: metrics of numbers are told in the units of the data.
+    `units` are those of normalised targets: metrics of numbers are computed in the units of the data.
 
     Raises:
-        DocumentError: a finding for each metric that cannot be computed of this graph, at `pointer`/index.
+        DocumentError: a finding for each metric that does not suit the graph, at `pointer`/index.
     """
     values: dict[str, Value] = {}
     findings = []
@@ -39,7 +39,7 @@ def metric_statistics(
 
 
 class Tally:
-    """Adds up the statistics of batches; its result is the metrics of all their rows at once."""
+    """Accumulates the statistics of batches; its result is the metrics over all rows."""
 
     def __init__(self, metrics: Sequence[Metric]) -> None:
         """Start without batches; the metrics' row names differ."""
@@ -47,16 +47,16 @@ class Tally:
         self.clear()
 
     def clear(self) -> None:
-        """Forget every batch."""
+        """Drop all batches."""
         self._joined = {metric: metric.joining() for metric in self._metrics}
 
     def add(self, outputs: Mapping[str, Array]) -> None:
-        """Take in the outputs of one batch; those that are not statistics of these metrics are left alone."""
+        """Add the outputs of one batch; other outputs are ignored."""
         for metric, joined in self._joined.items():
             joined.add({part: outputs[_output(metric, part)] for part in metric.parts})
 
     def result(self) -> dict[str, float]:
-        """Return the numbers of a metric row, in the order of the metrics; none before the first batch."""
+        """Return the values for a metric row, in the order of the metrics; none before the first batch."""
         values: dict[str, float] = {}
         for metric, joined in self._joined.items():
             if arrays := joined.arrays():
@@ -64,7 +64,7 @@ class Tally:
         return values
 
     def state(self) -> dict[str, Array]:
-        """Return what is known of the batches so far, to be added to an empty tally: it goes on from there."""
+        """Return the accumulated statistics, which an empty tally can add to continue."""
         return {
             _output(metric, part): array
             for metric, joined in self._joined.items()
@@ -73,5 +73,5 @@ class Tally:
 
 
 def _output(metric: Metric, part: str) -> str:
-    """Name a statistic among the outputs of a plan; names of the graph never hold a colon."""
+    """Return the name of a statistic among a plan's outputs; names of the graph never contain a colon."""
     return f"metric:{metric.row_name}:{part}"

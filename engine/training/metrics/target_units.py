@@ -51,7 +51,7 @@ Units = Mapping[str, Unit]
 
 
 def normalized_comparisons(definition: Definition, normalized: Collection[str]) -> list[Comparison]:
-    """Return where the losses compare predictions with a target that is normalised."""
+    """Return the comparisons of predictions with a normalised target in the losses."""
     return [each for each in numeric_comparisons(definition) if each.targets in normalized]
 
 
@@ -89,9 +89,10 @@ def operands_in_units(operands: Operands, graph: Trace, units: Units) -> Operand
 
 
 def loss_in_units(graph: Trace, units: Units) -> Value:
-    """Return the total loss of a traced graph with every normalised target, and what predicts it, in units of the data.
+    """Return the total loss of a traced graph with every normalised target and its predictions in the units of the
+    data.
 
-    The losses are computed a second time, from where they compare the two; what they read beside that is as it was.
+    The losses are computed a second time from these comparisons; their other operands are the same.
     """
     compared = {each.node: each for each in normalized_comparisons(graph.definition, units)}
     second = replace(graph, values=dict(graph.values), autocast=None, buffer_updates={}, parameter_updates={})
@@ -109,7 +110,7 @@ def loss_in_units(graph: Trace, units: Units) -> Value:
 
 
 def _in_units(graph: Trace, node: NodeSpec, comparison: Comparison, units: Units) -> NodeSpec:
-    """Add the operands of a comparison in units of the data to a trace; return the node that compares these."""
+    """Add the operands of a comparison in units of the data to a trace; return the node that compares them."""
     unit, inputs = units[comparison.targets], list(node.inputs)
     # Names in documents begin with a letter, so that these are free.
     names = {comparison.predictions: f"=predictions.{node.name}", comparison.operand: f"=targets.{node.name}"}
@@ -122,7 +123,7 @@ def _in_units(graph: Trace, node: NodeSpec, comparison: Comparison, units: Units
 
 
 def _reshaped(definition: Definition, reference: str) -> set[str]:
-    """Return the references that differ from one in shape or dtype at most."""
+    """Return the references that differ from one in shape or dtype only."""
     found, size = {reference}, 0
     while len(found) > size:
         size = len(found)

@@ -1,8 +1,4 @@
-"""Forward and backward passes as plans that change nothing: what they would change is among their outputs.
-
-So a run that fails on its way leaves every array as it was. An output `NEW` + name is what the state of this name
-becomes once the caller takes it over.
-"""
+"""Forward and backward passes as plans without side effects: new values of states are outputs."""
 
 from __future__ import annotations
 
@@ -36,18 +32,18 @@ def plan_accumulation(
 ) -> Plan:
     """Plan forward and backward of a batch; the gradients of `flat_groups` are added to the states `GRADIENT`.
 
-    Outputs are the loss, each loss if there are several, the declared outputs if wanted, and squared norms of the
-    gradients as they are added up.
+    Outputs are the loss, each loss if there are several, the declared outputs if requested, and squared norms of the
+    accumulated gradients.
 
     Args:
         model: the arrays to read.
         dims: a number for each named extent.
         recipe: precision.
-        flats: the vectors some of whose parameters the losses depend on.
-        part: how the loss sums up its rows, and how many there are: then it is the sum over rows (of a "weighted" loss
-            over weights) times the input `SHARE`; else the loss is what the graph says.
-        outputs: whether the declared outputs are wanted.
-        most_shards: into how many shards the batch may be cut.
+        flat_groups: the vectors that the losses depend on.
+        part: how the loss reduces its rows, and their number: then the loss is the sum over rows (of a "weighted" loss
+            over weights) times the input `SHARE`; else it is that of the graph.
+        outputs: whether to output the declared outputs.
+        most_shards: maximum number of shards of the batch.
     """
     made = differentiate_loss(model, dims, recipe, flat_groups, part)
     graph, leaves = made.graph, dict(made.leaves)
@@ -70,8 +66,8 @@ def plan_forward(
 ) -> Plan:
     """Plan a forward pass: the declared outputs, and each loss.
 
-    With `keep` the outputs `SAVED` + number are what a backward pass by `plan_backward` reads; else it may be cut into
-    shards.
+    With `keep` the outputs `SAVED` + number are the values that `plan_backward` reads; otherwise the batch may be
+    divided into shards.
     """
     flat_groups = model.flat_groups if keep else ()
     leaves, graph = traced(model, dims, recipe, flat_groups, training=training)
@@ -96,10 +92,10 @@ def plan_backward(
     *,
     training: bool,
 ) -> Plan:
-    """Plan the backward pass from the outputs and losses `names`, and its gradients added to the states `GRADIENT`.
+    """Plan the backward pass from the outputs and losses `names`; gradients are added to the states `GRADIENT`.
 
-    Inputs are `COTANGENT` + name, and of what the forward pass has saved, `SAVED` + number, that which is read.
-    Outputs are squared norms of the gradients as they are added up.
+    Inputs are `COTANGENT` + name, and those of the saved values, `SAVED` + number, that it reads. Outputs are squared
+    norms of the accumulated gradients.
     """
     leaves, graph = traced(model, dims, recipe, model.flat_groups, training=training)
     leaves = dict(leaves)
@@ -112,7 +108,7 @@ def plan_backward(
 
 
 class _Taped:
-    """A forward pass that is traced, and its backward pass from some of its ends."""
+    """A traced forward pass, and its backward pass from some of its outputs."""
 
     def __init__(self, graph: Trace, leaves: Mapping[str, Value], flat_groups: Sequence[FlatGroup]) -> None:
         self.graph = graph
@@ -122,7 +118,7 @@ class _Taped:
         self._parameters = {name: graph.parameters[name] for flat in flat_groups for name in flat.shapes}
 
     def pull_back(self, names: Collection[str]) -> tuple[dict[str, Value], Saved]:
-        """Return the gradients that there are from the ends `names`, and what they read of the forward pass."""
+        """Return the gradients from the outputs `names`, and the values of the forward pass that they read."""
         specs = self.graph.definition.parameters
         wrt = {name: value for name, value in self._parameters.items() if not specs[name].frozen}
         held = [leaf for name, leaf in self.leaves.items() if not name.startswith("buffer:")]
@@ -137,7 +133,7 @@ class _Taped:
         return gradients, saved
 
     def _seed(self, name: str, end: Value) -> Value:
-        """Return the cotangent of an end; as the loss is, it is scaled."""
+        """Return the cotangent of an output, scaled as the loss is."""
         given = Value(end.shape, computing_dtype(end.dtype), None, name=name)
         self.cotangents[COTANGENT + name] = given
         scaled = given * cast(self.leaves[LOSS_SCALE], dtype=given.dtype) if LOSS_SCALE in self.leaves else given
@@ -145,13 +141,13 @@ class _Taped:
 
 
 def ends_of(graph: Trace) -> dict[str, Value]:
-    """Return what a backward pass can start from: the floating outputs and the losses, by reference."""
+    """Return the outputs and losses that a backward pass can start from, by reference: those of floating dtype."""
     outputs = {name: value for name, value in graph.outputs.items() if is_float(value.dtype)}
     return {**outputs, **graph.losses}
 
 
 def reached_from(graph: Trace) -> dict[str, frozenset[str]]:
-    """Return for each output and loss from which a backward pass can start the parameters that it reaches."""
+    """Return the parameters that a backward pass reaches from each output and loss."""
     specs = graph.definition.parameters
     wrt = {name: value for name, value in graph.parameters.items() if not specs[name].frozen}
     reached = {}
@@ -163,7 +159,7 @@ def reached_from(graph: Trace) -> dict[str, frozenset[str]]:
 
 
 def _results(graph: Trace, *, outputs: bool, each: bool = False) -> dict[str, Value]:
-    """Return the declared outputs if wanted, and each loss where there are several or that is wanted."""
+    """Return the declared outputs if requested, and each loss if there are several or it is requested."""
     found = {OUTPUT + name: value for name, value in graph.outputs.items()} if outputs else {}
     losses = graph.losses
     if each or len(losses) > 1:
@@ -174,7 +170,7 @@ def _results(graph: Trace, *, outputs: bool, each: bool = False) -> dict[str, Va
 def _added_up(
     flat_groups: Sequence[FlatGroup], gradients: Mapping[str, Value], leaves: dict[str, Value]
 ) -> dict[str, Value]:
-    """Return the sums of gradients with new ones added, and the squared norms of their vectors and parameters."""
+    """Return the accumulated gradients, and the squared norms of their vectors and parameters."""
     found: dict[str, Value] = {}
     for flat in flat_groups:
         name = GRADIENT + flat.name
@@ -187,7 +183,7 @@ def _added_up(
 
 
 def _changed(model: StateLayout, graph: Trace, leaves: Mapping[str, Value], recipe: Recipe) -> dict[str, Value]:
-    """Return what a forward pass in training makes of running statistics, and of parameters that it limits."""
+    """Return the new running statistics of a forward pass in training, and the parameters that it limits."""
     found = {}
     for name, new in graph.buffer_updates.items():
         state = f"buffer:{name}"
@@ -199,18 +195,18 @@ def _changed(model: StateLayout, graph: Trace, leaves: Mapping[str, Value], reci
 
 
 class Saved:
-    """Stand-ins for values of a forward pass: `reading` is for `pull_back`. Use it while tracing.
+    """Leaves in place of values of a forward pass; `reading` is for `pull_back`. Use it while tracing.
 
-    Values are numbered in the order of the forward pass, the same for every trace of a graph. Leaves that are held
-    until the backward pass, and constants, stand for themselves; of a view what it is a view of is saved.
+    Values are numbered in the order of the forward pass, which is the same for every trace of a graph. Leaves that keep
+    their values until the backward pass, and constants, are not replaced; instead of a view its base is saved.
 
     Attributes:
-        stand_ins: leaves in the place of values, by the numbers of these.
+        stand_ins: leaves in place of values, by the numbers of these.
         sources: the values, by the same numbers.
     """
 
     def __init__(self, nodes: Sequence[Node], held: Iterable[Value]) -> None:
-        """Take the nodes of the forward pass in order, and the leaves that keep what they hold."""
+        """Take the nodes of the forward pass in order, and the leaves that keep their values."""
         self.stand_ins: dict[str, Value] = {}
         self.sources: dict[str, Value] = {}
         self._found: dict[object, Value] = {leaf.key: leaf for leaf in held}
@@ -225,7 +221,7 @@ class Saved:
         return [self._read(value) for value in node.inputs], [self._read(value) for value in outputs]
 
     def keep_what_is_read(self, results: Sequence[Value]) -> None:
-        """Forget the stand-ins that nothing reads on the way to `results`."""
+        """Drop the leaves that no computation of `results` reads."""
         read = {value.key for node in reachable(results) for value in node.inputs} | {value.key for value in results}
         self.stand_ins = {number: leaf for number, leaf in self.stand_ins.items() if leaf.key in read}
         self.sources = {number: self.sources[number] for number in self.stand_ins}

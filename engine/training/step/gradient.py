@@ -1,4 +1,4 @@
-"""The first half of a training step: forward and backward, to one vector of gradients for each vector of parameters."""
+"""The first half of a training step: forward and backward, one vector of gradients for each vector of parameters."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ Part = tuple[Reduction, int]
 
 @dataclass
 class Gradients:
-    """Forward and backward of a batch, or of a part of one, traced.
+    """The traced forward and backward passes of a batch, or of a part of one.
 
     Attributes:
-        graph: the trace; operations go on joining it.
+        graph: the trace; later operations are added to it.
         leaves: every array of the model.
-        inputs: what has to be fed beside the inputs of the graph.
+        inputs: inputs besides those of the graph.
         outputs: the loss and statistics of metrics.
-        by_parameter: the gradient of each parameter; None where no path leads to the loss.
+        by_parameter: the gradient of each parameter; None if no path leads to the loss.
     """
 
     graph: Trace
@@ -45,7 +45,7 @@ class Gradients:
     by_parameter: dict[str, Value | None]
 
     def given(self) -> dict[str, Value]:
-        """Return the gradients that there are."""
+        """Return the gradients that exist."""
         return {name: gradient for name, gradient in self.by_parameter.items() if gradient is not None}
 
 
@@ -61,9 +61,9 @@ def differentiate_loss(
     Args:
         model: the arrays to work on.
         dims: a number for each named extent.
-        recipe: precision, metrics and what is computed again.
-        flats: the vectors that are trained in this step.
-        part: given when this is a part of a batch, whose gradients are to be added to those of the others.
+        recipe: precision, metrics and recomputation.
+        flat_groups: the vectors that are trained in this step.
+        part: given for a part of a batch, whose gradients are added to those of the other parts.
     """
     leaves, graph = traced(model, dims, recipe, flat_groups, training=True)
     weight = weight_of_targets(graph) if part is not None and part[0] == "weighted" else None
@@ -99,9 +99,9 @@ def traced(
     training: bool,
     summed: bool = False,
 ) -> tuple[dict[str, Value], Trace]:
-    """Trace the model's graph over leaves that stand for its arrays; without a recipe at full precision.
+    """Trace the model's graph over leaves for its arrays; without a recipe at full precision.
 
-    With `summed` its loss, a mean over weights of targets, is their sum.
+    With `summed` its loss, a mean over weights of targets, becomes their sum.
     """
     empty = build(Definition("", {}, {}, {}, {}, (), (), ()), {}, training=training)
     with empty.trace():
@@ -131,7 +131,7 @@ def packed(flat: FlatGroup, gradients: Mapping[str, Value]) -> Value:
 
 
 def entering(flat: FlatGroup, graph: Trace, leaves: Mapping[str, Value]) -> Value:
-    """Return a vector of parameters as the step finds it: some layers limit their rows in the forward pass."""
+    """Return a vector of parameters as the step uses it: some layers limit their rows in the forward pass."""
     vector = leaves[flat.name]
     if not any(name in graph.parameter_updates for name in flat.shapes):
         return vector
@@ -141,7 +141,7 @@ def entering(flat: FlatGroup, graph: Trace, leaves: Mapping[str, Value]) -> Valu
 
 
 def kept_finite(new: Value, old: Value, recipe: Recipe) -> Value:
-    """Return running statistics after a pass: those before it where steps that are not finite are left out."""
+    """Return running statistics after a pass: the old ones where steps that are not finite are skipped."""
     return where(all(isfinite(new)), new, old) if recipe.guarded and is_float(new.dtype) else new
 
 

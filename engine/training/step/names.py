@@ -40,17 +40,17 @@ CLIPPED = "clipped"
 
 
 def rate_input(group: int) -> str:
-    """Name the input that takes the learning rate of a parameter group."""
+    """Return the name of the input for the learning rate of a parameter group."""
     return f"{RATE}{group}"
 
 
 def norms_of(outputs: Mapping[str, Array]) -> Iterator[tuple[str, float]]:
-    """Yield what each squared norm among the outputs of a plan is of, "" for all gradients together, and its root."""
+    """Yield the name ("" for all gradients together) and the root of each squared norm among a plan's outputs."""
     for name, output in outputs.items():
         if name.startswith(SQUARED_NORM):
             yield name.removeprefix(SQUARED_NORM), root(output.item())
 
 
 def root(squared: float) -> float:
-    """Return the root of a sum of squares; NaN stays what it is."""
+    """Return the square root of a sum of squares; NaN remains NaN."""
     return math.sqrt(squared) if squared >= 0 else squared

@@ -51,10 +51,10 @@ class _Entry:
 
 
 class PlanCache:
-    """The latest plans, by what they were made from. Threads may share it; each plan is made once."""
+    """The latest plans, by the arguments they were made from. Threads may share it; each plan is made once."""
 
     def __init__(self, plans: int = PLANS, constant_bytes: int = CONSTANT_BYTES) -> None:
-        """Keep so many plans, with so many bytes of constants together; the latest one in any case."""
+        """Limit the number of plans, and the bytes of their constants; the latest plan is always kept."""
         self._most = plans
         self._most_bytes = constant_bytes
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
@@ -65,7 +65,7 @@ class PlanCache:
         return len(self._entries)
 
     def plan(self, make: Callable[P, Plan], *args: P.args, **kwargs: P.kwargs) -> Plan:
-        """Return `make(*args, **kwargs)`, made before or now. Nothing may write to a plan, or to what it holds."""
+        """Return `make(*args, **kwargs)`, cached. Plans and their contents must not be modified."""
         key = (make, fact(args), fact(kwargs))
         with self._lock:
             entry = self._entries.setdefault(key, _Entry())
@@ -80,12 +80,12 @@ class PlanCache:
         return entry.plan
 
     def clear(self) -> None:
-        """Forget all plans."""
+        """Drop all plans."""
         with self._lock:
             self._entries.clear()
 
     def _forget(self, key: Hashable) -> None:
-        """Drop a request that has failed, and the plans that were not asked for the longest if there are too many."""
+        """Drop a failed request, and the least recently used plans beyond the limits."""
         entry = self._entries.get(key)
         if entry is not None and entry.plan is None:
             del self._entries[key]
@@ -102,12 +102,12 @@ _CACHE = PlanCache()  # of the process: fits that share nothing else share their
 
 
 def cached_plan(make: Callable[P, Plan], *args: P.args, **kwargs: P.kwargs) -> Plan:
-    """Return `make(*args, **kwargs)`, from this process's cache if it was made before."""
+    """Return `make(*args, **kwargs)` from this process's cache."""
     return _CACHE.plan(make, *args, **kwargs)
 
 
 def fact(value: Any) -> Hashable:
-    """Return what of a value a plan depends on, as a key: equal keys, equal plans."""
+    """Return a key of what a plan depends on in a value: equal keys give equal plans."""
     if isinstance(value, StateLayout):
         arrays = (value.flat_groups, value.slots, value.specs, value.averages)
         return (StateLayout, fact(value.definition), fact(value.groups), *map(fact, arrays))
@@ -133,7 +133,7 @@ def _constant_bytes(plan: Plan) -> int:
 
 
 class Executors:
-    """Executors that work on the same arrays, found again by a key."""
+    """Executors that work on the same arrays, cached by a key."""
 
     def __init__(
         self, arrays: Mapping[str, Array], executor: str, threads: int | None = None, most: int | None = None
@@ -143,8 +143,8 @@ class Executors:
         Args:
             arrays: the states of every plan, by name.
             executor: "numpy" or "native".
-            threads: how many may work inside a plan.
-            most: how many are kept, those asked for last; by default all.
+            threads: threads inside a plan.
+            most: maximum number of cached executors, the most recently used; by default unlimited.
         """
         self._arrays = arrays
         self._bound = partial(bind, executor=executor, threads=threads)
@@ -152,7 +152,7 @@ class Executors:
         self._found: OrderedDict[Hashable, NumpyExecutor] = OrderedDict()
 
     def of(self, key: Hashable, make: Callable[P, Plan], *args: P.args, **kwargs: P.kwargs) -> NumpyExecutor:
-        """Return what runs `make(*args, **kwargs)`, which `key` stands for."""
+        """Return the executor of `make(*args, **kwargs)`, which `key` identifies."""
         found = self._found.get(key)
         if found is None:
             found = self._found[key] = self._bound(cached_plan(make, *args, **kwargs), self._arrays)

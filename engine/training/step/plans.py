@@ -1,4 +1,4 @@
-"""Training steps as plans, whole or in two halves, and their evaluation twin."""
+"""Training steps as plans, whole or in two halves, and evaluations as plans."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from engine.training.train_state import FlatGroup, StateLayout
 
 
 def trained_parameters(definition: Definition, dims: Mapping[str, int]) -> tuple[str, ...]:
-    """Return the parameters that are not frozen and that some path connects with a loss."""
+    """Return the parameters that are not frozen and on which a loss depends."""
     graph = build(definition, dims, training=True)
     gradients = graph.gradients(graph.total_loss(), graph.parameters)
     return tuple(name for name, gradient in gradients.items() if gradient is not None)
@@ -41,16 +41,16 @@ def plan_training(
     """Plan one whole training step at the extents `dims`: forward, backward, clipping, update, running statistics.
 
     Inputs of the plan are the graph's inputs, `KEY`, a learning rate for each group and what else the recipe needs (see
-    engine.training.step.names). Its outputs are the loss, statistics of the metrics, and squared norms of the gradients
+    engine.training.step.names). Outputs are the loss, statistics of the metrics, and squared norms of the gradients
     before clipping.
 
     Args:
         model: the arrays to work on.
         dims: a number for each named extent.
         recipe: how to step.
-        flats: the vectors that are trained in this step; by default all.
-        averaging: whether the average takes the weights of this step.
-        most_shards: into how many shards the batch may be cut.
+        flat_groups: the vectors that are trained in this step; by default all.
+        averaging: whether the weight average is updated.
+        most_shards: maximum number of shards of the batch.
     """
     if recipe.memory_budget is not None:
         return within_budget(
@@ -111,8 +111,7 @@ def plan_part(
 ) -> Plan:
     """Plan forward and backward of `rows` rows of a batch, which add their gradients to the states `GRADIENT`.
 
-    Running statistics are updated, as they are by every forward pass in training; where steps that are not finite are
-    left out, by finite ones.
+    Running statistics are updated, as by every forward pass in training; with guarded steps only by finite values.
     """
     if recipe.memory_budget is not None:
         return within_budget(
@@ -142,9 +141,9 @@ def plan_update(
     averaging: bool = False,
     tells_clipping: bool = False,
 ) -> Plan:
-    """Plan the update by the gradients that the parts of a batch have added up.
+    """Plan the update by the accumulated gradients of a batch's parts.
 
-    With `tells_clipping` there is the output `CLIPPED` where gradients are limited.
+    With `tells_clipping` there is the output `CLIPPED` if gradients are limited.
     """
     graph = build(Definition("", {}, {}, {}, {}, (), (), ()), {}, training=True)
     with graph.trace():
@@ -180,7 +179,7 @@ def plan_evaluation(
 ) -> Plan:
     """Plan the loss and statistics of metrics, or the declared outputs, in evaluation mode and full precision.
 
-    A "weighted" loss comes with what it divides by, `LOSS_WEIGHT`. The batch is cut into `most_shards` shards at most.
+    A "weighted" loss comes with its divisor, `LOSS_WEIGHT`. The batch has at most `most_shards` shards.
     """
     leaves, graph = traced(model, dims, None, (), training=False)
     inputs, rows = {**graph.inputs, KEY: graph.key}, tuple(graph.inputs)
@@ -199,11 +198,13 @@ FUTILE = 2
 
 
 def within_budget(recipe: Recipe, make: Callable[[Recipe], Plan]) -> Plan:
-    """Plan with `make`, computing as little again as the recipe's memory budget allows: nothing, or 2, 3, 4, 6, ... of
-    the pieces of `RematOptions`. The gradients are the same to the bit, whatever is chosen.
+    """Plan with `make`, with as little recomputation as the memory budget allows.
+
+    Recomputation has none, or 2, 3, 4, 6, ... of the segments of `RematOptions`. The gradients are bit for bit the
+    same.
 
     Raises:
-        DocumentError: no number of pieces makes the plan fit; it tells the least bytes that one comes to.
+        DocumentError: no number of segments makes the plan fit; it says the smallest bytes of a plan.
     """
     budget, recipe = recipe.memory_budget, replace(recipe, memory_budget=None)
     plan = make(recipe)
@@ -229,7 +230,7 @@ def within_budget(recipe: Recipe, make: Callable[[Recipe], Plan]) -> Plan:
 
 
 def _numbers() -> Iterator[int]:
-    """Yield 2, 3, 4, 6, 8, 12, 16, ...: each about half as many again."""
+    """Yield 2, 3, 4, 6, 8, 12, 16, ...: each about 1.5 times the one before."""
     pieces = 2
     while pieces <= MAX_SEGMENTS:
         yield pieces

@@ -1,4 +1,4 @@
-"""How a loss sums up its rows, so that a batch may be computed in parts whose losses add up to that of the whole."""
+"""The reduction of a loss over its rows, which allows to compute a batch in parts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BY_CLASS = ("cross_entropy", "nll_loss")
 
 
 def weighted_loss(definition: Definition) -> NodeSpec | None:
-    """Return the loss, if it is the only one, a mean over class targets: it divides by their weights."""
+    """Return the loss if it is the only one and a mean over class targets, which divides by their weights."""
     node = only_loss(definition)
     if node is None or node.op not in BY_CLASS or node.attrs.get("reduction", "mean") != "mean":
         return None
@@ -30,7 +30,7 @@ def weighted_loss(definition: Definition) -> NodeSpec | None:
 
 
 def weight_of_targets(graph: Trace) -> Value | None:
-    """Return what a "weighted" loss divides by, a float64 scalar; None when its targets are probabilities."""
+    """Return the divisor of a "weighted" loss, a float64 scalar; None if its targets are probabilities."""
     node = only_loss(graph.definition)
     assert node is not None
     operands = [graph.value(r) for r in node.inputs if isinstance(r, str)]
@@ -44,7 +44,7 @@ def weight_of_targets(graph: Trace) -> Value | None:
 
 
 def summing(definition: Definition) -> Definition:
-    """Return the graph with the sum of a "weighted" loss in the place of its mean, which no target leaves as 0 / 0."""
+    """Return the graph with the sum of a "weighted" loss instead of its mean, which is 0 / 0 without targets."""
     loss = only_loss(definition)
     assert loss is not None
     summed = replace(loss, attrs={**loss.attrs, "reduction": "sum"})
@@ -52,7 +52,7 @@ def summing(definition: Definition) -> Definition:
 
 
 def only_loss(definition: Definition) -> NodeSpec | None:
-    """Return the node that gives the loss of a graph, if there is only one loss."""
+    """Return the node of the loss of a graph, if there is only one loss."""
     if len(definition.losses) != 1:
         return None
     name = definition.losses[0].partition(":")[0]
@@ -60,13 +60,13 @@ def only_loss(definition: Definition) -> NodeSpec | None:
 
 
 def named_reduction(definition: Definition) -> Reduction:
-    """Read the reduction off the name or the attribute of the loss's op; a mean where nothing tells."""
+    """Return the reduction by the name or the attribute of the loss's op; by default a mean."""
     node = only_loss(definition)
     summed = node is not None and (node.op == "sum" or node.attrs.get("reduction") == "sum")
     return "sum" if summed else "mean"
 
 
 def with_units_loss(recipe: Recipe, definition: Definition) -> Recipe:
-    """Return the recipe with a metric that tells the loss of the graph in the units of the data."""
+    """Return the recipe with a metric for the loss in the units of the data."""
     loss = UnitsLoss(summed=named_reduction(definition) == "sum")
     return replace(recipe, metrics=(*recipe.metrics, loss))

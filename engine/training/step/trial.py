@@ -1,4 +1,4 @@
-"""Trying how a loss sums up its rows, where its op does not tell."""
+"""Determining the reduction of a loss by evaluating it, where its op does not say."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ SEED = 0x10552
 
 
 def batch_reduction(definition: Definition, *, parted: bool = True) -> Reduction | None:
-    """Find how the loss of a graph sums up its rows; None when it does neither add nor average them.
+    """Return how the loss of a graph reduces its rows; None if it neither sums nor averages them.
 
-    The loss is tried on some rows, on some others, and on both together: a mean gives the mean of the first two, a sum
-    their sum, and what compares rows with one another something else. Where batches are not computed in parts
-    (`parted`), the word of a loss's op is taken for it.
+    The loss is evaluated on some rows, on others, and on both together: a mean gives the mean of the first two, a sum
+    their sum, and a loss that compares rows something else. Unless batches are computed in parts (`parted`), the name
+    of the loss's op decides.
     """
     said: Reduction = "weighted" if weighted_loss(definition) is not None else named_reduction(definition)
     node = only_loss(definition)
@@ -53,7 +53,7 @@ def _near(value: float, wanted: float) -> bool:
 
 
 def _rows(definition: Definition, which: int) -> dict[str, Array]:
-    """Return some rows for each input, `ROWS` of them: numbers between 0 and 1, which are targets of any loss."""
+    """Return `ROWS` rows for each input: numbers between 0 and 1, which are valid targets of any loss."""
     random = np.random.Generator(np.random.Philox(key=[SEED, which]))
     leading = {spec.shape[0] for spec in definition.inputs.values() if spec.shape}
     rows: dict[str, Array] = {}

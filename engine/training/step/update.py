@@ -1,4 +1,4 @@
-"""The second half of a training step: from gradients to new parameters, optimizer state, averages and loss scale."""
+"""The second half of a training step: from gradients to parameters, optimizer state, averages and loss scale."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ LARGEST_SCALE = 3e38
 
 
 def unscaled(gradient: Value, leaves: Mapping[str, Value]) -> Value:
-    """Return a gradient of the loss itself, given that of the loss as it is scaled, if it is."""
+    """Return a gradient without the scale of the loss."""
     return cast_like(gradient * (1.0 / leaves[LOSS_SCALE]), gradient) if LOSS_SCALE in leaves else gradient
 
 
 @dataclass
 class Update:
-    """The update of a step while it is traced.
+    """The update of a step during tracing.
 
     Attributes:
         model: the arrays it works on.
-        recipe: what is done to gradients, and whether steps that are not finite are left out.
+        recipe: clipping, noise, and whether steps that are not finite are skipped.
         leaves: a Value for each array.
-        averaging: whether the average takes the weights of this step.
-        tells_clipping: whether it is put out that a limit has changed a gradient.
-        inputs: what has to be fed.
-        outputs: squared norms of the gradients, and whether the step was taken.
+        averaging: whether the weight average is updated.
+        tells_clipping: whether to output that a limit has changed a gradient.
+        inputs: inputs of the plan.
+        outputs: squared norms of the gradients, and whether the step was applied.
         updates: the new value of each array that changes.
     """
 
@@ -66,13 +66,13 @@ class Update:
         """Trace the update of the vectors `flat_groups`.
 
         Args:
-            flats: the vectors that are trained.
+            flat_groups: the vectors that are trained.
             gradients: by parameter.
             vectors: the same gradients in vectors.
             parameters: the vectors of parameters to step from.
-            buffers: running statistics as they are after the step.
+            buffers: running statistics after the step.
             key: the random key of noise.
-            loss: what must be finite too, if steps that are not are left out.
+            loss: must be finite too if steps that are not finite are skipped.
         """
         gradients, vectors = self._unscaled(flat_groups, gradients, vectors)
         self._report(gradients, vectors)
@@ -101,14 +101,14 @@ class Update:
     def _cut(
         flat_groups: Sequence[FlatGroup], gradients: Mapping[str, Value], vectors: Mapping[str, Value]
     ) -> dict[str, Value]:
-        """Return the gradients as windows on vectors."""
+        """Return the gradients as slices of vectors."""
         found: dict[str, Value] = {}
         for flat in flat_groups:
             found.update({n: g for n, g in flat.values(vectors[flat.name]).items() if n in gradients})
         return found
 
     def _report(self, gradients: Mapping[str, Value], vectors: Mapping[str, Value]) -> None:
-        """Put out squared norms of the gradients: of all together, and where asked of each parameter's."""
+        """Output squared norms of the gradients: of all together, and of each parameter's if recorded."""
         squares = [sum_of_squares(vector) for vector in vectors.values()]
         if not squares:
             return
@@ -120,7 +120,7 @@ class Update:
             self.outputs.update({SQUARED_NORM + name: sum_of_squares(g) for name, g in gradients.items()})
 
     def _finite(self, vectors: Mapping[str, Value], loss: Value | None) -> Value | None:
-        """Put out whether the step may be taken, if some may not."""
+        """Output whether the step is applied, if it may be skipped."""
         if not self.recipe.guarded:
             return None
         finite: Value | None = None
@@ -156,7 +156,7 @@ class Update:
         return vectors
 
     def _move(self, flat: FlatGroup, gradient: Value, vector: Value) -> None:
-        """Step a vector of parameters: in one go, or where that will not do parameter by parameter."""
+        """Step a vector of parameters: as a whole, or parameter by parameter if the optimizer requires it."""
         optimizer = self.model.optimizer(flat)
         assert isinstance(optimizer, Transform)
         lr = self._input(rate_input(flat.group))
@@ -176,7 +176,7 @@ class Update:
         self.updates[flat.name] = pack(*pieces, offsets=tuple(flat.offsets.values()), size=flat.size)
 
     def _leave_out_unless(self, finite: Value) -> None:
-        """Keep every array as it was when the step is not finite, and see to the scale of the loss."""
+        """Keep every array if the step is not finite, and update the loss scale."""
         self.updates = {name: where(finite, value, self.leaves[name]) for name, value in self.updates.items()}
         if LOSS_SCALE not in self.leaves:
             return
