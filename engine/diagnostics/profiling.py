@@ -14,8 +14,8 @@ from engine.core.budget import Admit, Cost, admit_any
 from engine.core.documents import Reader
 from engine.core.errors import DocumentError, EngineError, Finding
 from engine.core.value import Array
-from engine.execution.interpreter.cost_limits import check_memory, check_work, cost_of_walk
-from engine.execution.interpreter.node_runner import Walk
+from engine.execution.interpreter.cost_limits import check_memory, check_work, cost_of_runner
+from engine.execution.interpreter.node_runner import NodeRunner
 from engine.execution.interpreter.point import WITHOUT_MODE, Point, read_point
 from engine.execution.plan import NumpyExecutor, Plan
 from engine.execution.plan.numpy_executor import prepare
@@ -77,27 +77,27 @@ def profile_step(definition: Definition, request: Mapping[str, Any], admit: Admi
         reader.fault("/repeats", "out_of_range", f"repeats must lie between 1 and {REPEATS_MAX}")
     point = read_point(definition, request, reader, training=True)
     recipe = _recipe(definition, request["optimizer"]) if request.get("optimizer") is not None else None
-    walk = Walk(point)
-    cost = cost_of_walk(walk, repeats)
+    runner = NodeRunner(point)
+    cost = cost_of_runner(runner, repeats)
     if recipe is None:
         admit(cost)
-        return profile(walk, repeats)
+        return profile(runner, repeats)
     form, plan = _update(point.definition, point, recipe)
     # The arrays of the model and its gradients, and the copies of them that are stepped.
-    held = sum(root.nbytes for root in plan.roots if root.kind == "state")
+    held = sum(allocation.nbytes for allocation in plan.allocations if allocation.kind == "state")
     taken = {**cost.terms, "update_bytes": plan.peak_bytes + held}
     check_memory(Cost(taken))
     admit(Cost(taken, cost.operations + check_work(plan, "/repeats", "ask for fewer repeats", repeats)))
-    return [*profile(walk, repeats), *profile_update(plan, _arrays(form, walk), repeats)]
+    return [*profile(runner, repeats), *profile_update(plan, _arrays(form, runner), repeats)]
 
 
-def profile(walk: Walk, repeats: int = 1) -> list[Timing]:
+def profile(runner: NodeRunner, repeats: int = 1) -> list[Timing]:
     """Measure the forward and the backward pass of a step.
 
     Raises:
         DocumentError: numbers that an op does not take.
     """
-    return _medians([list(_visited(walk)) for _ in range(repeats)])
+    return _medians([list(_timed(runner)) for _ in range(repeats)])
 
 
 def plan_of_update(form: StateLayout, recipe: Recipe) -> Plan:
@@ -111,21 +111,21 @@ def profile_update(plan: Plan, arrays: Mapping[str, Array], repeats: int = 1) ->
     return _medians([_updated(executor) for _ in range(repeats)])
 
 
-def _visited(walk: Walk) -> list[Timing]:
+def _timed(runner: NodeRunner) -> list[Timing]:
     return [
         Timing(
-            visit.name,
-            visit.op,
-            "backward" if visit.backward else "forward",
-            visit.seconds,
-            sum(array.nbytes for array in visit.inputs),
-            sum(array.nbytes for array in visit.outputs),
-            visit.outputs[0].shape,
-            visit.outputs[0].dtype.name,
-            visit.operations,
-            visit.live_bytes,
+            run.name,
+            run.op,
+            "backward" if run.backward else "forward",
+            run.seconds,
+            sum(array.nbytes for array in run.inputs),
+            sum(array.nbytes for array in run.outputs),
+            run.outputs[0].shape,
+            run.outputs[0].dtype.name,
+            run.operations,
+            run.live_bytes,
         )
-        for visit in walk.visits()
+        for run in runner.run_nodes()
     ]
 
 
@@ -174,13 +174,13 @@ def _update(definition: Definition, point: Point, recipe: Recipe) -> tuple[State
     return form, plan
 
 
-def _arrays(form: StateLayout, walk: Walk) -> dict[str, Array]:
+def _arrays(form: StateLayout, runner: NodeRunner) -> dict[str, Array]:
     """Return the arrays of a model at the parameters of a walk; optimizer state and gradients are 0."""
     arrays = {name: np.zeros(spec.shape, spec.dtype) for name, spec in form.specs.items()}
     for flat in form.flat_groups:
         arrays[GRADIENT + flat.name] = np.zeros(flat.size, flat.dtype)
         for name, window in flat.views(arrays[flat.name]).items():
-            window[...] = walk.arrays[name]
+            window[...] = runner.arrays[name]
     return arrays
 
 

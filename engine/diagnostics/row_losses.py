@@ -65,7 +65,7 @@ def row_losses(definition: Definition, request: Mapping[str, Any], admit: Admit 
     def bind(dims: Mapping[str, int]) -> NumpyExecutor:
         form = StateLayout(definition, (), None)
         plan = cached_plan(plan_evaluation, form, dims, ())
-        cast = sum(root.nbytes for root in plan.roots if root.kind == "state")
+        cast = sum(allocation.nbytes for allocation in plan.allocations if allocation.kind == "state")
         taken = {"plan_bytes": plan.peak_bytes + cast, "initial_bytes": point.initial_bytes}
         check_memory(Cost(taken))
         runs, beside = _rows(definition, point.inputs), point.draw_operations

@@ -9,7 +9,7 @@ from typing import Any
 
 from engine.diagnostics.report import STANDARD_BATCH, plan_step
 from engine.execution.plan import Plan, Sequel, plan_program
-from engine.execution.plan.literals import literal
+from engine.execution.plan.module_source import literal
 from engine.graph.definition import Definition, StateSpec
 from engine.graph.feeds import row_inputs
 from engine.graph.trace import KEY
@@ -228,9 +228,9 @@ def graph_program(
 
 def _reads(plan: Plan, name: str) -> bool:
     """Return whether a plan needs one of its inputs."""
-    read = {plan.buffers[number].root for step in plan.steps for number in step.inputs}
-    read.update(plan.buffers[number].root for number in plan.outputs.values())
-    return plan.buffers[plan.inputs[name]].root in read
+    read = {plan.buffers[number].allocation for step in plan.steps for number in step.inputs}
+    read.update(plan.buffers[number].allocation for number in plan.outputs.values())
+    return plan.buffers[plan.inputs[name]].allocation in read
 
 
 def _rates(form: StateLayout, plan: Plan) -> dict[str, float]:

@@ -14,7 +14,7 @@ from engine.core.value import Array, Value
 from engine.execution.plan import NumpyExecutor, Plan
 from engine.execution.plan.layout import layouts, nbytes
 from engine.execution.plan.numpy_executor import prepare
-from engine.execution.plan.plan import Buffer, Root, Step
+from engine.execution.plan.plan import Allocation, Buffer, Step
 from engine.ggml.compute_plan import ComputePlan, Status
 from engine.ggml.context import aligned
 from engine.ggml.storage import Storage
@@ -72,12 +72,12 @@ def make_static_plan(table: TensorTable, sums: Iterable[tuple[Value, Value]]) ->
     leaves = tuple(number for number, value in enumerate(values) if value.node is None)
     outputs = (number for index in kept for number in listing.instructions[index].outputs)
     results = tuple(number for number in outputs if number not in into)
-    roots = [Root("state", str(number), values[number].nbytes) for number in (*leaves, *into)]
+    allocations = [Allocation("state", str(number), values[number].nbytes) for number in (*leaves, *into)]
     arena_bytes = 0
     for number in results:
-        roots.append(Root("arena", str(number), values[number].nbytes, arena_bytes))
+        allocations.append(Allocation("arena", str(number), values[number].nbytes, arena_bytes))
         arena_bytes += aligned(nbytes(listing.specs[number]))
-    root_of = {int(root.name): index for index, root in enumerate(roots)}
+    root_of = {int(allocation.name): index for index, allocation in enumerate(allocations)}
     buffers = {
         number: Buffer(root_of[at.base], at.offset, listing.specs[number], at.strides, base=at.base)
         for number, at in enumerate(laid)
@@ -86,7 +86,7 @@ def make_static_plan(table: TensorTable, sums: Iterable[tuple[Value, Value]]) ->
     plan = Plan(
         steps=tuple(Step(each.op, each.inputs, each.outputs, each.attrs) for each in instructions),
         buffers=buffers,
-        roots=tuple(roots),
+        allocations=tuple(allocations),
         constants={},
         inputs={},
         state={str(number): number for number in (*leaves, *into)},

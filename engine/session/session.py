@@ -18,7 +18,7 @@ from engine.data import Scales
 from engine.data.checkpoint import SCALES, Checkpoint
 from engine.diagnostics.profiling import Timing, plan_of_update, profile, profile_update
 from engine.diagnostics.row_losses import losses_by_row
-from engine.execution.interpreter.node_runner import Walk
+from engine.execution.interpreter.node_runner import NodeRunner
 from engine.execution.interpreter.nonfinite import Nonfinite, first_nonfinite
 from engine.execution.interpreter.point import Point
 from engine.execution.native import chosen, most_shards
@@ -388,25 +388,25 @@ class Session:
 
     def first_nonfinite(self, inputs: Mapping[str, Any]) -> Nonfinite | None:
         """Find the first that is not finite: of the leaves, of the nodes in order, then of the backward pass's."""
-        return first_nonfinite(self._walk(inputs))
+        return first_nonfinite(self._runner(inputs))
 
     def profile(self, inputs: Mapping[str, Any], repeats: int = 1) -> list[Timing]:
         """Measure a step node by node, forward, backward and update, each by its NumPy kernel; nothing is changed.
 
         With several `repeats`, times are medians.
         """
-        timings, model = profile(self._walk(inputs), repeats), self._work.model
+        timings, model = profile(self._runner(inputs), repeats), self._work.model
         if not model.flat_groups:
             return timings
         return [*timings, *profile_update(plan_of_update(model, self._recipe), self._work.arrays, repeats)]
 
-    def _walk(self, inputs: Mapping[str, Any]) -> Walk:
+    def _runner(self, inputs: Mapping[str, Any]) -> NodeRunner:
         """Return a training step from where the session stands."""
         needed = self.inputs_needed("losses" if self.definition.losses else "forward", training=False)
         batch, model, (seed, passes) = self._batch(inputs, needed), self._work.model, self._key
         states = {**model.parameters, **model.buffers}
         definition = without_inputs(self.definition, self.definition.inputs.keys() - batch.arrays.keys())
-        return Walk(Point(definition, batch.arrays, states, seed, True, batch.dims, passes))
+        return NodeRunner(Point(definition, batch.arrays, states, seed, True, batch.dims, passes))
 
     @cached_property
     def _reduction(self) -> Reduction | None:

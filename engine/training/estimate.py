@@ -62,7 +62,11 @@ class Footprint:
         plan_evaluation(model, self.bind(self._part(rows)), self.recipe.metrics)  # finds faults of metrics
         plan = self._step(model, rows)
         held = sum(math.prod(spec.shape) * spec.dtype.itemsize for spec in model.specs.values())
-        sums = sum(root.nbytes for root in plan.roots if root.kind == "state" and root.name not in model.specs)
+        sums = sum(
+            allocation.nbytes
+            for allocation in plan.allocations
+            if allocation.kind == "state" and allocation.name not in model.specs
+        )
         measured = {
             "state_bytes": held + sums,
             "plan_bytes": _apart(plan),
@@ -145,4 +149,4 @@ SOME_STEPS = 1000
 
 def _apart(plan: Plan) -> int:
     """Return the bytes of a plan beside the arrays that it shares with others."""
-    return plan.peak_bytes - sum(root.nbytes for root in plan.roots if root.kind == "state")
+    return plan.peak_bytes - sum(allocation.nbytes for allocation in plan.allocations if allocation.kind == "state")

@@ -197,7 +197,7 @@ def _sizes(arrays: Mapping[str, Array]) -> Sizes:
 
 def _apart(plan: Plan) -> int:
     """Return the bytes of a plan beside the model."""
-    return plan.peak_bytes - sum(root.nbytes for root in plan.roots if root.kind == "state")
+    return plan.peak_bytes - sum(allocation.nbytes for allocation in plan.allocations if allocation.kind == "state")
 
 
 def _without_losses(definition: Definition) -> Definition:

@@ -6,7 +6,7 @@ import math
 
 from engine.core.budget import STEP_OPERATIONS, Cost
 from engine.core.errors import DocumentError, Finding
-from engine.execution.interpreter.node_runner import Walk
+from engine.execution.interpreter.node_runner import NodeRunner
 from engine.execution.plan import Plan
 from engine.graph.limits import LIMITS
 from engine.graph.trace import Trace
@@ -47,11 +47,11 @@ def check_memory(cost: Cost) -> None:
     LIMITS.check_count("", "bytes of memory", cost.nbytes, LIMITS.compute_bytes)
 
 
-def cost_of_walk(walk: Walk, runs: int = 1) -> Cost:
+def cost_of_runner(runner: NodeRunner, runs: int = 1) -> Cost:
     """Return what so many runs of a step take node by node; refuse those of too many bytes, or that take minutes."""
-    point = walk.point
-    operations = runs * (walk.operations + STEP_OPERATIONS * (VISIT_STEPS * walk.nodes + 1)) + point.draw_operations
-    cost = Cost({"plan_bytes": walk.peak_bytes, "initial_bytes": point.initial_bytes}, operations)
+    point = runner.point
+    operations = runs * (runner.operations + STEP_OPERATIONS * (VISIT_STEPS * runner.nodes + 1)) + point.draw_operations
+    cost = Cost({"plan_bytes": runner.peak_bytes, "initial_bytes": point.initial_bytes}, operations)
     check_memory(cost)
     _check_operations(operations, "/repeats" if runs > 1 else "/inputs", "send a smaller batch", runs)
     return cost

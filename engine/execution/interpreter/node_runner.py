@@ -21,7 +21,7 @@ from engine.graph.trace import build
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class NodeRun:
     """A node that has just been run.
 
     Attributes:
@@ -48,7 +48,7 @@ class Visit:
     live_bytes: int
 
 
-class Walk:
+class NodeRunner:
     """The nodes of a step in the order of execution, and until when each value is needed."""
 
     def __init__(self, point: Point, autocast: DType | None = None) -> None:
@@ -102,7 +102,7 @@ class Walk:
             held -= sum(value.nbytes for value in self._dying.get(place, ()))
         return peak
 
-    def visits(self) -> Iterator[Visit]:
+    def run_nodes(self) -> Iterator[NodeRun]:
         """Run every node on the arrays of the point, which stay as they are, and yield it when it has been run.
 
         Raises:
@@ -118,7 +118,7 @@ class Walk:
                 seconds = time.perf_counter() - start
             for index, array in enumerate(outputs):
                 held.add((node, index), array)
-            yield Visit(
+            yield NodeRun(
                 names.of(node.output(0)),
                 node.op.name,
                 node not in self._forward,

@@ -14,8 +14,8 @@ from engine.core.budget import Admit, admit_any
 from engine.core.documents import Reader
 from engine.core.dtypes import is_float
 from engine.core.value import Array
-from engine.execution.interpreter.cost_limits import cost_of_walk
-from engine.execution.interpreter.node_runner import Visit, Walk
+from engine.execution.interpreter.cost_limits import cost_of_runner
+from engine.execution.interpreter.node_runner import NodeRun, NodeRunner
 from engine.execution.interpreter.point import FIELDS, read_point
 from engine.graph.definition import Definition
 
@@ -87,12 +87,12 @@ def trace_nonfinite(definition: Definition, request: Mapping[str, Any], admit: A
     request = reader.mapping(request, "")
     reader.fields(request, "", FIELDS)
     point = read_point(definition, request, reader, training=True)
-    walk = Walk(point)
-    admit(cost_of_walk(walk))
-    return first_nonfinite(walk)
+    runner = NodeRunner(point)
+    admit(cost_of_runner(runner))
+    return first_nonfinite(runner)
 
 
-def first_nonfinite(walk: Walk) -> Nonfinite | None:
+def first_nonfinite(runner: NodeRunner) -> Nonfinite | None:
     """Return the first leaf, or else the first node of a step in order, that is not finite throughout.
 
     An infinity that is meant, such as that of a mask, is found too.
@@ -100,24 +100,24 @@ def first_nonfinite(walk: Walk) -> Nonfinite | None:
     Raises:
         DocumentError: numbers that an op does not take.
     """
-    for leaf, name, array in _leaves(walk):
+    for leaf, name, array in _leaves(runner):
         if _bad(array):
             return _found(name, leaf, None, array, ())
-    for visit in walk.visits():
-        for array in visit.outputs:
+    for run in runner.run_nodes():
+        for array in run.outputs:
             if _bad(array):
-                kind: Kind = "backward" if visit.backward else "forward"
-                return _found(visit.name, kind, visit.op, array, list(_operands(visit)))
+                kind: Kind = "backward" if run.backward else "forward"
+                return _found(run.name, kind, run.op, array, list(_operands(run)))
     return None
 
 
-def _leaves(walk: Walk) -> Iterator[tuple[Kind, str, Array]]:
+def _leaves(runner: NodeRunner) -> Iterator[tuple[Kind, str, Array]]:
     """Yield kind, name and numbers of every input, parameter and buffer."""
-    definition = walk.point.definition
+    definition = runner.point.definition
     kinds: tuple[Kind, ...] = ("input", "parameter", "buffer")
     for kind in kinds:
         for name in getattr(definition, f"{kind}s"):
-            yield kind, name, walk.arrays[name]
+            yield kind, name, runner.arrays[name]
 
 
 def _numbers(array: Array) -> Array:
@@ -138,7 +138,7 @@ def _found(name: str, kind: Kind, op: str | None, array: Array, inputs: Sequence
     return Nonfinite(name, kind, op, nan, inf, array.shape, array.dtype.name, index, value, inputs)
 
 
-def _operands(visit: Visit) -> Iterator[Operand]:
-    for name, array in zip(visit.operands, visit.inputs, strict=True):
+def _operands(run: NodeRun) -> Iterator[Operand]:
+    for name, array in zip(run.operands, run.inputs, strict=True):
         seen = array_statistics(array)
         yield Operand(name, array.shape, array.dtype.name, seen.min, seen.max, seen.nan, seen.inf)

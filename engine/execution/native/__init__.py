@@ -40,10 +40,10 @@ def why_unusable() -> str | None:
         return missing
     try:
         from engine.execution.native import executor  # imports numba
-        from engine.execution.native.machine import machine
+        from engine.execution.native.call_interpreter import call_interpreter
 
         assert executor
-        machine()
+        call_interpreter()
     except Exception as error:  # noqa: BLE001 - whatever a compiler raises, there are other executors
         return f"the native executor cannot be loaded: {type(error).__name__}: {error}"
     return None

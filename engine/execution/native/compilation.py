@@ -148,9 +148,9 @@ def _missing(names: frozenset[str] | None) -> list[int]:
 
 def _compile(position: int) -> None:
     """Compile one of `_codes`, and what runs tables of their calls."""
-    from engine.execution.native.machine import machine  # imports numba
+    from engine.execution.native.call_interpreter import call_interpreter  # imports numba
 
-    machine()
+    call_interpreter()
     kernel, dtype = _codes()[position]
     kernel.address(dtype)
 

@@ -12,7 +12,7 @@ from engine.execution.native import kernels
 from engine.execution.native.kernel import Kernel
 from engine.execution.native.lowering import LOWERINGS, Call, Work
 from engine.execution.plan.plan import Buffer, Plan, Step
-from engine.execution.plan.sharding import JOIN
+from engine.execution.plan.sharding import ALL_REDUCE
 
 assert kernels  # declares the lowerings
 
@@ -33,7 +33,7 @@ def kernels_of(plan: Plan) -> list[tuple[Kernel, DType]]:
 def _lowered(plan: Plan) -> Iterator[tuple[Step, Sequence[Call] | None]]:
     """Yield the steps that are ops of the graph, each with its calls, None where no kernel takes its operands."""
     for step in plan.steps:
-        if step.op is JOIN or step.op.memory.packs:
+        if step.op is ALL_REDUCE or step.op.memory.packs:
             continue
         lowering = LOWERINGS.get(step.op.name)
         inputs = [_stand_in(plan.buffers[number]) for number in step.inputs]

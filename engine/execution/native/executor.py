@@ -12,14 +12,14 @@ from engine.core.errors import ComputeError
 from engine.core.value import Array
 from engine.execution.native import kernels
 from engine.execution.native.blas import numpy_blas
+from engine.execution.native.call_interpreter import BARRIER, call_interpreter
 from engine.execution.native.kernels.chains import Chained
 from engine.execution.native.lowering import LOWERINGS, Call, Status, Work, address_of, word
-from engine.execution.native.machine import BARRIER, machine
-from engine.execution.native.team import team
+from engine.execution.native.thread_pool import thread_pool
 from engine.execution.plan.numpy_executor import NumpyExecutor, aligned, prepare, view
 from engine.execution.plan.plan import Phase, Plan, Step
-from engine.execution.plan.runs import Run, Seen, runs_of_phase
-from engine.execution.plan.sharding import JOIN
+from engine.execution.plan.schedule import BufferView, StepRun, schedule_phase
+from engine.execution.plan.sharding import ALL_REDUCE
 
 assert kernels  # declares the lowerings
 
@@ -27,7 +27,7 @@ PythonCall = Callable[[], object]
 
 
 @dataclass
-class Stretch:
+class Segment:
     """Calls without Python in between: for each phase those of each shard; a joint phase is one of shard 0."""
 
     phases: list[list[list[tuple[int, int]]]] = field(default_factory=list)
@@ -74,7 +74,7 @@ class NativeExecutor(NumpyExecutor):
 
     def _bind(self) -> None:
         self._of_shards = [self._shard_arrays() for _ in range(self.plan.shards)] if self.plan.shards > 1 else []
-        self._stretches: list[Stretch | PythonCall] = []
+        self._segments: list[Segment | PythonCall] = []
         self._status = np.zeros(8 * (len(self.plan.steps) * self.plan.shards + 1), np.int64)
         lowered = [self._lowered_phase(phase) for phase in self.plan.phases]
         lowered.append([[self._copied(target, source) for target, source in self.plan.copies]])
@@ -83,13 +83,13 @@ class NativeExecutor(NumpyExecutor):
             self._append(phase)
         self._barrier = np.zeros(16, np.int64)
         self._halt = np.zeros(8, np.int64)
-        self._run_table = machine()
+        self._run_table = call_interpreter()
 
     @property
-    def whole(self) -> Stretch | None:
+    def whole(self) -> Segment | None:
         """All steps, if every one is compiled."""
-        if len(self._stretches) == 1 and isinstance(self._stretches[0], Stretch):
-            return self._stretches[0]
+        if len(self._segments) == 1 and isinstance(self._segments[0], Segment):
+            return self._segments[0]
         return None
 
     @property
@@ -97,7 +97,7 @@ class NativeExecutor(NumpyExecutor):
         """Where a kernel says that nothing is to run after this run."""
         return address_of(self._halt)
 
-    def run_many(self, stretch: Stretch, times: int) -> int:
+    def run_many(self, segment: Segment, times: int) -> int:
         """Run a stretch that holds all steps so many times; return how often it ran, less when a kernel has halted it.
 
         Raises:
@@ -105,7 +105,7 @@ class NativeExecutor(NumpyExecutor):
         """
         self._halt[0] = 0
         with numpy_blas().one_thread():
-            done = self.run_stretch(stretch, times)
+            done = self.run_segment(segment, times)
         self._halt[0] = 0
         if self._status.any():
             self._refuse()
@@ -114,11 +114,11 @@ class NativeExecutor(NumpyExecutor):
     def run(self) -> None:
         """Run every step once."""
         with numpy_blas().one_thread(), np.errstate(all="ignore"):
-            for stretch in self._stretches:
-                if isinstance(stretch, Stretch):
-                    self.run_stretch(stretch)
+            for segment in self._segments:
+                if isinstance(segment, Segment):
+                    self.run_segment(segment)
                 else:
-                    stretch()
+                    segment()
         if self._status.any():
             self._refuse()
 
@@ -129,15 +129,15 @@ class NativeExecutor(NumpyExecutor):
         self._checks[place]()
         raise ComputeError("a kernel has refused its operands; they have changed since")
 
-    def run_stretch(self, stretch: Stretch, times: int = 1) -> int:
+    def run_segment(self, segment: Segment, times: int = 1) -> int:
         """Run a stretch so many times, unless a kernel halts it; return how often it ran."""
         if self.plan.shards == 1:
-            return self._go(stretch.table(0, 1), 1, times)
-        with team().members(min(self.threads or self.plan.shards, self.plan.shards)) as helpers:
+            return self._go(segment.table(0, 1), 1, times)
+        with thread_pool().members(min(self.threads or self.plan.shards, self.plan.shards)) as helpers:
             workers = 1 + len(helpers)
             for worker, jobs in enumerate(helpers, 1):
-                jobs.put(partial(self._go, stretch.table(worker, workers), workers, times))
-            return self._go(stretch.table(0, workers), workers, times)
+                jobs.put(partial(self._go, segment.table(worker, workers), workers, times))
+            return self._go(segment.table(0, workers), workers, times)
 
     def _go(self, table: Array, workers: int, times: int) -> int:
         barrier = address_of(self._barrier)
@@ -151,7 +151,7 @@ class NativeExecutor(NumpyExecutor):
         """Return calls or a Python function for each step, or for each fused group."""
         group_of = {place: group for group in self.plan.groups for place in group}
         items: list[list[Call] | PythonCall] = []
-        for place, run in zip(phase.steps, runs_of_phase(self.plan, phase, shard), strict=True):
+        for place, run in zip(phase.steps, schedule_phase(self.plan, phase, shard), strict=True):
             item = self._lowered(run)
             group = group_of.get(place, (place,))
             if place != group[0] and isinstance(item, list) and isinstance(items[-1], list):
@@ -160,11 +160,11 @@ class NativeExecutor(NumpyExecutor):
                 items.append(item)
         return [self._chained.joined(item) if isinstance(item, list) else item for item in items]
 
-    def _lowered(self, run: Run) -> list[Call] | PythonCall:
+    def _lowered(self, run: StepRun) -> list[Call] | PythonCall:
         step = run.step
         inputs, outputs = ([self._array(seen) for seen in values] for values in (run.inputs, run.outputs))
-        if step.op is JOIN:
-            return _joined(inputs, outputs[0])
+        if step.op is ALL_REDUCE:
+            return _all_reduced(inputs, outputs[0])
         if step.op.memory.packs:
             return _packed(step, inputs, outputs[0])
         lowering = LOWERINGS.get(step.op.name)
@@ -178,7 +178,7 @@ class NativeExecutor(NumpyExecutor):
         self.python_steps.append(step.op.name)
         return call
 
-    def _array(self, seen: Seen) -> Array:
+    def _array(self, seen: BufferView) -> Array:
         """Return the array of a value as a step sees it."""
         arrays = self.arrays if seen.owner is None else self._of_shards[seen.owner]
         array = arrays[seen.number]
@@ -195,12 +195,12 @@ class NativeExecutor(NumpyExecutor):
         """Return arrays in memory of a shard's own."""
         plan, memory = self.plan, list(self._memory)
         arena = aligned(plan.shard_bytes)
-        for place, root in enumerate(plan.roots):
-            if root.kind == "shard":
-                memory[place] = arena[root.offset : root.offset + root.nbytes]
-            elif root.kind == "partial":
-                memory[place] = aligned(root.nbytes)
-        own = {n: b for n, b in plan.buffers.items() if plan.roots[b.root].kind in ("shard", "partial")}
+        for place, allocation in enumerate(plan.allocations):
+            if allocation.kind == "shard":
+                memory[place] = arena[allocation.offset : allocation.offset + allocation.nbytes]
+            elif allocation.kind == "partial":
+                memory[place] = aligned(allocation.nbytes)
+        own = {n: b for n, b in plan.buffers.items() if plan.allocations[b.allocation].kind in ("shard", "partial")}
         return {number: view(buffer, memory) for number, buffer in own.items()}
 
     def _checked(self, call: Call, body: PythonCall) -> Call:
@@ -228,20 +228,20 @@ class NativeExecutor(NumpyExecutor):
                 for shard, items in enumerate(phase)
             ]
             if any(encoded):
-                self._last_stretch().phases.append(encoded)
+                self._last_segment().phases.append(encoded)
             return
         for shard, items in enumerate(phase):
             for item in items:
                 if isinstance(item, list):
-                    self._last_stretch().phases.append([[self._encoded(call, shard) for call in item]])
+                    self._last_segment().phases.append([[self._encoded(call, shard) for call in item]])
                 else:
-                    self._stretches.append(item)
+                    self._segments.append(item)
 
-    def _last_stretch(self) -> Stretch:
-        last = self._stretches[-1] if self._stretches else None
-        if not isinstance(last, Stretch):
-            last = Stretch()
-            self._stretches.append(last)
+    def _last_segment(self) -> Segment:
+        last = self._segments[-1] if self._segments else None
+        if not isinstance(last, Segment):
+            last = Segment()
+            self._segments.append(last)
         return last
 
     def _encoded(self, call: Call, shard: int) -> tuple[int, int]:
@@ -271,7 +271,7 @@ def _packed(step: Step, pieces: list[Array], vector: Array) -> list[Call] | Pyth
     return calls
 
 
-def _joined(parts: Sequence[Array], out: Array) -> list[Call] | PythonCall:
+def _all_reduced(parts: Sequence[Array], out: Array) -> list[Call] | PythonCall:
     """Add up the summands of all shards, in their order."""
     calls: list[Call] = []
     total = parts[0]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.core.value import Array
-from engine.execution.native.executor import NativeExecutor, Stretch
+from engine.execution.native.executor import NativeExecutor, Segment
 from engine.execution.native.kernels.feeding import feed, gather_rows, halt_unless, log
 from engine.execution.native.lowering import address_of
 
@@ -38,7 +38,7 @@ class Loop:
     def __init__(
         self,
         executor: NativeExecutor,
-        stretch: Stretch,
+        segment: Segment,
         rows: Mapping[str, Blocks],
         fed: Sequence[str],
         logged: Sequence[str],
@@ -73,7 +73,7 @@ class Loop:
         if until is not None:
             self._until = _block([address_of(executor.outputs[until]), executor.halt_address])
             after.append((halt_unless.address(INT64), address_of(self._until)))
-        self._stretch = Stretch([before, *stretch.phases, [after]])
+        self._stretch = Segment([before, *segment.phases, [after]])
 
     def run(self, numbers: Array) -> int:
         """Run for batches of rows, int64[runs, rows], with what has been written into `fed`; return how many ran."""

@@ -6,7 +6,7 @@ from bisect import insort
 from collections.abc import Mapping
 
 from engine.execution.plan.fusion import FusedGroups
-from engine.execution.plan.plan import Kind, Root
+from engine.execution.plan.plan import Allocation, Kind
 
 ALIGNMENT = 64
 
@@ -53,21 +53,21 @@ class Arena:
 
 
 class ArenaRanges:
-    """The roots in the arenas, each given to one value after another.
+    """The allocations in the arenas, each given to one value after another.
 
     A range is released at the last use of its value; if that is in a fused group, at the end of the group, since the
     instructions behind it may run before the last use on the rows that follow. Within the group such a range is passed
     on only to a value that lies exactly over the old one, row by row.
     """
 
-    def __init__(self, roots: list[Root], groups: FusedGroups) -> None:
-        """Start empty; new roots are appended to `roots`."""
+    def __init__(self, allocations: list[Allocation], groups: FusedGroups) -> None:
+        """Start empty; new ones are appended to `allocations`."""
         self.owner: dict[int, int] = {}  # root -> the value that lives there now
-        self._roots = roots
+        self._allocations = allocations
         self._groups = groups
         self._arenas: dict[Kind, Arena] = {"arena": Arena(), "shard": Arena()}
         self._last_use: dict[int, int] = {}  # root -> last use of the value there
-        self._ending: dict[int, list[int]] = {}  # last use -> roots
+        self._ending: dict[int, list[int]] = {}  # last use -> allocations
         # Roots of the present group whose values are no longer used: those that can be passed on, and the others.
         self._vacant: dict[tuple[Kind, int], list[int]] = {}
         self._held: list[int] = []
@@ -82,30 +82,35 @@ class ArenaRanges:
         vacant = self._vacant.get((kind, nbytes))
         if vacant:
             return vacant.pop()
-        self._roots.append(Root(kind, name, nbytes, self._arenas[kind].allocate(nbytes)))
-        return len(self._roots) - 1
+        self._allocations.append(Allocation(kind, name, nbytes, self._arenas[kind].allocate(nbytes)))
+        return len(self._allocations) - 1
 
-    def occupy(self, root: int, number: int, last_use: int) -> None:
+    def occupy(self, allocation: int, number: int, last_use: int) -> None:
         """Give a root to a value until its last use."""
-        self.owner[root] = number
-        self._last_use[root] = last_use
-        self._ending.setdefault(last_use, []).append(root)
+        self.owner[allocation] = number
+        self._last_use[allocation] = last_use
+        self._ending.setdefault(last_use, []).append(allocation)
 
     def finish(self, index: int) -> None:
         """Release what is not used after instruction `index`."""
-        for root in dict.fromkeys(self._ending.pop(index, ())):
-            if self._last_use[root] == index:  # else it was passed on
-                self._vacate(index, root)
+        for allocation in dict.fromkeys(self._ending.pop(index, ())):
+            if self._last_use[allocation] == index:  # else it was passed on
+                self._vacate(index, allocation)
         if self._groups.end(index) == index:
-            for root in (*self._held, *(root for roots in self._vacant.values() for root in roots)):
-                self._arenas[self._roots[root].kind].release(self._roots[root].offset, self._roots[root].nbytes)
+            for allocation in (
+                *self._held,
+                *(allocation for allocations in self._vacant.values() for allocation in allocations),
+            ):
+                self._arenas[self._allocations[allocation].kind].release(
+                    self._allocations[allocation].offset, self._allocations[allocation].nbytes
+                )
             self._held.clear()
             self._vacant.clear()
 
-    def _vacate(self, index: int, root: int) -> None:
-        aligned = self._groups.is_aligned(index, self.owner.pop(root))
-        key = self._roots[root].kind, self._roots[root].nbytes
-        (self._vacant.setdefault(key, []) if aligned else self._held).append(root)
+    def _vacate(self, index: int, allocation: int) -> None:
+        aligned = self._groups.is_aligned(index, self.owner.pop(allocation))
+        key = self._allocations[allocation].kind, self._allocations[allocation].nbytes
+        (self._vacant.setdefault(key, []) if aligned else self._held).append(allocation)
 
 
 def _rounded(nbytes: int) -> int:

@@ -65,10 +65,10 @@ class NumpyExecutor:
 def view(buffer: Buffer, memory: Sequence[Array]) -> Array:
     """Return the array that a buffer is, given the bytes of every root."""
     shape, dtype = buffer.spec
-    root = memory[buffer.root]
-    if not root.size:
+    allocation = memory[buffer.allocation]
+    if not allocation.size:
         return np.empty(shape, dtype)
-    return np.ndarray(shape, dtype, buffer=root.data, offset=buffer.offset, strides=buffer.strides)
+    return np.ndarray(shape, dtype, buffer=allocation.data, offset=buffer.offset, strides=buffer.strides)
 
 
 def _allocate(plan: Plan, state: Mapping[str, Array], arena: Array | None) -> list[Array]:
@@ -77,15 +77,17 @@ def _allocate(plan: Plan, state: Mapping[str, Array], arena: Array | None) -> li
     named = {name: state[name] for name in plan.state}
     constants = {f"%{number}": array for number, array in plan.constants.items()}
     memory = []
-    for root in plan.roots:
-        if root.kind == "arena":
-            memory.append(arena[root.offset : root.offset + root.nbytes])
-        elif root.kind in ("input", "pinned"):
-            memory.append(aligned(root.nbytes))
-        elif root.kind in ("shard", "partial"):  # each shard has its own
+    for allocation in plan.allocations:
+        if allocation.kind == "arena":
+            memory.append(arena[allocation.offset : allocation.offset + allocation.nbytes])
+        elif allocation.kind in ("input", "pinned"):
+            memory.append(aligned(allocation.nbytes))
+        elif allocation.kind in ("shard", "partial"):  # each shard has its own
             memory.append(np.empty(0, np.uint8))
         else:
-            array = named[root.name] if root.kind == "state" else constants.get(root.name, np.empty(0))
+            array = (
+                named[allocation.name] if allocation.kind == "state" else constants.get(allocation.name, np.empty(0))
+            )
             assert array.flags.c_contiguous
             memory.append(array.reshape(-1).view(np.uint8))
     return memory

@@ -14,7 +14,7 @@ Kind = Literal["input", "state", "constant", "arena", "pinned", "shard", "partia
 
 
 @dataclass(frozen=True, slots=True)
-class Root:
+class Allocation:
     """A piece of memory: an input, a state, a constant, a range of the arena, or a piece that is never shared.
 
     Of a "shard" range and of a "partial" piece each shard has its own: ranges lie in an arena of the shard's.
@@ -34,7 +34,7 @@ class Buffer:
     `base` is the number of the value that the memory belongs to, of which this one is a view unless it is that itself.
     """
 
-    root: int
+    allocation: int
     offset: int
     spec: Spec
     strides: tuple[int, ...]
@@ -77,7 +77,7 @@ class Plan:
 
     steps: tuple[Step, ...]
     buffers: Mapping[int, Buffer]
-    roots: tuple[Root, ...]
+    allocations: tuple[Allocation, ...]
     constants: Mapping[int, Array]
     inputs: Mapping[str, int]
     state: Mapping[str, int]
@@ -98,8 +98,12 @@ class Plan:
     @property
     def peak_bytes(self) -> int:
         """Bytes of everything the plan holds, arena, inputs, state and constants, and its kernels while they run."""
-        apart = self.shard_bytes + sum(root.nbytes for root in self.roots if root.kind == "partial")
-        shared = sum(root.nbytes for root in self.roots if root.kind not in ("arena", "shard", "partial"))
+        apart = self.shard_bytes + sum(
+            allocation.nbytes for allocation in self.allocations if allocation.kind == "partial"
+        )
+        shared = sum(
+            allocation.nbytes for allocation in self.allocations if allocation.kind not in ("arena", "shard", "partial")
+        )
         return self.arena_bytes + shared + self.shards * apart + self.scratch_bytes
 
     @property
@@ -121,5 +125,7 @@ class Plan:
         """Estimated arithmetic operations of one step."""
         outputs = [self.buffers[number].spec.shape for number in step.outputs]
         inputs = [self.buffers[number].spec.shape for number in step.inputs]
-        apart = any(self.roots[self.buffers[number].root].kind in ("shard", "partial") for number in step.outputs)
+        apart = any(
+            self.allocations[self.buffers[number].allocation].kind in ("shard", "partial") for number in step.outputs
+        )
         return step.op.count_flops(step.attrs, inputs, outputs) * (self.shards if apart else 1)

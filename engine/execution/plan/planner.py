@@ -10,9 +10,8 @@ from engine.core.value import Value
 from engine.execution.plan.fusion import FusedGroups, fuse, overwritable
 from engine.execution.plan.layout import Layout, contiguous_strides, is_whole, layouts, nbytes
 from engine.execution.plan.memory import ArenaRanges
-from engine.execution.plan.places import give_parts
-from engine.execution.plan.plan import Buffer, Kind, Phase, Plan, Root, Step
-from engine.execution.plan.sharding import Sharding, shard, worthwhile_shards
+from engine.execution.plan.plan import Allocation, Buffer, Kind, Phase, Plan, Step
+from engine.execution.plan.sharding import Sharding, assign_shard_buffers, shard, worthwhile_shards
 from engine.execution.plan.verifier import should_verify, verify_plan
 from engine.graph.cast_scheduling import schedule_casts
 from engine.graph.simplify import Instruction, Listing, simplify
@@ -79,7 +78,7 @@ class _Planner:
         self.own: set[int] = set()  # values of which each shard has its part in a place of its own
         if shards > 1:
             self.sharding = shard(listing, layouts(listing)[1], rows, shards)
-            self.own = give_parts(listing, self.sharding)
+            self.own = assign_shard_buffers(listing, self.sharding)
         self.layouts, self.free = layouts(listing)
         # A view that has to be copied where it is of a part would have no place among the phases.
         self.views_stay = self.sharding is None or self.sharding.free <= self.free
@@ -88,19 +87,19 @@ class _Planner:
             listing, self.layouts, self.free, self.sharding.levels if self.sharding else None
         )
         self.last_use = self._last_uses()
-        self.roots: list[Root] = []
+        self.allocations: list[Allocation] = []
         self.place: dict[int, tuple[int, int]] = {}  # base -> (root, byte offset)
-        self.fixed: set[int] = set()  # roots that no other value may be written over
+        self.fixed: set[int] = set()  # allocations that no other value may be written over
         self.copies: list[tuple[int, int]] = []
 
     def plan(self) -> Plan:
         listing = self.listing
         for name, number in listing.inputs.items():
-            self._own_root(number, "input", name)
+            self._allocate(number, "input", name)
         for name, number in listing.state.items():
-            self._own_root(number, "state", name)
+            self._allocate(number, "state", name)
         for number in listing.constants:
-            self._own_root(number, "constant", f"%{number}")
+            self._allocate(number, "constant", f"%{number}")
         self._place_updates()
         self._place_packs()
         self._place_partials()
@@ -116,7 +115,7 @@ class _Planner:
         return Plan(
             steps=steps,
             buffers={number: self._buffer(number) for number in sorted(used)},
-            roots=tuple(self.roots),
+            allocations=tuple(self.allocations),
             constants={n: array for n, array in listing.constants.items() if n in used},
             inputs=listing.inputs,
             state=listing.state,
@@ -170,7 +169,7 @@ class _Planner:
             return
         for number, state in self.sharding.states.items():
             if state == PARTIAL and number in self.made_at and number not in self.place:
-                self._own_root(number, "partial", f"%{number}")
+                self._allocate(number, "partial", f"%{number}")
 
     def _copy_outputs_of_states(self) -> None:
         """Make every output that is a window on an updated state a copy: it is the state as it was before the run."""
@@ -209,10 +208,10 @@ class _Planner:
             last[self.layouts[number].base] = END
         return last
 
-    def _own_root(self, number: int, kind: Kind, name: str) -> None:
-        self.roots.append(Root(kind, name, nbytes(self.listing.specs[number])))
-        self.place[number] = (len(self.roots) - 1, 0)
-        self.fixed.add(len(self.roots) - 1)
+    def _allocate(self, number: int, kind: Kind, name: str) -> None:
+        self.allocations.append(Allocation(kind, name, nbytes(self.listing.specs[number])))
+        self.place[number] = (len(self.allocations) - 1, 0)
+        self.fixed.add(len(self.allocations) - 1)
 
     def _whole(self, number: int) -> bool:
         """Tell whether a value covers the whole of its base in order."""
@@ -288,23 +287,23 @@ class _Planner:
             vector = instruction.outputs[0]
             kind: Kind = "partial" if self._is_partial(vector) else "pinned"
             if vector not in self.place:
-                self._own_root(vector, kind, f"%{vector}")
-            root = self.place[vector][0]
-            if self.roots[root].kind != kind:
+                self._allocate(vector, kind, f"%{vector}")
+            allocation = self.place[vector][0]
+            if self.allocations[allocation].kind != kind:
                 continue
             itemsize = self.listing.specs[vector].dtype.itemsize
             for number, offset in zip(instruction.inputs, instruction.attrs["offsets"], strict=True):
                 base = self.layouts[number].base
                 alike = self._is_partial(base) == self._is_partial(vector)
                 if alike and base in self.made_at and base not in self.place and self._whole(number):
-                    self.place[base] = (root, offset * itemsize)
+                    self.place[base] = (allocation, offset * itemsize)
 
     def _is_partial(self, number: int) -> bool:
         return self.sharding is not None and self.sharding.state(number) == PARTIAL
 
     def _place_rest(self) -> tuple[Mapping[Kind, int], set[int]]:
         """Give every remaining base a range of an arena, in order, over a dying input where the kernel allows."""
-        ranges = ArenaRanges(self.roots, self.groups)
+        ranges = ArenaRanges(self.allocations, self.groups)
         inplace: set[int] = set()
         for index, instruction in enumerate(self.listing.instructions):
             for number in instruction.outputs if index not in self.free else ():
@@ -312,14 +311,14 @@ class _Planner:
                     if self._over_input(instruction, number):
                         inplace.add(index)
                     continue
-                root = self._reusable(index, instruction, number, ranges)
-                if root is None:
+                allocation = self._reusable(index, instruction, number, ranges)
+                if allocation is None:
                     kind: Kind = "shard" if number in self.own else "arena"
-                    root = ranges.take(kind, nbytes(self.listing.specs[number]), f"%{number}")
+                    allocation = ranges.take(kind, nbytes(self.listing.specs[number]), f"%{number}")
                 else:
                     inplace.add(index)
-                ranges.occupy(root, number, self.last_use[number])
-                self.place[number] = (root, 0)
+                ranges.occupy(allocation, number, self.last_use[number])
+                self.place[number] = (allocation, 0)
             ranges.finish(index)
         return ranges.sizes, inplace
 
@@ -330,22 +329,24 @@ class _Planner:
         """Return the arena root of an input that dies here and that the kernel may overwrite, or None."""
         for place in overwritable(instruction, number):
             base = self.layouts[instruction.inputs[place]].base
-            root = self.place[base][0]
+            allocation = self.place[base][0]
             if self.sharding is not None and (number in self.own) != (base in self.own):
                 continue
             if self.sharding is not None and number not in self.own and self.sharding.sharded[index]:
                 continue
             if (
-                ranges.owner.get(root) == base
+                ranges.owner.get(allocation) == base
                 and self.last_use[base] == index
                 and self._may_overwrite(instruction, number, base)
             ):
-                return root
+                return allocation
         return None
 
     def _buffer(self, number: int) -> Buffer:
         layout: Layout = self.layouts[number]
-        root, offset = self.place[layout.base]
+        allocation, offset = self.place[layout.base]
         state = None if self.sharding is None else self.sharding.state(number)
         split = None if state == PARTIAL else state
-        return Buffer(root, offset + layout.offset, self.listing.specs[number], layout.strides, split, layout.base)
+        return Buffer(
+            allocation, offset + layout.offset, self.listing.specs[number], layout.strides, split, layout.base
+        )

@@ -14,14 +14,13 @@ from engine.core.half_precision import half_precision_kernel
 from engine.core.registry import Op
 from engine.core.value import Spec
 from engine.execution.plan.kernel_source import KernelSource, numpy_call
-from engine.execution.plan.literals import array_literal, dtype_literal, literal
 from engine.execution.plan.memory import ALIGNMENT
-from engine.execution.plan.module_source import Name
+from engine.execution.plan.module_source import Name, array_literal, dtype_literal, literal
 from engine.execution.plan.numpy_executor import computes_in_float32
 from engine.execution.plan.plan import Plan, Step
 from engine.execution.plan.printer import shown
-from engine.execution.plan.runs import Run, Seen, buffer_of, runs
-from engine.execution.plan.sharding import JOIN
+from engine.execution.plan.schedule import BufferView, StepRun, buffer_of, schedule
+from engine.execution.plan.sharding import ALL_REDUCE
 
 OWN = ("INPUTS", "OUTPUTS", "STATE", "aligned", "arena", "base64", "ml_dtypes", "np", "step", "window")
 """Names of the program beside those of kernels and arrays."""
@@ -113,7 +112,7 @@ class _Program:
     def __init__(self, plan: Plan, sequel: Sequel | None) -> None:
         self.plan = plan
         self.sequel = sequel
-        self.runs = list(runs(plan))
+        self.runs = list(schedule(plan))
         self.source = KernelSource((*OWN, *(sequel.names if sequel is not None else ())))
         narrow = {run.step.op.name for run in self.runs if self._is_narrow(run)}
         ops = {run.step.op.name: run.step.op for run in self.runs}
@@ -149,45 +148,45 @@ class _Program:
         if plan.shards > 1:
             yield from (f"arena_{shard} = aligned({plan.shard_bytes})" for shard in range(plan.shards))
         constants = {f"%{number}": array for number, array in plan.constants.items()}
-        for place, root in enumerate(plan.roots):
-            if root.kind == "constant" and root.name in constants:
-                yield f"memory_{place} = {array_literal(constants[root.name])}.reshape(-1).view(np.uint8)"
-            elif root.kind == "partial":
-                yield from (f"memory_{place}_{shard} = aligned({root.nbytes})" for shard in range(plan.shards))
-            elif root.kind not in ("arena", "shard") and root.nbytes:
-                yield f"memory_{place} = aligned({root.nbytes})"
+        for place, allocation in enumerate(plan.allocations):
+            if allocation.kind == "constant" and allocation.name in constants:
+                yield f"memory_{place} = {array_literal(constants[allocation.name])}.reshape(-1).view(np.uint8)"
+            elif allocation.kind == "partial":
+                yield from (f"memory_{place}_{shard} = aligned({allocation.nbytes})" for shard in range(plan.shards))
+            elif allocation.kind not in ("arena", "shard") and allocation.nbytes:
+                yield f"memory_{place} = aligned({allocation.nbytes})"
         for seen, name in self.names.items():
             yield f"{name} = {self._window(seen)}"
         for title, table in (("INPUTS", plan.inputs), ("STATE", plan.state), ("OUTPUTS", plan.outputs)):
-            pairs = ", ".join(f"{name!r}: {self.names[Seen(number)]}" for name, number in table.items())
+            pairs = ", ".join(f"{name!r}: {self.names[BufferView(number)]}" for name, number in table.items())
             yield f"{title} = {{{pairs}}}"
 
-    def _window(self, seen: Seen) -> str:
+    def _window(self, seen: BufferView) -> str:
         buffer = buffer_of(self.plan, seen)
-        root, (shape, dtype) = self.plan.roots[buffer.root], buffer.spec
-        if not root.nbytes:
+        allocation, (shape, dtype) = self.plan.allocations[buffer.allocation], buffer.spec
+        if not allocation.nbytes:
             return f"np.empty({shape!r}, {dtype_literal(dtype)})"
-        memory, offset = f"memory_{buffer.root}", buffer.offset
-        if root.kind in ("arena", "shard"):
-            memory, offset = "arena", root.offset + buffer.offset
+        memory, offset = f"memory_{buffer.allocation}", buffer.offset
+        if allocation.kind in ("arena", "shard"):
+            memory, offset = "arena", allocation.offset + buffer.offset
         if seen.owner is not None:
             memory = f"{memory}_{seen.owner}"
         return f"window({memory}, {offset}, {shape!r}, {dtype_literal(dtype)}, {buffer.strides!r})"
 
     def _lines(self) -> Iterator[str]:
         for run in self.runs:
-            if run.step.op is JOIN:
+            if run.step.op is ALL_REDUCE:
                 yield from self._sums(run)
             elif run.step.op.memory.packs:
                 yield from self._pieces(run)
             else:
                 yield self._line(run)
         for target, source in self.plan.copies:
-            yield f"np.copyto({self.names[Seen(target)]}, {self.names[Seen(source)]})"
+            yield f"np.copyto({self.names[BufferView(target)]}, {self.names[BufferView(source)]})"
         if not self.runs and not self.plan.copies:
             yield "pass"
 
-    def _line(self, run: Run) -> str:
+    def _line(self, run: StepRun) -> str:
         """Print a step, by the same cases as the executor prepares it."""
         op = run.step.op
         inputs, outputs = ([self.names[seen] for seen in values] for values in (run.inputs, run.outputs))
@@ -213,32 +212,32 @@ class _Program:
             return f"for out, result in zip({targets}, {call}): np.copyto(out, result)"
         return f"np.copyto({outputs[0]}, {call})"
 
-    def _sums(self, run: Run) -> Iterator[str]:
+    def _sums(self, run: StepRun) -> Iterator[str]:
         """Print the sum of what the shards have, in their order."""
         total, out = self.names[run.inputs[0]], self.names[run.outputs[0]]
         for seen in run.inputs[1:]:
             yield f"np.add({total}, {self.names[seen]}, out={out})"
             total = out
 
-    def _pieces(self, run: Run) -> Iterator[str]:
+    def _pieces(self, run: StepRun) -> Iterator[str]:
         """Print the copies of what is not computed in its place."""
         vector = buffer_of(self.plan, run.outputs[0])
         for seen, offset in zip(run.inputs, run.step.attrs["offsets"], strict=True):
             piece = buffer_of(self.plan, seen)
             size = math.prod(piece.spec.shape)
-            place = (vector.root, vector.offset + offset * vector.spec.dtype.itemsize)
-            if size and (piece.root, piece.offset) != place:
+            place = (vector.allocation, vector.offset + offset * vector.spec.dtype.itemsize)
+            if size and (piece.allocation, piece.offset) != place:
                 target = f"{self.names[run.outputs[0]]}[{offset}:{offset + size}].reshape({piece.spec.shape!r})"
                 yield f"np.copyto({target}, {self.names[seen]})"
 
     def _kernel(self, op: Op[Any], *, narrow: bool) -> Name | None:
         """Take up the kernel of an op; None where its steps need none or are printed as calls of NumPy."""
         inlined = op.takes_out and not narrow and numpy_call(op.body) is not None
-        if op is JOIN or op.memory.packs or inlined or (op.view and not op.takes_out):
+        if op is ALL_REDUCE or op.memory.packs or inlined or (op.view and not op.takes_out):
             return None
         return self.source.function(op.body)
 
-    def _is_narrow(self, run: Run) -> bool:
+    def _is_narrow(self, run: StepRun) -> bool:
         return any(computes_in_float32(run.step.op, buffer_of(self.plan, seen).spec) for seen in run.inputs)
 
 
@@ -266,12 +265,12 @@ class _Filled(ast.NodeTransformer):
         return node if text is None else ast.parse(text, mode="eval").body
 
 
-def _names(plan: Plan, steps: Sequence[Run], taken: Iterable[str]) -> dict[Seen, str]:
+def _names(plan: Plan, steps: Sequence[StepRun], taken: Iterable[str]) -> dict[BufferView, str]:
     """Name every array that a step works on, and those of inputs, state and outputs."""
     leaves = {number: name for table in (plan.inputs, plan.state) for name, number in table.items()}
-    used = [Seen(number) for number in leaves]
+    used = [BufferView(number) for number in leaves]
     used += [seen for run in steps for seen in (*run.inputs, *run.outputs)]
-    used += [Seen(number) for number in (*plan.outputs.values(), *(n for pair in plan.copies for n in pair))]
+    used += [BufferView(number) for number in (*plan.outputs.values(), *(n for pair in plan.copies for n in pair))]
     taken, names = {*taken, *LOCAL}, {}
     for seen in dict.fromkeys(used):
         number = seen.number

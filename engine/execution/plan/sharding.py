@@ -1,12 +1,13 @@
-"""Sharding: a batch is cut into equal shards, whose forward and backward passes run beside one another.
+"""Sharding: a batch is cut into equal shards, whose forward and backward passes run in parallel.
 
-Every value of a listing is whole, the same for all shards; or split, of which each shard has its part along one axis;
-or partial, of which each shard has a summand. Rules say for each op what becomes of its inputs; an op without one, or
-without a rule for the way its inputs are split, works on whole values, after all shards have come to it. What is made
-of partial values needs their sum first: an instruction of its own, `JOIN`, adds them up in the order of the shards.
+A value of a program is whole, the same for all shards; split, so that each shard has its part along one axis; or
+partial, so that each shard has a summand. The sharding rule of an op says what its outputs are. An op without a rule,
+or whose rule does not apply to the way its inputs are split, runs on whole values, after all shards have computed
+theirs. An op that needs the whole of a partial value gets their sum: a step of its own, `ALL_REDUCE`, adds the summands
+in the order of the shards.
 
-Instructions are put in phases: between two of them shards wait for one another. The cut is part of the plan, so the
-numbers do not depend on how many threads there are.
+Steps are in phases, and shards wait for one another between two phases. The cut is part of the plan, so the numbers do
+not depend on how many threads run it.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engine.core.registry import Op
-from engine.core.sharding_rules import PARTIAL, Case, Cut, State, cut
+from engine.core.sharding_rules import PARTIAL, Case, Cut, State, cut, part_attrs
 from engine.core.value import Shape, Spec
 from engine.graph.simplify import Instruction, Listing
 
-JOINED_APART = 4096
+SPLIT_SUM_ELEMENTS = 4096
 """A sum of so many elements, in a vector, is computed in parts by the shards; a shorter one by one of them."""
 
 
@@ -33,7 +34,7 @@ def _join(*parts: Any) -> Any:
     return total
 
 
-JOIN: Op[Any] = Op(_join, shape_rule=None)
+ALL_REDUCE: Op[Any] = Op(_join, shape_rule=None)
 """The sum of a partial value's summands; it is no op of graphs."""
 
 
@@ -131,7 +132,7 @@ def _elements(listing: Listing, sharding: Sharding, wanted: Callable[[State], bo
     return sum(
         math.prod(listing.specs[number].shape)
         for place, instruction in enumerate(listing.instructions)
-        if place not in sharding.free and not instruction.op.memory.packs and instruction.op is not JOIN
+        if place not in sharding.free and not instruction.op.memory.packs and instruction.op is not ALL_REDUCE
         for number in instruction.outputs
         if wanted(sharding.state(number))
     )
@@ -217,7 +218,7 @@ class _Cutter:
             made, by_shards = self.level_of.get(number, (-1, sharded))
             crosses = by_shards != sharded or window != self.state(number)
             level = max(level, made + crosses)
-        if instruction.op is JOIN:
+        if instruction.op is ALL_REDUCE:
             level = max(level, self.level_of[instruction.inputs[0]][0] + 1)
         level += (level % 2 == 0) != sharded
         self.made.append(instruction)
@@ -234,9 +235,9 @@ class _Cutter:
             spec = self.listing.specs[number]
             self.sums[number] = self.listing.new(spec)
             line = 64 // spec.dtype.itemsize  # a part begins at a cache line
-            apart = len(spec.shape) == 1 and spec.shape[0] >= JOINED_APART
+            apart = len(spec.shape) == 1 and spec.shape[0] >= SPLIT_SUM_ELEMENTS
             apart = apart and spec.shape[0] % (line * self.sharding.count) == 0
-            join = Instruction(JOIN, (number,), (self.sums[number],), {})
+            join = Instruction(ALL_REDUCE, (number,), (self.sums[number],), {})
             axis = (0 if apart else None,)
             self._append(join, Cut(axis, axis), sharded=apart)
         return self.sums[number]
@@ -251,3 +252,52 @@ class _Cutter:
         shapes = [specs[n].shape for n in instruction.inputs]
         case = Case(instruction.op, instruction.attrs, shapes, states, made, self.by_columns)
         return cut(case, self.sharding.count)
+
+
+def assign_shard_buffers(listing: Listing, sharding: Sharding) -> set[int]:
+    """Let values that only shards work on, each on its part, be of the size of a part; return their numbers.
+
+    Others that are split have one place, of which each shard sees its part.
+    """
+    free = sharding.free
+    base: dict[int, int] = {}
+    for place in sorted(free):
+        instruction = listing.instructions[place]
+        base[instruction.outputs[0]] = base.get(instruction.inputs[0], instruction.inputs[0])
+    shared = _shared(listing, free, sharding, base)
+    own = {
+        number
+        for number, state in sharding.states.items()
+        if state != PARTIAL and base.get(number, number) not in shared
+    }
+    full = list(listing.specs)
+    for number in own:
+        listing.specs[number] = sharding.part(full[number], sharding.state(number))
+    for place, instruction in enumerate(listing.instructions):
+        if not sharding.sharded[place]:
+            continue
+        number = instruction.outputs[0]
+        if place in free and number not in own:
+            continue  # a view of the whole
+        whole, part = full[number], sharding.part(full[number], sharding.state(number))
+        attrs = part_attrs(instruction.attrs, whole.shape, part.shape)
+        listing.instructions[place] = replace(instruction, attrs=attrs)
+    return own
+
+
+def _shared(listing: Listing, free: Collection[int], sharding: Sharding, base: dict[int, int]) -> set[int]:
+    """Return the values of which somebody sees more than a shard's part, by what owns their memory."""
+
+    def owner(number: int) -> int:
+        return base.get(number, number)
+
+    wanted = (listing.inputs, listing.state, listing.outputs, listing.updates)
+    shared = {owner(number) for names in wanted for number in names.values()}
+    shared.update(owner(number) for number in listing.constants)
+    for place, instruction in enumerate(listing.instructions):
+        for number, window in zip(instruction.inputs, sharding.windows[place], strict=True):
+            if not sharding.sharded[place] or window != sharding.state(number):
+                shared.add(owner(number))
+        if place in free and sharding.state(instruction.outputs[0]) is None:
+            shared.add(owner(instruction.outputs[0]))
+    return shared

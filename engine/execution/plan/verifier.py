@@ -24,11 +24,18 @@ from engine.core.errors import PlanError
 from engine.core.sharding_rules import PARTIAL, Case, State, cut, part_attrs
 from engine.core.value import Shape
 from engine.execution.plan.fusion import overwritable
-from engine.execution.plan.intervals import Intervals
 from engine.execution.plan.plan import Plan
-from engine.execution.plan.regions import Parts, Region, Space, region_of
-from engine.execution.plan.runs import Run, Seen, runs_of_phase
-from engine.execution.plan.sharding import JOIN
+from engine.execution.plan.schedule import (
+    BufferView,
+    Intervals,
+    Parts,
+    Region,
+    Space,
+    StepRun,
+    region_of,
+    schedule_phase,
+)
+from engine.execution.plan.sharding import ALL_REDUCE
 
 VARIABLE = "ADJOINT_VERIFY_PLANS"
 UNKNOWN = -1
@@ -77,13 +84,13 @@ class _Verifier:
     def verify(self) -> None:
         plan = self.plan
         for number in (*plan.inputs.values(), *plan.state.values(), *plan.constants):
-            self._write(Seen(number))
+            self._write(BufferView(number))
         for phase in plan.phases:
-            touched: list[tuple[Region, int, bool, Run]] = []
+            touched: list[tuple[Region, int, bool, StepRun]] = []
             for shard in range(plan.shards) if phase.sharded else (0,):
                 interleaved = _Interleaved()
                 group: int | None = None
-                for place, run in zip(phase.steps, runs_of_phase(plan, phase, shard), strict=True):
+                for place, run in zip(phase.steps, schedule_phase(plan, phase, shard), strict=True):
                     if self.group_of.get(place) != group:
                         group, interleaved = self.group_of.get(place), _Interleaved()
                     reads, writes = self._run(run, sharded=phase.sharded)
@@ -94,21 +101,21 @@ class _Verifier:
             if phase.sharded:
                 _check_races(touched)
         for target, source in plan.copies:
-            self._read(Seen(source), "the copy at the end of a run")
-            self._write(Seen(target), plan.buffers[source].base)
+            self._read(BufferView(source), "the copy at the end of a run")
+            self._write(BufferView(target), plan.buffers[source].base)
         self._check_results()
 
     def _check_results(self) -> None:
         plan = self.plan
         for name, number in plan.outputs.items():
-            self._read(Seen(number), f"output {name!r}")
+            self._read(BufferView(number), f"output {name!r}")
         for name, number in plan.state.items():
             expected = plan.buffers[plan.updates.get(name, number)].base
-            self._read(Seen(number), f"state {name!r} after a run", expected)
+            self._read(BufferView(number), f"state {name!r} after a run", expected)
         for number in plan.constants:
-            self._read(Seen(number), f"constant %{number} after a run")
+            self._read(BufferView(number), f"constant %{number} after a run")
 
-    def _run(self, run: Run, *, sharded: bool) -> tuple[list[Region], list[Region]]:
+    def _run(self, run: StepRun, *, sharded: bool) -> tuple[list[Region], list[Region]]:
         """Take one step: check what it reads, then note what it writes."""
         about = f"step {run.step.op.name} -> %{run.step.outputs[0]}"
         reads = [region for seen in run.inputs if (region := self._read(seen, about)) is not None]
@@ -122,18 +129,18 @@ class _Verifier:
             self._write(seen)
         return reads, writes
 
-    def _bounded(self, seen: Seen, about: str) -> Region | None:
+    def _bounded(self, seen: BufferView, about: str) -> Region | None:
         """Return a region that lies inside of its root."""
         plan, region = self.plan, region_of(self.plan, seen)
-        root = plan.roots[plan.buffers[seen.number].root]
+        allocation = plan.allocations[plan.buffers[seen.number].allocation]
         if region is not None:
-            first = root.offset if root.kind in ("arena", "shard") else 0
-            size = {"arena": plan.arena_bytes, "shard": plan.shard_bytes}.get(root.kind, root.nbytes)
-            if region.start < first or region.stop > first + root.nbytes or region.stop > size:
+            first = allocation.offset if allocation.kind in ("arena", "shard") else 0
+            size = {"arena": plan.arena_bytes, "shard": plan.shard_bytes}.get(allocation.kind, allocation.nbytes)
+            if region.start < first or region.stop > first + allocation.nbytes or region.stop > size:
                 raise PlanError(f"{about}: %{seen.number} lies outside of its memory {_place(region)}")
         return region
 
-    def _read(self, seen: Seen, about: str, base: int | None = None) -> Region | None:
+    def _read(self, seen: BufferView, about: str, base: int | None = None) -> Region | None:
         """Check that a value is where a step reads it."""
         region = self._bounded(seen, about)
         if region is None:
@@ -151,7 +158,7 @@ class _Verifier:
             raise PlanError(f"{about}: %{wanted.base} is read at {_place(region)} before all of it is written")
         return region
 
-    def _write(self, seen: Seen, base: int | None = None) -> None:
+    def _write(self, seen: BufferView, base: int | None = None) -> None:
         """Note that a value lies where it is written."""
         region = region_of(self.plan, seen)
         if region is None:
@@ -170,7 +177,7 @@ class _Verifier:
         values[region.part] = value
         memory.write(region.start, region.stop, _Content(values, region.parts))
 
-    def _pack(self, run: Run, about: str) -> list[Region]:
+    def _pack(self, run: StepRun, about: str) -> list[Region]:
         """Note a packed vector and return what is copied there: pieces that were not computed in their places.
 
         Nothing may have been written between the pieces, which are zero from the start.
@@ -208,7 +215,7 @@ class _Verifier:
             raise PlanError(f"{about}: bytes {max(first, start)} to {min(last, stop)} between its pieces are written")
         memory.write(start, stop, _Content([vector.base]))
 
-    def _check_overlaps(self, run: Run, about: str) -> None:
+    def _check_overlaps(self, run: StepRun, about: str) -> None:
         """Check that a result shares bytes with inputs only where the kernel may write over them."""
         for place, seen in enumerate(run.outputs):
             result = region_of(self.plan, seen)
@@ -219,7 +226,7 @@ class _Verifier:
                 read = region_of(self.plan, other)
                 if read is None or not read.overlaps(result):
                     continue
-                if run.step.op is JOIN or (position in allowed and read.lies_like(result)):
+                if run.step.op is ALL_REDUCE or (position in allowed and read.lies_like(result)):
                     continue
                 raise PlanError(f"{about}: it is written over its input %{other.number} at {_place(result)}")
             for other in run.outputs[:place]:
@@ -234,7 +241,7 @@ class _Interleaved:
     def __init__(self) -> None:
         self.memory: dict[Space, Intervals[tuple[Region | None, bool]]] = {}
 
-    def add(self, run: Run, reads: Sequence[Region], writes: Sequence[Region]) -> None:
+    def add(self, run: StepRun, reads: Sequence[Region], writes: Sequence[Region]) -> None:
         """Check and note one step."""
         size = writes[0].size if writes else 0
         for region in reads:
@@ -242,7 +249,7 @@ class _Interleaved:
         for region in writes:
             self._touch(run, region, size, written=True)
 
-    def _touch(self, run: Run, region: Region, size: int, *, written: bool) -> None:
+    def _touch(self, run: StepRun, region: Region, size: int, *, written: bool) -> None:
         memory = self.memory.setdefault(region.space, Intervals())
         alike: Region | None = region
         for _, _, (other, other_written) in memory.overlapping(region.start, region.stop):
@@ -257,9 +264,9 @@ class _Interleaved:
         memory.write(region.start, region.stop, (alike, written))
 
 
-def _check_races(touched: Sequence[tuple[Region, int, bool, Run]]) -> None:
+def _check_races(touched: Sequence[tuple[Region, int, bool, StepRun]]) -> None:
     """Check that no shard writes what another touches in the same phase."""
-    active: dict[Space, list[tuple[Region, int, bool, Run]]] = {}
+    active: dict[Space, list[tuple[Region, int, bool, StepRun]]] = {}
     for item in sorted(touched, key=lambda item: item[0].start):
         region, shard, written, run = item
         others = active.setdefault(region.space, [])
@@ -273,10 +280,10 @@ def _check_races(touched: Sequence[tuple[Region, int, bool, Run]]) -> None:
         others.append(item)
 
 
-def _check_parts(plan: Plan, run: Run, about: str) -> None:
+def _check_parts(plan: Plan, run: StepRun, about: str) -> None:
     """Check that a shard sees of each input what the split rule of the op asks for."""
     step = run.step
-    if step.op is JOIN:
+    if step.op is ALL_REDUCE:
         if len({seen.owner for seen in run.inputs}) != plan.shards:
             raise PlanError(f"{about}: it does not add up the summands of all {plan.shards} shards")
         return
@@ -294,24 +301,24 @@ def _check_parts(plan: Plan, run: Run, about: str) -> None:
     raise PlanError(f"{about}: shards see its inputs by {states} and make its results by {made}, which no rule allows")
 
 
-def _state(plan: Plan, seen: Seen) -> State:
+def _state(plan: Plan, seen: BufferView) -> State:
     """Return what a shard sees of a value: the axis of its part, PARTIAL, or None for the whole."""
     buffer = plan.buffers[seen.number]
-    if plan.roots[buffer.root].kind == "partial":
+    if plan.allocations[buffer.allocation].kind == "partial":
         return PARTIAL
     return buffer.split if seen.owner is not None else seen.axis
 
 
-def _whole_shape(plan: Plan, seen: Seen) -> Shape:
+def _whole_shape(plan: Plan, seen: BufferView) -> Shape:
     """Return the shape of a value over all shards."""
     buffer = plan.buffers[seen.number]
-    if plan.roots[buffer.root].kind != "shard" or buffer.split is None:
+    if plan.allocations[buffer.allocation].kind != "shard" or buffer.split is None:
         return buffer.spec.shape
     return tuple(n * plan.shards if axis == buffer.split else n for axis, n in enumerate(buffer.spec.shape))
 
 
 def _place(region: Region) -> str:
-    kind, root, owner = region.space
-    name = kind if root < 0 else f"{kind} {root}"
+    kind, allocation, owner = region.space
+    name = kind if allocation < 0 else f"{kind} {allocation}"
     whose = f" of shard {owner}" if owner >= 0 else ""
     return f"bytes {region.start} to {region.stop} of {name}{whose}"

@@ -50,9 +50,9 @@ class MultiStep:
     @classmethod
     def of(cls, executor: NumpyExecutor, source: Source) -> Self | None:
         """Return a runner of an executor's plan, or None where steps or rows need Python."""
-        stretch = executor.whole
+        segment = executor.whole
         blocks = {name: source.blocks(name) for name in source.inputs}
-        if stretch is None or any(name not in executor.inputs for name in blocks):
+        if segment is None or any(name not in executor.inputs for name in blocks):
             return None
         from engine.execution.native.executor import NativeExecutor  # imports numba
         from engine.execution.native.loop import Blocks, Loop
@@ -68,7 +68,7 @@ class MultiStep:
         fed = [name for name in executor.inputs if name not in rows]
         logged = [name for name in (LOSS, LOSS_WEIGHT, SQUARED_NORM) if name in executor.outputs]
         until = FINITE if FINITE in executor.outputs else None
-        return cls(Loop(executor, stretch, rows, fed, logged, MAX_STEPS_PER_CALL, until))
+        return cls(Loop(executor, segment, rows, fed, logged, MAX_STEPS_PER_CALL, until))
 
     def run(self, source: Source, batch: StepBatch, seed: int) -> MultiStepResult:
         """Run the steps, until one is not finite where the plan reports that; return the outputs of each."""

@@ -15,8 +15,8 @@ import numpy as np
 from engine.core.errors import EngineError, NonfiniteError
 from engine.core.value import Array
 from engine.data import Source
-from engine.execution.interpreter.cost_limits import cost_of_walk
-from engine.execution.interpreter.node_runner import Walk
+from engine.execution.interpreter.cost_limits import cost_of_runner
+from engine.execution.interpreter.node_runner import NodeRunner
 from engine.execution.interpreter.nonfinite import Nonfinite, first_nonfinite
 from engine.execution.interpreter.point import Point
 from engine.graph.definition import Definition
@@ -110,9 +110,9 @@ def trace_batch(
     given = model.named_arrays(averaged=averaged)
     point = Point(definition, inputs, given, recipe.seed, training, dims, step)
     try:
-        walk = Walk(point, low_dtype(recipe.precision) if training else None)
-        cost_of_walk(walk)
-        return first_nonfinite(walk)
+        runner = NodeRunner(point, low_dtype(recipe.precision) if training else None)
+        cost_of_runner(runner)
+        return first_nonfinite(runner)
     except EngineError:  # too large, or refused by an op: the failure is told without a node
         return None
 

@@ -43,9 +43,9 @@ def test_windows_on_one_block_count_once():
 def test_what_is_held_is_never_more_than_what_is_reserved_for_it():
     definition = engine.parse_graph(MATRIX)
     reader = profiling.Reader()
-    walk = profiling.Walk(profiling.read_point(definition, AT, reader, training=True))
-    assert max(visit.live_bytes for visit in walk.visits()) <= walk.peak_bytes + 16
-    assert walk.operations == sum(visit.operations for visit in walk.visits())
+    runner = profiling.NodeRunner(profiling.read_point(definition, AT, reader, training=True))
+    assert max(run.live_bytes for run in runner.run_nodes()) <= runner.peak_bytes + 16
+    assert runner.operations == sum(run.operations for run in runner.run_nodes())
 
 
 @pytest.mark.parametrize("optimizer", ["adam", {"kind": "sgd", "momentum": 0.9}, "adafactor"])

@@ -183,11 +183,11 @@ def test_half_types_and_segments_save_memory_together() -> None:
 
 def test_the_second_run_of_a_segment_comes_after_the_backward_pass_of_the_one_behind_it() -> None:
     plan = planned(build(deep(8), {"n": 64}, training=True, recompute=RematOptions(segments=4)))
-    weights = {plan.buffers[plan.state[f"block_{k}.weight"]].root: k for k in range(8)}
+    weights = {plan.buffers[plan.state[f"block_{k}.weight"]].allocation: k for k in range(8)}
     order = [
-        weights[plan.buffers[step.inputs[1]].root]
+        weights[plan.buffers[step.inputs[1]].allocation]
         for step in plan.steps
-        if step.op.name == "matrix_product" and plan.buffers[step.inputs[1]].root in weights
+        if step.op.name == "matrix_product" and plan.buffers[step.inputs[1]].allocation in weights
     ]
     # Forward through all; then piece by piece from the back: forward again, and backward. The last layers of a piece
     # that end in a value which is kept are not computed again; a product with the weights turned is a backward one.

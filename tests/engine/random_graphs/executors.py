@@ -185,12 +185,12 @@ def _run(executor: NumpyExecutor, program: Program, states: Mapping[str, Array])
 
 def _spoil(executor: NumpyExecutor) -> None:
     """Fill what a run has to write before it reads it: what is read too early is wrong then."""
-    for root, memory in zip(executor.plan.roots, executor._memory, strict=True):
-        if root.kind == "arena":
+    for allocation, memory in zip(executor.plan.allocations, executor._memory, strict=True):
+        if allocation.kind == "arena":
             memory.fill(0xFF)
     for arrays in getattr(executor, "_of_shards", []):
         for number, buffer in executor.plan.buffers.items():
-            if executor.plan.roots[buffer.root].kind == "shard":
+            if executor.plan.allocations[buffer.allocation].kind == "shard":
                 spoilt: Any = np.nan if is_float(buffer.spec.dtype) else True
                 arrays[number][...] = spoilt
 

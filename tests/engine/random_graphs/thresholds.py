@@ -12,16 +12,16 @@ from unittest.mock import patch
 from engine.core import sharding_rules
 from engine.execution.native import executor
 from engine.execution.native.kernels import chains
-from engine.execution.native.team import Team
+from engine.execution.native.thread_pool import ThreadPool
 from engine.execution.plan import sharding
 
 THREADS = 3
 
 
 @cache
-def _team() -> Team:
+def _thread_pool() -> ThreadPool:
     """Return a team that lends as many threads as are asked for, whatever cores there are."""
-    return Team(THREADS)
+    return ThreadPool(THREADS)
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Thresholds:
 
     block: int = chains.BLOCK
     apart: int = sharding_rules.LEAST_ELEMENTS
-    joined_apart: int = sharding.JOINED_APART
+    split_sum_elements: int = sharding.SPLIT_SUM_ELEMENTS
     worthwhile: float = sharding.WORTHWHILE[0][0]
 
     @contextmanager
@@ -49,9 +49,9 @@ class Thresholds:
             if self != Thresholds():
                 stack.enter_context(patch.object(chains, "BLOCK", self.block))
                 stack.enter_context(patch.object(sharding_rules, "LEAST_ELEMENTS", self.apart))
-                stack.enter_context(patch.object(sharding, "JOINED_APART", self.joined_apart))
+                stack.enter_context(patch.object(sharding, "SPLIT_SUM_ELEMENTS", self.split_sum_elements))
                 stack.enter_context(patch.object(sharding, "WORTHWHILE", steps))
-            stack.enter_context(patch.object(executor, "team", _team))
+            stack.enter_context(patch.object(executor, "thread_pool", _thread_pool))
             yield
 
 
@@ -63,6 +63,6 @@ def random_thresholds(seed: object) -> Thresholds:
     return Thresholds(
         block=draw.choice((256, 1024, 4096, 16384)),
         apart=draw.choice((64, 1024, 2**15)),
-        joined_apart=draw.choice((16, 256, 4096)),
+        split_sum_elements=draw.choice((16, 256, 4096)),
         worthwhile=draw.choice((1e2, 1e3, 1e4, 1e5)),
     )

@@ -268,10 +268,10 @@ def alive(plan):
 
 def extent(plan, number):
     buffer = plan.buffers[number]
-    root = plan.roots[buffer.root]
-    start = buffer.offset + root.offset
+    allocation = plan.allocations[buffer.allocation]
+    start = buffer.offset + allocation.offset
     size = int(np.prod(buffer.spec.shape, dtype=np.int64)) * buffer.spec.dtype.itemsize
-    return (root.kind == "arena", buffer.root if root.kind != "arena" else 0), start, start + size
+    return (allocation.kind == "arena", buffer.allocation if allocation.kind != "arena" else 0), start, start + size
 
 
 def test_no_value_that_will_be_read_shares_memory_with_a_later_one():

@@ -82,25 +82,29 @@ class Subject:
 
 def move_a_root(plan: Plan, choose: random.Random) -> Plan:
     """Lay a value of an arena somewhere else in it."""
-    places = [place for place, root in enumerate(plan.roots) if root.kind in ("arena", "shard") and root.nbytes]
+    places = [
+        place
+        for place, allocation in enumerate(plan.allocations)
+        if allocation.kind in ("arena", "shard") and allocation.nbytes
+    ]
     place = choose.choice(places)
-    root = plan.roots[place]
-    size = plan.arena_bytes if root.kind == "arena" else plan.shard_bytes
-    offset = 64 * choose.randrange((size - root.nbytes) // 64 + 1)
-    roots = (*plan.roots[:place], replace(root, offset=offset), *plan.roots[place + 1 :])
-    return replace(plan, roots=roots)
+    allocation = plan.allocations[place]
+    size = plan.arena_bytes if allocation.kind == "arena" else plan.shard_bytes
+    offset = 64 * choose.randrange((size - allocation.nbytes) // 64 + 1)
+    allocations = (*plan.allocations[:place], replace(allocation, offset=offset), *plan.allocations[place + 1 :])
+    return replace(plan, allocations=allocations)
 
 
 def share_a_root(plan: Plan, choose: random.Random) -> Plan:
     """Let a value be written over another one of its size."""
     by_size: dict[tuple[str, int], list[int]] = {}
-    for place, root in enumerate(plan.roots):
-        if root.kind in ("arena", "shard"):
-            by_size.setdefault((root.kind, root.nbytes), []).append(place)
+    for place, allocation in enumerate(plan.allocations):
+        if allocation.kind in ("arena", "shard"):
+            by_size.setdefault((allocation.kind, allocation.nbytes), []).append(place)
     one, other = choose.sample(choose.choice([places for places in by_size.values() if len(places) > 1]), 2)
-    roots = list(plan.roots)
-    roots[one] = replace(roots[one], offset=roots[other].offset)
-    return replace(plan, roots=tuple(roots))
+    allocations = list(plan.allocations)
+    allocations[one] = replace(allocations[one], offset=allocations[other].offset)
+    return replace(plan, allocations=tuple(allocations))
 
 
 def swap_steps(plan: Plan, choose: random.Random) -> Plan:

@@ -13,7 +13,7 @@ from engine.core.cpu import usable_cores
 Job = Callable[[], object]
 
 
-class Team:
+class ThreadPool:
     """Threads that wait for work, and the count of cores that are taken."""
 
     def __init__(self, cores: int) -> None:
@@ -58,6 +58,6 @@ def _work(jobs: SimpleQueue[Job]) -> None:
 
 
 @cache
-def team() -> Team:
+def thread_pool() -> ThreadPool:
     """Return the threads of this process."""
-    return Team(usable_cores())
+    return ThreadPool(usable_cores())

@@ -19,7 +19,7 @@ BARRIER = 0
 
 
 @cache
-def machine() -> Any:
+def call_interpreter() -> Any:
     """Return the compiled loop `run(table, length, times, halt, barrier, threads)`; it needs no lock of Python's.
 
     `table` is the address of `length` pairs of words, a kernel and its block; it is gone through `times` times, or

@@ -45,9 +45,9 @@ def test_an_edge_comes_from_the_step_that_made_the_buffer(plan: Plan) -> None:
 
 
 def test_a_window_on_a_state_comes_from_the_state(plan: Plan) -> None:
-    owners = {plan.buffers[number].root for number in plan.state.values()}
+    owners = {plan.buffers[number].allocation for number in plan.state.values()}
     first = plan.steps[0]
-    assert any(plan.buffers[number].root in owners for number in first.inputs)
+    assert any(plan.buffers[number].allocation in owners for number in first.inputs)
     assert re.search(r"^ +state_0 -> step_0 \[", plan_dot(plan), re.MULTILINE)
 
 
