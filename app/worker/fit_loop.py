@@ -189,7 +189,7 @@ def _save_at_rung(fit: engine.Fit, rung: Rung, staging: Path) -> RungReached:
     path = staging / f"rung-{fit.step}.safetensors"
     with storage_faults("the checkpoint"), removed_on_error(path):
         fit.snapshot().save(path)
-    return RungReached(Reached(fit.step, engine.sweep.standing(rung.monitor, fit.best, fit.latest)), str(path))
+    return RungReached(Reached(fit.step, engine.sweep.ranking_value(rung.monitor, fit.best, fit.latest)), str(path))
 
 
 def _decode_verdict(reason: bytes) -> Failed:

@@ -128,7 +128,7 @@ def check_fit(
     footprint = Footprint(
         definition, recipe, lambda rows: _bound(definition, fed, rows, reader), replicas, executor, units
     )
-    memory = _measured(footprint, batches, held_out, reader)
+    memory = _estimate_bytes(footprint, batches, held_out, reader)
     memory["data_bytes"] = _rows_bytes(fed)
     cast = _cast_bytes(definition, fed) + _cast_bytes(definition, held)
     if cast:
@@ -440,7 +440,7 @@ def _check_text(definition: Definition, recipe: Recipe, fed: Mapping[str, Column
         reader.fault("/dataset", "text_target", f"{detail} quantities: {advice}")
 
 
-def _measured(footprint: Footprint, batches: Batches, held_out: int, reader: Reader) -> dict[str, int]:
+def _estimate_bytes(footprint: Footprint, batches: Batches, held_out: int, reader: Reader) -> dict[str, int]:
     """Plan the step and the other plans; return their bytes."""
     rest = 0 if batches.drop_last else batches.examples % batches.batch_size
     try:

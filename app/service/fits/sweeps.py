@@ -26,8 +26,8 @@ class RankingEntry:
 def ranking(sweep: FitRecord, standings: Sequence[VariantState]) -> list[RankingEntry]:
     """Return the variants, the best first: by the best value of the metric if a fit keeps it, else by the latest."""
     terms = sweep_config_of(sweep)
-    values = [engine.sweep.standing(terms.monitor, variant.best, variant.latest) for variant in standings]
-    order = engine.sweep.ranked(values, terms.mode)
+    values = [engine.sweep.ranking_value(terms.monitor, variant.best, variant.latest) for variant in standings]
+    order = engine.sweep.rank_values(values, terms.mode)
     return [RankingEntry(standings[place], rank, values[place]) for rank, place in enumerate(order, 1)]
 
 

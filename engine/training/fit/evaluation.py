@@ -72,7 +72,7 @@ class Evaluator:
             executor.run()
             tally.add(executor.outputs)
             losses.add(executor.outputs[LOSS].item(), self._weight(executor, len(rows)))
-        return summarized(losses, tally, self.rows, uncertain=self._recipe.record.epochs)
+        return summarize(losses, tally, self.rows, uncertain=self._recipe.record.epochs)
 
     def first_nonfinite_batch(self, *, averaged: bool) -> Array | None:
         """Return the examples of the first batch whose loss is not finite, or None."""
@@ -111,7 +111,7 @@ class Evaluator:
         return executor.outputs[LOSS_WEIGHT].item() if LOSS_WEIGHT in executor.outputs else float(rows)
 
 
-def summarized(losses: LossTally, tally: Tally, rows: int, *, uncertain: bool) -> dict[str, float]:
+def summarize(losses: LossTally, tally: Tally, rows: int, *, uncertain: bool) -> dict[str, float]:
     """Return the loss and the metrics over batches of `rows` rows in all; with uncertainties if `uncertain`.
 
     The loss is in the units of the data; if another one is trained, that is `normalized_loss`. The uncertainty of an

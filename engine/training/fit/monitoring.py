@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from engine.core.errors import NonfiniteError
-from engine.training.fit.evaluation import summarized
+from engine.training.fit.evaluation import summarize
 from engine.training.fit.nonfinite import failure_at, first_bad_parameter, source_row, trace_batch
 from engine.training.fit.progress import FitProgress
 from engine.training.fit.steps import Point, StepResult
@@ -28,7 +28,7 @@ class MonitoredFit(FitProgress):
         cursor, recipe, points = self._cursor, self.recipe, []
         metrics: dict[str, float] = {}
         if ended or self.done:
-            summary = summarized(
+            summary = summarize(
                 cursor.epoch_losses, self._epoch_tally, cursor.epoch_rows, uncertain=recipe.record.epochs
             )
             metrics = dict(summary)

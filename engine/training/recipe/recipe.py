@@ -290,7 +290,7 @@ def read_recipe(document: Mapping[str, Any]) -> Recipe:
         DocumentError: every fault found, each with its JSON pointer.
     """
     reader = Reader()
-    recipe = read_options(reader, filled_in(reader.mapping(document, "")), "", Recipe)
+    recipe = read_options(reader, apply_preset(reader.mapping(document, "")), "", Recipe)
     reader.finish()
     assert recipe is not None
     return recipe
@@ -304,7 +304,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 """The fields that a preset gives. "ggml_opt_fit" also wants whole batches, and holds out a whole number of them."""
 
 
-def filled_in(document: Mapping[str, Any]) -> Mapping[str, Any]:
+def apply_preset(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a document with the fields of its preset as defaults."""
     preset = document.get("preset")
     if not isinstance(preset, str) or preset not in PRESETS:

@@ -13,10 +13,16 @@ from engine.ops.elementwise.casting import cast
 from engine.ops.reduce.norms import sum_of_squares
 from engine.ops.shape.shape import reshape
 from engine.training.recipe import Recipe
-from engine.training.step.gradient import differentiate_loss, entering, kept_finite, packed, traced
+from engine.training.step.gradient import (
+    differentiate_loss,
+    keep_finite_buffers,
+    limit_parameters,
+    pack_gradients,
+    trace_model,
+)
 from engine.training.step.names import COTANGENT, EACH_LOSS, GRADIENT, NEW, OUTPUT, SAVED, SQUARED_NORM
 from engine.training.step.reduction import Reduction
-from engine.training.step.update import unscaled
+from engine.training.step.update import unscale
 from engine.training.train_state import LOSS_SCALE, FlatGroup, StateLayout
 
 
@@ -49,7 +55,7 @@ def plan_accumulation(
     graph, leaves = made.graph, dict(made.leaves)
     found = {**made.outputs, **_results(graph, outputs=outputs)}
     with graph.trace():
-        found.update(_added_up(flat_groups, made.given(), leaves))
+        found.update(_accumulate(flat_groups, made.given(), leaves))
         found.update(_changed(model, graph, leaves, recipe))
     inputs = {**graph.inputs, KEY: graph.key, **made.inputs}
     return make_plan(inputs, leaves, found, {}, rows=tuple(graph.inputs), most_shards=most_shards)
@@ -70,7 +76,7 @@ def plan_forward(
     divided into shards.
     """
     flat_groups = model.flat_groups if keep else ()
-    leaves, graph = traced(model, dims, recipe, flat_groups, training=training)
+    leaves, graph = trace_model(model, dims, recipe, flat_groups, training=training)
     found = _results(graph, outputs=True, each=True)
     inputs = {**graph.inputs, KEY: graph.key}
     if keep:
@@ -97,12 +103,12 @@ def plan_backward(
     Inputs are `COTANGENT` + name, and those of the saved values, `SAVED` + number, that it reads. Outputs are squared
     norms of the accumulated gradients.
     """
-    leaves, graph = traced(model, dims, recipe, model.flat_groups, training=training)
+    leaves, graph = trace_model(model, dims, recipe, model.flat_groups, training=training)
     leaves = dict(leaves)
     taped = _Taped(graph, leaves, model.flat_groups)
     gradients, saved = taped.pull_back(names)
     with graph.trace():
-        found = _added_up(flat_groups, gradients, leaves)
+        found = _accumulate(flat_groups, gradients, leaves)
     inputs = {**taped.cotangents, **{SAVED + number: value for number, value in saved.stand_ins.items()}}
     return make_plan(inputs, leaves, found, {})
 
@@ -113,7 +119,7 @@ class _Taped:
     def __init__(self, graph: Trace, leaves: Mapping[str, Value], flat_groups: Sequence[FlatGroup]) -> None:
         self.graph = graph
         self.leaves = leaves
-        self.ends = ends_of(graph)
+        self.ends = differentiable_outputs(graph)
         self.cotangents: dict[str, Value] = {}
         self._parameters = {name: graph.parameters[name] for flat in flat_groups for name in flat.shapes}
 
@@ -140,7 +146,7 @@ class _Taped:
         return cast(scaled, dtype=end.dtype)
 
 
-def ends_of(graph: Trace) -> dict[str, Value]:
+def differentiable_outputs(graph: Trace) -> dict[str, Value]:
     """Return the outputs and losses that a backward pass can start from, by reference: those of floating dtype."""
     outputs = {name: value for name, value in graph.outputs.items() if is_float(value.dtype)}
     return {**outputs, **graph.losses}
@@ -152,7 +158,7 @@ def reached_from(graph: Trace) -> dict[str, frozenset[str]]:
     wrt = {name: value for name, value in graph.parameters.items() if not specs[name].frozen}
     reached = {}
     with graph.trace():
-        for name, end in ends_of(graph).items():
+        for name, end in differentiable_outputs(graph).items():
             found = pull_back([end], [end], list(wrt.values()))
             reached[name] = frozenset(n for n, value in zip(wrt, found, strict=True) if value is not None)
     return reached
@@ -167,7 +173,7 @@ def _results(graph: Trace, *, outputs: bool, each: bool = False) -> dict[str, Va
     return found
 
 
-def _added_up(
+def _accumulate(
     flat_groups: Sequence[FlatGroup], gradients: Mapping[str, Value], leaves: dict[str, Value]
 ) -> dict[str, Value]:
     """Return the accumulated gradients, and the squared norms of their vectors and parameters."""
@@ -175,8 +181,8 @@ def _added_up(
     for flat in flat_groups:
         name = GRADIENT + flat.name
         leaves[name] = Value((flat.size,), flat.dtype, None, name=name)
-        found[NEW + name] = total = leaves[name] + packed(flat, gradients)
-        plain = unscaled(total, leaves)
+        found[NEW + name] = total = leaves[name] + pack_gradients(flat, gradients)
+        plain = unscale(total, leaves)
         found[SQUARED_NORM + flat.name] = sum_of_squares(plain)
         found.update({SQUARED_NORM + parameter: sum_of_squares(g) for parameter, g in flat.values(plain).items()})
     return found
@@ -187,10 +193,10 @@ def _changed(model: StateLayout, graph: Trace, leaves: Mapping[str, Value], reci
     found = {}
     for name, new in graph.buffer_updates.items():
         state = f"buffer:{name}"
-        found[NEW + state] = kept_finite(new, leaves[state], recipe)
+        found[NEW + state] = keep_finite_buffers(new, leaves[state], recipe)
     for flat in model.flat_groups:
         if any(name in graph.parameter_updates for name in flat.shapes):
-            found[NEW + flat.name] = entering(flat, graph, leaves)
+            found[NEW + flat.name] = limit_parameters(flat, graph, leaves)
     return found
 
 

@@ -65,11 +65,11 @@ def differentiate_loss(
         flat_groups: the vectors that are trained in this step.
         part: given for a part of a batch, whose gradients are added to those of the other parts.
     """
-    leaves, graph = traced(model, dims, recipe, flat_groups, training=True)
+    leaves, graph = trace_model(model, dims, recipe, flat_groups, training=True)
     weight = weight_of_targets(graph) if part is not None and part[0] == "weighted" else None
     if weight is not None:
         # Of the mean over a part without any weight, 0 / 0, no factor makes a gradient of 0.
-        leaves, graph = traced(model, dims, recipe, flat_groups, training=True, summed=True)
+        leaves, graph = trace_model(model, dims, recipe, flat_groups, training=True, summed=True)
         weight = weight_of_targets(graph)
     inputs: dict[str, Value] = {}
     objective = graph.total_loss()
@@ -90,7 +90,7 @@ def differentiate_loss(
     return Gradients(graph, leaves, inputs, outputs, graph.gradients(objective, wrt))
 
 
-def traced(
+def trace_model(
     model: StateLayout,
     dims: Mapping[str, int],
     recipe: Recipe | None,
@@ -124,13 +124,13 @@ def units_of(model: StateLayout, leaves: Mapping[str, Value]) -> dict[str, Unit]
     return {name: Unit(leaves[f"{SCALE}:{name}"], leaves[f"{SHIFT}:{name}"]) for name in model.units}
 
 
-def packed(flat: FlatGroup, gradients: Mapping[str, Value]) -> Value:
+def pack_gradients(flat: FlatGroup, gradients: Mapping[str, Value]) -> Value:
     """Return the gradients of a vector's parameters in one vector; 0 where there is none."""
     parts = {name: gradients[name] for name in flat.shapes if name in gradients}
     return pack(*parts.values(), offsets=tuple(flat.offsets[name] for name in parts), size=flat.size)
 
 
-def entering(flat: FlatGroup, graph: Trace, leaves: Mapping[str, Value]) -> Value:
+def limit_parameters(flat: FlatGroup, graph: Trace, leaves: Mapping[str, Value]) -> Value:
     """Return a vector of parameters as the step uses it: some layers limit their rows in the forward pass."""
     vector = leaves[flat.name]
     if not any(name in graph.parameter_updates for name in flat.shapes):
@@ -140,7 +140,7 @@ def entering(flat: FlatGroup, graph: Trace, leaves: Mapping[str, Value]) -> Valu
     return pack(*pieces, offsets=tuple(flat.offsets.values()), size=flat.size)
 
 
-def kept_finite(new: Value, old: Value, recipe: Recipe) -> Value:
+def keep_finite_buffers(new: Value, old: Value, recipe: Recipe) -> Value:
     """Return running statistics after a pass: the old ones where steps that are not finite are skipped."""
     return where(all(isfinite(new)), new, old) if recipe.guarded and is_float(new.dtype) else new
 

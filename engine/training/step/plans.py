@@ -15,10 +15,17 @@ from engine.graph.trace import KEY, build
 from engine.ops.elementwise.casting import cast
 from engine.training.metrics import Metric, metric_statistics
 from engine.training.recipe import Recipe
-from engine.training.step.gradient import differentiate_loss, entering, kept_finite, packed, traced, units_of
+from engine.training.step.gradient import (
+    differentiate_loss,
+    keep_finite_buffers,
+    limit_parameters,
+    pack_gradients,
+    trace_model,
+    units_of,
+)
 from engine.training.step.names import BATCH_LOSS, GRADIENT, LOSS, LOSS_WEIGHT, WEIGHT
 from engine.training.step.reduction import Reduction, weight_of_targets
-from engine.training.step.update import Update, unscaled
+from engine.training.step.update import Update, unscale
 from engine.training.train_state import FlatGroup, StateLayout
 
 
@@ -53,7 +60,7 @@ def plan_training(
         most_shards: maximum number of shards of the batch.
     """
     if recipe.memory_budget is not None:
-        return within_budget(
+        return plan_within_budget(
             recipe,
             lambda chosen: plan_training(
                 model, dims, chosen, flat_groups, averaging=averaging, most_shards=most_shards
@@ -65,8 +72,8 @@ def plan_training(
     update = Update(model, recipe, leaves, averaging)
     with graph.trace():
         gradients = made.given()
-        vectors = {flat.name: packed(flat, gradients) for flat in flat_groups}
-        start = {flat.name: entering(flat, graph, leaves) for flat in flat_groups}
+        vectors = {flat.name: pack_gradients(flat, gradients) for flat in flat_groups}
+        start = {flat.name: limit_parameters(flat, graph, leaves) for flat in flat_groups}
         update.step(flat_groups, gradients, vectors, start, graph.buffer_updates, graph.key, made.outputs[LOSS])
     inputs = {**graph.inputs, KEY: graph.key, **made.inputs, **update.inputs}
     outputs = {**made.outputs, **update.outputs}
@@ -88,13 +95,13 @@ def plan_gradients(
     are named `GRADIENT` and the name of the parameter.
     """
     if recipe.memory_budget is not None:
-        return within_budget(
+        return plan_within_budget(
             recipe, lambda chosen: plan_gradients(model, dims, chosen, flat_groups, names, most_shards=most_shards)
         )
     made = differentiate_loss(model, dims, recipe, flat_groups)
     graph, leaves, gradients = made.graph, made.leaves, made.given()
     with graph.trace():
-        outputs = {GRADIENT + name: unscaled(gradients[name], leaves) for name in names}
+        outputs = {GRADIENT + name: unscale(gradients[name], leaves) for name in names}
     inputs = {**graph.inputs, KEY: graph.key, **made.inputs}
     return make_plan(inputs, leaves, outputs, {}, rows=tuple(graph.inputs), most_shards=most_shards)
 
@@ -114,7 +121,7 @@ def plan_part(
     Running statistics are updated, as by every forward pass in training; with guarded steps only by finite values.
     """
     if recipe.memory_budget is not None:
-        return within_budget(
+        return plan_within_budget(
             recipe, lambda chosen: plan_part(model, dims, chosen, flat_groups, reduction, rows, most_shards=most_shards)
         )
     made = differentiate_loss(model, dims, recipe, flat_groups, (reduction, rows))
@@ -122,12 +129,12 @@ def plan_part(
     with graph.trace():
         gradients = made.given()
         buffers = {f"buffer:{name}": new for name, new in graph.buffer_updates.items()}
-        updates = {name: kept_finite(new, leaves[name], recipe) for name, new in buffers.items()}
+        updates = {name: keep_finite_buffers(new, leaves[name], recipe) for name, new in buffers.items()}
         for flat in flat_groups:
             total = leaves[GRADIENT + flat.name] = Value((flat.size,), flat.dtype, None, name=GRADIENT + flat.name)
-            updates[GRADIENT + flat.name] = total + packed(flat, gradients)
+            updates[GRADIENT + flat.name] = total + pack_gradients(flat, gradients)
             if any(name in graph.parameter_updates for name in flat.shapes):
-                updates[flat.name] = entering(flat, graph, leaves)
+                updates[flat.name] = limit_parameters(flat, graph, leaves)
     inputs = {**graph.inputs, KEY: graph.key, **made.inputs}
     return make_plan(inputs, leaves, made.outputs, updates, rows=tuple(graph.inputs), most_shards=most_shards)
 
@@ -181,7 +188,7 @@ def plan_evaluation(
 
     A "weighted" loss comes with its divisor, `LOSS_WEIGHT`. The batch has at most `most_shards` shards.
     """
-    leaves, graph = traced(model, dims, None, (), training=False)
+    leaves, graph = trace_model(model, dims, None, (), training=False)
     inputs, rows = {**graph.inputs, KEY: graph.key}, tuple(graph.inputs)
     if outputs:
         return make_plan(inputs, leaves, dict(graph.outputs), {}, rows=rows, most_shards=most_shards)
@@ -197,7 +204,7 @@ FUTILE = 2
 """Numbers of pieces in a row that save no more memory, after which no more are tried."""
 
 
-def within_budget(recipe: Recipe, make: Callable[[Recipe], Plan]) -> Plan:
+def plan_within_budget(recipe: Recipe, make: Callable[[Recipe], Plan]) -> Plan:
     """Plan with `make`, with as little recomputation as the memory budget allows.
 
     Recomputation has none, or 2, 3, 4, 6, ... of the segments of `RematOptions`. The gradients are bit for bit the

@@ -17,14 +17,14 @@ from engine.optim.optimizer import Transform
 from engine.optim.transforms.base import cast_like
 from engine.optim.transforms.clipping import Clip, add_noise_to_gradients, clip_jointly, clip_per_parameter
 from engine.training.recipe import Recipe
-from engine.training.step.gradient import packed
+from engine.training.step.gradient import pack_gradients
 from engine.training.step.names import AVERAGING, CLIPPED, FINITE, MOMENTUM, SQUARED_NORM, STEP, rate_input
 from engine.training.train_state import GOOD_STEPS, LOSS_SCALE, FlatGroup, StateLayout, slot_array
 
 LARGEST_SCALE = 3e38
 
 
-def unscaled(gradient: Value, leaves: Mapping[str, Value]) -> Value:
+def unscale(gradient: Value, leaves: Mapping[str, Value]) -> Value:
     """Return a gradient without the scale of the loss."""
     return cast_like(gradient * (1.0 / leaves[LOSS_SCALE]), gradient) if LOSS_SCALE in leaves else gradient
 
@@ -74,27 +74,27 @@ class Update:
             key: the random key of noise.
             loss: must be finite too if steps that are not finite are skipped.
         """
-        gradients, vectors = self._unscaled(flat_groups, gradients, vectors)
+        gradients, vectors = self._unscale(flat_groups, gradients, vectors)
         self._report(gradients, vectors)
         finite = self._finite(vectors, loss)
-        vectors = self._limited(flat_groups, gradients, vectors, key)
+        vectors = self._clip(flat_groups, gradients, vectors, key)
         for flat in flat_groups:
-            self._move(flat, vectors[flat.name], parameters[flat.name])
+            self._step_vector(flat, vectors[flat.name], parameters[flat.name])
         self.updates.update({f"buffer:{name}": value for name, value in buffers.items()})
         if finite is not None:
-            self._leave_out_unless(finite)
+            self._skip_unless(finite)
         if self.averaging:
             self._average()
 
     def _input(self, name: str, dtype: DType = FLOAT64) -> Value:
         return self.inputs.setdefault(name, Value((), dtype, None, name=name.strip(":")))
 
-    def _unscaled(
+    def _unscale(
         self, flat_groups: Sequence[FlatGroup], gradients: Mapping[str, Value], vectors: Mapping[str, Value]
     ) -> tuple[Mapping[str, Value], Mapping[str, Value]]:
         if LOSS_SCALE not in self.leaves:
             return gradients, vectors
-        vectors = {name: unscaled(vector, self.leaves) for name, vector in vectors.items()}
+        vectors = {name: unscale(vector, self.leaves) for name, vector in vectors.items()}
         return self._cut(flat_groups, gradients, vectors), vectors
 
     @staticmethod
@@ -134,7 +134,7 @@ class Update:
             self.outputs[FINITE] = finite
         return finite
 
-    def _limited(
+    def _clip(
         self, flat_groups: Sequence[FlatGroup], gradients: Mapping[str, Value], vectors: Mapping[str, Value], key: Value
     ) -> Mapping[str, Value]:
         """Clip the gradients and add noise."""
@@ -144,18 +144,18 @@ class Update:
             for flat in flat_groups:
                 parameters.update(flat.values(self.leaves[flat.name]))
             gradients = clip_per_parameter(gradients, parameters, clip)
-            vectors = {flat.name: packed(flat, gradients) for flat in flat_groups}
+            vectors = {flat.name: pack_gradients(flat, gradients) for flat in flat_groups}
         vectors = clip_jointly(vectors, clip)
         if self.tells_clipping and clip != Clip(nonfinite=clip.nonfinite):
             same = [all(eq(vectors[name], vector)) for name, vector in before.items()]
             self.outputs[CLIPPED] = logical_not(reduce(logical_and, same))
         if self.recipe.noise is not None:
             gradients = self._cut(flat_groups, gradients, vectors)
-            add_noise = add_noise_to_gradients(gradients, key, self._input(STEP, INT64), self.recipe.noise)
-            vectors = {flat.name: packed(flat, add_noise) for flat in flat_groups}
+            noisy = add_noise_to_gradients(gradients, key, self._input(STEP, INT64), self.recipe.noise)
+            vectors = {flat.name: pack_gradients(flat, noisy) for flat in flat_groups}
         return vectors
 
-    def _move(self, flat: FlatGroup, gradient: Value, vector: Value) -> None:
+    def _step_vector(self, flat: FlatGroup, gradient: Value, vector: Value) -> None:
         """Step a vector of parameters: as a whole, or parameter by parameter if the optimizer requires it."""
         optimizer = self.model.optimizer(flat)
         assert isinstance(optimizer, Transform)
@@ -175,7 +175,7 @@ class Update:
         pieces = [step(name, gradients[name], parameters[name]) for name in flat.shapes]
         self.updates[flat.name] = pack(*pieces, offsets=tuple(flat.offsets.values()), size=flat.size)
 
-    def _leave_out_unless(self, finite: Value) -> None:
+    def _skip_unless(self, finite: Value) -> None:
         """Keep every array if the step is not finite, and update the loss scale."""
         self.updates = {name: where(finite, value, self.leaves[name]) for name, value in self.updates.items()}
         if LOSS_SCALE not in self.leaves:

@@ -2,7 +2,7 @@
 
 from engine.training.sweep.admission import SweepEstimate, check_sweep
 from engine.training.sweep.expansion import Variant, expand
-from engine.training.sweep.halving import LeftBehind, SuccessiveHalving, ranked, standing
+from engine.training.sweep.halving import LeftBehind, SuccessiveHalving, rank_values, ranking_value
 from engine.training.sweep.options import SweepOptions, read_sweep
 from engine.training.sweep.sweep import Result, Sweep
 from engine.training.sweep.variant_pool import Ended, Halted, Reached, VariantPool
@@ -21,7 +21,7 @@ __all__ = [
     "VariantPool",
     "check_sweep",
     "expand",
-    "ranked",
+    "rank_values",
+    "ranking_value",
     "read_sweep",
-    "standing",
 ]

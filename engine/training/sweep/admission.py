@@ -12,7 +12,7 @@ from engine.graph.definition import Definition
 from engine.training.check import ColumnInfo, FitEstimate, check_fit
 from engine.training.recipe import Recipe, form_of_recipe, read_recipe
 from engine.training.sweep.expansion import Variant
-from engine.training.sweep.halving import Mode, SuccessiveHalving, chosen_monitor, rungs
+from engine.training.sweep.halving import Mode, SuccessiveHalving, rungs, select_monitor
 from engine.training.sweep.options import SweepOptions
 
 
@@ -48,7 +48,7 @@ def check_sweep(
         DocumentError: every fault found, each once; pointers are those of the request for the sweep.
     """
     found: dict[Finding, None] = {}
-    recipes = [*_checked(variants, lambda variant: read_recipe(variant.recipe), found)]
+    recipes = [*_check_variants(variants, lambda variant: read_recipe(variant.recipe), found)]
     _refuse(found)
     alike: dict[str, FitEstimate] = {}
 
@@ -58,9 +58,9 @@ def check_sweep(
             alike[form] = check_fit(definition, recipes[variant.index], columns, validation)
         return alike[form]
 
-    fits = [*_checked(variants, estimated, found)]
+    fits = [*_check_variants(variants, estimated, found)]
     _refuse(found)
-    monitor, mode = chosen_monitor(options, recipes[0], validated=validation is not None)
+    monitor, mode = select_monitor(options, recipes[0], validated=validation is not None)
     if options.monitor is not None:
         _check_monitor(monitor, recipes[0], validated=validation is not None or recipes[0].validation.split > 0)
     steps = max(fit.total_steps for fit in fits)
@@ -69,7 +69,9 @@ def check_sweep(
     return SweepEstimate(tuple(fits), monitor, mode, halving.steps, total)
 
 
-def _checked(variants: Sequence[Variant], check: Callable[[Variant], Any], found: dict[Finding, None]) -> Iterator[Any]:
+def _check_variants(
+    variants: Sequence[Variant], check: Callable[[Variant], Any], found: dict[Finding, None]
+) -> Iterator[Any]:
     """Yield the result of `check` for each variant; its faults are collected, up to a limit."""
     for variant in variants:
         try:

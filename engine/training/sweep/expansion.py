@@ -12,8 +12,8 @@ import numpy as np
 
 from engine.core.documents import Reader
 from engine.core.errors import Finding, escape
-from engine.training.recipe.recipe import filled_in
-from engine.training.sweep.options import Interval, PathError, SweepOptions, replaced, without
+from engine.training.recipe.recipe import apply_preset
+from engine.training.sweep.options import Interval, PathError, SweepOptions, remove_at, replace_at
 
 DEFAULT_OPTIMIZER = {"kind": "adam"}
 """What a recipe without an optimizer is stepped by, spelled out for paths into it."""
@@ -50,7 +50,7 @@ class Variant:
                 return replace(finding, pointer=self.pointers[path])
         for path in self.pointers:
             inside = _place(path).startswith(f"{finding.pointer}/")
-            if inside and finding not in found_in(without(self.recipe, path)):
+            if inside and finding not in found_in(remove_at(self.recipe, path)):
                 return replace(finding, pointer=self.pointers[path])
         return finding
 
@@ -66,14 +66,14 @@ def expand(recipe: Mapping[str, Any], options: SweepOptions) -> tuple[Variant, .
     """
     # "optimizer" before "optimizer.lr": the wider one would undo the other.
     bare = recipe.get("preset") is None and recipe.get("optimizer") is None
-    template = {**recipe, "optimizer": DEFAULT_OPTIMIZER} if bare else filled_in(recipe)
+    template = {**recipe, "optimizer": DEFAULT_OPTIMIZER} if bare else apply_preset(recipe)
     order = sorted(options.parameters, key=lambda path: path.count("."))
     reader, variants = Reader(), []
     for index, choice in enumerate(_choices(options)):
         document: Any = template
         for path in order:
             try:
-                document = replaced(document, path, choice[path].value)
+                document = replace_at(document, path, choice[path].value)
             except PathError as error:
                 _note_once(reader, choice[path].pointer, str(error))
         parameters = {path: choice[path].value for path in options.parameters}
@@ -93,7 +93,7 @@ class _Chosen:
 
 def _choices(options: SweepOptions) -> Iterator[dict[str, _Chosen]]:
     """Yield the value of each parameter, variant by variant."""
-    return _drawn(options) if options.drawn else _grid(options)
+    return _draw_combinations(options) if options.drawn else _grid(options)
 
 
 def _grid(options: SweepOptions) -> Iterator[dict[str, _Chosen]]:
@@ -106,7 +106,7 @@ def _grid(options: SweepOptions) -> Iterator[dict[str, _Chosen]]:
         yield dict(zip(options.parameters, chosen, strict=True))
 
 
-def _drawn(options: SweepOptions) -> Iterator[dict[str, _Chosen]]:
+def _draw_combinations(options: SweepOptions) -> Iterator[dict[str, _Chosen]]:
     """Yield combinations drawn independently, without repetition."""
     assert options.samples is not None
     generator = np.random.Generator(np.random.PCG64(options.seed))

@@ -133,7 +133,7 @@ class SuccessiveHalving:
             present = [v for v in self._runners if len(self._values[v]) > rung]
             if any(v not in self._ended for v in self._runners if len(self._values[v]) <= rung):
                 return
-            order = [present[place] for place in ranked([self._values[v][rung] for v in present], self._mode)]
+            order = [present[place] for place in rank_values([self._values[v][rung] for v in present], self._mode)]
             self._orders.append(order)
             self._runners = sorted(order[: self._places(rung + 1)])
 
@@ -141,7 +141,7 @@ class SuccessiveHalving:
 Mode = Literal["min", "max"]
 
 
-def ranked(values: Sequence[float | None], mode: Mode) -> list[int]:
+def rank_values(values: Sequence[float | None], mode: Mode) -> list[int]:
     """Return the places of `values` from the best to the worst.
 
     A value that is not finite, or None, ranks after all numbers; equal values rank in their order.
@@ -157,7 +157,7 @@ def ranked(values: Sequence[float | None], mode: Mode) -> list[int]:
     return sorted(range(len(values)), key=rank)
 
 
-def standing(monitor: str, best: Mapping[str, Any] | None, latest: Mapping[str, float | None]) -> float | None:
+def ranking_value(monitor: str, best: Mapping[str, Any] | None, latest: Mapping[str, float | None]) -> float | None:
     """Return what a fit is ranked by: the best value of the metric if the fit keeps it, else the latest, if any.
 
     Args:
@@ -171,7 +171,7 @@ def standing(monitor: str, best: Mapping[str, Any] | None, latest: Mapping[str, 
     return latest.get(monitor)
 
 
-def chosen_monitor(options: SweepOptions, recipe: Recipe, *, validated: bool) -> tuple[str, Mode]:
+def select_monitor(options: SweepOptions, recipe: Recipe, *, validated: bool) -> tuple[str, Mode]:
     """Return the metric that variants are ranked by, and which values of it are better.
 
     Where the sweep does not say, it is what early stopping goes by, or the loss: of the validation if there is one.

@@ -20,7 +20,7 @@ class PathError(ValueError):
     """A path that does not exist in a request; the message says where it ends."""
 
 
-def replaced(document: Any, path: str, value: Any) -> Any:
+def replace_at(document: Any, path: str, value: Any) -> Any:
     """Return a copy of the document with `value` at `path`.
 
     Missing objects on the way are created; a text in the place of one is its kind, as in `"adam"`.
@@ -48,15 +48,15 @@ def _replaced(document: Any, tokens: list[str], depth: int, value: Any) -> Any:
     return [*document[:place], _replaced(document[place], tokens, depth + 1, value), *document[place + 1 :]]
 
 
-def without(document: Any, path: str) -> Any:
+def remove_at(document: Any, path: str) -> Any:
     """Return the document without the field at `path`, which must exist; a value in a list remains."""
     name, _, rest = path.partition(".")
     if isinstance(document, Mapping):
         kept = {key: value for key, value in document.items() if key != name}
-        return {**kept, name: without(document[name], rest)} if rest else kept
+        return {**kept, name: remove_at(document[name], rest)} if rest else kept
     if isinstance(document, list | tuple) and rest:
         place = int(name)
-        return [*document[:place], without(document[place], rest), *document[place + 1 :]]
+        return [*document[:place], remove_at(document[place], rest), *document[place + 1 :]]
     return document
 
 

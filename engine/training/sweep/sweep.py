@@ -13,7 +13,14 @@ from engine.graph.definition import Definition
 from engine.training.fit import Columns, Fit, Point
 from engine.training.recipe import read_recipe
 from engine.training.sweep.expansion import Variant, expand
-from engine.training.sweep.halving import LeftBehind, SuccessiveHalving, chosen_monitor, ranked, rungs, standing
+from engine.training.sweep.halving import (
+    LeftBehind,
+    SuccessiveHalving,
+    rank_values,
+    ranking_value,
+    rungs,
+    select_monitor,
+)
 from engine.training.sweep.options import SweepOptions, read_sweep
 from engine.training.sweep.variant_pool import Ended, Reached, VariantPool
 
@@ -79,13 +86,13 @@ class Sweep:
         self._threads = threads
         self._results = [Result(variant) for variant in self.variants]
         first = read_recipe(self.variants[0].recipe)
-        self.monitor, self.mode = chosen_monitor(options, first, validated=validation is not None)
+        self.monitor, self.mode = select_monitor(options, first, validated=validation is not None)
         self._halving = SuccessiveHalving(len(self.variants), self._rungs(options), eta=options.eta, mode=self.mode)
 
     @property
     def results(self) -> tuple[Result, ...]:
         """The variants from the best to the worst."""
-        return tuple(self._results[place] for place in ranked([found.value for found in self._results], self.mode))
+        return tuple(self._results[place] for place in rank_values([found.value for found in self._results], self.mode))
 
     def run(self, watch: Watch | None = None) -> tuple[Result, ...]:
         """Run every variant until it ends or is eliminated; return the results, the best first.
@@ -116,7 +123,7 @@ class Sweep:
                 points = fit.advance_chunk(goal)
                 if watch is not None:
                     watch(variant, fit, points)
-            value = standing(self.monitor, fit.best, fit.latest)
+            value = ranking_value(self.monitor, fit.best, fit.latest)
             self._results[index] = Result(variant, value, fit.step, fit.snapshot(), fit.stopped, fit.failure)
             return Ended() if fit.done else Reached(value)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import engine
-from engine.training.sweep.options import PathError, replaced, without
+from engine.training.sweep.options import PathError, remove_at, replace_at
 
 RECIPE: dict[str, Any] = {
     "epochs": 2,
@@ -95,7 +95,7 @@ def test_whole_numbers_include_both_ends() -> None:
 )
 def test_a_path_that_leads_nowhere_is_refused(path: str, said: str) -> None:
     with pytest.raises(PathError, match=said):
-        replaced(RECIPE, path, 1)
+        replace_at(RECIPE, path, 1)
     with pytest.raises(engine.DocumentError) as caught:
         variants(kind="grid", parameters={path: [1, 2]})
     assert [finding.pointer for finding in caught.value.findings] == [
@@ -105,20 +105,20 @@ def test_a_path_that_leads_nowhere_is_refused(path: str, said: str) -> None:
 
 
 def test_a_field_is_taken_out_again() -> None:
-    assert without(RECIPE, "optimizer.lr")["optimizer"] == {"kind": "sgd", "groups": [{"match": "a"}, {"match": "b"}]}
-    assert without(RECIPE, "epochs") == {"optimizer": RECIPE["optimizer"]}
-    assert without(RECIPE, "optimizer.groups.0.match")["optimizer"]["groups"] == [{}, {"match": "b"}]
+    assert remove_at(RECIPE, "optimizer.lr")["optimizer"] == {"kind": "sgd", "groups": [{"match": "a"}, {"match": "b"}]}
+    assert remove_at(RECIPE, "epochs") == {"optimizer": RECIPE["optimizer"]}
+    assert remove_at(RECIPE, "optimizer.groups.0.match")["optimizer"]["groups"] == [{}, {"match": "b"}]
 
 
 def test_what_is_not_finite_or_not_known_ranks_last_and_equals_keep_their_order() -> None:
     values = [3.0, math.nan, 1.0, None, math.inf, 1.0, -math.inf]
-    assert engine.sweep.ranked(values, "min") == [2, 5, 0, 1, 3, 4, 6]
-    assert engine.sweep.ranked(values, "max") == [0, 2, 5, 1, 3, 4, 6]
+    assert engine.sweep.rank_values(values, "min") == [2, 5, 0, 1, 3, 4, 6]
+    assert engine.sweep.rank_values(values, "max") == [0, 2, 5, 1, 3, 4, 6]
 
 
 def test_a_fit_stands_where_its_best_value_is_if_it_keeps_that() -> None:
     best = {"metric": "val_loss", "value": 0.25, "step": 3}
     latest = {"val_loss": 0.5, "loss": 0.75}
-    assert engine.sweep.standing("val_loss", best, latest) == 0.25
-    assert engine.sweep.standing("loss", best, latest) == 0.75
-    assert engine.sweep.standing("val_loss", None, {}) is None
+    assert engine.sweep.ranking_value("val_loss", best, latest) == 0.25
+    assert engine.sweep.ranking_value("loss", best, latest) == 0.75
+    assert engine.sweep.ranking_value("val_loss", None, {}) is None
