@@ -21,13 +21,12 @@ routes = router("keys")
 
 @routes.post("/v1/keys", status_code=201, response_model=NewApiKey)
 def create_key(request: KeyRequest, http: Request, keys: KeysDep) -> Response:
-    """Make a key and tell it, this once.
+    """Create an API key.
 
-    The first one, which needs the scope admin, closes a server that was open (`closed_server`): every request needs a
-    key from then on. `adjoint keys reset` opens it again, while it does not run.
-
-    It takes no Idempotency-Key, since the answer would have to be kept. A key that was not received is of no use to
-    anybody: revoke it, and make another.
+    Creates a key and returns its secret, which cannot be retrieved later. The first key must have the scope
+    `admin`; from then on every request needs a key (`closed_server`), until `adjoint keys reset` while the server
+    is stopped. Idempotency-Key is not accepted, since the response is not stored: revoke a key whose response was
+    lost, and create another.
     """
     if "idempotency-key" in http.headers:
         detail = "header parameter: each request creates a new key, since the response is not stored; omit this header"
@@ -42,19 +41,28 @@ def create_key(request: KeyRequest, http: Request, keys: KeysDep) -> Response:
 
 @routes.get("/v1/keys", response_model=ApiKeyList)
 def list_keys(page: PageDep, keys: KeysDep) -> Response:
-    """List keys, those that have ended too."""
+    """List API keys.
+
+    Lists all API keys without their secrets, including expired and revoked ones. Requires the scope `admin`.
+    """
     return JsonResponse(ApiKeyList.of(keys.list(page)))
 
 
 @routes.get("/v1/keys/{key_id}", response_model=ApiKey)
 def get_key(key_id: KeyId, keys: KeysDep) -> Response:
-    """Return a key without its secret."""
+    """Get an API key.
+
+    Returns the record of a key without its secret. Requires the scope `admin`.
+    """
     return JsonResponse(ApiKey.of(keys.get(key_id)))
 
 
 @routes.delete("/v1/keys/{key_id}", status_code=204)
 def revoke_key(key_id: KeyId, keys: KeysDep) -> None:
-    """End a key at once; that it was there stays on record."""
+    """Revoke an API key.
+
+    Revokes a key at once. Its record is kept.
+    """
     keys.revoke(key_id)
 
 
@@ -63,9 +71,10 @@ audit_routes = router("audit")
 
 @audit_routes.get("/v1/audit", response_model=AuditList)
 def list_audit_entries(page: PageDep, audit: AuditDep) -> Response:
-    """List who asked for which change, and what came of it.
+    """List audit entries.
 
-    Each entry vouches for the one before it; `adjoint audit verify` checks them all.
+    Lists who requested which change, and its result. Each entry holds the hash of the entry before it; `adjoint
+    audit verify` checks the whole chain. Requires the scope `admin`.
     """
     return JsonResponse(AuditList.of(audit.list(page)))
 
@@ -78,7 +87,11 @@ BACKUP_DESCRIPTION = "A tar of the database, of every blob that it refers to, an
 
 @backup_routes.get("/v1/backup", response_class=Response, responses=binary_answer(TAR, description=BACKUP_DESCRIPTION))
 async def download_backup(backups: BackupsDep, slow: SlowDep) -> Response:
-    """Return everything that is stored, as it is at this moment; fits go on meanwhile."""
+    """Download a backup.
+
+    Streams a consistent snapshot of everything that is stored; running fits are not interrupted. Requires the scope
+    `admin`.
+    """
     return BackupAnswer(await to_thread.run_sync(backups.open, limiter=slow))
 
 

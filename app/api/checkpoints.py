@@ -54,13 +54,19 @@ PredictionFormatDep = Annotated[TensorFormat, Depends(_prediction_format)]
 
 @routes.get("/v1/fits/{fit_id}/checkpoints", response_model=CheckpointList)
 def list_checkpoints(fit_id: FitId, page: PageDep, checkpoints: CheckpointsDep) -> Response:
-    """List the checkpoints that a fit keeps."""
+    """List the checkpoints of a fit.
+
+    Lists the checkpoints that are kept for a fit, in pages.
+    """
     return JsonResponse(CheckpointList.of(checkpoints.of_fit(fit_id, page)))
 
 
 @routes.get("/v1/fits/{fit_id}/checkpoints/{alias}", response_model=Checkpoint)
 def find_checkpoint(fit_id: FitId, alias: Alias, checkpoints: CheckpointsDep) -> Response:
-    """Return a fit's latest or best checkpoint."""
+    """Get the latest or best checkpoint of a fit.
+
+    Resolves the alias `latest` or `best` to a checkpoint of the fit.
+    """
     return JsonResponse(Checkpoint.of(checkpoints.alias(fit_id, alias)))
 
 
@@ -76,7 +82,11 @@ async def create_checkpoint(
     slow: SlowDep,
     content_digest: Annotated[str | None, Header(description="SHA-256 of the body, checked (RFC 9530).")] = None,
 ) -> Response:
-    """Store a file of parameters, in the safetensors format, as a checkpoint of a graph."""
+    """Upload a checkpoint.
+
+    Stores a file of parameters in the safetensors format as a checkpoint of a graph. The names, shapes and dtypes
+    must be those of the graph's parameters.
+    """
     if content_type(request) not in (SAFETENSORS, OCTETS):
         raise UnsupportedMedia(f"this route reads {SAFETENSORS}; set Content-Type to that")
     with await asyncio.to_thread(checkpoints.open_upload) as upload:
@@ -94,7 +104,10 @@ async def create_checkpoint(
 
 @routes.get("/v1/checkpoints/{checkpoint_id}", response_model=Checkpoint)
 def get_checkpoint(checkpoint_id: CheckpointId, checkpoints: CheckpointsDep) -> Response:
-    """Return what is known of a checkpoint without its content."""
+    """Get a checkpoint.
+
+    Returns the metadata of a checkpoint: step, epoch, metrics, digest and links; not its content.
+    """
     return JsonResponse(Checkpoint.of(checkpoints.get(checkpoint_id)))
 
 
@@ -105,7 +118,10 @@ def download_checkpoint(
     checkpoints: CheckpointsDep,
     only: Annotated[Literal["parameters"] | None, Query(description="Leave out buffers and optimizer state.")] = None,
 ) -> Response:
-    """Return the file, in the safetensors format."""
+    """Download the content of a checkpoint.
+
+    Returns the file in the safetensors format. Range requests and `If-None-Match` are supported.
+    """
     name = f"{checkpoint_id}.safetensors"
     if only is None:
         checkpoint, path = checkpoints.file(checkpoint_id)
@@ -116,7 +132,10 @@ def download_checkpoint(
 
 @routes.get("/v1/checkpoints/{checkpoint_id}/parameters", response_model=ParameterList)
 def list_parameters(checkpoint_id: CheckpointId, checkpoints: CheckpointsDep) -> Response:
-    """List the parameters in a checkpoint."""
+    """List the parameters of a checkpoint.
+
+    Lists the name, dtype and shape of each parameter; the values are in the content.
+    """
     return JsonResponse(parameter_list(checkpoints.parameters(checkpoint_id)))
 
 
@@ -124,19 +143,28 @@ def list_parameters(checkpoint_id: CheckpointId, checkpoints: CheckpointsDep) ->
 def get_parameter(
     checkpoint_id: CheckpointId, name: str, checkpoints: CheckpointsDep, format: TensorFormatDep
 ) -> Response:
-    """Return one parameter, as JSON or as .npy."""
+    """Get a parameter of a checkpoint.
+
+    Returns one parameter as JSON, or as `.npy` with `Accept: application/x-npy` or `format=npy`.
+    """
     return tensor_answer(checkpoints.parameter(checkpoint_id, name), format)
 
 
 @routes.patch("/v1/checkpoints/{checkpoint_id}", response_model=Checkpoint)
 def update_checkpoint(checkpoint_id: CheckpointId, changes: CheckpointChanges, checkpoints: CheckpointsDep) -> Response:
-    """Pin a checkpoint, which is then kept whatever newer ones come, or unpin it."""
+    """Pin or unpin a checkpoint.
+
+    A pinned checkpoint is kept regardless of the retention settings of its fit.
+    """
     return JsonResponse(Checkpoint.of(checkpoints.pin(checkpoint_id, pinned=changes.pinned)))
 
 
 @routes.delete("/v1/checkpoints/{checkpoint_id}", status_code=204)
 def delete_checkpoint(checkpoint_id: CheckpointId, checkpoints: CheckpointsDep) -> None:
-    """Delete the content of a checkpoint that is not pinned; asking for it is then answered with 410."""
+    """Delete a checkpoint.
+
+    Deletes the content of a checkpoint that is not pinned. Later requests for the content return 410.
+    """
     checkpoints.delete(checkpoint_id)
 
 
@@ -156,7 +184,11 @@ async def predict_with_checkpoint(
     input: Annotated[str | None, Query(description="Which input a .npy body is for, if there are several.")] = None,
     output: Annotated[str | None, Query(description="Which output a .npy answer holds, if there are several.")] = None,
 ) -> Response:
-    """Compute the outputs for given inputs, in evaluation mode."""
+    """Predict with a checkpoint.
+
+    Computes the outputs for the given inputs in evaluation mode. Inputs and outputs are JSON, or `.npy` where there
+    is one of them.
+    """
     if output is not None and format != "npy":
         raise _misplaced("output", "an answer in JSON holds every output; leave this out, or ask for format=npy")
     kind = content_type(request)

@@ -90,7 +90,11 @@ async def create_dataset(
     slow: SlowDep,
     content_digest: Annotated[str | None, Header(description="SHA-256 of the body, checked (RFC 9530).")] = None,
 ) -> Response:
-    """Store a dataset out of the body, all of it or nothing."""
+    """Create a dataset.
+
+    Parses the request body in a confined process and stores its columns. If any part of the body is invalid,
+    nothing is stored. A body with the digest of a stored file shares its storage.
+    """
     with await asyncio.to_thread(datasets.open_upload) as upload:
         await receive(request, upload, settings.max_upload_bytes)
         check_digest(read_digest(content_digest), upload.digest)
@@ -106,13 +110,19 @@ async def create_dataset(
 
 @routes.get("/v1/datasets", response_model=DatasetList)
 def list_datasets(page: PageDep, datasets: DatasetsDep) -> Response:
-    """List datasets."""
+    """List datasets.
+
+    Lists the datasets of the caller's tenant in pages, newest first by default.
+    """
     return JsonResponse(DatasetList.of(datasets.list(page)))
 
 
 @routes.get("/v1/datasets/{dataset_id}", response_model=Dataset)
 def get_dataset(dataset_id: DatasetId, datasets: DatasetsDep) -> Response:
-    """Return a dataset: its columns with dtype, shape, extremes and missing values."""
+    """Get a dataset.
+
+    Returns the columns of a dataset with dtype, shape, minimum, maximum, mean and the number of missing values.
+    """
     return JsonResponse(Dataset.of(datasets.get(dataset_id)))
 
 
@@ -120,10 +130,13 @@ def get_dataset(dataset_id: DatasetId, datasets: DatasetsDep) -> Response:
 def list_dataset_rows(
     dataset_id: DatasetId,
     datasets: DatasetsDep,
-    offset: Annotated[int, Query(ge=0)] = 0,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    offset: Annotated[int, Query(ge=0, description="Index of the first row, from 0.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000, description="Maximum number of rows.")] = 100,
 ) -> Response:
-    """List rows; a value that is missing or not finite is null."""
+    """List rows of a dataset.
+
+    Returns `limit` rows from `offset` on. A value that is missing or not finite is null.
+    """
     total, columns = datasets.rows(dataset_id, min(offset, BEYOND_ROWS), limit)
     if offset > total:
         detail = f"query parameter: the dataset has {total} rows, so none follows the first {min(offset, BEYOND_ROWS)}"
@@ -135,7 +148,10 @@ def list_dataset_rows(
     "/v1/datasets/{dataset_id}/content", response_class=Response, responses=binary_answer(OCTETS, *MEDIA_TYPES.values())
 )
 def download_dataset(dataset_id: DatasetId, request: Request, datasets: DatasetsDep) -> Response:
-    """Return the bytes as they were sent."""
+    """Download a dataset.
+
+    Returns the bytes as they were uploaded. Range requests and `If-None-Match` are supported.
+    """
     dataset, path = datasets.file(dataset_id)
     name = f"{dataset.id}.{dataset.format}"
     return send_file(request, open_file(path, MEDIA_TYPES[dataset.format], name, dataset.digest, dataset.digest))
@@ -143,7 +159,10 @@ def download_dataset(dataset_id: DatasetId, request: Request, datasets: Datasets
 
 @routes.delete("/v1/datasets/{dataset_id}", status_code=204)
 def delete_dataset(dataset_id: DatasetId, datasets: DatasetsDep) -> None:
-    """Delete a dataset that no unfinished fit uses."""
+    """Delete a dataset.
+
+    Deletes a dataset. Returns 409 while an unfinished fit uses it.
+    """
     datasets.delete(dataset_id)
 
 

@@ -76,9 +76,15 @@ def _service(name: str) -> Any:
 
 async def _page(
     request: Request,
-    limit: Annotated[int, Query(ge=1, le=LIMIT_MAX)] = DEFAULT_LIMIT,
-    cursor: Annotated[str | None, Query(description="next_cursor of the page before.")] = None,
-    order: Annotated[Literal["asc", "desc"], Query(description="By age; newest first by default.")] = "desc",
+    limit: Annotated[
+        int, Query(ge=1, le=LIMIT_MAX, description="Maximum number of entries in the page.")
+    ] = DEFAULT_LIMIT,
+    cursor: Annotated[
+        str | None, Query(description="`next_cursor` of the previous page; by default the first page.")
+    ] = None,
+    order: Annotated[
+        Literal["asc", "desc"], Query(description="Order by age; `desc` (the default) lists the newest first.")
+    ] = "desc",
 ) -> PageRequest:
     most = services_of(request).settings.max_page
     if limit > most and "limit" in request.query_params:
@@ -102,7 +108,7 @@ def _known_as(prefix: str) -> Callable[[str], str]:
 
 
 def _id(prefix: str) -> Any:
-    return Annotated[str, Path(), AfterValidator(_known_as(prefix))]
+    return Annotated[str, Path(description=f"Id: `{prefix}_` and 26 characters."), AfterValidator(_known_as(prefix))]
 
 
 GraphsDep = Annotated[Graphs, _service("graphs")]
@@ -128,8 +134,13 @@ SlowDep = Annotated[CapacityLimiter, Depends(_slow)]
 """Bounds work that takes long: it waits without a thread, so that the threads are left to quick requests."""
 
 PageDep = Annotated[PageRequest, Depends(_page)]
-IfNoneMatch = Annotated[str | None, Header(description="ETag that the client has; 304 if it is still right.")]
-IfMatch = Annotated[str | None, Header(description="ETag that the change is based on; 412 if it is outdated.")]
+IfNoneMatch = Annotated[
+    str | None, Header(description="ETag of the client's copy; the response is 304 if it is current.")
+]
+IfMatch = Annotated[
+    str | None,
+    Header(description="ETag of the version that the change is based on; the response is 412 if it is outdated."),
+]
 
 GraphId = _id("graph")
 DatasetId = _id("ds")

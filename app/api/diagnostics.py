@@ -39,7 +39,10 @@ async def compute_graph(
     diagnostics: DiagnosticsDep,
     threads: ThreadsDep,
 ) -> Response:
-    """Evaluate the graph once, without a fit: outputs, losses, gradients and other derivatives."""
+    """Evaluate a graph.
+
+    Computes outputs, losses, gradients and other derivatives at one point, without a fit.
+    """
     return await answer_of(http, threads, partial(diagnostics.order, "compute", graph_id, request))
 
 
@@ -51,7 +54,10 @@ async def check_graph_gradients(
     diagnostics: DiagnosticsDep,
     threads: ThreadsDep,
 ) -> Response:
-    """Compare the gradient by each parameter with central differences in float64."""
+    """Check the gradients of a graph.
+
+    Compares the gradient of each parameter with central differences in float64.
+    """
     return await answer_of(http, threads, partial(diagnostics.order, "gradcheck", graph_id, request))
 
 
@@ -63,7 +69,11 @@ async def profile_graph(
     diagnostics: DiagnosticsDep,
     threads: ThreadsDep,
 ) -> Response:
-    """Measure one training step node by node: seconds and bytes of the forward pass, the backward pass, the update."""
+    """Profile a training step.
+
+    Measures one training step node by node: seconds and bytes of the forward pass, the backward pass and the
+    update.
+    """
     return await answer_of(http, threads, partial(diagnostics.order, "profile", graph_id, request))
 
 
@@ -75,7 +85,10 @@ async def compute_graph_row_losses(
     diagnostics: DiagnosticsDep,
     threads: ThreadsDep,
 ) -> Response:
-    """Compute the loss of every row of a batch by itself, and name the rows that spike."""
+    """Compute the loss of each row.
+
+    Computes the loss of every row of a batch individually and names the outliers.
+    """
     return await answer_of(http, threads, partial(diagnostics.order, "row_losses", graph_id, request))
 
 
@@ -87,5 +100,8 @@ async def trace_graph_nonfinite(
     diagnostics: DiagnosticsDep,
     threads: ThreadsDep,
 ) -> Response:
-    """Name the input, parameter or node at which a training step first meets NaN or infinity."""
+    """Find the first non-finite value.
+
+    Runs one training step and names the first input, parameter or node that holds NaN or infinity.
+    """
     return await answer_of(http, threads, partial(diagnostics.order, "trace_nonfinite", graph_id, request))

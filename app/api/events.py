@@ -39,7 +39,11 @@ async def _terms(
     responses=text_answer(EVENT_STREAM, "Events named metric, state, checkpoint, log and end, numbered by id."),
 )
 async def stream_events(fit_id: FitId, events: EventsDep, terms: Annotated[StreamOptions, Depends(_terms)]) -> Response:
-    """Send what has happened to a fit and what happens, until it ends."""
+    """Stream the events of a fit.
+
+    Sends the events of a fit as server-sent events until it ends. A client resumes with `Last-Event-ID` or `after`;
+    comments keep an idle connection open.
+    """
     await asyncio.to_thread(events.check, fit_id, terms.after)
     return StreamingResponse(_written(events, fit_id, terms), headers=HEADERS, media_type=EVENT_STREAM)
 

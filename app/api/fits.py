@@ -109,7 +109,11 @@ Until = Annotated[
 
 @routes.post("/v1/fits", status_code=202, response_model=Fit)
 def create_fit(request: FitRequest, fits: FitsDep, idempotent: IdempotentDep) -> Response:
-    """Check a fit in full and queue it."""
+    """Create a fit.
+
+    Validates the request in full, including shapes, class indices and memory, and queues the fit. Follow the
+    Location header, the event stream or a long poll for its progress.
+    """
     return idempotent.answer(lambda save_response: fits.submit(request.document(), save_response), Fit.of, status=202)
 
 
@@ -122,7 +126,10 @@ def list_fits(
     parent: Parent = None,
     origin: Origin = None,
 ) -> Response:
-    """List fits; the variants of a sweep where its id is given as `parent`."""
+    """List fits.
+
+    Lists fits in pages, newest first by default. The variants of a sweep are listed only with `parent`.
+    """
     key, _, value = (label or "").partition(":")
     return JsonResponse(FitList.of(fits.list(page, state, (key, value) if label else None, parent, origin)))
 
@@ -135,7 +142,11 @@ async def get_fit(
     until: Until = "terminal",
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """Return a fit, at once or when there is something to tell."""
+    """Get a fit.
+
+    Returns the state of a fit. With `wait`, the response is held until the condition in `until` is met or the time
+    is over.
+    """
 
     def news(view: FitView) -> bool:
         return until == "change" and if_none_match is not None and not matches(if_none_match, entity_tag_of(view))
@@ -149,42 +160,56 @@ routes.add_api_route("/v1/fits/{fit_id}", get_fit, response_model=Fit, route_cla
 
 @routes.get("/v1/fits/{fit_id}/variants", response_model=VariantList)
 def list_variants(fit_id: FitId, fits: FitsDep) -> Response:
-    """List the variants of a fit's sweep, the best first."""
+    """List the variants of a sweep.
+
+    Lists the variants of a fit's sweep with their ranks, the best first.
+    """
     return JsonResponse(VariantList.of(fits.variants(fit_id)))
 
 
 @routes.post("/v1/fits/{fit_id}:cancel", status_code=202, response_model=Fit)
 def cancel_fit(fit_id: FitId, control: FitControlDep) -> Response:
-    """Ask a fit to stop, after a last checkpoint if a process works on it; with a sweep, all its variants."""
+    """Cancel a fit.
+
+    Stops a fit; a running one writes a last checkpoint first. Cancelling a sweep cancels all its variants.
+    """
     return _answer(control.cancel(fit_id), 202)
 
 
 @routes.post("/v1/fits/{fit_id}:kill", status_code=202, response_model=Fit)
 def kill_fit(fit_id: FitId, control: FitControlDep) -> Response:
-    """End a fit now, without a last checkpoint; with a sweep, all its variants."""
+    """Kill a fit.
+
+    Ends a fit at once, without a last checkpoint. Killing a sweep kills all its variants.
+    """
     return _answer(control.kill(fit_id), 202)
 
 
 @routes.post("/v1/fits/{fit_id}:pause", status_code=202, response_model=Fit)
 def pause_fit(fit_id: FitId, control: FitControlDep) -> Response:
-    """Ask a fit to rest, after a checkpoint if a process works on it, which frees the worker."""
+    """Pause a fit.
+
+    Pauses a fit; a running one writes a checkpoint first and frees its worker.
+    """
     return _answer(control.pause(fit_id), 202)
 
 
 @routes.post("/v1/fits/{fit_id}:resume", status_code=202, response_model=Fit)
 def resume_fit(fit_id: FitId, control: FitControlDep) -> Response:
-    """Let a fit that is paused, cancelled or failed go on from its last checkpoint.
+    """Resume a fit.
 
-    Of a sweep that has ended, the variants go on that it kept from their end: those that had come to it, were cancelled
-    by themselves or failed by their numbers stay as they are.
+    Continues a paused, cancelled or failed fit from its last checkpoint. In a sweep that has ended, variants that
+    were completed, cancelled individually or failed by diverging stay as they are.
     """
     return _answer(control.resume(fit_id), 202)
 
 
 @routes.post("/v1/fits/{fit_id}:extend", status_code=202, response_model=Fit)
 def extend_fit(fit_id: FitId, extension: FitExtension, revision: FitRevisionDep, idempotent: IdempotentDep) -> Response:
-    """Let a fit that has ended go on for more epochs or steps than it has made; with a sweep, all its variants but
-    those that were left behind, cancelled by themselves or failed by their numbers.
+    """Extend a finished fit.
+
+    Continues a fit that has ended for more epochs or steps. In a sweep, variants that were eliminated, cancelled
+    individually or failed by diverging are not continued.
     """
     return idempotent.answer(
         lambda save_response: revision.extend(fit_id, extension.wanted(), save_response),
@@ -196,10 +221,10 @@ def extend_fit(fit_id: FitId, extension: FitExtension, revision: FitRevisionDep,
 
 @routes.patch("/v1/fits/{fit_id}", response_model=Fit)
 def update_fit(fit_id: FitId, changes: FitChanges, revision: FitRevisionDep, if_match: IfMatch = None) -> Response:
-    """Merge changes into a fit's labels and request.
+    """Change a fit.
 
-    Labels, priority and limits of time may always change; the recipe before the first step, and hyperparameters also
-    while the fit is paused.
+    Merges the body into the labels and the request of a fit (RFC 7396). Labels, priority and time limits may change
+    at any time; the recipe before the first step; hyperparameters also while the fit is paused.
     """
 
     def check(view: FitView) -> None:
@@ -214,7 +239,10 @@ def update_fit(fit_id: FitId, changes: FitChanges, revision: FitRevisionDep, if_
 
 @routes.delete("/v1/fits/{fit_id}", status_code=204)
 def delete_fit(fit_id: FitId, fits: FitsDep) -> None:
-    """Delete a terminal fit with its journal, its checkpoints and its variants."""
+    """Delete a fit.
+
+    Deletes a fit that has ended, with its events, checkpoints, gradients and variants.
+    """
     fits.delete(fit_id)
 
 
@@ -224,13 +252,21 @@ def _answer(view: FitView, status: int = 200) -> Response:
 
 @routes.get("/v1/fits/{fit_id}/bundle", response_model=Bundle)
 def get_bundle(fit_id: FitId, bundles: BundlesDep) -> Response:
-    """Return all that decides about the result of a fit that has succeeded, and that result."""
+    """Get the bundle of a fit.
+
+    Returns everything that determines the result of a succeeded fit, and digests of that result. `POST
+    /v1/fits:replay` runs it again.
+    """
     return JsonResponse(to_json(bundles.of_fit(fit_id), inf_nan_mode="null"))
 
 
 @routes.post("/v1/fits:replay", status_code=202, response_model=Fit)
 def replay_fit(request: ReplayRequest, replays: ReplaysDep, idempotent: IdempotentDep) -> Response:
-    """Run a fit again from its bundle, to see whether the same bits come out."""
+    """Replay a fit.
+
+    Runs a fit again, from its id or its bundle, and compares the result bit for bit. The verdict is in `replay` of
+    the new fit.
+    """
     priority = None if request.resources is None else request.resources.priority
     terms = ReplayOptions(request.labels or {}, priority)
 

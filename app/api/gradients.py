@@ -29,7 +29,10 @@ def list_gradients(
     step: Step = None,
     parameter: Annotated[str | None, Query(description="Only gradients by this parameter.")] = None,
 ) -> Response:
-    """List the gradients that a fit has captured, in the order of steps and then of parameters."""
+    """List captured gradients.
+
+    Lists the gradients that a fit has captured, ordered by step and then by parameter.
+    """
     return JsonResponse(GradientList.of(gradients.list(fit_id, page, step=step, parameter=parameter)))
 
 
@@ -47,7 +50,10 @@ def get_gradient(
     step: Step = None,
     stats: Annotated[bool, Query(description="What the numbers look like, in place of them.")] = False,
 ) -> Response:
-    """Return one captured gradient, the latest by default, as JSON or as .npy; or its statistics."""
+    """Get a captured gradient.
+
+    Returns one captured gradient as JSON or `.npy`, or its statistics with `stats`. By default the latest step.
+    """
     if stats and request.query_params.get("format") == "npy":
         detail = "query parameter: statistics are JSON; leave format out, or stats"
         raise Invalid(detail, code="conflict", findings=[Finding("/format", "conflict", detail)])

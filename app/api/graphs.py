@@ -35,37 +35,56 @@ ExecutorName = Annotated[Literal["auto", "numpy", "native"], Query(description="
 
 @routes.post("/v1/graphs", status_code=201, response_model=Graph)
 def create_graph(definition: Definition, graphs: GraphsDep, idempotent: IdempotentDep) -> Response:
-    """Store a graph, given as nodes, layers or a program."""
+    """Create a graph.
+
+    Validates and stores a graph, given as nodes, as layers or as a program in the expression language. The response
+    holds the nodes.
+    """
     return idempotent.answer(lambda save_response: graphs.create(definition, save_response), Graph.of)
 
 
 @routes.post("/v1/graphs:validate", response_model=GraphReport)
 def validate_graph(definition: Definition, graphs: GraphsDep) -> Response:
-    """Report on a graph as if it were stored, and store nothing."""
+    """Validate a graph.
+
+    Returns the same report as creating a graph, and stores nothing.
+    """
     return JsonResponse(GraphReport.of(graphs.validate(definition)))
 
 
 @routes.get("/v1/graphs", response_model=GraphList)
 def list_graphs(page: PageDep, graphs: GraphsDep) -> Response:
-    """List graphs."""
+    """List graphs.
+
+    Lists the graphs of the caller's tenant in pages, newest first by default.
+    """
     return JsonResponse(GraphList.of(graphs.list(page)))
 
 
 @routes.get("/v1/graphs/{graph_id}", response_model=Graph)
 def get_graph(graph_id: GraphId, graphs: GraphsDep) -> Response:
-    """Return a graph: its canonical definition, counts, shapes, memory and findings."""
+    """Get a graph.
+
+    Returns the canonical definition of a graph, its node counts, shapes, memory estimate and findings.
+    """
     return JsonResponse(Graph.of(graphs.get(graph_id)))
 
 
 @routes.delete("/v1/graphs/{graph_id}", status_code=204)
 def delete_graph(graph_id: GraphId, graphs: GraphsDep) -> None:
-    """Delete a graph that no unfinished fit uses."""
+    """Delete a graph.
+
+    Deletes a graph. Returns 409 while an unfinished fit uses it.
+    """
     graphs.delete(graph_id)
 
 
 @routes.get("/v1/graphs/{graph_id}/nodes", response_model=GraphNodes)
 def list_graph_nodes(graph_id: GraphId, graphs: GraphsDep, backward: Backward = False) -> Response:
-    """List the nodes in the order of execution."""
+    """List the nodes of a graph.
+
+    Lists the nodes in execution order, with the backward nodes if asked for.
+    """
     return JsonResponse(GraphNodes(data=graphs.nodes(graph_id, backward=backward)))
 
 
@@ -75,7 +94,10 @@ def list_graph_nodes(graph_id: GraphId, graphs: GraphsDep, backward: Backward = 
     responses=text_answer("text/plain", "One line for each input, parameter and node."),
 )
 def print_graph(graph_id: GraphId, graphs: GraphsDep, backward: Backward = False) -> Response:
-    """Print the graph for a person to read."""
+    """Print a graph.
+
+    Returns the inputs, parameters and nodes of a graph as text, one line each.
+    """
     return PlainTextResponse(graphs.text(graph_id, backward=backward))
 
 
@@ -85,7 +107,10 @@ def print_graph(graph_id: GraphId, graphs: GraphsDep, backward: Backward = False
     responses=text_answer(DOT, "The graph in the language of Graphviz."),
 )
 def draw_graph(graph_id: GraphId, graphs: GraphsDep, backward: Backward = False) -> Response:
-    """Draw the graph with Graphviz."""
+    """Draw a graph.
+
+    Returns the nodes of a graph in the DOT language of Graphviz.
+    """
     return PlainTextResponse(graphs.dot(graph_id, backward=backward), media_type=DOT)
 
 
@@ -97,7 +122,11 @@ def plan_graph(
     optimizer: Optimizer = None,
     executor: ExecutorName = "auto",
 ) -> Response:
-    """Plan a step: what is computed in which order, in which memory."""
+    """Plan the execution of a graph.
+
+    Returns the steps of one evaluation or training step in order, their buffers, fused groups, peak memory and
+    FLOPs.
+    """
     return JsonResponse(graphs.plan(graph_id, batch=batch, optimizer=optimizer, executor=executor))
 
 
@@ -113,7 +142,10 @@ def print_graph_plan(
     optimizer: Optimizer = None,
     executor: ExecutorName = "auto",
 ) -> Response:
-    """Print the plan of a step for a person to read."""
+    """Print an execution plan.
+
+    Returns the plan of a step as text, one line per step.
+    """
     text = graphs.plan_text(graph_id, batch=batch, optimizer=optimizer, executor=executor)
     return PlainTextResponse(text)
 
@@ -130,7 +162,10 @@ def draw_graph_plan(
     optimizer: Optimizer = None,
     executor: ExecutorName = "auto",
 ) -> Response:
-    """Draw the plan of a step with Graphviz."""
+    """Draw an execution plan.
+
+    Returns the plan of a step in the DOT language of Graphviz: steps, and the buffers between them.
+    """
     drawing = graphs.plan_dot(graph_id, batch=batch, optimizer=optimizer, executor=executor)
     return PlainTextResponse(drawing, media_type=DOT)
 
@@ -143,8 +178,9 @@ def draw_graph_plan(
 def print_graph_program(
     graph_id: GraphId, graphs: GraphsDep, batch: Batch = 32, optimizer: Optimizer = None
 ) -> Response:
-    """Print a step as a Python script that needs NumPy only, with first values, a command line and the bits of a fit.
+    """Export a graph as a NumPy script.
 
-    The fit is one by the NumPy executor, with the same seed and batches. Run the script with --help.
+    Returns a Python script that needs NumPy only and runs the step on its own. With the seed and batches of a fit,
+    it computes the same bits as the NumPy executor. Run it with `--help` for its options.
     """
     return PlainTextResponse(graphs.program(graph_id, batch=batch, optimizer=optimizer), media_type=PYTHON)

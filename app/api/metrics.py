@@ -88,8 +88,8 @@ async def _query(
     request: Request,
     rows: Annotated[RowFilter, Depends(_filter)],
     after: Annotated[int, Query(ge=0, description="The last seq that the client has.")] = 0,
-    limit: Annotated[int, Query(ge=1, le=LIMIT_MAX)] = 1000,
-    format: Annotated[Literal["json", "ndjson", "csv"], Query()] = "json",
+    limit: Annotated[int, Query(ge=1, le=LIMIT_MAX, description="Maximum number of rows.")] = 1000,
+    format: Annotated[Literal["json", "ndjson", "csv"], Query(description="Format of the rows.")] = "json",
     downsample: Annotated[
         int | None,
         Query(
@@ -143,7 +143,11 @@ def _from_memory(request: Request, query: _Query) -> Response | None:
 async def list_metrics(
     fit_id: FitId, metrics: MetricsDep, query: Annotated[_Query, Depends(_query)], if_none_match: IfNoneMatch = None
 ) -> Response:
-    """List metric rows in order. While no new row has come, an answer to the same query keeps its ETag."""
+    """List metric rows.
+
+    Lists the metric rows of a fit in order, as JSON, NDJSON or CSV. The ETag of a response stays the same until a
+    new row is stored.
+    """
     stored = await metrics.last(fit_id)
     tag = query.tag(fit_id, stored)
     if matches(if_none_match, tag):

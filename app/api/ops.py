@@ -14,13 +14,19 @@ routes = router("catalogue")
 
 @routes.get("/v1/ops", response_model=OpList)
 def list_ops() -> Response:
-    """List every op that a graph can be made of."""
+    """List ops.
+
+    Lists every op that the nodes of a graph can use.
+    """
     return _listed("ops")
 
 
 @routes.get("/v1/ops/{name}", response_model=OpEntry)
 def get_op(name: Annotated[str, Path(max_length=64)]) -> Response:
-    """Return one op, by its name or an alias."""
+    """Get an op.
+
+    Returns one op by its name or an alias: documentation, inputs, attributes, outputs.
+    """
     return JsonResponse(op(name))
 
 
@@ -30,37 +36,54 @@ def _listed(kind: str) -> Response:
 
 @routes.get("/v1/optimizers", response_model=CatalogueList)
 def list_optimizers() -> Response:
-    """List the optimizers of fits. Each takes `groups` too: lists of parameters with a kind or options of their own,
-    chosen by patterns of their names (`match`) or numbers of axes (`ndim`), or kept as they are (`frozen`).
+    """List optimizers.
+
+    Lists the optimizers of fits and sessions. Each also accepts `groups`: parameters selected by name pattern
+    (`match`) or number of axes (`ndim`) with a kind or options of their own, or `frozen`.
     """
     return _listed("optimizers")
 
 
 @routes.get("/v1/schedules", response_model=CatalogueList)
 def list_schedules() -> Response:
-    """List the schedules of learning rates."""
+    """List learning rate schedules.
+
+    Lists the learning rate schedules with their options.
+    """
     return _listed("schedules")
 
 
 @routes.get("/v1/losses", response_model=LossList)
 def list_losses() -> Response:
-    """List the losses of graphs made of layers."""
+    """List losses.
+
+    Lists the losses of graphs that are built from layers, with their operands and options.
+    """
     return _listed("losses")
 
 
 @routes.get("/v1/layers", response_model=CatalogueList)
 def list_layers() -> Response:
-    """List the layers that a graph can be made of."""
+    """List layers.
+
+    Lists the layers that a graph can be built from, with their options.
+    """
     return _listed("layers")
 
 
 @routes.get("/v1/initializers", response_model=CatalogueList)
 def list_initializers() -> Response:
-    """List the ways to initialise a parameter."""
+    """List initializers.
+
+    Lists the initializers of parameters with their options.
+    """
     return _listed("initializers")
 
 
 @routes.get("/v1/metrics", response_model=MetricList)
 def list_metric_kinds() -> Response:
-    """List the metrics that a fit can compute besides its loss."""
+    """List metrics.
+
+    Lists the metrics that a fit can compute in addition to its loss.
+    """
     return _listed("metrics")

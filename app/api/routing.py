@@ -123,6 +123,13 @@ class ReadRequest(Request):
 class StrictRoute(APIRoute):
     """A route whose JSON body is read strictly, and whose answers to GET carry an entity tag."""
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        """Take the summary from the first line of the handler's docstring, the description from the rest."""
+        super().__init__(*args, **options)
+        if self.summary is None:
+            first, _, rest = self.description.partition("\n\n")
+            self.summary, self.description = first.removesuffix("."), rest
+
     def get_route_handler(self) -> Handler:
         """Refuse what a request says and the route does not read, before `make_handler`'s handler sees the rest."""
         handle, parameters, headers = self.make_handler(), declared_parameters(self), declared_headers(self)

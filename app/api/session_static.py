@@ -76,13 +76,14 @@ from app.api.session_steps import PATH, TENSORS, StepPayload, Verb, add_verbs, r
 from app.domain.documents import DOT, NPY, SAFETENSORS, TEXT
 from app.domain.errors import Finding, Invalid
 
-routes = router("sessions")
+routes = router("ggml")
 
 COMPUTING = (
     Verb(
         "graph_compute",
         "compute_session_graph",
-        "Set inputs, and compute a graph: every node in order, or up to one.",
+        "Compute a static graph",
+        "Sets inputs and computes the nodes of a graph in order, all of them or up to one (ggml_graph_compute).",
         GraphComputeRequest,
         GraphComputeAnswer,
         TENSORS,
@@ -91,14 +92,16 @@ COMPUTING = (
     Verb(
         "graph_reset",
         "reset_session_graph",
-        "Begin a new window of accumulation: sums of gradients become 0, and seeds of losses 1.",
+        "Reset a static graph",
+        "Starts a new accumulation: gradient accumulators become 0 and the seeds of losses 1 (ggml_graph_reset).",
         GraphResetRequest,
         StepAnswer,
     ),
     Verb(
         "tensor_set",
         "set_session_tensors",
-        "Put data into leaves, sums of gradients and seeds: all of them, or none.",
+        "Set tensors of a static graph",
+        "Writes data into leafs, gradient accumulators and seeds: all of them, or none if one is invalid.",
         TensorSetRequest,
         StepAnswer,
         TENSORS,
@@ -109,85 +112,158 @@ BUILDING = (
     Verb(
         "build_forward_expand",
         "expand_session_graph",
-        "Append values, with all they depend on, to a graph.",
+        "Append values to a static graph",
+        "Appends values and everything that they depend on (ggml_build_forward_expand).",
         BuildForwardExpandRequest,
         GraphAnswer,
     ),
     Verb(
         "build_forward_select",
         "select_session_branch",
-        "Append several branches to a graph, of which one is computed.",
+        "Append alternative branches to a static graph",
+        "Appends several branches of which one is computed (ggml_build_forward_select).",
         BuildForwardSelectRequest,
         GraphAnswer,
     ),
     Verb(
         "build_backward_expand",
         "differentiate_session_graph",
-        "Append the gradients of the losses to a graph.",
+        "Differentiate a static graph",
+        "Appends the gradients of the losses (ggml_build_backward_expand).",
         BuildBackwardExpandRequest,
         BackwardExpandAnswer,
     ),
     Verb(
         "set_param",
         "mark_session_parameters",
-        "Mark leaves as parameters, before they are expanded.",
+        "Mark parameters",
+        "Marks leafs as parameters, before they are appended to a graph (ggml_set_param).",
         SetParamRequest,
         StepAnswer,
     ),
-    Verb("set_loss", "mark_session_losses", "Mark scalars as losses of a graph.", SetLossRequest, StepAnswer),
-    Verb("set_name", "name_session_tensor", "Call a tensor of a graph something else.", SetNameRequest, StepAnswer),
+    Verb(
+        "set_loss",
+        "mark_session_losses",
+        "Mark losses",
+        "Marks scalars as losses of a graph; their gradients are summed (ggml_set_loss).",
+        SetLossRequest,
+        StepAnswer,
+    ),
+    Verb(
+        "set_name",
+        "name_session_tensor",
+        "Rename a tensor",
+        "Gives a tensor of a graph another name (ggml_set_name).",
+        SetNameRequest,
+        StepAnswer,
+    ),
     Verb(
         "opt_step_adamw",
         "append_adamw_step",
-        "Append a step of AdamW for each parameter, taken with each complete computation.",
+        "Append AdamW steps",
+        "Appends an AdamW update for each parameter, which runs with every complete computation (ggml_opt_step_adamw).",
         OptStepAdamwRequest,
         GraphAnswer,
     ),
     Verb(
         "opt_step_sgd",
         "append_sgd_step",
-        "Append a step of SGD for each parameter, taken with each complete computation.",
+        "Append SGD steps",
+        "Appends an SGD update for each parameter, which runs with every complete computation (ggml_opt_step_sgd).",
         OptStepSgdRequest,
         GraphAnswer,
     ),
 )
 
 GRAPHS = (
-    Verb("new_graph", "create_session_graph", "Make an empty graph.", NewGraphRequest, GraphAnswer),
-    Verb("graph_dup", "duplicate_session_graph", "Copy a graph over the same tensors.", GraphDupRequest, GraphAnswer),
-    Verb("graph_view", "view_session_graph", "Make a graph of some nodes of another.", GraphViewRequest, GraphAnswer),
-    Verb("graph_cpy", "copy_session_graph", "Put what a graph holds into another.", GraphCpyRequest, GraphAnswer),
-    Verb("graph_clear", "clear_session_graph", "Take everything out of a graph.", GraphClearRequest, GraphAnswer),
-    Verb("graph_free", "free_session_graph", "Let go of a graph.", GraphFreeRequest, StepAnswer),
+    Verb(
+        "new_graph",
+        "create_session_graph",
+        "Create a static graph",
+        "Creates an empty graph in the session (ggml_new_graph_custom).",
+        NewGraphRequest,
+        GraphAnswer,
+    ),
+    Verb(
+        "graph_dup",
+        "duplicate_session_graph",
+        "Duplicate a static graph",
+        "Creates a copy of a graph over the same tensors (ggml_graph_dup).",
+        GraphDupRequest,
+        GraphAnswer,
+    ),
+    Verb(
+        "graph_view",
+        "view_session_graph",
+        "Create a view of a static graph",
+        "Creates a graph of a range of the nodes of another (ggml_graph_view).",
+        GraphViewRequest,
+        GraphAnswer,
+    ),
+    Verb(
+        "graph_cpy",
+        "copy_session_graph",
+        "Copy a static graph",
+        "Copies the nodes and leafs of a graph into another graph (ggml_graph_cpy).",
+        GraphCpyRequest,
+        GraphAnswer,
+    ),
+    Verb(
+        "graph_clear",
+        "clear_session_graph",
+        "Clear a static graph",
+        "Removes all nodes and leafs from a graph; the tensors keep their data (ggml_graph_clear).",
+        GraphClearRequest,
+        GraphAnswer,
+    ),
+    Verb(
+        "graph_free",
+        "free_session_graph",
+        "Free a static graph",
+        "Deletes a graph of the session; the tensors keep their data.",
+        GraphFreeRequest,
+        StepAnswer,
+    ),
 )
 
 THREADPOOL = (
     Verb(
         "threadpool_new",
         "create_session_threadpool",
-        "Make a thread pool, in the place of the one there is.",
+        "Create a thread pool",
+        "Creates a thread pool that replaces the session's present one (ggml_threadpool_new).",
         ThreadpoolNewRequest,
         ThreadpoolAnswer,
     ),
-    Verb("threadpool_free", "free_session_threadpool", "End the pool.", ThreadpoolStepRequest, StepAnswer),
+    Verb(
+        "threadpool_free",
+        "free_session_threadpool",
+        "Free the thread pool",
+        "Ends the threads of the session's pool (ggml_threadpool_free).",
+        ThreadpoolStepRequest,
+        StepAnswer,
+    ),
     Verb(
         "threadpool_pause",
         "pause_session_threadpool",
-        "Have the pool take no work; once more does nothing.",
+        "Pause the thread pool",
+        "Stops the pool from taking work; pausing it again has no effect (ggml_threadpool_pause).",
         ThreadpoolStepRequest,
         PausedAnswer,
     ),
     Verb(
         "threadpool_resume",
         "resume_session_threadpool",
-        "Have the pool take work again; once more does nothing.",
+        "Resume the thread pool",
+        "Lets a paused pool take work; resuming it again has no effect (ggml_threadpool_resume).",
         ThreadpoolStepRequest,
         PausedAnswer,
     ),
     Verb(
         "threadpool_params_match",
         "match_session_threadpool",
-        "Tell whether the pool is such a one.",
+        "Compare thread pool parameters",
+        "Returns whether the session's pool has the given parameters (ggml_threadpool_params_match).",
         ThreadpoolMatchRequest,
         MatchAnswer,
     ),
@@ -209,7 +285,10 @@ Element = Annotated[
 
 @routes.get(f"{PATH}/graph", response_model=GraphDescription)
 async def get_session_graph(session_id: SessionId, request: Request, graph: GraphName = "main") -> Response:
-    """Describe a graph: its size, how much it holds, its outputs and losses."""
+    """Get a graph of a static session.
+
+    Returns the capacity of a graph, its numbers of nodes and leafs, its outputs and losses.
+    """
     return await _inspect(request, session_id, "graph", {"graph": graph})
 
 
@@ -226,7 +305,10 @@ async def list_session_graph_nodes(
     ] = None,
     leafs: Annotated[bool, Query(description="Whether leafs follow the nodes.")] = True,
 ) -> Response:
-    """List nodes in the order of execution, and leafs."""
+    """List the nodes of a static graph.
+
+    Lists the nodes of a graph in execution order, and its leafs.
+    """
     if index is not None and name is not None:
         detail = "query parameter: index names one node, and so does name; give one of both"
         raise Invalid(detail, code="conflict", findings=[Finding("/name", "conflict", detail)])
@@ -238,7 +320,10 @@ async def list_session_graph_nodes(
 async def get_session_graph_node(
     session_id: SessionId, node: NodeOrIndex, request: Request, graph: GraphName = "main"
 ) -> Response:
-    """Return a node by position or name, or a leaf by name."""
+    """Get a node of a static graph.
+
+    Returns a node by position or name, or a leaf by name.
+    """
     return await _inspect(request, session_id, "graph_node", {"graph": graph, "node": node})
 
 
@@ -250,7 +335,10 @@ async def get_session_graph_node(
 async def get_session_graph_tensor(
     session_id: SessionId, name: NodeName, request: Request, graph: GraphName = "main", index: Element = None
 ) -> Response:
-    """Return the data of a leaf, or of what was computed; whole, or one element."""
+    """Get a tensor of a static graph.
+
+    Returns the data of a leaf or of a computed node: the whole tensor, or one element with `index`.
+    """
     options = {"graph": graph, "name": name, "index": None if index is None else _place(index)}
     return await _inspect(request, session_id, "graph_tensor", options, (JSON, NPY, SAFETENSORS))
 
@@ -263,14 +351,21 @@ async def get_session_graph_gradient(
     graph: GraphName = "main",
     accumulator: Annotated[bool, Query(description="The sum since the last reset; of a loss, its seed.")] = False,
 ) -> Response:
-    """Return the gradient of the losses by a value; null where none flows, or before the graph is differentiated."""
+    """Get a gradient of a static graph.
+
+    Returns the gradient of the losses with respect to a value; null if no gradient flows there or the graph is not
+    differentiated.
+    """
     options = {"graph": graph, "name": name, "accumulator": accumulator}
     return await _inspect(request, session_id, "graph_gradient", options, (JSON, NPY))
 
 
 @routes.get(f"{PATH}/graph/print", responses=text_answer(TEXT, "A line for each node and leaf."))
 async def print_session_graph(session_id: SessionId, request: Request, graph: GraphName = "main") -> Response:
-    """Print a graph: x marks a parameter, g what has a gradient."""
+    """Print a static graph.
+
+    Returns the nodes and leafs of a graph as text: `x` marks a parameter, `g` a value with a gradient.
+    """
     return await _inspect(request, session_id, "graph_print", {"graph": graph}, (TEXT,))
 
 
@@ -282,7 +377,10 @@ async def draw_session_graph(
     of: Annotated[Literal["backward", "forward"], Query(description="forward: without the gradients.")] = "backward",
     cgraph: Annotated[str | None, Query(description="The graph that tells which nodes are the forward pass's.")] = None,
 ) -> Response:
-    """Draw a graph in DOT; gradients are part of what they are the gradients of."""
+    """Draw a graph of a static session.
+
+    Returns a graph in the DOT language of Graphviz; gradients are drawn with the values that they belong to.
+    """
     return await _inspect(request, session_id, "graph_dump_dot", {"graph": graph, "of": of, "cgraph": cgraph}, (DOT,))
 
 
@@ -295,7 +393,10 @@ async def plan_session_graph(
         int, Query(ge=-THREADS_MAX, le=THREADS_MAX, description="Threads; below 1: the pool's, or 4 without one.")
     ] = 0,
 ) -> Response:
-    """Plan a computation: the bytes of the work buffer, and how many threads would compute."""
+    """Plan the computation of a static graph.
+
+    Returns the size of the work buffer and the number of threads that would compute (ggml_graph_plan).
+    """
     return await _inspect(request, session_id, "graph_plan", {"graph": graph, "n_threads": n_threads})
 
 
@@ -307,13 +408,20 @@ async def get_session_graph_overhead(
     size: Annotated[int | None, Query(ge=1, le=SIZE_MAX, description="Of a graph; by default this one's.")] = None,
     grads: Annotated[bool | None, Query(description="By default as this graph.")] = None,
 ) -> Response:
-    """Return the bytes that a graph of some size is charged to a context, and what the session's has been charged."""
+    """Get the memory overhead of a static graph.
+
+    Returns the bytes that a graph of the given size occupies in a context, and the bytes in use in the session's
+    context.
+    """
     return await _inspect(request, session_id, "graph_overhead", {"graph": graph, "size": size, "grads": grads})
 
 
 @routes.get(f"{PATH}/threadpool", response_model=ThreadpoolDescription)
 async def get_session_threadpool(session_id: SessionId, request: Request) -> Response:
-    """Describe the thread pool."""
+    """Get the thread pool of a static session.
+
+    Returns the parameters and the state of the session's thread pool.
+    """
     return await _inspect(request, session_id, "threadpool", {})
 
 

@@ -47,6 +47,7 @@ class Verb:
     name: str
     operation: str
     summary: str
+    description: str
     shape: type[VerbRequest]
     answer: type[BaseModel]
     bodies: tuple[str, ...] = ()
@@ -196,7 +197,8 @@ def add_verbs(routes: APIRouter, verbs: Iterable[Verb], read: Read = read_step) 
             _make_endpoint(verb, read),
             methods=["POST"],
             name=verb.operation,
-            description=verb.summary,
+            summary=verb.summary,
+            description=verb.description,
             status_code=verb.status,
             response_model=verb.answer,
             responses=_response_documents(verb),

@@ -22,8 +22,10 @@ Read = Callable[..., Coroutine[Any, Any, Response]]
 
 NAMES = {"parameters": "parameter", "gradients": "gradient", "buffers": "buffer"}
 
-Stats = Annotated[bool, Query(description="What the numbers look like, in a few of them.")]
-SeqInQuery = Annotated[Seq | None, Query(description="The step's place in the order of steps.")]
+Stats = Annotated[bool, Query(description="Return statistics of the values instead of the values.")]
+SeqInQuery = Annotated[
+    Seq | None, Query(description="Position of the step in the order of steps, from 1; by default the next.")
+]
 
 
 def _list_of(kind: Kind) -> Read:
@@ -70,7 +72,8 @@ def _add_reads(kind: Kind) -> None:
         f"{PATH}/{kind}",
         _list_of(kind),
         name=f"list_session_{kind}",
-        description=f"List the {kind} of a session with their norms, or return all of them as safetensors.",
+        summary=f"List the {kind} of a session",
+        description=f"Lists the {kind} with their norms, or returns all of them as safetensors, as Accept says.",
         response_model=TensorList,
         responses=binary_answer(SAFETENSORS),
     )
@@ -78,7 +81,8 @@ def _add_reads(kind: Kind) -> None:
         f"{PATH}/{kind}/{{name:path}}",
         _one_of(kind),
         name=f"get_session_{NAMES[kind]}",
-        description=f"Return one of the {kind} of a session, as JSON or as .npy; or its statistics.",
+        summary=f"Get a {NAMES[kind]} of a session",
+        description=f"Returns one of the {kind} as JSON or `.npy`, as Accept says; or its statistics with `stats`.",
         response_model=Tensor | TensorStatistics | None,
         responses=binary_answer(NPY),
     )
@@ -90,6 +94,7 @@ def _add_replacement(kind: Literal["parameter", "gradient"], description: str) -
         _replacing(kind),
         methods=["PUT"],
         name=f"replace_session_{kind}",
+        summary=f"Replace a {kind} of a session",
         description=description,
         response_model=StepAnswer,
         responses=accepted(),
@@ -100,5 +105,5 @@ def _add_replacement(kind: Literal["parameter", "gradient"], description: str) -
 _add_reads("gradients")
 _add_reads("parameters")
 _add_reads("buffers")
-_add_replacement("parameter", "Put a tensor in the place of a parameter.")
-_add_replacement("gradient", "Put a tensor in the place of a parameter's gradient; null: there is none then.")
+_add_replacement("parameter", "Replaces the value of a parameter by the tensor in the body.")
+_add_replacement("gradient", "Replaces the gradient of a parameter by the tensor in the body; null removes it.")

@@ -28,45 +28,68 @@ Wait = Annotated[float, Query(ge=0, le=WAIT_MAX, description="Seconds to wait fo
 
 @routes.post("/v1/sessions", status_code=201, response_model=Session)
 def create_session(request: SessionRequest, sessions: SessionsDep, idempotent: IdempotentDep) -> Response:
-    """Check a session in full, and begin it."""
+    """Create a session.
+
+    Validates the request in full and starts a session, which holds parameters, gradients and optimizer state
+    between steps.
+    """
     return idempotent.answer(lambda save_response: sessions.create(request.document(), save_response), Session.of)
 
 
 @routes.get("/v1/sessions", response_model=SessionList)
 def list_sessions(page: PageDep, sessions: SessionsDep, state: State = None, label: Label = None) -> Response:
-    """List sessions, those that have ended too."""
+    """List sessions.
+
+    Lists sessions in pages, including those that have ended.
+    """
     key, _, value = (label or "").partition(":")
     return JsonResponse(SessionList.of(sessions.list(page, state, (key, value) if label else None)))
 
 
 @routes.get(PATH, response_model=Session)
 async def get_session(session_id: SessionId, sessions: SessionsDep, wake: Wake = False) -> Response:
-    """Return a session, and how its process is doing."""
+    """Get a session.
+
+    Returns a session and the state of its process. With `wake`, an idle session starts its process first.
+    """
     view = await (sessions.wake(session_id) if wake else asyncio.to_thread(sessions.get, session_id))
     return JsonResponse(Session.of(view))
 
 
 @routes.delete(PATH, status_code=204)
 async def close_session(session_id: SessionId, sessions: SessionsDep) -> None:
-    """End a session; what it held is gone, and that it was there stays on record."""
+    """Close a session.
+
+    Ends a session and deletes its state. Its record is kept.
+    """
     await sessions.close(session_id)
 
 
 @routes.post(f"{PATH}:pause", response_model=Session)
 async def pause_session(session_id: SessionId, sessions: SessionsDep) -> Response:
-    """Let a session rest on the disk, without a process, until it is resumed."""
+    """Pause a session.
+
+    Writes the state of a session to disk and releases its process until it is resumed.
+    """
     return JsonResponse(Session.of(await sessions.pause(session_id)))
 
 
 @routes.post(f"{PATH}:resume", response_model=Session)
 async def resume_session(session_id: SessionId, sessions: SessionsDep) -> Response:
-    """Let steps be taken again."""
+    """Resume a session.
+
+    Lets a paused session accept steps again.
+    """
     return JsonResponse(Session.of(await sessions.resume(session_id)))
 
 
 @routes.get(f"{PATH}/operations/{{seq}}", response_model=Operation)
 async def get_operation(session_id: SessionId, seq: PathSeq, sessions: SessionsDep, wait: Wait = 0) -> Response:
-    """Return what came of a step that was accepted, at once or when it is done."""
+    """Get the result of an asynchronous step.
+
+    Returns the result of a step that was accepted with `Prefer: respond-async`. With `wait`, the response is held
+    until the step is done or the time is over.
+    """
     carried = await sessions.operation(session_id, seq, wait)
     if carried.checkpoint is None:
         return step_response(session_id, "", carried)

@@ -23,13 +23,19 @@ routes = router("system")
 
 @routes.get("/healthz", response_model=Status)
 async def check_health() -> Response:
-    """Answer, which shows that the server lives; needs no key."""
+    """Check that the server is alive.
+
+    Returns 200 as long as the process answers requests. It needs no API key and gives no detail.
+    """
     return JsonResponse(Status(status="ok"))
 
 
 @routes.get("/readyz", response_model=Status)
 def check_readiness(system: SystemDep) -> Response:
-    """Answer ok if new work would be accepted and done."""
+    """Check that the server is ready.
+
+    Returns 200 if the server accepts new work and can process it, else 503 with the reason.
+    """
     system.check_ready()
     return JsonResponse(Status(status="ready"))
 
@@ -38,7 +44,10 @@ def check_readiness(system: SystemDep) -> Response:
     "/metrics", response_class=Response, responses=text_answer("text/plain", "Metrics in the format of Prometheus.")
 )
 def scrape_metrics(request: Request) -> Response:
-    """Return counts and durations for Prometheus."""
+    """Get Prometheus metrics.
+
+    Returns counters, gauges and histograms of requests, fits and stored files in the Prometheus text format.
+    """
     return Response(generate_latest(request.app.state.registry), media_type=CONTENT_TYPE_LATEST)
 
 
@@ -50,7 +59,10 @@ def get_contract(request: Request) -> Response:
 
 @routes.get("/v1/system", response_model=SystemOverview)
 def get_system(system: SystemDep, settings: SettingsDep) -> Response:
-    """Return versions, numerics, queue, workers and limits."""
+    """Get the state of the server.
+
+    Returns versions, numerics, the queue, worker processes and limits.
+    """
     return JsonResponse(SystemOverview.of(system.overview(), settings))
 
 

@@ -99,3 +99,24 @@ def test_uploads_are_declared_as_bytes_and_streams_as_streams() -> None:
 def test_descriptions_are_sentences() -> None:
     for operation in OPERATIONS:
         assert re.match(r"[A-Z].*[.]$", operation["description"], re.DOTALL), operation["description"]
+
+
+def test_every_operation_parameter_and_field_is_described() -> None:
+    missing = [op["operationId"] for op in OPERATIONS if not op.get("summary") or not op.get("description")]
+    missing += [
+        f"{op['operationId']}?{p['name']}"
+        for op in OPERATIONS
+        for p in op.get("parameters", ())
+        if not p.get("description")
+    ]
+    for name, schema in DOCUMENT["components"]["schemas"].items():
+        fields = schema.get("properties", {})
+        missing += [f"{name}.{field}" for field, spec in fields.items() if not {"description", "$ref"} & spec.keys()]
+    assert missing == []
+
+
+def test_the_verbs_of_ggml_have_a_tag_of_their_own_at_the_end() -> None:
+    tags = [operation["tags"] for operation in OPERATIONS]
+    ggml = tags.count(["ggml"])
+    assert ggml == 32
+    assert tags[-ggml:] == [["ggml"]] * ggml

@@ -18,10 +18,15 @@ class ApiKey:
     """A key, without its secret, which nobody can tell any more."""
 
     created_at: datetime.datetime
+    """ Time of creation, RFC 3339 in UTC. """
     expires_at: datetime.datetime | None
+    """ Time after which the key is not accepted, RFC 3339 in UTC; null: it does not expire. """
     id: str
+    """ Unique id. """
     name: str
+    """ Name. """
     revoked_at: datetime.datetime | None
+    """ Time at which the key was revoked, RFC 3339 in UTC; null if it was not. """
     scopes: list[ApiKeyScopesItem]
     """ What it may be used for: read (GET), train (everything else), admin (keys, the audit trail, backups). train
     includes read, admin both. """
@@ -30,6 +35,7 @@ class ApiKey:
     used_at: datetime.datetime | None
     """ When it was last used, to about a minute. """
     object_: Literal["key"] | Unset = "key"
+    """ Type of the object. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -19,6 +19,7 @@ class AuditEntry:
     address: str
     """ Where the request came from. """
     at: datetime.datetime
+    """ Time of the event, RFC 3339 in UTC. """
     hash_: str
     """ SHA-256 of the other fields as a JSON array in this order, without spaces. """
     key_id: None | str
@@ -28,6 +29,7 @@ class AuditEntry:
     previous: str
     """ The hash of the entry before it. """
     request_id: str
+    """ Id of the request, as in the X-Request-ID header. """
     result: str
     """ The status of the answer; done for what a command did offline. """
     seq: int

@@ -14,11 +14,15 @@ class BackwardExpandAnswer:
     """What was differentiated."""
 
     graph: str
+    """ The graph, by id or name. """
     implicit_loss: bool
     """ Whether no loss was marked, and the only scalar output was taken. """
     losses: list[str]
+    """ Losses by name, or the names of the losses. """
     n_leafs: int
+    """ Number of leafs in the graph. """
     n_nodes: int
+    """ Number of nodes in the graph. """
     seq: int | None
     """ The place that the step took; null for one that only reads. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)

@@ -18,6 +18,7 @@ class BatchAnswer:
     """What came of each step of a batch, in their order."""
 
     data: list[BatchedAnswer]
+    """ The entries. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -19,6 +19,7 @@ class BatchRequest:
     """Several steps, carried out one after the other."""
 
     steps: list[BatchedStep]
+    """ The steps, in order. """
     stop_on_error: bool | Unset = True
     """ Whether the steps after one that fails are left out. """
 

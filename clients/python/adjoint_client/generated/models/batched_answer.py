@@ -23,8 +23,11 @@ class BatchedAnswer:
     seq: int | None
     """ The place that the step took; null for one that only reads. """
     status: int
+    """ HTTP status that the step has by itself. """
     answer: BatchedAnswerAnswerType0 | None | Unset = UNSET
+    """ The response to the step, as its own route returns it. """
     error: None | StepProblem | Unset = UNSET
+    """ Why it failed; null otherwise. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

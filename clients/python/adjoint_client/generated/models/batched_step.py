@@ -18,6 +18,7 @@ class BatchedStep:
     verb: str
     """ Such as forward_backward. """
     seq: int | None | Unset = UNSET
+    """ Position in the sequence, from 1. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

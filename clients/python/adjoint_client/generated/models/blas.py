@@ -14,8 +14,11 @@ class Blas:
     """The linear algebra library that NumPy uses."""
 
     core_type: str
+    """ CPU type that the library selected. """
     library: str
+    """ Name of the BLAS library. """
     threads: str
+    """ Number of threads. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

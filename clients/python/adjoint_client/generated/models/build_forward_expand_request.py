@@ -19,6 +19,7 @@ class BuildForwardExpandRequest:
     """Values appended with all they depend on (ggml_build_forward_expand)."""
 
     outputs: list[str]
+    """ Outputs by name, or the names of the outputs. """
     compute: bool | Unset = True
     """ false: they only get their places, and are computed if they are needed. """
     graph: str | Unset = "main"

@@ -15,7 +15,9 @@ class BuildForwardSelectRequest:
     """Several branches appended, of which one is computed (ggml_build_forward_select)."""
 
     branches: list[str]
+    """ Names of the values of which one is computed. """
     index: int
+    """ Position, from 0, or one index for each axis. """
     graph: str | Unset = "main"
     """ Which graph. """
     seq: int | None | Unset = UNSET

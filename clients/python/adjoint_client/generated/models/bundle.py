@@ -29,16 +29,21 @@ class Bundle:
     """
 
     attempts: list[BundleAttempt]
+    """ The attempts so far, in order. """
     bit_exact: bool
     """ False if the fit went on under other numerics than it began with. """
     datasets: list[BundleDataset]
+    """ The datasets, in order. """
     fit: BundleFit
     """ Which fit it was. """
     format_: Literal["adjoint-bundle/1"]
+    """ Format of the file or document. """
     graph: BundleGraph
     """ The graph, complete. """
     object_: Literal["bundle"]
+    """ Type of the object. """
     origin: BundleOrigin | None
+    """ Where it was forked from; null if it was not. """
     reopened_at: int | None
     """ The step at which it was last taken up again or changed. """
     request: FitRequest
@@ -50,10 +55,13 @@ class Bundle:
     result: BundleResult
     """ What the fit came to; its state is that of its last checkpoint. """
     runtime: BundleRuntime | None
+    """ Executor, threads and numerics of the processes. """
     seed: int
+    """ Seed of the random numbers. """
     server: BundleServer
     """ What made the bundle. """
     validation_datasets: list[BundleDataset]
+    """ The datasets of the validation, in order. """
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.bundle_origin import BundleOrigin  # noqa: PLC0415

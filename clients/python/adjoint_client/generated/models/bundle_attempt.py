@@ -13,7 +13,9 @@ class BundleAttempt:
     """A process that worked on the fit, and how it ended."""
 
     number: int
+    """ Number, from 1. """
     outcome: None | str
+    """ How it ended; null while it runs. """
 
     def to_dict(self) -> dict[str, Any]:
         number = self.number

@@ -15,6 +15,7 @@ class BundleCheckpoint:
     digest: str
     """ SHA-256 in hexadecimal digits. """
     id: str
+    """ Unique id. """
 
     def to_dict(self) -> dict[str, Any]:
         digest = self.digest

@@ -17,8 +17,11 @@ class BundleColumn:
     digest: str
     """ SHA-256 in hexadecimal digits. """
     dtype: str
+    """ Element type, such as float32. """
     name: str
+    """ Name. """
     shape: list[int]
+    """ Extents of the axes. """
     classes: list[str] | None | Unset = UNSET
     """ The texts that the numbers of a text column stand for, in their order. """
 

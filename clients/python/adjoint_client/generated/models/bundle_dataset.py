@@ -17,11 +17,15 @@ class BundleDataset:
     """A dataset by its digests; the rows are not in the bundle."""
 
     columns: list[BundleColumn]
+    """ The columns, by name or in order. """
     digest: str
     """ SHA-256 in hexadecimal digits. """
     id: str
+    """ Unique id. """
     name: str
+    """ Name. """
     rows: int
+    """ Number of rows. """
 
     def to_dict(self) -> dict[str, Any]:
         columns = []

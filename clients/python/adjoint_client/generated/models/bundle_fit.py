@@ -17,10 +17,15 @@ class BundleFit:
     """Which fit it was."""
 
     created_at: str
+    """ Time of creation, RFC 3339 in UTC. """
     finished_at: None | str
+    """ Time at which it ended, RFC 3339 in UTC; null before that. """
     id: str
+    """ Unique id. """
     labels: BundleFitLabels
+    """ Labels: keys with values, for filtering lists. """
     started_at: None | str
+    """ Time at which it started, RFC 3339 in UTC; null before that. """
 
     def to_dict(self) -> dict[str, Any]:
         created_at = self.created_at

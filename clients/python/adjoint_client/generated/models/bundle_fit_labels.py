@@ -11,6 +11,8 @@ T = TypeVar("T", bound="BundleFitLabels")
 
 @_attrs_define
 class BundleFitLabels:
+    """Labels: keys with values, for filtering lists."""
+
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

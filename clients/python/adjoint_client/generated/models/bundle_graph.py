@@ -21,7 +21,9 @@ class BundleGraph:
     digest: str
     """ SHA-256 in hexadecimal digits. """
     id: str
+    """ Unique id. """
     name: str
+    """ Name. """
 
     def to_dict(self) -> dict[str, Any]:
         definition = self.definition.to_dict()

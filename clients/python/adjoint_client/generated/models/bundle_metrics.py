@@ -15,6 +15,7 @@ class BundleMetrics:
     digest: str
     """ SHA-256 in hexadecimal digits. """
     rows: int
+    """ Number of rows. """
 
     def to_dict(self) -> dict[str, Any]:
         digest = self.digest

@@ -19,13 +19,17 @@ class BundleOrigin:
     """The checkpoint that the fit was forked from."""
 
     checkpoint: str
+    """ Id of the checkpoint. """
     digest: str
     """ SHA-256 in hexadecimal digits. """
     fit: None | str
+    """ Id of the fit. """
     restore: BundleOriginRestore
+    """ What is taken from the checkpoint: everything or the parameters. """
     state: BundleState | None
     """ Null if the checkpoint is no longer kept. """
     step: int
+    """ Number of optimizer steps. """
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.bundle_state import BundleState  # noqa: PLC0415

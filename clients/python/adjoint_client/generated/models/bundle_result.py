@@ -22,6 +22,7 @@ class BundleResult:
     checkpoint: BundleCheckpoint
     """ The last checkpoint, whose file may differ in what is not compared, such as times. """
     epoch: int
+    """ Number of epochs, from 0. """
     metrics: BundleMetrics
     """ The metric rows: how many, and the digest of them as lines of JSON. """
     optimizer: str
@@ -29,9 +30,13 @@ class BundleResult:
     parameters: str
     """ SHA-256 in hexadecimal digits. """
     state: Literal["succeeded"]
+    """ State. """
     steps: int
+    """ The steps, in order. """
     stop_reason: None | str
+    """ Why it ended before its last step; null if it did not. """
     total_steps: int
+    """ Number of steps when it is complete. """
 
     def to_dict(self) -> dict[str, Any]:
         buffers = self.buffers

@@ -17,9 +17,11 @@ class BundleRuntime:
     """What the fit ran with."""
 
     executor: str
+    """ Executor: numpy or native. """
     fingerprint: BundleRuntimeFingerprint
     """ What the bits of its numbers depend on. """
     threads: int
+    """ Number of threads. """
 
     def to_dict(self) -> dict[str, Any]:
         executor = self.executor

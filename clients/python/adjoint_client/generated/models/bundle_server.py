@@ -13,8 +13,11 @@ class BundleServer:
     """What made the bundle."""
 
     numpy: str
+    """ Version of NumPy. """
     python: str
+    """ Version of Python. """
     version: str
+    """ Version of the server. """
 
     def to_dict(self) -> dict[str, Any]:
         numpy = self.numpy

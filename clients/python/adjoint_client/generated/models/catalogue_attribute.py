@@ -20,11 +20,15 @@ class CatalogueAttribute:
     """An option of an entry."""
 
     name: str
+    """ Name. """
     required: bool
+    """ Whether it has to be given. """
     type_: str
+    """ Type. """
     attrs: list[CatalogueAttribute] | None | Unset = UNSET
     """ The options of an object. """
     default: Any | Unset = UNSET
+    """ Value that is used if the attribute is left out. """
     kinds: list[CatalogueEntry] | None | Unset = UNSET
     """ What a list of objects with a kind holds. """
     range_: None | str | Unset = UNSET

@@ -20,7 +20,9 @@ class CatalogueEntry:
     attrs: list[CatalogueAttribute]
     """ Its options. """
     doc: str
+    """ Documentation. """
     kind: str
+    """ Kind, one of the names in the catalogue. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -23,12 +23,17 @@ class CheckedGradient:
     elements: list[int] | None
     """ Their row-major positions; null for all. """
     largest_absolute_error: float | None
+    """ Largest absolute difference of a gradient and its central difference. """
     largest_relative_error: float | None
     """ Gradients and slopes below atol are left out. """
     nonfinite: CheckedGradientNonfinite
+    """ `nan`, `inf` or `-inf` for each value that is null because JSON cannot represent it. """
     ok: bool
+    """ Whether all gradients are within the tolerances. """
     shape: list[int]
+    """ Extents of the axes. """
     worst: None | WorstElement
+    """ The element with the largest error. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -25,18 +25,25 @@ class Checkpoint:
     corrupt: bool
     """ Its file is missing or damaged, until the same bytes are uploaded again. """
     created_at: datetime.datetime
+    """ Time of creation, RFC 3339 in UTC. """
     digest: str
     """ SHA-256 of the content. """
     epoch: int
+    """ Number of epochs, from 0. """
     fit: None | str
     """ The fit that wrote it, if one did; without a session, it was uploaded. """
     graph: str
+    """ The graph, by id or name. """
     id: str
+    """ Unique id. """
     is_best: bool
+    """ Whether it is the best checkpoint of its fit so far. """
     links: CheckpointLinks
     """ Where to go on from a checkpoint. """
     metrics: CheckpointMetrics
+    """ Metrics by name. """
     nonfinite: CheckpointNonfinite
+    """ `nan`, `inf` or `-inf` for each value that is null because JSON cannot represent it. """
     pinned: bool
     """ Kept whatever newer ones come. """
     session: None | str
@@ -44,8 +51,11 @@ class Checkpoint:
     session_seq: int | None
     """ The step of the session that saved it. """
     size_bytes: int
+    """ Size in bytes. """
     step: int
+    """ Number of optimizer steps. """
     object_: Literal["checkpoint"] | Unset = "checkpoint"
+    """ Type of the object. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -14,8 +14,11 @@ class CheckpointLinks:
     """Where to go on from a checkpoint."""
 
     content: str
+    """ URL of the content. """
     parameters: str
+    """ URL of the list of parameters. """
     self_: str
+    """ URL of the resource itself. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,6 +11,8 @@ T = TypeVar("T", bound="CheckpointMetrics")
 
 @_attrs_define
 class CheckpointMetrics:
+    """Metrics by name."""
+
     additional_properties: dict[str, float | None] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -20,6 +20,7 @@ class ClipChoice:
     """Limits on gradients, applied in this order: adaptive, per_parameter, norm, value."""
 
     adaptive: AdaptiveClipChoice | None | Unset = UNSET
+    """ Clip each unit's gradient relative to its weights (adaptive gradient clipping). """
     nonfinite: ClipChoiceNonfiniteType0 | None | Unset = UNSET
     """ What becomes of a step whose gradients are not finite; default "apply". """
     norm: float | None | Unset = UNSET

@@ -14,7 +14,9 @@ class ComputePlanAnswer:
     """How a graph would be computed (ggml_cplan)."""
 
     abort_callback: bool
+    """ Whether the computation is aborted after a given node. """
     n_threads: int
+    """ Number of threads. """
     nbytes: int
     """ Bytes of leaves and results together. """
     seq: int | None
@@ -22,7 +24,9 @@ class ComputePlanAnswer:
     threadpool: bool
     """ Whether the session's pool computes; else one is made and freed. """
     use_ref: bool
+    """ Whether results are computed separately and copied to their place. """
     warnings: list[str]
+    """ Requests that could not be met. """
     work_size: int
     """ Bytes of the work buffer. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)

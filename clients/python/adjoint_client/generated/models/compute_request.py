@@ -32,10 +32,15 @@ class ComputeRequest:
     """One evaluation: tensors for the inputs; parameters left out are initialised from the seed."""
 
     buffers: ComputeRequestBuffersType0 | None | Unset = UNSET
+    """ Values of buffers by name. """
     inputs: ComputeRequestInputsType0 | None | Unset = UNSET
+    """ Inputs by name or in order. """
     parameters: ComputeRequestParametersType0 | None | Unset = UNSET
+    """ Parameters by name. """
     seed: int | None | Unset = UNSET
+    """ Seed of the random numbers. """
     training: bool | None | Unset = UNSET
+    """ Whether the graph is evaluated in training mode. """
     want: (
         list[
             ComputeRequestWantType0ItemType0

@@ -24,11 +24,15 @@ class ComputeResult:
     """What an evaluation gave; a loss that is not finite is null, and named under nonfinite."""
 
     losses: ComputeResultLosses
+    """ Losses by name, or the names of the losses. """
     nonfinite: ComputeResultNonfinite
+    """ `nan`, `inf` or `-inf` for each value that is null because JSON cannot represent it. """
     derivatives: list[Derivative] | None | Unset = UNSET
     """ In the order of the objects in want. """
     gradients: ComputeResultGradientsType0 | None | Unset = UNSET
+    """ Gradients by name. """
     outputs: ComputeResultOutputsType0 | None | Unset = UNSET
+    """ Outputs by name, or the names of the outputs. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,6 +11,8 @@ T = TypeVar("T", bound="ComputeResultNonfinite")
 
 @_attrs_define
 class ComputeResultNonfinite:
+    """`nan`, `inf` or `-inf` for each value that is null because JSON cannot represent it."""
+
     additional_properties: dict[str, str] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

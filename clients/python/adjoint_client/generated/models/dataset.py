@@ -21,18 +21,26 @@ class Dataset:
     """A stored dataset."""
 
     columns: list[DatasetColumn]
+    """ The columns, by name or in order. """
     corrupt: bool
     """ The file of a column, or of the bytes as they came, is missing or damaged, until the same bytes are uploaded
     again. """
     created_at: datetime.datetime
+    """ Time of creation, RFC 3339 in UTC. """
     digest: str
     """ SHA-256 of the bytes as they came. """
     format_: str
+    """ Format of the file or document. """
     id: str
+    """ Unique id. """
     name: str
+    """ Name. """
     rows: int
+    """ Number of rows. """
     size_bytes: int
+    """ Size in bytes. """
     object_: Literal["dataset"] | Unset = "dataset"
+    """ Type of the object. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

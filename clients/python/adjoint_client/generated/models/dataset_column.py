@@ -14,13 +14,21 @@ class DatasetColumn:
     """One column; shape leaves out the rows."""
 
     classes: list[str] | None
+    """ Names of the classes of a text column, by code; null for a numeric column. """
     dtype: str
+    """ Element type, such as float32. """
     maximum: float | None
+    """ Largest value; null if there is none. """
     mean: float | None
+    """ Arithmetic mean; null if there is no value. """
     minimum: float | None
+    """ Smallest value; null if there is none. """
     missing: int
+    """ Number of missing values. """
     name: str
+    """ Name. """
     shape: list[int]
+    """ Extents of the axes. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -20,10 +20,15 @@ class DatasetRows:
     """Rows of a dataset, each an object of its columns."""
 
     data: list[DatasetRowsDataItem]
+    """ The entries. """
     has_more: bool
+    """ Whether there are entries after these. """
     offset: int
+    """ Index of the first row, from 0. """
     total: int
+    """ Number of rows of the dataset. """
     object_: Literal["list"] | Unset = "list"
+    """ Type of the object. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -20,9 +20,13 @@ class Derivative:
     """One derivative: tensors by parameter or input, those of a jvp by value, a derivative under all names of by."""
 
     by: list[str]
+    """ Names of the parameters or inputs to differentiate with respect to. """
     kind: DerivativeKind
+    """ Kind, one of the names in the catalogue. """
     of: list[str]
+    """ What is differentiated, or the original of a replay. """
     tensors: DerivativeTensors
+    """ Vectors by the name of the parameter or input. """
     want: int
     """ Position in want. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)

@@ -15,6 +15,8 @@ T = TypeVar("T", bound="DerivativeTensors")
 
 @_attrs_define
 class DerivativeTensors:
+    """Vectors by the name of the parameter or input."""
+
     additional_properties: dict[str, Tensor] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

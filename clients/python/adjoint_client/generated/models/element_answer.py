@@ -14,10 +14,13 @@ class ElementAnswer:
     """One element of a tensor."""
 
     index: int | list[int]
+    """ Position, from 0, or one index for each axis. """
     name: str
+    """ Name. """
     seq: int | None
     """ The place that the step took; null for one that only reads. """
     value: bool | float | int | None
+    """ The value. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

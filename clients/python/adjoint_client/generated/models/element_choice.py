@@ -15,7 +15,9 @@ class ElementChoice:
     index: int | list[int]
     """ Its place in row-major order, or one index for each axis. """
     tensor: str
+    """ Name of the tensor. """
     value: float
+    """ The value. """
 
     def to_dict(self) -> dict[str, Any]:
         index: int | list[int]

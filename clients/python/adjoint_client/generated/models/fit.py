@@ -34,13 +34,17 @@ class Fit:
     """A fit: what was asked, how far it is, and how it ended."""
 
     attempt: int
+    """ Number of the latest attempt, from 1. """
     attempts: list[FitAttempt]
+    """ The attempts so far, in order. """
     attempts_max: int
+    """ Number of attempts after which a fit whose process keeps dying fails. """
     best: FitBestType0 | None
     """ The best step so far, by which metric, with what value: null if it is not finite, see nonfinite. """
     bit_exact: bool
     """ False once it has gone on under other numerics: bits may differ from then on. """
     created_at: datetime.datetime
+    """ Time of creation, RFC 3339 in UTC. """
     dataset: str
     """ The dataset that it trains on, or the first of them. """
     datasets: list[str]
@@ -48,13 +52,21 @@ class Fit:
     deadline_at: datetime.datetime | None
     """ When it fails unless it has ended. """
     epoch: int
+    """ Number of epochs, from 0. """
     error: FitError | None
+    """ Why it failed; null otherwise. """
     eta_seconds: float | None
+    """ Estimated seconds until the end; null if unknown. """
     finished_at: datetime.datetime | None
+    """ Time at which it ended, RFC 3339 in UTC; null before that. """
     graph: str
+    """ The graph, by id or name. """
     id: str
+    """ Unique id. """
     labels: FitLabels
+    """ Labels: keys with values, for filtering lists. """
     latest: FitLatest
+    """ Latest value of each metric. """
     links: FitLinks
     """ Where to go on from a fit. """
     nonfinite: FitNonfinite
@@ -68,6 +80,7 @@ class Fit:
     `log` events say how many of how many; waiting_for_memory: its turn has come, and there is too little memory
     beside what runs; waiting_for_storage: the disk or the quota has no room for what it has to write. """
     progress: float
+    """ Part that is done, 0 to 1. """
     record_every_steps: int
     """ Steps from one training row to the next. """
     reopened_at: int | None
@@ -81,9 +94,11 @@ class Fit:
     runtime: FitRuntime | None
     """ What it runs with; null before the first step. """
     started_at: datetime.datetime | None
+    """ Time at which it started, RFC 3339 in UTC; null before that. """
     state: FitState
     """ Where a fit is in its life. The -ing states last while a process may still write for it. """
     step: int
+    """ Number of optimizer steps. """
     stop_reason: None | str
     """ Why it ended, with success, before its last step; killed: it was, without a last checkpoint. """
     sweep: None | SweepSummary
@@ -91,9 +106,11 @@ class Fit:
     terminal: bool
     """ Whether nothing more happens unless a client asks for it. """
     total_steps: int
+    """ Number of steps when it is complete. """
     variant: None | VariantInfo
     """ Which variant of the sweep it is. """
     object_: Literal["fit"] | Unset = "fit"
+    """ Type of the object. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -15,12 +15,15 @@ class FitAttempt:
     """A process that worked on the fit."""
 
     ended_at: datetime.datetime | None
+    """ Time at which it ended, RFC 3339 in UTC; null while it runs. """
     number: int
+    """ Number, from 1. """
     outcome: None | str
     """ How its process ended; null while it works. succeeded, cancelled, drained: as it was asked to.
     killed_by_client. lost, stopped: with the server. killed, out_of_memory, blas_abort, stalled, error,
     not_started: a crash. Else the code of the error that the fit failed with. """
     started_at: datetime.datetime
+    """ Time at which it started, RFC 3339 in UTC; null before that. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -32,7 +32,9 @@ class FitChanges:
     batch_size: Any | Unset = UNSET
     """ Rows of a step, at least 1; default 32. """
     budget: Any | Unset = UNSET
+    """ Limit of the training, such as floating-point operations. """
     checkpoint: Any | Unset = UNSET
+    """ When checkpoints are written and which are kept. """
     class_weights: Any | Unset = UNSET
     """ A factor from 0 on for each class in the loss, or "balanced"; by default none. """
     classes: Any | Unset = UNSET
@@ -40,7 +42,9 @@ class FitChanges:
     class of unknown texts; by default the sorted texts of the training data. Other data are mapped by name. With
     from_checkpoint, null numbers the texts of an input by this fit's own data. """
     clip: Any | Unset = UNSET
+    """ Gradient clipping. """
     divergence: Any | Unset = UNSET
+    """ What happens when the loss becomes non-finite or grows too large. """
     drop_last: Any | Unset = UNSET
     """ Whether the rows of an epoch that fill no batch are left out; default false. """
     early_stopping: Any | Unset = UNSET
@@ -54,6 +58,7 @@ class FitChanges:
     labels: FitChangesLabelsType0 | None | Unset = UNSET
     """ Labels to set, and null for those to remove. """
     loss_scaling: Any | Unset = UNSET
+    """ Loss scaling for float16. """
     memory_budget: Any | Unset = UNSET
     """ Bytes that a step may take, at least 1; as little is computed again as that needs. """
     metrics: Any | Unset = UNSET
@@ -76,7 +81,9 @@ class FitChanges:
     recompute: Any | Unset = UNSET
     """ By default nothing is computed again. """
     record: Any | Unset = UNSET
+    """ What is recorded besides the losses. """
     resources: None | ResourceChanges | Unset = UNSET
+    """ Threads, replicas, priority and time limits. """
     sampling: Any | Unset = UNSET
     """ Rows drawn by weights; by default all, once. """
     schedule: Any | Unset = UNSET
@@ -88,6 +95,7 @@ class FitChanges:
     steps: Any | Unset = UNSET
     """ Training steps, at least 1, in place of epochs. """
     validation: Any | Unset = UNSET
+    """ Validation data, or the part of the rows that is held out. """
     windows: Any | Unset = UNSET
     """ Examples of several rows; by default a row. """
 

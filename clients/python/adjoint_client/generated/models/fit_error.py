@@ -14,7 +14,9 @@ class FitError:
     """Why a fit failed."""
 
     code: str
+    """ Stable error code for programs. """
     detail: str
+    """ What is wrong and what to change. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,6 +11,8 @@ T = TypeVar("T", bound="FitLabels")
 
 @_attrs_define
 class FitLabels:
+    """Labels: keys with values, for filtering lists."""
+
     additional_properties: dict[str, str] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,6 +11,8 @@ T = TypeVar("T", bound="FitLatest")
 
 @_attrs_define
 class FitLatest:
+    """Latest value of each metric."""
+
     additional_properties: dict[str, float | None] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -16,17 +16,27 @@ class FitLinks:
     """Where to go on from a fit."""
 
     checkpoints: str
+    """ URL of the checkpoints. """
     children: str
     """ The fits that were forked from its checkpoints. """
     dataset: str
+    """ URL of the dataset. """
     events: str
+    """ URL of the event stream. """
     gradients: str
+    """ URL of the captured gradients. """
     graph: str
+    """ URL of the graph. """
     metrics: str
+    """ URL of the metric rows. """
     self_: str
+    """ URL of the resource itself. """
     origin: None | str | Unset = UNSET
+    """ URL of the checkpoint that it was forked from; null if it was not. """
     parent: None | str | Unset = UNSET
+    """ URL of the fit whose sweep this belongs to. """
     variants: None | str | Unset = UNSET
+    """ URL of the variants of its sweep; null without one. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -21,11 +21,15 @@ class FitList:
     """A page of fits."""
 
     data: list[Fit]
+    """ The entries. """
     findings: list[ProblemError]
     """ What of the query can match nothing that there is. """
     has_more: bool
+    """ Whether there are entries after these. """
     next_cursor: None | str
+    """ Value of `cursor` for the next page; null on the last page. """
     object_: Literal["list"] | Unset = "list"
+    """ Type of the object. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

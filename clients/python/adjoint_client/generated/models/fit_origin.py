@@ -16,6 +16,7 @@ class FitOrigin:
     """The checkpoint that a fit was begun at."""
 
     checkpoint: str
+    """ Id of the checkpoint. """
     copy: str
     """ The fit's own checkpoint with that content. """
     digest: str

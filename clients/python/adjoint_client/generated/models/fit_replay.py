@@ -23,6 +23,7 @@ class FitReplay:
     numerics_differences: list[str]
     """ The entries of the fingerprint that are others here. """
     of: str
+    """ What is differentiated, or the original of a replay. """
     same_numerics: bool
     """ Whether equal bits can be expected. """
     verdict: None | ReplayVerdict

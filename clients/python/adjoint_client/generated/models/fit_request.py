@@ -58,7 +58,9 @@ class FitRequest:
     batch_size: int | None | Unset = UNSET
     """ Rows of a step, at least 1; default 32. """
     budget: BudgetChoice | None | Unset = UNSET
+    """ Limit of the training, such as floating-point operations. """
     checkpoint: CheckpointChoice | None | Unset = UNSET
+    """ When checkpoints are written and which are kept. """
     class_weights: list[float] | Literal["balanced"] | None | Unset = UNSET
     """ A factor from 0 on for each class in the loss, or "balanced"; by default none. """
     classes: FitRequestClassesType0 | None | Unset = UNSET
@@ -66,9 +68,11 @@ class FitRequest:
     class of unknown texts; by default the sorted texts of the training data. Other data are mapped by name. With
     from_checkpoint, null numbers the texts of an input by this fit's own data. """
     clip: ClipChoice | None | Unset = UNSET
+    """ Gradient clipping. """
     dataset: InlineDataset | list[str] | str | Unset = UNSET
     """ Id of a dataset; a list of ids, whose rows are joined in their order; or a dataset. """
     divergence: DivergenceChoice | None | Unset = UNSET
+    """ What happens when the loss becomes non-finite or grows too large. """
     drop_last: bool | None | Unset = UNSET
     """ Whether the rows of an epoch that fill no batch are left out; default false. """
     early_stopping: EarlyStoppingChoice | None | Unset = UNSET
@@ -84,7 +88,9 @@ class FitRequest:
     graph: GraphDefinition | str | Unset = UNSET
     """ Id of a graph, or a graph. """
     labels: FitRequestLabelsType0 | None | Unset = UNSET
+    """ Labels: keys with values, for filtering lists. """
     loss_scaling: LossScalingChoice | None | Unset = UNSET
+    """ Loss scaling for float16. """
     memory_budget: int | None | Unset = UNSET
     """ Bytes that a step may take, at least 1; as little is computed again as that needs. """
     metrics: list[MetricChoice | str] | None | Unset = UNSET
@@ -107,7 +113,9 @@ class FitRequest:
     recompute: None | RecomputeChoice | Unset = UNSET
     """ By default nothing is computed again. """
     record: None | RecordChoice | Unset = UNSET
+    """ What is recorded besides the losses. """
     resources: None | ResourcesChoice | Unset = UNSET
+    """ Threads, replicas, priority and time limits. """
     sampling: None | SamplingChoice | Unset = UNSET
     """ Rows drawn by weights; by default all, once. """
     schedule: None | ScheduleChoice | Unset = UNSET
@@ -123,6 +131,7 @@ class FitRequest:
     sweep: None | SweepChoice | Unset = UNSET
     """ Variants of this fit; by default it is a single one. """
     validation: None | Unset | ValidationChoice = UNSET
+    """ Validation data, or the part of the rows that is held out. """
     windows: None | Unset | WindowsChoice = UNSET
     """ Examples of several rows; by default a row. """
 

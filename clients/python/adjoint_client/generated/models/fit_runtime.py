@@ -20,6 +20,7 @@ class FitRuntime:
     affinity: list[int] | None
     """ CPUs that its processes are bound to; null: those of the server. """
     executor: str
+    """ Executor: numpy or native. """
     fingerprint: FitRuntimeFingerprint
     """ What the bits of its numbers depend on. """
     niceness: int
@@ -27,6 +28,7 @@ class FitRuntime:
     threads: int
     """ Threads that work inside a step. """
     threads_requested: int | None
+    """ Number of threads that were requested; null if none was. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

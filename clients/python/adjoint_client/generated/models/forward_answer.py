@@ -20,9 +20,11 @@ class ForwardAnswer:
     """What a forward pass gave."""
 
     losses: ForwardAnswerLosses
+    """ Losses by name, or the names of the losses. """
     nonfinite: ForwardAnswerNonfinite
     """ Numbers that are null because they are not finite, by their path: nan, inf or -inf. """
     outputs: ForwardAnswerOutputs
+    """ Outputs by name, or the names of the outputs. """
     seq: int | None
     """ The place that the step took; null for one that only reads. """
     tape_id: None | str

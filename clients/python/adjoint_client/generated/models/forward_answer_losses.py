@@ -11,6 +11,8 @@ T = TypeVar("T", bound="ForwardAnswerLosses")
 
 @_attrs_define
 class ForwardAnswerLosses:
+    """Losses by name, or the names of the losses."""
+
     additional_properties: dict[str, float | None] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

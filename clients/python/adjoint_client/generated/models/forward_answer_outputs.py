@@ -15,6 +15,8 @@ T = TypeVar("T", bound="ForwardAnswerOutputs")
 
 @_attrs_define
 class ForwardAnswerOutputs:
+    """Outputs by name, or the names of the outputs."""
+
     additional_properties: dict[str, Tensor] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

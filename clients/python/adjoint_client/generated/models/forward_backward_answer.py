@@ -29,11 +29,13 @@ class ForwardBackwardAnswer:
     loss: float | None
     """ The sum of the losses. """
     losses: ForwardBackwardAnswerLosses
+    """ Losses by name, or the names of the losses. """
     nonfinite: ForwardBackwardAnswerNonfinite
     """ Numbers that are null because they are not finite, by their path: nan, inf or -inf. """
     seq: int | None
     """ The place that the step took; null for one that only reads. """
     outputs: ForwardBackwardAnswerOutputsType0 | None | Unset = UNSET
+    """ Outputs by name, or the names of the outputs. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -23,6 +23,7 @@ class GradcheckRequest:
     atol: float | None | Unset = UNSET
     """ Absolute tolerance; by default 1e-5. """
     buffers: GradcheckRequestBuffersType0 | None | Unset = UNSET
+    """ Values of buffers by name. """
     by: list[str] | None | Unset = UNSET
     """ Parameters and floating inputs; by default every parameter that is not frozen. """
     elements: int | None | Unset = UNSET
@@ -30,13 +31,17 @@ class GradcheckRequest:
     eps: float | None | Unset = UNSET
     """ Step, relative to elements above 1; by default 1e-6. """
     inputs: GradcheckRequestInputsType0 | None | Unset = UNSET
+    """ Inputs by name or in order. """
     of: None | str | Unset = UNSET
     """ An output, loss or node; by default the sum of the losses. """
     parameters: GradcheckRequestParametersType0 | None | Unset = UNSET
+    """ Parameters by name. """
     rtol: float | None | Unset = UNSET
     """ Tolerance relative to the slope; by default 1e-3. """
     seed: int | None | Unset = UNSET
+    """ Seed of the random numbers. """
     training: bool | None | Unset = UNSET
+    """ Whether the graph is evaluated in training mode. """
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.gradcheck_request_buffers_type_0 import GradcheckRequestBuffersType0  # noqa: PLC0415

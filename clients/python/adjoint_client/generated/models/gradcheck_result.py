@@ -19,12 +19,19 @@ class GradcheckResult:
     """Whether the gradients are right: each element within atol + rtol * |slope|."""
 
     atol: float
+    """ Absolute tolerance. """
     eps: float
+    """ Step of the central differences. """
     gradients: GradcheckResultGradients
+    """ Gradients by name. """
     nonfinite: GradcheckResultNonfinite
+    """ `nan`, `inf` or `-inf` for each value that is null because JSON cannot represent it. """
     of: list[str]
+    """ What is differentiated, or the original of a replay. """
     ok: bool
+    """ Whether all gradients are within the tolerances. """
     rtol: float
+    """ Tolerance relative to the slope. """
     value: float | None
     """ What is differentiated, at the point itself. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)

@@ -15,6 +15,8 @@ T = TypeVar("T", bound="GradcheckResultGradients")
 
 @_attrs_define
 class GradcheckResultGradients:
+    """Gradients by name."""
+
     additional_properties: dict[str, CheckedGradient] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -24,16 +24,21 @@ class Gradient:
     digest: str
     """ SHA-256 of the .npy file. """
     dtype: str
+    """ Element type, such as float32. """
     fit: str
+    """ Id of the fit. """
     links: GradientLinks
     """ Where the numbers are. """
     parameter: str
+    """ Name of the parameter. """
     shape: list[int]
+    """ Extents of the axes. """
     size_bytes: int
     """ Of the .npy file. """
     step: int
     """ The steps that were done: 0 is the gradient at the first values. """
     object_: Literal["gradient"] | Unset = "gradient"
+    """ Type of the object. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

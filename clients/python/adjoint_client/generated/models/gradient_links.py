@@ -14,7 +14,9 @@ class GradientLinks:
     """Where the numbers are."""
 
     self_: str
+    """ URL of the resource itself. """
     stats: str
+    """ URL of the statistics. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

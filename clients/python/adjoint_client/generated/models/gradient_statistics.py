@@ -21,11 +21,15 @@ class GradientStatistics:
     """A captured gradient in a few numbers, computed in float64."""
 
     abs_max: float | None
+    """ Largest absolute value of the finite elements. """
     dtype: str
+    """ Element type, such as float32. """
     elements: int
+    """ Number of elements. """
     histogram: Histogram
     """ How many finite elements lie between one edge and the next; the last bin includes its upper edge. """
     inf: int
+    """ Number of infinite elements. """
     max_: float | None
     """ The largest element that is not NaN. """
     mean: float | None
@@ -33,15 +37,21 @@ class GradientStatistics:
     min_: float | None
     """ The smallest element that is not NaN. """
     nan: int
+    """ Number of NaN elements. """
     nonfinite: GradientStatisticsNonfinite
     """ Those of the numbers above that are nan, inf or -inf. """
     norm: float | None
     """ The root of the sum of squares of all elements. """
     parameter: str
+    """ Name of the parameter. """
     shape: list[int]
+    """ Extents of the axes. """
     step: int
+    """ Number of optimizer steps. """
     zeros: int
+    """ Number of elements that are zero. """
     object_: Literal["gradient_statistics"] | Unset = "gradient_statistics"
+    """ Type of the object. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

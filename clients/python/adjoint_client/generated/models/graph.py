@@ -25,19 +25,29 @@ class Graph:
     """A stored graph."""
 
     created_at: datetime.datetime
+    """ Time of creation, RFC 3339 in UTC. """
     definition: GraphCanonicalDefinition
     """ The graph as nodes, in whichever form it was sent. """
     digest: str
     """ Equal digests mean equal graphs. """
     findings: list[GraphFinding]
+    """ Remarks on the definition: errors, warnings and information. """
     id: str
+    """ Unique id. """
     implicit_loss: bool
+    """ Whether the only scalar output was taken as the loss, since none was named. """
     memory: GraphMemory
+    """ Estimated memory in bytes. """
     name: str
+    """ Name. """
     node_counts: GraphNodeCounts
+    """ Number of nodes by op. """
     parameter_count: int
+    """ Number of elements of all parameters. """
     shapes: GraphShapes
+    """ Inferred shapes by name. """
     object_: Literal["graph"] | Unset = "graph"
+    """ Type of the object. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

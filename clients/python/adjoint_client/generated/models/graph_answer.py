@@ -14,8 +14,11 @@ class GraphAnswer:
     """How much a graph holds now."""
 
     graph: str
+    """ The graph, by id or name. """
     n_leafs: int
+    """ Number of leafs in the graph. """
     n_nodes: int
+    """ Number of nodes in the graph. """
     seq: int | None
     """ The place that the step took; null for one that only reads. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)

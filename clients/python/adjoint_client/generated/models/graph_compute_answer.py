@@ -27,11 +27,13 @@ class GraphComputeAnswer:
     gradients: GraphComputeAnswerGradients
     """ Those asked for; null: no gradient flows there. """
     losses: GraphComputeAnswerLosses
+    """ Losses by name, or the names of the losses. """
     nonfinite: GraphComputeAnswerNonfinite
     """ Numbers that are null because they are not finite, by their path: nan, inf or -inf. """
     seq: int | None
     """ The place that the step took; null for one that only reads. """
     status: GraphComputeAnswerStatus
+    """ Status. """
     status_code: int
     """ As in ggml: SUCCESS 0, ABORTED 1. """
     tensors: GraphComputeAnswerTensors

@@ -35,10 +35,13 @@ class GraphDefinition:
     loss: GraphDefinitionLossType0 | None | Unset = UNSET
     """ The loss of layers: kind, target and options. """
     losses: list[str] | None | Unset = UNSET
+    """ Losses by name, or the names of the losses. """
     name: None | str | Unset = UNSET
+    """ Name. """
     nodes: list[GraphDefinitionNodesType0Item] | None | Unset = UNSET
     """ Objects with name, op, inputs and attrs. """
     outputs: list[str] | None | Unset = UNSET
+    """ Outputs by name, or the names of the outputs. """
     parameters: GraphDefinitionParametersType0 | None | Unset = UNSET
     """ Name: a shape, or shape, dtype, init, frozen. """
     program: None | str | Unset = UNSET

@@ -14,25 +14,35 @@ class GraphDescription:
     """A graph."""
 
     grads: bool
+    """ Whether the graph can be differentiated. """
     graph: str
+    """ The graph, by id or name. """
     graphs: list[str]
     """ All graphs of the session. """
     implicit_loss: bool
+    """ Whether the only scalar output was taken as the loss, since none was named. """
     losses: list[str]
+    """ Losses by name, or the names of the losses. """
     n_leafs: int
+    """ Number of leafs in the graph. """
     n_nodes: int
+    """ Number of nodes in the graph. """
     nbytes: int
     """ Bytes of leaves and results together. """
     order: str
+    """ Which input of a node is visited first. """
     outputs: list[str]
+    """ Outputs by name, or the names of the outputs. """
     overhead: int
     """ Bytes that a context is charged for it. """
     seq: int | None
     """ The place that the step took; null for one that only reads. """
     size: int
+    """ Maximum number of nodes, and of leafs. """
     topology: str
     """ A digest of ops, attributes, shapes and connections; not of names or data. """
     view: bool
+    """ Whether the graph is a view of another. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -17,8 +17,11 @@ class GraphFinding:
     """Something about a graph that is allowed and probably not meant."""
 
     code: str
+    """ Stable error code for programs. """
     detail: str
+    """ What is wrong and what to change. """
     pointer: str
+    """ JSON pointer to the fault. """
     severity: GraphFindingSeverity | Unset = "info"
     """ "warning": the result is probably not what was meant; a fit notes it as an event. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)

@@ -18,9 +18,11 @@ class GraphGradient:
     """A gradient."""
 
     accumulator: bool
+    """ Whether this is the accumulator of the gradient. """
     gradient: None | Tensor
     """ null: no gradient flows there, or none is added up. """
     name: str
+    """ Name. """
     seq: int | None
     """ The place that the step took; null for one that only reads. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)

@@ -11,6 +11,8 @@ T = TypeVar("T", bound="GraphMemory")
 
 @_attrs_define
 class GraphMemory:
+    """Estimated memory in bytes."""
+
     additional_properties: dict[str, int] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

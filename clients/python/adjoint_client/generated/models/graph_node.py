@@ -18,21 +18,31 @@ class GraphNode:
     accumulator: None | str
     """ The name of the leaf that its gradients add up in, or its seed is. """
     dtype: str
+    """ Element type, such as float32. """
     gradient: None | str
     """ The name of its gradient; null: there is none. """
     index: int
+    """ Position, from 0, or one index for each axis. """
     inputs: list[str]
+    """ Inputs by name or in order. """
     kind: GraphNodeKind
+    """ Kind, one of the names in the catalogue. """
     loss: bool
+    """ Whether it is a loss. """
     name: str
+    """ Name. """
     nbytes: int
+    """ Size in bytes. """
     ne: list[int]
     """ The extents in ggml's order, the one that varies fastest first. """
     op: None | str
+    """ Name of the op; null for a leaf. """
     parameter: bool
+    """ Whether it is a parameter. """
     seq: int | None
     """ The place that the step took; null for one that only reads. """
     shape: list[int]
+    """ Extents of the axes. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

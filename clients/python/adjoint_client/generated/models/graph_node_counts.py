@@ -11,6 +11,8 @@ T = TypeVar("T", bound="GraphNodeCounts")
 
 @_attrs_define
 class GraphNodeCounts:
+    """Number of nodes by op."""
+
     additional_properties: dict[str, int] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -20,11 +20,15 @@ class GraphNodeList:
     """Nodes in the order of execution, then leafs."""
 
     data: list[GraphNode]
+    """ The entries. """
     n_leafs: int
+    """ Number of leafs in the graph. """
     n_nodes: int
+    """ Number of nodes in the graph. """
     seq: int | None
     """ The place that the step took; null for one that only reads. """
     object_: Literal["list"] | Unset = "list"
+    """ Type of the object. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

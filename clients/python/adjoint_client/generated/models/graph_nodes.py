@@ -20,7 +20,9 @@ class GraphNodes:
     """The nodes of a graph in the order of execution."""
 
     data: list[GraphNodesDataItem]
+    """ The entries. """
     object_: Literal["list"] | Unset = "list"
+    """ Type of the object. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -27,16 +27,27 @@ class GraphPlan:
     """
 
     batch: int
+    """ Number of rows in a step. """
     buffers: list[GraphPlanBuffersItem]
+    """ Values of buffers by name. """
     executor: str
+    """ Executor: numpy or native. """
     flops: int
+    """ Number of floating-point operations. """
     fused_groups: list[list[int]]
+    """ Groups of steps that are executed as one. """
     peak_bytes: int
+    """ Largest number of bytes in use at a time. """
     phases: list[GraphPlanPhasesItem]
+    """ Phases of the step. """
     shards: int
+    """ Shards of the plan. """
     steps: list[GraphPlanStepsItem]
+    """ The steps, in order. """
     training: bool
+    """ Whether the graph is evaluated in training mode. """
     numpy_steps: list[str] | None | Unset = UNSET
+    """ Steps that the native executor leaves to NumPy. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

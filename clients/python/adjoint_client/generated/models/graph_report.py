@@ -26,12 +26,19 @@ class GraphReport:
     digest: str
     """ Equal digests mean equal graphs. """
     findings: list[GraphFinding]
+    """ Remarks on the definition: errors, warnings and information. """
     implicit_loss: bool
+    """ Whether the only scalar output was taken as the loss, since none was named. """
     memory: GraphReportMemory
+    """ Estimated memory in bytes. """
     name: str
+    """ Name. """
     node_counts: GraphReportNodeCounts
+    """ Number of nodes by op. """
     parameter_count: int
+    """ Number of elements of all parameters. """
     shapes: GraphReportShapes
+    """ Inferred shapes by name. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,6 +11,8 @@ T = TypeVar("T", bound="GraphReportMemory")
 
 @_attrs_define
 class GraphReportMemory:
+    """Estimated memory in bytes."""
+
     additional_properties: dict[str, int] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,6 +11,8 @@ T = TypeVar("T", bound="GraphReportNodeCounts")
 
 @_attrs_define
 class GraphReportNodeCounts:
+    """Number of nodes by op."""
+
     additional_properties: dict[str, int] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,6 +11,8 @@ T = TypeVar("T", bound="GraphShapes")
 
 @_attrs_define
 class GraphShapes:
+    """Inferred shapes by name."""
+
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -17,11 +17,17 @@ class GraphSummary:
     """A graph as lists show it."""
 
     created_at: datetime.datetime
+    """ Time of creation, RFC 3339 in UTC. """
     digest: str
+    """ SHA-256 of the content, in hexadecimal. """
     id: str
+    """ Unique id. """
     name: str
+    """ Name. """
     parameter_count: int
+    """ Number of elements of all parameters. """
     object_: Literal["graph"] | Unset = "graph"
+    """ Type of the object. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -17,7 +17,9 @@ class GraphViewRequest:
     name: str
     """ What the view is called. """
     start: int
+    """ Index of the first, from 0. """
     stop: int
+    """ Index after the last. """
     graph: str | Unset = "main"
     """ Which graph. """
     seq: int | None | Unset = UNSET

@@ -19,6 +19,7 @@ class HessianProductSpec:
     """Of which scalar, and the direction by parameter or input."""
 
     by: HessianProductSpecBy
+    """ Names of the parameters or inputs to differentiate with respect to. """
     of: None | str | Unset = UNSET
     """ A value of one element; by default the sum of the losses. """
 

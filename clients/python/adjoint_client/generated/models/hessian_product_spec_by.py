@@ -11,6 +11,8 @@ T = TypeVar("T", bound="HessianProductSpecBy")
 
 @_attrs_define
 class HessianProductSpecBy:
+    """Names of the parameters or inputs to differentiate with respect to."""
+
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -15,6 +15,7 @@ class HessianSpec:
     """Of which scalar by which parameter or input."""
 
     by: str
+    """ Names of the parameters or inputs to differentiate with respect to. """
     of: None | str | Unset = UNSET
     """ A value of one element; by default the sum of the losses. """
 

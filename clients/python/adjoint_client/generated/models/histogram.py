@@ -14,7 +14,9 @@ class Histogram:
     """How many finite elements lie between one edge and the next; the last bin includes its upper edge."""
 
     counts: list[int]
+    """ Number of elements in each bin. """
     edges: list[float]
+    """ Limits of the bins, one more than there are bins. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -19,7 +19,9 @@ class InlineDataset:
     """Columns by name, each a tensor whose first dimension counts the rows."""
 
     columns: InlineDatasetColumns
+    """ The columns, by name or in order. """
     name: None | str | Unset = UNSET
+    """ Name. """
 
     def to_dict(self) -> dict[str, Any]:
         columns = self.columns.to_dict()

@@ -11,6 +11,8 @@ T = TypeVar("T", bound="InlineDatasetColumns")
 
 @_attrs_define
 class InlineDatasetColumns:
+    """The columns, by name or in order."""
+
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -15,7 +15,9 @@ class IntervalChoice:
     """Numbers from min to max, both included, any of which may be drawn."""
 
     max_: float
+    """ Upper limit. """
     min_: float
+    """ Lower limit. """
     integer: bool | None | Unset = UNSET
     """ Whether they are whole numbers; default false. """
     log: bool | None | Unset = UNSET

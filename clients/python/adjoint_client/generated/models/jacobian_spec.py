@@ -16,7 +16,9 @@ class JacobianSpec:
     """Of which value by which parameter or input."""
 
     by: str
+    """ Names of the parameters or inputs to differentiate with respect to. """
     of: str
+    """ What is differentiated, or the original of a replay. """
     mode: JacobianSpecModeType0 | None | Unset = UNSET
     """ By default the cheaper one. """
 

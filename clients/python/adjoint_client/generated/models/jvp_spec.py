@@ -19,6 +19,7 @@ class JvpSpec:
     """Of which values, and the tangent by parameter or input."""
 
     tangents: JvpSpecTangents
+    """ Tangents by the name of the input or parameter. """
     of: list[str] | None | Unset = UNSET
     """ By default the floating outputs and losses. """
 

@@ -11,6 +11,8 @@ T = TypeVar("T", bound="JvpSpecTangents")
 
 @_attrs_define
 class JvpSpecTangents:
+    """Tangents by the name of the input or parameter."""
+
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -14,18 +14,29 @@ class Limits:
     """What this server takes at most."""
 
     attempts_max: int
+    """ Number of attempts after which a fit whose process keeps dying fails. """
     max_columns: int
+    """ Maximum number of columns of a dataset. """
     max_expanded_bytes: int
+    """ Maximum size of a dataset after decompression, in bytes. """
     max_json_bytes: int
+    """ Maximum size of a JSON body, in bytes. """
     max_queue: int
+    """ Maximum number of queued fits. """
     max_rows: int
+    """ Maximum number of rows of a dataset. """
     max_sessions: int
+    """ Maximum number of open sessions. """
     max_step_bytes: int
+    """ Maximum size of the body of a session step, in bytes. """
     max_upload_bytes: int
+    """ Maximum size of an upload, in bytes. """
     session_workers: int
+    """ Maximum number of processes of sessions. """
     storage_quota_bytes: int | None
     """ Of datasets and checkpoints together; null: the disk's size. """
     workers: int
+    """ Maximum number of fits that run at a time. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

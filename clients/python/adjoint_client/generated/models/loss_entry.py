@@ -19,11 +19,15 @@ class LossEntry:
     """A loss: what it compares."""
 
     aliases: list[str]
+    """ Other names that are accepted. """
     attrs: list[CatalogueAttribute]
     """ Its options. """
     doc: str
+    """ Documentation. """
     kind: str
+    """ Kind, one of the names in the catalogue. """
     operands: list[LossOperand]
+    """ Operands by name. """
     predictions: str
     """ What it takes for predictions. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)

@@ -14,7 +14,9 @@ class LossOperand:
     """What a loss takes beside predictions."""
 
     name: str
+    """ Name. """
     required: bool
+    """ Whether it has to be given. """
     shape: str
     """ Its type and shape, in words. """
     takes: str

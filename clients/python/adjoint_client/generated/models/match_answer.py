@@ -14,6 +14,7 @@ class MatchAnswer:
     """Whether the pool is such a one."""
 
     matches: bool
+    """ Whether the parameters are equal. """
     seq: int | None
     """ The place that the step took; null for one that only reads. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)

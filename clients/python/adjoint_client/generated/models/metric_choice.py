@@ -16,6 +16,7 @@ class MetricChoice:
     """A metric by its kind, with its options beside it; see /v1/metrics."""
 
     kind: str
+    """ Name of the metric, as in `GET /v1/metrics`. """
     name: None | str | Unset = UNSET
     """ What it is called in metric rows; by default its kind. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)

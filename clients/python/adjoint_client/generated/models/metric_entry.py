@@ -23,11 +23,13 @@ class MetricEntry:
     attrs: list[CatalogueAttribute]
     """ Its options. """
     doc: str
+    """ Documentation. """
     every_step: bool
     """ Whether rows of training steps hold it; else only validations and epochs. """
     goal: MetricEntryGoalType0 | None
     """ Whether more is better, or less; null: no question. """
     kind: str
+    """ Kind, one of the names in the catalogue. """
     predictions: MetricEntryPredictions
     """ The forms of predictions that it takes, each in words. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)

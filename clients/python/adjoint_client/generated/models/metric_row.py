@@ -21,11 +21,17 @@ class MetricRow:
     """One row of a fit's curve; seq is gap-free from 1, and a row never changes."""
 
     epoch: int
+    """ Number of epochs, from 0. """
     nonfinite: MetricRowNonfinite
+    """ `nan`, `inf` or `-inf` for each value that is null because JSON cannot represent it. """
     seq: int
+    """ Position in the sequence, from 1. """
     split: MetricRowSplit
+    """ Whether the row is of training or of validation. """
     step: int
+    """ Number of optimizer steps. """
     values: MetricRowValues
+    """ Values of the metrics by name; null for one that is not finite. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,6 +11,8 @@ T = TypeVar("T", bound="MetricRowValues")
 
 @_attrs_define
 class MetricRowValues:
+    """Values of the metrics by name; null for one that is not finite."""
+
     additional_properties: dict[str, float | None] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -21,12 +21,17 @@ class MetricRows:
     """A page of metric rows; pass next_after as `after` for the next one."""
 
     data: list[MetricRow]
+    """ The entries. """
     findings: list[ProblemError]
     """ What of the query matches no row so far. """
     has_more: bool
+    """ Whether there are entries after these. """
     next_after: int
+    """ Value of `after` for the next request. """
     next_cursor: None | str
+    """ Value of `cursor` for the next page; null on the last page. """
     object_: Literal["list"] | Unset = "list"
+    """ Type of the object. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

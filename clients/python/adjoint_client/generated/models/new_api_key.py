@@ -20,12 +20,17 @@ class NewApiKey:
     closed_server: bool
     """ Whether this is the first key, which closed the server: from now on every request needs one. """
     created_at: datetime.datetime
+    """ Time of creation, RFC 3339 in UTC. """
     expires_at: datetime.datetime | None
+    """ Time after which the key is not accepted, RFC 3339 in UTC; null: it does not expire. """
     id: str
+    """ Unique id. """
     key: str
     """ What clients send. It is told this once, and not kept. """
     name: str
+    """ Name. """
     revoked_at: datetime.datetime | None
+    """ Time at which the key was revoked, RFC 3339 in UTC; null if it was not. """
     scopes: list[NewApiKeyScopesItem]
     """ What it may be used for: read (GET), train (everything else), admin (keys, the audit trail, backups). train
     includes read, admin both. """
@@ -34,6 +39,7 @@ class NewApiKey:
     used_at: datetime.datetime | None
     """ When it was last used, to about a minute. """
     object_: Literal["key"] | Unset = "key"
+    """ Type of the object. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -18,16 +18,21 @@ class NodeInput:
     """What a node was given."""
 
     dtype: str
+    """ Element type, such as float32. """
     inf: int
+    """ Number of infinite elements. """
     max_: float | None
     """ The largest element that is not NaN. """
     min_: float | None
     """ The smallest element that is not NaN. """
     name: str
+    """ Name. """
     nan: int
+    """ Number of NaN elements. """
     nonfinite: NodeInputNonfinite
     """ Those of the numbers above that are inf or -inf. """
     shape: list[int]
+    """ Extents of the axes. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -21,6 +21,7 @@ class NonfiniteArray:
     """A leaf or node that holds NaN or infinity."""
 
     dtype: str
+    """ Element type, such as float32. """
     index: list[int]
     """ Where the first of these elements is, in row-major order. """
     inf: int
@@ -28,6 +29,7 @@ class NonfiniteArray:
     inputs: list[NodeInput]
     """ What a node was given. """
     kind: NonfiniteArrayKind
+    """ Kind, one of the names in the catalogue. """
     name: str
     """ As in the list of the graph's nodes. """
     nan: int
@@ -37,6 +39,7 @@ class NonfiniteArray:
     phase: None | NonfiniteArrayPhaseType0
     """ Of a node. """
     shape: list[int]
+    """ Extents of the axes. """
     value: str
     """ This element: nan, inf or -inf. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)

@@ -16,6 +16,7 @@ class NormalizeChoice:
     """How an input is shifted and scaled, by statistics of its training rows; predictions do the same."""
 
     kind: NormalizeChoiceKind
+    """ Kind, one of the names in the catalogue. """
     center: bool | None | Unset = UNSET
     """ standard: whether the mean becomes 0; default true. """
     high: float | None | Unset = UNSET

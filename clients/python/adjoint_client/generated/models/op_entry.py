@@ -23,18 +23,25 @@ class OpEntry:
     """An op: what it takes, and what it is good for; or one of another engine that is not supported, and why."""
 
     aliases: list[str]
+    """ Other names that are accepted. """
     attrs: list[CatalogueAttribute]
+    """ Attributes: name, type and default of each. """
     data_dependent: bool
     """ Whether a shape depends on data, so that no graph can hold the op. """
     differentiable: bool
+    """ Whether the op has a gradient. """
     doc: str
+    """ Documentation. """
     family: str
+    """ Family of ops that it belongs to. """
     gradient_notes: OpEntryGradientNotes
     """ By attribute, why it makes the gradient something else than the slope. """
     inputs: list[OpInput]
+    """ Inputs by name or in order. """
     instead: None | str
     """ What does the work of one that is not supported. """
     name: str
+    """ Name. """
     no_gradient: None | str
     """ Why a floating result carries no gradient. """
     output_count: int | None
@@ -42,11 +49,13 @@ class OpEntry:
     output_names: list[str]
     """ Empty where the outputs have no names of their own. """
     outputs: OpEntryOutputs
+    """ Outputs by name, or the names of the outputs. """
     reason: None | str
     """ Why it is not supported. """
     second_order: None | OpEntrySecondOrderType0
     """ How a gradient of the gradient is formed: by the op's rule, or through other ops. """
     supported: bool
+    """ Whether the server can execute it. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

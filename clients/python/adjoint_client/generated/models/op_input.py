@@ -16,7 +16,9 @@ class OpInput:
     gradient: bool
     """ Whether a gradient flows to it. """
     name: str
+    """ Name. """
     required: bool
+    """ Whether it has to be given. """
     role: str
     """ What it holds: numbers, integers, truth values or a random key. """
     variadic: bool

@@ -21,9 +21,13 @@ class Operation:
     """A step that was accepted, and what came of it."""
 
     done: bool
+    """ Whether the step is done. """
     seq: int
+    """ Position in the sequence, from 1. """
     answer: None | OperationAnswerType0 | Unset = UNSET
+    """ The response to the step, as its own route returns it. """
     error: None | StepProblem | Unset = UNSET
+    """ Why it failed; null otherwise. """
     id: None | str | Unset = UNSET
     """ Of the request, in the answer to it. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)

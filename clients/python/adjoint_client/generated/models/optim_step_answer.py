@@ -19,6 +19,7 @@ class OptimStepAnswer:
     """What a step of the optimizer did."""
 
     clipped: bool
+    """ Whether the gradients were clipped. """
     grad_norm: float | None
     """ Of all gradients together, before clipping. """
     grad_norms: OptimStepAnswerGradNorms

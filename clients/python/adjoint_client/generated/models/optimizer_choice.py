@@ -20,6 +20,7 @@ class OptimizerChoice:
     """An optimizer by its kind, with its options beside it; see /v1/optimizers."""
 
     kind: str
+    """ Name of the optimizer, as in `GET /v1/optimizers`. """
     groups: list[GroupChoice] | None | Unset = UNSET
     """ Parameters with a kind or options of their own; the others are stepped by the common ones. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)

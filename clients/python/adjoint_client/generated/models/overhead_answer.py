@@ -14,14 +14,19 @@ class OverheadAnswer:
     """What graphs and tensors are charged to a context."""
 
     grads: bool
+    """ Whether the graph can be differentiated. """
     graph_overhead: int
+    """ Bytes of a graph, without its tensors. """
     mem_size: int | None
     """ Bytes that it has; null: as many as are asked for. """
     no_alloc: bool
+    """ Whether the context is not charged for the elements of tensors. """
     seq: int | None
     """ The place that the step took; null for one that only reads. """
     size: int
+    """ Maximum number of nodes, and of leafs. """
     tensor_overhead: int
+    """ Bytes of a tensor, without its elements. """
     used_mem: int
     """ Bytes that the session's context has been charged so far. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)

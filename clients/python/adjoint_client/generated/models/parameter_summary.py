@@ -14,8 +14,11 @@ class ParameterSummary:
     """A parameter without its numbers."""
 
     dtype: str
+    """ Element type, such as float32. """
     name: str
+    """ Name. """
     shape: list[int]
+    """ Extents of the axes. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

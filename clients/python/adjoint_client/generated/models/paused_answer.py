@@ -14,6 +14,7 @@ class PausedAnswer:
     """Whether the pool takes work."""
 
     paused: bool
+    """ Whether the pool takes no work. """
     seq: int | None
     """ The place that the step took; null for one that only reads. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)

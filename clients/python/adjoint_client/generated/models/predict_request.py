@@ -17,6 +17,7 @@ class PredictRequest:
     """A tensor for each input that the outputs depend on; text for one that took a text column in training."""
 
     inputs: PredictRequestInputs
+    """ Inputs by name or in order. """
 
     def to_dict(self) -> dict[str, Any]:
         inputs = self.inputs.to_dict()

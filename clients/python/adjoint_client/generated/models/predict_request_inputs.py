@@ -11,6 +11,8 @@ T = TypeVar("T", bound="PredictRequestInputs")
 
 @_attrs_define
 class PredictRequestInputs:
+    """Inputs by name or in order."""
+
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -21,6 +21,7 @@ class Prediction:
     classes: PredictionClasses
     """ Of each output that predicts a text target, the class names in the order of their numbers. """
     outputs: PredictionOutputs
+    """ Outputs by name, or the names of the outputs. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -22,12 +22,19 @@ class Problem:
     code: str
     """ Stable, for programs to decide by. """
     detail: str
+    """ What is wrong with this request and what to change. """
     errors: list[ProblemError]
+    """ The faults in the request, each with a JSON pointer. """
     instance: str
+    """ Path of the request. """
     request_id: str
+    """ Id of the request, as in the X-Request-ID header. """
     status: int
+    """ HTTP status. """
     title: str
+    """ Title of the kind of error. """
     type_: str
+    """ URN of the kind of error, `urn:adjoint:problem:<code>`. """
     expected_seq: int | None | Unset = UNSET
     """ The seq of the session's next step, for a step. """
     limit: int | None | Unset = UNSET

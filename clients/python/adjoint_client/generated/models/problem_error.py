@@ -14,7 +14,9 @@ class ProblemError:
     """One fault in a request."""
 
     code: str
+    """ Stable error code for programs. """
     detail: str
+    """ What is wrong and what to change. """
     pointer: str
     """ JSON pointer into the request; empty for the whole of it. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)

@@ -21,13 +21,17 @@ class Profile:
     """A training step node by node, in the order of execution. A fit takes less: it fuses nodes and reuses memory."""
 
     data: list[ProfiledNode]
+    """ The entries. """
     flops: int
+    """ Number of floating-point operations. """
     peak_bytes: int
     """ The most that is held at a time. """
     phase_seconds: ProfilePhaseSeconds
+    """ Seconds by phase. """
     seconds: float
     """ Of all nodes. """
     object_: Literal["list"] | Unset = "list"
+    """ Type of the object. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

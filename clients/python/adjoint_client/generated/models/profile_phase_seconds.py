@@ -11,6 +11,8 @@ T = TypeVar("T", bound="ProfilePhaseSeconds")
 
 @_attrs_define
 class ProfilePhaseSeconds:
+    """Seconds by phase."""
+
     additional_properties: dict[str, float] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

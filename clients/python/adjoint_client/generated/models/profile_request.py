@@ -22,13 +22,17 @@ class ProfileRequest:
     """A training step to be measured."""
 
     buffers: None | ProfileRequestBuffersType0 | Unset = UNSET
+    """ Values of buffers by name. """
     inputs: None | ProfileRequestInputsType0 | Unset = UNSET
+    """ Inputs by name or in order. """
     optimizer: None | ProfileRequestOptimizerType1 | str | Unset = UNSET
     """ As in a fit. Left out, the update is not measured. """
     parameters: None | ProfileRequestParametersType0 | Unset = UNSET
+    """ Parameters by name. """
     repeats: int | None | Unset = UNSET
     """ 1 to 100, by default 3, of which the median counts. """
     seed: int | None | Unset = UNSET
+    """ Seed of the random numbers. """
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.profile_request_buffers_type_0 import ProfileRequestBuffersType0  # noqa: PLC0415

@@ -20,6 +20,7 @@ class ProfiledNode:
     bytes_read: int
     """ Of its inputs. """
     dtype: str
+    """ Element type, such as float32. """
     flops: int
     """ Estimated arithmetic operations. """
     live_bytes: int
@@ -27,7 +28,9 @@ class ProfiledNode:
     name: str
     """ As in the list of the graph's nodes; steps of an update are numbered. """
     op: str
+    """ Name of the op; null for a leaf. """
     phase: ProfiledNodePhase
+    """ Phase of the step: forward, backward or update. """
     seconds: float
     """ The median of all repeats. """
     shape: list[int]

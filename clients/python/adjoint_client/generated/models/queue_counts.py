@@ -14,7 +14,9 @@ class QueueCounts:
     """How many fits wait, and how many are worked on."""
 
     queued: int
+    """ Number of queued fits. """
     running: int
+    """ Number of running fits. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

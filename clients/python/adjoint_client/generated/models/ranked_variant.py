@@ -20,15 +20,21 @@ class RankedVariant:
     """A variant of a sweep at its place among the others."""
 
     fit: str
+    """ Id of the fit. """
     index: int
+    """ Position, from 0, or one index for each axis. """
     nonfinite: None | str
     """ What the value is where it is not finite: nan, inf or -inf. """
     parameters: RankedVariantParameters
+    """ Values that distinguish the variant, by their paths in the request. """
     rank: int
+    """ Rank, from 1. """
     state: FitState
     """ Where a fit is in its life. The -ing states last while a process may still write for it. """
     step: int
+    """ Number of optimizer steps. """
     total_steps: int
+    """ Number of steps when it is complete. """
     value: float | None
     """ The metric that variants are ranked by: its best value if the fit has it. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)

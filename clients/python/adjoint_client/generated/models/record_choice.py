@@ -25,6 +25,7 @@ class RecordChoice:
     gradient_norms: bool | None | Unset = UNSET
     """ Whether rows hold norms; default true. """
     gradients: GradientsChoice | None | Unset = UNSET
+    """ Steps and parameters whose gradients are captured. """
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.gradients_choice import GradientsChoice  # noqa: PLC0415

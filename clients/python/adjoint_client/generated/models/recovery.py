@@ -14,6 +14,7 @@ class Recovery:
     """What the server found when it started, and put in order."""
 
     at: str
+    """ Time of the event, RFC 3339 in UTC. """
     attempts_lost: int
     """ Processes that worked on fits and are gone; the fits go on. """
     damaged_checkpoints: int

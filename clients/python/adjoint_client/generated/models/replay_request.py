@@ -25,7 +25,9 @@ class ReplayRequest:
     fit: None | str | Unset = UNSET
     """ Id of a fit that has succeeded. """
     labels: None | ReplayRequestLabelsType0 | Unset = UNSET
+    """ Labels: keys with values, for filtering lists. """
     resources: None | ReplayResources | Unset = UNSET
+    """ Threads, replicas, priority and time limits. """
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.bundle import Bundle  # noqa: PLC0415

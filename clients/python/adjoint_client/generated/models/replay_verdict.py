@@ -14,6 +14,7 @@ class ReplayVerdict:
     """Whether the same bits came out."""
 
     bit_exact: bool
+    """ Whether the results are equal bit for bit. """
     differences: list[str]
     """ Of steps, metrics, parameters, buffers, optimizer, what is another. """
     first_row: int | None

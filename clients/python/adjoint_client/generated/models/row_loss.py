@@ -14,8 +14,11 @@ class RowLoss:
     """The loss of a row; one that is not finite is null and named."""
 
     loss: float | None
+    """ The loss. """
     nonfinite: None | str
+    """ `nan`, `inf` or `-inf` for each value that is null because JSON cannot represent it. """
     row: int
+    """ Index of the row, from 0. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -21,9 +21,13 @@ class RowLossesRequest:
     """A batch whose rows are looked at one by one."""
 
     buffers: None | RowLossesRequestBuffersType0 | Unset = UNSET
+    """ Values of buffers by name. """
     inputs: None | RowLossesRequestInputsType0 | Unset = UNSET
+    """ Inputs by name or in order. """
     parameters: None | RowLossesRequestParametersType0 | Unset = UNSET
+    """ Parameters by name. """
     seed: int | None | Unset = UNSET
+    """ Seed of the random numbers. """
     top: int | None | Unset = UNSET
     """ How many of the rows that spike to name; by default 10. """
 

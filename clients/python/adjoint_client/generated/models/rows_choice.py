@@ -17,8 +17,11 @@ class RowsChoice:
     dataset: None | str | Unset = UNSET
     """ Id of a dataset; by default the session's. """
     indices: list[int] | None | Unset = UNSET
+    """ Indices of the rows, from 0. """
     start: int | None | Unset = UNSET
+    """ Index of the first, from 0. """
     stop: int | None | Unset = UNSET
+    """ Index after the last. """
 
     def to_dict(self) -> dict[str, Any]:
         dataset: None | str | Unset

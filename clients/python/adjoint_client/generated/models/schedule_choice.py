@@ -18,6 +18,7 @@ class ScheduleChoice:
     """
 
     kind: str
+    """ Name of the schedule, as in `GET /v1/schedules`. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

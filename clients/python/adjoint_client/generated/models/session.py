@@ -37,18 +37,25 @@ class Session:
     classes: SessionClasses
     """ The class names of each input that takes text. """
     created_at: datetime.datetime
+    """ Time of creation, RFC 3339 in UTC. """
     dataset: None | str
     """ What steps take rows of, unless they name another. """
     error: None | SessionError
+    """ Why it failed; null otherwise. """
     executor: None | str
     """ What computes; null before the first process. """
     expires_at: datetime.datetime | None
     """ When it expires unless there is a step; null: it has ended. """
     finished_at: datetime.datetime | None
+    """ Time at which it ended, RFC 3339 in UTC; null before that. """
     graph: str
+    """ The graph, by id or name. """
     id: str
+    """ Unique id. """
     kind: SessionKind
+    """ Kind, one of the names in the catalogue. """
     labels: SessionLabels
+    """ Labels: keys with values, for filtering lists. """
     links: SessionLinks
     """ Where to go on from a session. """
     next_seq: int | None
@@ -56,10 +63,13 @@ class Session:
     optimizer: None | SessionOptimizerType0
     """ null: a session of kind static has none. """
     parameters: list[ParameterSummary]
+    """ Parameters by name. """
     precision: str
+    """ Number formats of the training. """
     process: None | str
     """ The process that works for it now: starting, ready or stopping; null: the next step starts one. """
     seed: int
+    """ Seed of the random numbers. """
     state: SessionState
     """ Where a session is in its life. Whether a process works for it now is another matter: an idle one has none.
     """
@@ -71,9 +81,11 @@ class Session:
     threads: int | None
     """ Threads that work inside a step; null before the first process. """
     ttl_seconds: float
+    """ Seconds without a request after which the session expires. """
     used_at: datetime.datetime
     """ When its last step was, to about a minute. """
     object_: Literal["session"] | Unset = "session"
+    """ Type of the object. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -14,7 +14,9 @@ class SessionError:
     """Why a session failed."""
 
     code: str
+    """ Stable error code for programs. """
     detail: str
+    """ What is wrong and what to change. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

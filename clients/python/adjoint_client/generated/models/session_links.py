@@ -14,12 +14,19 @@ class SessionLinks:
     """Where to go on from a session."""
 
     buffers: str
+    """ URL of the buffers. """
     checkpoint: None | str
+    """ URL of the checkpoint that it started from, or was saved to. """
     dataset: None | str
+    """ URL of the dataset. """
     gradients: str
+    """ URL of the gradients. """
     graph: str
+    """ URL of the graph. """
     parameters: str
+    """ URL of the parameters. """
     self_: str
+    """ URL of the resource itself. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

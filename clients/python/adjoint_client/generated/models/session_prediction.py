@@ -18,6 +18,7 @@ class SessionPrediction:
     """The outputs by name."""
 
     outputs: SessionPredictionOutputs
+    """ Outputs by name, or the names of the outputs. """
     seq: int | None
     """ The place that the step took; null for one that only reads. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)

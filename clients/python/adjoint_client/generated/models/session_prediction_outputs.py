@@ -15,6 +15,8 @@ T = TypeVar("T", bound="SessionPredictionOutputs")
 
 @_attrs_define
 class SessionPredictionOutputs:
+    """Outputs by name, or the names of the outputs."""
+
     additional_properties: dict[str, Tensor] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

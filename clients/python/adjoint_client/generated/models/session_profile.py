@@ -21,15 +21,19 @@ class SessionProfile:
     """A training step node by node, in the order of execution."""
 
     data: list[ProfiledNode]
+    """ The entries. """
     flops: int
+    """ Number of floating-point operations. """
     peak_bytes: int
     """ The most that is held at a time. """
     phase_seconds: SessionProfilePhaseSeconds
+    """ Seconds by phase. """
     seconds: float
     """ Of all nodes. """
     seq: int | None
     """ The place that the step took; null for one that only reads. """
     object_: Literal["list"] | Unset = "list"
+    """ Type of the object. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

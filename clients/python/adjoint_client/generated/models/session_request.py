@@ -39,6 +39,7 @@ class SessionRequest:
     """ Input: the class names of its text column, as in a fit; by default those of the checkpoint, else of the
     dataset that first feeds it. """
     clip: ClipChoice | None | Unset = UNSET
+    """ Gradient clipping. """
     dataset: None | str | Unset = UNSET
     """ Id of the dataset that steps take rows of, unless they name another. """
     dims: None | SessionRequestDimsType0 | Unset = UNSET
@@ -52,6 +53,7 @@ class SessionRequest:
     kind: SessionRequestKind | Unset = "training"
     """ training: the verbs of a training loop. static: those of ggml's flow. """
     labels: None | SessionRequestLabelsType0 | Unset = UNSET
+    """ Labels: keys with values, for filtering lists. """
     mem_size: int | None | Unset = UNSET
     """ Bytes of the context that tensors and graphs are charged to; by default no bound. """
     no_alloc: bool | None | Unset = UNSET
@@ -63,6 +65,7 @@ class SessionRequest:
     precision: None | SessionRequestPrecisionType0 | Unset = UNSET
     """ Number formats; default "float32". """
     resources: None | SessionResourcesChoice | Unset = UNSET
+    """ Threads, replicas, priority and time limits. """
     restore: None | SessionRequestRestoreType0 | Unset = UNSET
     """ What is taken of the checkpoint; default all, if its optimizer is the session's, else parameters. """
     seed: int | None | Unset = UNSET

@@ -15,6 +15,7 @@ class SetLossRequest:
     """Scalars marked as losses, whose gradients add up (ggml_set_loss)."""
 
     names: list[str]
+    """ Names of the tensors. """
     graph: str | Unset = "main"
     """ Which graph. """
     seq: int | None | Unset = UNSET

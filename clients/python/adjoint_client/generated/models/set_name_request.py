@@ -15,7 +15,9 @@ class SetNameRequest:
     """Another name for a tensor (ggml_set_name)."""
 
     name: str
+    """ Name. """
     tensor: str
+    """ Name of the tensor. """
     graph: str | Unset = "main"
     """ Which graph. """
     seq: int | None | Unset = UNSET

@@ -15,6 +15,7 @@ class SetParamRequest:
     """Leaves marked as parameters, before they are expanded (ggml_set_param)."""
 
     names: list[str]
+    """ Names of the tensors. """
     seq: int | None | Unset = UNSET
     """ The step's place in the order of steps, from 1 on; by default the next when its turn has come. """
 

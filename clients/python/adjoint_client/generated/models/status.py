@@ -16,6 +16,7 @@ class Status:
     """An answer that says no more than that there is one."""
 
     status: StatusStatus
+    """ Status. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -20,12 +20,17 @@ class StepProblem:
     """Why a step was not carried out."""
 
     code: str
+    """ Stable error code for programs. """
     detail: str
+    """ What is wrong and what to change. """
     errors: list[ProblemError]
+    """ The faults in the request, each with a JSON pointer. """
     status: int
+    """ HTTP status that the step has by itself. """
     expected_seq: int | None | Unset = UNSET
     """ The place of the session's next step. """
     title: None | str | Unset = UNSET
+    """ Title of the kind of error. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

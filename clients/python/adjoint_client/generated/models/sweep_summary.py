@@ -22,8 +22,11 @@ class SweepSummary:
     """How the variants of a fit are doing."""
 
     kind: SweepSummaryKind
+    """ Kind, one of the names in the catalogue. """
     mode: SweepSummaryMode
+    """ Whether the smallest (min) or largest (max) value is the best. """
     monitor: str
+    """ Name of the metric that is compared. """
     ranking: list[RankedVariant]
     """ The best 100 variants, the best first. """
     rungs: list[int]
@@ -31,6 +34,7 @@ class SweepSummary:
     states: SweepSummaryStates
     """ How many variants are in each state that one is in. """
     variants: int
+    """ Number of variants. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

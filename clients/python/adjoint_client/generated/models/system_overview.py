@@ -28,22 +28,29 @@ class SystemOverview:
     cores: Cores
     """ The cores that fits can work on. """
     data_dir_free_bytes: int
+    """ Free space on the disk of the data directory, in bytes. """
     executors: list[str]
     """ What can compute fits, the fastest last. """
     fingerprint: SystemOverviewFingerprint
+    """ What the bits of computed numbers depend on: library versions, CPU features. """
     limits: Limits
     """ What this server takes at most. """
     numpy: str
+    """ Version of NumPy. """
     python: str
+    """ Version of Python. """
     quarantine_bytes: int
     """ What stored files take that nothing refers to, until they are deleted. """
     queue: QueueCounts
     """ How many fits wait, and how many are worked on. """
     recovery: None | Recovery
+    """ What the server recovered when it started. """
     stored_bytes: int
     """ What datasets and checkpoints take. """
     version: str
+    """ Version of the server. """
     workers: list[Worker]
+    """ Worker processes. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,6 +11,8 @@ T = TypeVar("T", bound="SystemOverviewFingerprint")
 
 @_attrs_define
 class SystemOverviewFingerprint:
+    """What the bits of computed numbers depend on: library versions, CPU features."""
+
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -18,11 +18,14 @@ class Tensor:
     """An array: its elements in row-major order, null for one that is not finite."""
 
     data: list[bool | float | None]
+    """ The entries. """
     dtype: str
+    """ Element type, such as float32. """
     nonfinite: TensorNonfinite
     """ Position in data: nan, inf or -inf, for every null in data. Where there are more than 1,000, a run of equal
     ones is named by its first and last position: 3-8. """
     shape: list[int]
+    """ Extents of the axes. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -21,7 +21,9 @@ class TensorList:
     """The arrays of a session, in the order of the graph."""
 
     data: list[TensorStatistics | TensorSummary]
+    """ The entries. """
     object_: Literal["list"] | Unset = "list"
+    """ Type of the object. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

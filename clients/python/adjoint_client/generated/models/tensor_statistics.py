@@ -21,18 +21,25 @@ class TensorStatistics:
     """An array of a session in a few numbers, computed in float64; null where there is no such gradient."""
 
     dtype: str
+    """ Element type, such as float32. """
     histogram: Histogram | None
+    """ Distribution of the finite elements. """
     inf_count: int | None
+    """ Number of infinite elements. """
     max_: float | None
     """ The largest element that is not NaN. """
     mean: float | None
+    """ Arithmetic mean; null if there is no value. """
     min_: float | None
     """ The smallest element that is not NaN. """
     name: str
+    """ Name. """
     nan_count: int | None
+    """ Number of NaN elements. """
     norm: float | None
     """ The root of the sum of squares; null: there is no such gradient. """
     shape: list[int]
+    """ Extents of the axes. """
     nonfinite: TensorStatisticsNonfinite | Unset = UNSET
     """ Numbers that are null because they are not finite, by their path: nan, inf or -inf. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)

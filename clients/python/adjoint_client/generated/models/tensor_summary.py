@@ -20,10 +20,13 @@ class TensorSummary:
     """An array of a session without its numbers."""
 
     dtype: str
+    """ Element type, such as float32. """
     name: str
+    """ Name. """
     norm: float | None
     """ The root of the sum of squares; null: there is no such gradient. """
     shape: list[int]
+    """ Extents of the axes. """
     nonfinite: TensorSummaryNonfinite | Unset = UNSET
     """ Numbers that are null because they are not finite, by their path: nan, inf or -inf. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)

@@ -16,14 +16,21 @@ class ThreadpoolDescription:
     affinity: list[list[int]]
     """ For each thread, the CPUs that it may run on now. """
     cpumask: list[int]
+    """ CPUs that the threads may run on. """
     n_threads: int
+    """ Number of threads. """
     paused: bool
+    """ Whether the pool takes no work. """
     poll: int
+    """ How long an idle thread polls for work before it sleeps, 0 to 100. """
     prio: str
+    """ Scheduling priority. """
     prio_applied: bool
     """ Whether the system let every thread have its priority. """
     strict_cpu: bool
+    """ Whether each thread is bound to one CPU. """
     warnings: list[str]
+    """ Requests that could not be met. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -19,6 +19,7 @@ class ThreadpoolMatchRequest:
     """Whether the pool is such a one (ggml_threadpool_params_match); `paused` does not matter."""
 
     params: None | ThreadpoolChoice | Unset = UNSET
+    """ Parameters of the thread pool; those left out have their defaults. """
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.threadpool_choice import ThreadpoolChoice  # noqa: PLC0415

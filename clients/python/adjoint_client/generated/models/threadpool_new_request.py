@@ -19,6 +19,7 @@ class ThreadpoolNewRequest:
     """A thread pool, in the place of the one there is (ggml_threadpool_new)."""
 
     params: None | ThreadpoolChoice | Unset = UNSET
+    """ Parameters of the thread pool; those left out have their defaults. """
     seq: int | None | Unset = UNSET
     """ The step's place in the order of steps, from 1 on; by default the next when its turn has come. """
 

@@ -21,9 +21,13 @@ class TraceNonfiniteRequest:
     """A step that is gone through in search of what is not finite."""
 
     buffers: None | TraceNonfiniteRequestBuffersType0 | Unset = UNSET
+    """ Values of buffers by name. """
     inputs: None | TraceNonfiniteRequestInputsType0 | Unset = UNSET
+    """ Inputs by name or in order. """
     parameters: None | TraceNonfiniteRequestParametersType0 | Unset = UNSET
+    """ Parameters by name. """
     seed: int | None | Unset = UNSET
+    """ Seed of the random numbers. """
     training: bool | None | Unset = UNSET
     """ The mode; by default that of training. """
 

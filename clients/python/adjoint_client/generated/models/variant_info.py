@@ -18,7 +18,9 @@ class VariantInfo:
     """Which variant of a sweep a fit is."""
 
     index: int
+    """ Position, from 0, or one index for each axis. """
     parameters: VariantInfoParameters
+    """ Values that distinguish the variant, by their paths in the request. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,6 +11,8 @@ T = TypeVar("T", bound="VariantInfoParameters")
 
 @_attrs_define
 class VariantInfoParameters:
+    """Values that distinguish the variant, by their paths in the request."""
+
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -20,9 +20,13 @@ class VariantList:
     """All variants of a sweep, the best first."""
 
     data: list[RankedVariant]
+    """ The entries. """
     has_more: bool | Unset = False
+    """ Whether there are entries after these. """
     next_cursor: None | str | Unset = UNSET
+    """ Value of `cursor` for the next page; null on the last page. """
     object_: Literal["list"] | Unset = "list"
+    """ Type of the object. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -14,11 +14,17 @@ class Worker:
     """A worker process."""
 
     attempt: int
+    """ Number of the attempt that the process works on. """
     fit: None | str
+    """ Id of the fit. """
     pid: int
+    """ Process id. """
     rss_bytes: int
+    """ Resident memory of the process, in bytes. """
     session: None | str
+    """ Id of the session; null if there is none. """
     state: str
+    """ State of the process. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

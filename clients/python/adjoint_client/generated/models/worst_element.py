@@ -20,8 +20,11 @@ class WorstElement:
     difference: float | None
     """ Central difference. """
     gradient: float | None
+    """ The gradient, or its name. """
     index: list[int]
+    """ Position, from 0, or one index for each axis. """
     nonfinite: WorstElementNonfinite
+    """ `nan`, `inf` or `-inf` for each value that is null because JSON cannot represent it. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -72,16 +72,18 @@ def sync_detailed(
     cursor: None | str | Unset = UNSET,
     order: ListAuditEntriesOrder | Unset = "desc",
 ) -> Response[AuditList | Problem]:
-    """List Audit Entries
+    """List audit entries
 
-     List who asked for which change, and what came of it.
-
-    Each entry vouches for the one before it; `adjoint audit verify` checks them all.
+     Lists who requested which change, and its result. Each entry holds the hash of the entry before it;
+    `adjoint
+    audit verify` checks the whole chain. Requires the scope `admin`.
 
     Args:
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListAuditEntriesOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListAuditEntriesOrder | Unset): Order by age; `desc` (the default) lists the newest
+            first. Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -111,16 +113,18 @@ def sync(
     cursor: None | str | Unset = UNSET,
     order: ListAuditEntriesOrder | Unset = "desc",
 ) -> AuditList | Problem | None:
-    """List Audit Entries
+    """List audit entries
 
-     List who asked for which change, and what came of it.
-
-    Each entry vouches for the one before it; `adjoint audit verify` checks them all.
+     Lists who requested which change, and its result. Each entry holds the hash of the entry before it;
+    `adjoint
+    audit verify` checks the whole chain. Requires the scope `admin`.
 
     Args:
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListAuditEntriesOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListAuditEntriesOrder | Unset): Order by age; `desc` (the default) lists the newest
+            first. Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -145,16 +149,18 @@ async def asyncio_detailed(
     cursor: None | str | Unset = UNSET,
     order: ListAuditEntriesOrder | Unset = "desc",
 ) -> Response[AuditList | Problem]:
-    """List Audit Entries
+    """List audit entries
 
-     List who asked for which change, and what came of it.
-
-    Each entry vouches for the one before it; `adjoint audit verify` checks them all.
+     Lists who requested which change, and its result. Each entry holds the hash of the entry before it;
+    `adjoint
+    audit verify` checks the whole chain. Requires the scope `admin`.
 
     Args:
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListAuditEntriesOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListAuditEntriesOrder | Unset): Order by age; `desc` (the default) lists the newest
+            first. Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -182,16 +188,18 @@ async def asyncio(
     cursor: None | str | Unset = UNSET,
     order: ListAuditEntriesOrder | Unset = "desc",
 ) -> AuditList | Problem | None:
-    """List Audit Entries
+    """List audit entries
 
-     List who asked for which change, and what came of it.
-
-    Each entry vouches for the one before it; `adjoint audit verify` checks them all.
+     Lists who requested which change, and its result. Each entry holds the hash of the entry before it;
+    `adjoint
+    audit verify` checks the whole chain. Requires the scope `admin`.
 
     Args:
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListAuditEntriesOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListAuditEntriesOrder | Unset): Order by age; `desc` (the default) lists the newest
+            first. Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

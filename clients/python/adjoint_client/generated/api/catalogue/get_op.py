@@ -49,9 +49,9 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[OpEntry | Problem]:
-    """Get Op
+    """Get an op
 
-     Return one op, by its name or an alias.
+     Returns one op by its name or an alias: documentation, inputs, attributes, outputs.
 
     Args:
         name (str):
@@ -80,9 +80,9 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> OpEntry | Problem | None:
-    """Get Op
+    """Get an op
 
-     Return one op, by its name or an alias.
+     Returns one op by its name or an alias: documentation, inputs, attributes, outputs.
 
     Args:
         name (str):
@@ -106,9 +106,9 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[OpEntry | Problem]:
-    """Get Op
+    """Get an op
 
-     Return one op, by its name or an alias.
+     Returns one op by its name or an alias: documentation, inputs, attributes, outputs.
 
     Args:
         name (str):
@@ -135,9 +135,9 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> OpEntry | Problem | None:
-    """Get Op
+    """Get an op
 
-     Return one op, by its name or an alias.
+     Returns one op by its name or an alias: documentation, inputs, attributes, outputs.
 
     Args:
         name (str):

@@ -43,9 +43,9 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[LossList | Problem]:
-    """List Losses
+    """List losses
 
-     List the losses of graphs made of layers.
+     Lists the losses of graphs that are built from layers, with their operands and options.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -68,9 +68,9 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> LossList | Problem | None:
-    """List Losses
+    """List losses
 
-     List the losses of graphs made of layers.
+     Lists the losses of graphs that are built from layers, with their operands and options.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -89,9 +89,9 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[LossList | Problem]:
-    """List Losses
+    """List losses
 
-     List the losses of graphs made of layers.
+     Lists the losses of graphs that are built from layers, with their operands and options.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -112,9 +112,9 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> LossList | Problem | None:
-    """List Losses
+    """List losses
 
-     List the losses of graphs made of layers.
+     Lists the losses of graphs that are built from layers, with their operands and options.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

@@ -45,9 +45,9 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[MetricList | Problem]:
-    """List Metric Kinds
+    """List metrics
 
-     List the metrics that a fit can compute besides its loss.
+     Lists the metrics that a fit can compute in addition to its loss.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -70,9 +70,9 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> MetricList | Problem | None:
-    """List Metric Kinds
+    """List metrics
 
-     List the metrics that a fit can compute besides its loss.
+     Lists the metrics that a fit can compute in addition to its loss.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -91,9 +91,9 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[MetricList | Problem]:
-    """List Metric Kinds
+    """List metrics
 
-     List the metrics that a fit can compute besides its loss.
+     Lists the metrics that a fit can compute in addition to its loss.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -114,9 +114,9 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> MetricList | Problem | None:
-    """List Metric Kinds
+    """List metrics
 
-     List the metrics that a fit can compute besides its loss.
+     Lists the metrics that a fit can compute in addition to its loss.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

@@ -43,9 +43,9 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[OpList | Problem]:
-    """List Ops
+    """List ops
 
-     List every op that a graph can be made of.
+     Lists every op that the nodes of a graph can use.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -68,9 +68,9 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> OpList | Problem | None:
-    """List Ops
+    """List ops
 
-     List every op that a graph can be made of.
+     Lists every op that the nodes of a graph can use.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -89,9 +89,9 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[OpList | Problem]:
-    """List Ops
+    """List ops
 
-     List every op that a graph can be made of.
+     Lists every op that the nodes of a graph can use.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -112,9 +112,9 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> OpList | Problem | None:
-    """List Ops
+    """List ops
 
-     List every op that a graph can be made of.
+     Lists every op that the nodes of a graph can use.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

@@ -45,12 +45,11 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[CatalogueList | Problem]:
-    """List Optimizers
+    """List optimizers
 
-     List the optimizers of fits. Each takes `groups` too: lists of parameters with a kind or options of
-    their own,
-    chosen by patterns of their names (`match`) or numbers of axes (`ndim`), or kept as they are
-    (`frozen`).
+     Lists the optimizers of fits and sessions. Each also accepts `groups`: parameters selected by name
+    pattern
+    (`match`) or number of axes (`ndim`) with a kind or options of their own, or `frozen`.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -73,12 +72,11 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> CatalogueList | Problem | None:
-    """List Optimizers
+    """List optimizers
 
-     List the optimizers of fits. Each takes `groups` too: lists of parameters with a kind or options of
-    their own,
-    chosen by patterns of their names (`match`) or numbers of axes (`ndim`), or kept as they are
-    (`frozen`).
+     Lists the optimizers of fits and sessions. Each also accepts `groups`: parameters selected by name
+    pattern
+    (`match`) or number of axes (`ndim`) with a kind or options of their own, or `frozen`.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -97,12 +95,11 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[CatalogueList | Problem]:
-    """List Optimizers
+    """List optimizers
 
-     List the optimizers of fits. Each takes `groups` too: lists of parameters with a kind or options of
-    their own,
-    chosen by patterns of their names (`match`) or numbers of axes (`ndim`), or kept as they are
-    (`frozen`).
+     Lists the optimizers of fits and sessions. Each also accepts `groups`: parameters selected by name
+    pattern
+    (`match`) or number of axes (`ndim`) with a kind or options of their own, or `frozen`.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -123,12 +120,11 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> CatalogueList | Problem | None:
-    """List Optimizers
+    """List optimizers
 
-     List the optimizers of fits. Each takes `groups` too: lists of parameters with a kind or options of
-    their own,
-    chosen by patterns of their names (`match`) or numbers of axes (`ndim`), or kept as they are
-    (`frozen`).
+     Lists the optimizers of fits and sessions. Each also accepts `groups`: parameters selected by name
+    pattern
+    (`match`) or number of axes (`ndim`) with a kind or options of their own, or `frozen`.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

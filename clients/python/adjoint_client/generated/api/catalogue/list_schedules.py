@@ -45,9 +45,9 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[CatalogueList | Problem]:
-    """List Schedules
+    """List learning rate schedules
 
-     List the schedules of learning rates.
+     Lists the learning rate schedules with their options.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -70,9 +70,9 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> CatalogueList | Problem | None:
-    """List Schedules
+    """List learning rate schedules
 
-     List the schedules of learning rates.
+     Lists the learning rate schedules with their options.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -91,9 +91,9 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[CatalogueList | Problem]:
-    """List Schedules
+    """List learning rate schedules
 
-     List the schedules of learning rates.
+     Lists the learning rate schedules with their options.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -114,9 +114,9 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> CatalogueList | Problem | None:
-    """List Schedules
+    """List learning rate schedules
 
-     List the schedules of learning rates.
+     Lists the learning rate schedules with their options.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

@@ -72,9 +72,11 @@ def sync_detailed(
     content_digest: None | str | Unset = UNSET,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Response[Checkpoint | Problem]:
-    """Create Checkpoint
+    """Upload a checkpoint
 
-     Store a file of parameters, in the safetensors format, as a checkpoint of a graph.
+     Stores a file of parameters in the safetensors format as a checkpoint of a graph. The names, shapes
+    and dtypes
+    must be those of the graph's parameters.
 
     Args:
         graph (str): The graph whose parameters they are.
@@ -113,9 +115,11 @@ def sync(
     content_digest: None | str | Unset = UNSET,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Checkpoint | Problem | None:
-    """Create Checkpoint
+    """Upload a checkpoint
 
-     Store a file of parameters, in the safetensors format, as a checkpoint of a graph.
+     Stores a file of parameters in the safetensors format as a checkpoint of a graph. The names, shapes
+    and dtypes
+    must be those of the graph's parameters.
 
     Args:
         graph (str): The graph whose parameters they are.
@@ -149,9 +153,11 @@ async def asyncio_detailed(
     content_digest: None | str | Unset = UNSET,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Response[Checkpoint | Problem]:
-    """Create Checkpoint
+    """Upload a checkpoint
 
-     Store a file of parameters, in the safetensors format, as a checkpoint of a graph.
+     Stores a file of parameters in the safetensors format as a checkpoint of a graph. The names, shapes
+    and dtypes
+    must be those of the graph's parameters.
 
     Args:
         graph (str): The graph whose parameters they are.
@@ -188,9 +194,11 @@ async def asyncio(
     content_digest: None | str | Unset = UNSET,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Checkpoint | Problem | None:
-    """Create Checkpoint
+    """Upload a checkpoint
 
-     Store a file of parameters, in the safetensors format, as a checkpoint of a graph.
+     Stores a file of parameters in the safetensors format as a checkpoint of a graph. The names, shapes
+    and dtypes
+    must be those of the graph's parameters.
 
     Args:
         graph (str): The graph whose parameters they are.

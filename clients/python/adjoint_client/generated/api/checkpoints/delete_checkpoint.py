@@ -47,12 +47,12 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Any | Problem]:
-    """Delete Checkpoint
+    """Delete a checkpoint
 
-     Delete the content of a checkpoint that is not pinned; asking for it is then answered with 410.
+     Deletes the content of a checkpoint that is not pinned. Later requests for the content return 410.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -78,12 +78,12 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> Any | Problem | None:
-    """Delete Checkpoint
+    """Delete a checkpoint
 
-     Delete the content of a checkpoint that is not pinned; asking for it is then answered with 410.
+     Deletes the content of a checkpoint that is not pinned. Later requests for the content return 410.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -104,12 +104,12 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Any | Problem]:
-    """Delete Checkpoint
+    """Delete a checkpoint
 
-     Delete the content of a checkpoint that is not pinned; asking for it is then answered with 410.
+     Deletes the content of a checkpoint that is not pinned. Later requests for the content return 410.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -133,12 +133,12 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> Any | Problem | None:
-    """Delete Checkpoint
+    """Delete a checkpoint
 
-     Delete the content of a checkpoint that is not pinned; asking for it is then answered with 410.
+     Deletes the content of a checkpoint that is not pinned. Later requests for the content return 410.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

@@ -64,12 +64,12 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     only: Literal["parameters"] | None | Unset = UNSET,
 ) -> Response[File | Problem]:
-    """Download Checkpoint
+    """Download the content of a checkpoint
 
-     Return the file, in the safetensors format.
+     Returns the file in the safetensors format. Range requests and `If-None-Match` are supported.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
         only (Literal['parameters'] | None | Unset): Leave out buffers and optimizer state.
 
     Raises:
@@ -98,12 +98,12 @@ def sync(
     client: AuthenticatedClient | Client,
     only: Literal["parameters"] | None | Unset = UNSET,
 ) -> File | Problem | None:
-    """Download Checkpoint
+    """Download the content of a checkpoint
 
-     Return the file, in the safetensors format.
+     Returns the file in the safetensors format. Range requests and `If-None-Match` are supported.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
         only (Literal['parameters'] | None | Unset): Leave out buffers and optimizer state.
 
     Raises:
@@ -127,12 +127,12 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     only: Literal["parameters"] | None | Unset = UNSET,
 ) -> Response[File | Problem]:
-    """Download Checkpoint
+    """Download the content of a checkpoint
 
-     Return the file, in the safetensors format.
+     Returns the file in the safetensors format. Range requests and `If-None-Match` are supported.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
         only (Literal['parameters'] | None | Unset): Leave out buffers and optimizer state.
 
     Raises:
@@ -159,12 +159,12 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     only: Literal["parameters"] | None | Unset = UNSET,
 ) -> File | Problem | None:
-    """Download Checkpoint
+    """Download the content of a checkpoint
 
-     Return the file, in the safetensors format.
+     Returns the file in the safetensors format. Range requests and `If-None-Match` are supported.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
         only (Literal['parameters'] | None | Unset): Leave out buffers and optimizer state.
 
     Raises:

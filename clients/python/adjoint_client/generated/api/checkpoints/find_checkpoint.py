@@ -55,12 +55,12 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Checkpoint | Problem]:
-    """Find Checkpoint
+    """Get the latest or best checkpoint of a fit
 
-     Return a fit's latest or best checkpoint.
+     Resolves the alias `latest` or `best` to a checkpoint of the fit.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         alias (FindCheckpointAlias):
 
     Raises:
@@ -89,12 +89,12 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> Checkpoint | Problem | None:
-    """Find Checkpoint
+    """Get the latest or best checkpoint of a fit
 
-     Return a fit's latest or best checkpoint.
+     Resolves the alias `latest` or `best` to a checkpoint of the fit.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         alias (FindCheckpointAlias):
 
     Raises:
@@ -118,12 +118,12 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Checkpoint | Problem]:
-    """Find Checkpoint
+    """Get the latest or best checkpoint of a fit
 
-     Return a fit's latest or best checkpoint.
+     Resolves the alias `latest` or `best` to a checkpoint of the fit.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         alias (FindCheckpointAlias):
 
     Raises:
@@ -150,12 +150,12 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> Checkpoint | Problem | None:
-    """Find Checkpoint
+    """Get the latest or best checkpoint of a fit
 
-     Return a fit's latest or best checkpoint.
+     Resolves the alias `latest` or `best` to a checkpoint of the fit.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         alias (FindCheckpointAlias):
 
     Raises:

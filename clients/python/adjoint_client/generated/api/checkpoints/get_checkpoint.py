@@ -51,12 +51,12 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Checkpoint | Problem]:
-    """Get Checkpoint
+    """Get a checkpoint
 
-     Return what is known of a checkpoint without its content.
+     Returns the metadata of a checkpoint: step, epoch, metrics, digest and links; not its content.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -82,12 +82,12 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> Checkpoint | Problem | None:
-    """Get Checkpoint
+    """Get a checkpoint
 
-     Return what is known of a checkpoint without its content.
+     Returns the metadata of a checkpoint: step, epoch, metrics, digest and links; not its content.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -108,12 +108,12 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Checkpoint | Problem]:
-    """Get Checkpoint
+    """Get a checkpoint
 
-     Return what is known of a checkpoint without its content.
+     Returns the metadata of a checkpoint: step, epoch, metrics, digest and links; not its content.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -137,12 +137,12 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> Checkpoint | Problem | None:
-    """Get Checkpoint
+    """Get a checkpoint
 
-     Return what is known of a checkpoint without its content.
+     Returns the metadata of a checkpoint: step, epoch, metrics, digest and links; not its content.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

@@ -70,12 +70,12 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     format_: GetParameterFormatType0 | None | Unset = UNSET,
 ) -> Response[Problem | Tensor]:
-    """Get Parameter
+    """Get a parameter of a checkpoint
 
-     Return one parameter, as JSON or as .npy.
+     Returns one parameter as JSON, or as `.npy` with `Accept: application/x-npy` or `format=npy`.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
         name (str):
         format_ (GetParameterFormatType0 | None | Unset): Otherwise the Accept header decides.
 
@@ -107,12 +107,12 @@ def sync(
     client: AuthenticatedClient | Client,
     format_: GetParameterFormatType0 | None | Unset = UNSET,
 ) -> Problem | Tensor | None:
-    """Get Parameter
+    """Get a parameter of a checkpoint
 
-     Return one parameter, as JSON or as .npy.
+     Returns one parameter as JSON, or as `.npy` with `Accept: application/x-npy` or `format=npy`.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
         name (str):
         format_ (GetParameterFormatType0 | None | Unset): Otherwise the Accept header decides.
 
@@ -139,12 +139,12 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     format_: GetParameterFormatType0 | None | Unset = UNSET,
 ) -> Response[Problem | Tensor]:
-    """Get Parameter
+    """Get a parameter of a checkpoint
 
-     Return one parameter, as JSON or as .npy.
+     Returns one parameter as JSON, or as `.npy` with `Accept: application/x-npy` or `format=npy`.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
         name (str):
         format_ (GetParameterFormatType0 | None | Unset): Otherwise the Accept header decides.
 
@@ -174,12 +174,12 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     format_: GetParameterFormatType0 | None | Unset = UNSET,
 ) -> Problem | Tensor | None:
-    """Get Parameter
+    """Get a parameter of a checkpoint
 
-     Return one parameter, as JSON or as .npy.
+     Returns one parameter as JSON, or as `.npy` with `Accept: application/x-npy` or `format=npy`.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
         name (str):
         format_ (GetParameterFormatType0 | None | Unset): Otherwise the Accept header decides.
 

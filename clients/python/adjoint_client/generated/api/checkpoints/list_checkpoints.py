@@ -79,15 +79,17 @@ def sync_detailed(
     cursor: None | str | Unset = UNSET,
     order: ListCheckpointsOrder | Unset = "desc",
 ) -> Response[CheckpointList | Problem]:
-    """List Checkpoints
+    """List the checkpoints of a fit
 
-     List the checkpoints that a fit keeps.
+     Lists the checkpoints that are kept for a fit, in pages.
 
     Args:
-        fit_id (str):
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListCheckpointsOrder | Unset): By age; newest first by default. Default: 'desc'.
+        fit_id (str): Id: `fit_` and 26 characters.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListCheckpointsOrder | Unset): Order by age; `desc` (the default) lists the newest
+            first. Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -119,15 +121,17 @@ def sync(
     cursor: None | str | Unset = UNSET,
     order: ListCheckpointsOrder | Unset = "desc",
 ) -> CheckpointList | Problem | None:
-    """List Checkpoints
+    """List the checkpoints of a fit
 
-     List the checkpoints that a fit keeps.
+     Lists the checkpoints that are kept for a fit, in pages.
 
     Args:
-        fit_id (str):
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListCheckpointsOrder | Unset): By age; newest first by default. Default: 'desc'.
+        fit_id (str): Id: `fit_` and 26 characters.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListCheckpointsOrder | Unset): Order by age; `desc` (the default) lists the newest
+            first. Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -154,15 +158,17 @@ async def asyncio_detailed(
     cursor: None | str | Unset = UNSET,
     order: ListCheckpointsOrder | Unset = "desc",
 ) -> Response[CheckpointList | Problem]:
-    """List Checkpoints
+    """List the checkpoints of a fit
 
-     List the checkpoints that a fit keeps.
+     Lists the checkpoints that are kept for a fit, in pages.
 
     Args:
-        fit_id (str):
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListCheckpointsOrder | Unset): By age; newest first by default. Default: 'desc'.
+        fit_id (str): Id: `fit_` and 26 characters.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListCheckpointsOrder | Unset): Order by age; `desc` (the default) lists the newest
+            first. Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -192,15 +198,17 @@ async def asyncio(
     cursor: None | str | Unset = UNSET,
     order: ListCheckpointsOrder | Unset = "desc",
 ) -> CheckpointList | Problem | None:
-    """List Checkpoints
+    """List the checkpoints of a fit
 
-     List the checkpoints that a fit keeps.
+     Lists the checkpoints that are kept for a fit, in pages.
 
     Args:
-        fit_id (str):
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListCheckpointsOrder | Unset): By age; newest first by default. Default: 'desc'.
+        fit_id (str): Id: `fit_` and 26 characters.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListCheckpointsOrder | Unset): Order by age; `desc` (the default) lists the newest
+            first. Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

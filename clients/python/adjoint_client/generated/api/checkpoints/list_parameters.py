@@ -51,12 +51,12 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[ParameterList | Problem]:
-    """List Parameters
+    """List the parameters of a checkpoint
 
-     List the parameters in a checkpoint.
+     Lists the name, dtype and shape of each parameter; the values are in the content.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -82,12 +82,12 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> ParameterList | Problem | None:
-    """List Parameters
+    """List the parameters of a checkpoint
 
-     List the parameters in a checkpoint.
+     Lists the name, dtype and shape of each parameter; the values are in the content.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -108,12 +108,12 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[ParameterList | Problem]:
-    """List Parameters
+    """List the parameters of a checkpoint
 
-     List the parameters in a checkpoint.
+     Lists the name, dtype and shape of each parameter; the values are in the content.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -137,12 +137,12 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> ParameterList | Problem | None:
-    """List Parameters
+    """List the parameters of a checkpoint
 
-     List the parameters in a checkpoint.
+     Lists the name, dtype and shape of each parameter; the values are in the content.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

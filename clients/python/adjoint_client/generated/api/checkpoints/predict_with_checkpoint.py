@@ -112,12 +112,14 @@ def sync_detailed(
     output: None | str | Unset = UNSET,
     format_: None | PredictWithCheckpointFormatType0 | Unset = UNSET,
 ) -> Response[Prediction | Problem]:
-    """Predict With Checkpoint
+    """Predict with a checkpoint
 
-     Compute the outputs for given inputs, in evaluation mode.
+     Computes the outputs for the given inputs in evaluation mode. Inputs and outputs are JSON, or `.npy`
+    where there
+    is one of them.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
         input_ (None | str | Unset): Which input a .npy body is for, if there are several.
         output (None | str | Unset): Which output a .npy answer holds, if there are several.
         format_ (None | PredictWithCheckpointFormatType0 | Unset): By default what Accept says, or
@@ -158,12 +160,14 @@ def sync(
     output: None | str | Unset = UNSET,
     format_: None | PredictWithCheckpointFormatType0 | Unset = UNSET,
 ) -> Prediction | Problem | None:
-    """Predict With Checkpoint
+    """Predict with a checkpoint
 
-     Compute the outputs for given inputs, in evaluation mode.
+     Computes the outputs for the given inputs in evaluation mode. Inputs and outputs are JSON, or `.npy`
+    where there
+    is one of them.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
         input_ (None | str | Unset): Which input a .npy body is for, if there are several.
         output (None | str | Unset): Which output a .npy answer holds, if there are several.
         format_ (None | PredictWithCheckpointFormatType0 | Unset): By default what Accept says, or
@@ -199,12 +203,14 @@ async def asyncio_detailed(
     output: None | str | Unset = UNSET,
     format_: None | PredictWithCheckpointFormatType0 | Unset = UNSET,
 ) -> Response[Prediction | Problem]:
-    """Predict With Checkpoint
+    """Predict with a checkpoint
 
-     Compute the outputs for given inputs, in evaluation mode.
+     Computes the outputs for the given inputs in evaluation mode. Inputs and outputs are JSON, or `.npy`
+    where there
+    is one of them.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
         input_ (None | str | Unset): Which input a .npy body is for, if there are several.
         output (None | str | Unset): Which output a .npy answer holds, if there are several.
         format_ (None | PredictWithCheckpointFormatType0 | Unset): By default what Accept says, or
@@ -243,12 +249,14 @@ async def asyncio(
     output: None | str | Unset = UNSET,
     format_: None | PredictWithCheckpointFormatType0 | Unset = UNSET,
 ) -> Prediction | Problem | None:
-    """Predict With Checkpoint
+    """Predict with a checkpoint
 
-     Compute the outputs for given inputs, in evaluation mode.
+     Computes the outputs for the given inputs in evaluation mode. Inputs and outputs are JSON, or `.npy`
+    where there
+    is one of them.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
         input_ (None | str | Unset): Which input a .npy body is for, if there are several.
         output (None | str | Unset): Which output a .npy answer holds, if there are several.
         format_ (None | PredictWithCheckpointFormatType0 | Unset): By default what Accept says, or

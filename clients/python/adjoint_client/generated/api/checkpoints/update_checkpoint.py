@@ -61,12 +61,12 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     body: CheckpointChanges,
 ) -> Response[Checkpoint | Problem]:
-    """Update Checkpoint
+    """Pin or unpin a checkpoint
 
-     Pin a checkpoint, which is then kept whatever newer ones come, or unpin it.
+     A pinned checkpoint is kept regardless of the retention settings of its fit.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
         body (CheckpointChanges): What can be changed about a checkpoint.
 
     Raises:
@@ -95,12 +95,12 @@ def sync(
     client: AuthenticatedClient | Client,
     body: CheckpointChanges,
 ) -> Checkpoint | Problem | None:
-    """Update Checkpoint
+    """Pin or unpin a checkpoint
 
-     Pin a checkpoint, which is then kept whatever newer ones come, or unpin it.
+     A pinned checkpoint is kept regardless of the retention settings of its fit.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
         body (CheckpointChanges): What can be changed about a checkpoint.
 
     Raises:
@@ -124,12 +124,12 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     body: CheckpointChanges,
 ) -> Response[Checkpoint | Problem]:
-    """Update Checkpoint
+    """Pin or unpin a checkpoint
 
-     Pin a checkpoint, which is then kept whatever newer ones come, or unpin it.
+     A pinned checkpoint is kept regardless of the retention settings of its fit.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
         body (CheckpointChanges): What can be changed about a checkpoint.
 
     Raises:
@@ -156,12 +156,12 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     body: CheckpointChanges,
 ) -> Checkpoint | Problem | None:
-    """Update Checkpoint
+    """Pin or unpin a checkpoint
 
-     Pin a checkpoint, which is then kept whatever newer ones come, or unpin it.
+     A pinned checkpoint is kept regardless of the retention settings of its fit.
 
     Args:
-        checkpoint_id (str):
+        checkpoint_id (str): Id: `ckpt_` and 26 characters.
         body (CheckpointChanges): What can be changed about a checkpoint.
 
     Raises:

@@ -120,9 +120,11 @@ def sync_detailed(
     content_digest: None | str | Unset = UNSET,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Response[Dataset | Problem]:
-    """Create Dataset
+    """Create a dataset
 
-     Store a dataset out of the body, all of it or nothing.
+     Parses the request body in a confined process and stores its columns. If any part of the body is
+    invalid,
+    nothing is stored. A body with the digest of a stored file shares its storage.
 
     Args:
         name (None | str | Unset): A name for the dataset.
@@ -184,9 +186,11 @@ def sync(
     content_digest: None | str | Unset = UNSET,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Dataset | Problem | None:
-    """Create Dataset
+    """Create a dataset
 
-     Store a dataset out of the body, all of it or nothing.
+     Parses the request body in a confined process and stores its columns. If any part of the body is
+    invalid,
+    nothing is stored. A body with the digest of a stored file shares its storage.
 
     Args:
         name (None | str | Unset): A name for the dataset.
@@ -243,9 +247,11 @@ async def asyncio_detailed(
     content_digest: None | str | Unset = UNSET,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Response[Dataset | Problem]:
-    """Create Dataset
+    """Create a dataset
 
-     Store a dataset out of the body, all of it or nothing.
+     Parses the request body in a confined process and stores its columns. If any part of the body is
+    invalid,
+    nothing is stored. A body with the digest of a stored file shares its storage.
 
     Args:
         name (None | str | Unset): A name for the dataset.
@@ -305,9 +311,11 @@ async def asyncio(
     content_digest: None | str | Unset = UNSET,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Dataset | Problem | None:
-    """Create Dataset
+    """Create a dataset
 
-     Store a dataset out of the body, all of it or nothing.
+     Parses the request body in a confined process and stores its columns. If any part of the body is
+    invalid,
+    nothing is stored. A body with the digest of a stored file shares its storage.
 
     Args:
         name (None | str | Unset): A name for the dataset.

@@ -49,12 +49,12 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[File | Problem]:
-    """Download Dataset
+    """Download a dataset
 
-     Return the bytes as they were sent.
+     Returns the bytes as they were uploaded. Range requests and `If-None-Match` are supported.
 
     Args:
-        dataset_id (str):
+        dataset_id (str): Id: `ds_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -80,12 +80,12 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> File | Problem | None:
-    """Download Dataset
+    """Download a dataset
 
-     Return the bytes as they were sent.
+     Returns the bytes as they were uploaded. Range requests and `If-None-Match` are supported.
 
     Args:
-        dataset_id (str):
+        dataset_id (str): Id: `ds_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -106,12 +106,12 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[File | Problem]:
-    """Download Dataset
+    """Download a dataset
 
-     Return the bytes as they were sent.
+     Returns the bytes as they were uploaded. Range requests and `If-None-Match` are supported.
 
     Args:
-        dataset_id (str):
+        dataset_id (str): Id: `ds_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -135,12 +135,12 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> File | Problem | None:
-    """Download Dataset
+    """Download a dataset
 
-     Return the bytes as they were sent.
+     Returns the bytes as they were uploaded. Range requests and `If-None-Match` are supported.
 
     Args:
-        dataset_id (str):
+        dataset_id (str): Id: `ds_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

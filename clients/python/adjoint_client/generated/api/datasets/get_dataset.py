@@ -49,12 +49,13 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Dataset | Problem]:
-    """Get Dataset
+    """Get a dataset
 
-     Return a dataset: its columns with dtype, shape, extremes and missing values.
+     Returns the columns of a dataset with dtype, shape, minimum, maximum, mean and the number of missing
+    values.
 
     Args:
-        dataset_id (str):
+        dataset_id (str): Id: `ds_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -80,12 +81,13 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> Dataset | Problem | None:
-    """Get Dataset
+    """Get a dataset
 
-     Return a dataset: its columns with dtype, shape, extremes and missing values.
+     Returns the columns of a dataset with dtype, shape, minimum, maximum, mean and the number of missing
+    values.
 
     Args:
-        dataset_id (str):
+        dataset_id (str): Id: `ds_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -106,12 +108,13 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Dataset | Problem]:
-    """Get Dataset
+    """Get a dataset
 
-     Return a dataset: its columns with dtype, shape, extremes and missing values.
+     Returns the columns of a dataset with dtype, shape, minimum, maximum, mean and the number of missing
+    values.
 
     Args:
-        dataset_id (str):
+        dataset_id (str): Id: `ds_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -135,12 +138,13 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> Dataset | Problem | None:
-    """Get Dataset
+    """Get a dataset
 
-     Return a dataset: its columns with dtype, shape, extremes and missing values.
+     Returns the columns of a dataset with dtype, shape, minimum, maximum, mean and the number of missing
+    values.
 
     Args:
-        dataset_id (str):
+        dataset_id (str): Id: `ds_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

@@ -65,14 +65,14 @@ def sync_detailed(
     offset: int | Unset = 0,
     limit: int | Unset = 100,
 ) -> Response[DatasetRows | Problem]:
-    """List Dataset Rows
+    """List rows of a dataset
 
-     List rows; a value that is missing or not finite is null.
+     Returns `limit` rows from `offset` on. A value that is missing or not finite is null.
 
     Args:
-        dataset_id (str):
-        offset (int | Unset):  Default: 0.
-        limit (int | Unset):  Default: 100.
+        dataset_id (str): Id: `ds_` and 26 characters.
+        offset (int | Unset): Index of the first row, from 0. Default: 0.
+        limit (int | Unset): Maximum number of rows. Default: 100.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -102,14 +102,14 @@ def sync(
     offset: int | Unset = 0,
     limit: int | Unset = 100,
 ) -> DatasetRows | Problem | None:
-    """List Dataset Rows
+    """List rows of a dataset
 
-     List rows; a value that is missing or not finite is null.
+     Returns `limit` rows from `offset` on. A value that is missing or not finite is null.
 
     Args:
-        dataset_id (str):
-        offset (int | Unset):  Default: 0.
-        limit (int | Unset):  Default: 100.
+        dataset_id (str): Id: `ds_` and 26 characters.
+        offset (int | Unset): Index of the first row, from 0. Default: 0.
+        limit (int | Unset): Maximum number of rows. Default: 100.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -134,14 +134,14 @@ async def asyncio_detailed(
     offset: int | Unset = 0,
     limit: int | Unset = 100,
 ) -> Response[DatasetRows | Problem]:
-    """List Dataset Rows
+    """List rows of a dataset
 
-     List rows; a value that is missing or not finite is null.
+     Returns `limit` rows from `offset` on. A value that is missing or not finite is null.
 
     Args:
-        dataset_id (str):
-        offset (int | Unset):  Default: 0.
-        limit (int | Unset):  Default: 100.
+        dataset_id (str): Id: `ds_` and 26 characters.
+        offset (int | Unset): Index of the first row, from 0. Default: 0.
+        limit (int | Unset): Maximum number of rows. Default: 100.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -169,14 +169,14 @@ async def asyncio(
     offset: int | Unset = 0,
     limit: int | Unset = 100,
 ) -> DatasetRows | Problem | None:
-    """List Dataset Rows
+    """List rows of a dataset
 
-     List rows; a value that is missing or not finite is null.
+     Returns `limit` rows from `offset` on. A value that is missing or not finite is null.
 
     Args:
-        dataset_id (str):
-        offset (int | Unset):  Default: 0.
-        limit (int | Unset):  Default: 100.
+        dataset_id (str): Id: `ds_` and 26 characters.
+        offset (int | Unset): Index of the first row, from 0. Default: 0.
+        limit (int | Unset): Maximum number of rows. Default: 100.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

@@ -74,14 +74,16 @@ def sync_detailed(
     cursor: None | str | Unset = UNSET,
     order: ListDatasetsOrder | Unset = "desc",
 ) -> Response[DatasetList | Problem]:
-    """List Datasets
+    """List datasets
 
-     List datasets.
+     Lists the datasets of the caller's tenant in pages, newest first by default.
 
     Args:
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListDatasetsOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListDatasetsOrder | Unset): Order by age; `desc` (the default) lists the newest
+            first. Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -111,14 +113,16 @@ def sync(
     cursor: None | str | Unset = UNSET,
     order: ListDatasetsOrder | Unset = "desc",
 ) -> DatasetList | Problem | None:
-    """List Datasets
+    """List datasets
 
-     List datasets.
+     Lists the datasets of the caller's tenant in pages, newest first by default.
 
     Args:
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListDatasetsOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListDatasetsOrder | Unset): Order by age; `desc` (the default) lists the newest
+            first. Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -143,14 +147,16 @@ async def asyncio_detailed(
     cursor: None | str | Unset = UNSET,
     order: ListDatasetsOrder | Unset = "desc",
 ) -> Response[DatasetList | Problem]:
-    """List Datasets
+    """List datasets
 
-     List datasets.
+     Lists the datasets of the caller's tenant in pages, newest first by default.
 
     Args:
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListDatasetsOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListDatasetsOrder | Unset): Order by age; `desc` (the default) lists the newest
+            first. Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -178,14 +184,16 @@ async def asyncio(
     cursor: None | str | Unset = UNSET,
     order: ListDatasetsOrder | Unset = "desc",
 ) -> DatasetList | Problem | None:
-    """List Datasets
+    """List datasets
 
-     List datasets.
+     Lists the datasets of the caller's tenant in pages, newest first by default.
 
     Args:
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListDatasetsOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListDatasetsOrder | Unset): Order by age; `desc` (the default) lists the newest
+            first. Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

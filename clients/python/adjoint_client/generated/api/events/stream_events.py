@@ -86,12 +86,14 @@ def sync_detailed(
     timeout: float | None | Unset = UNSET,
     last_event_id: int | None | Unset = UNSET,
 ) -> Response[Problem | str]:
-    """Stream Events
+    """Stream the events of a fit
 
-     Send what has happened to a fit and what happens, until it ends.
+     Sends the events of a fit as server-sent events until it ends. A client resumes with `Last-Event-ID`
+    or `after`;
+    comments keep an idle connection open.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         after (int | None | Unset): The last event that the client has.
         max_events (int | None | Unset): End after so many events.
         timeout (float | None | Unset): End after so many seconds.
@@ -129,12 +131,14 @@ def sync(
     timeout: float | None | Unset = UNSET,
     last_event_id: int | None | Unset = UNSET,
 ) -> Problem | str | None:
-    """Stream Events
+    """Stream the events of a fit
 
-     Send what has happened to a fit and what happens, until it ends.
+     Sends the events of a fit as server-sent events until it ends. A client resumes with `Last-Event-ID`
+    or `after`;
+    comments keep an idle connection open.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         after (int | None | Unset): The last event that the client has.
         max_events (int | None | Unset): End after so many events.
         timeout (float | None | Unset): End after so many seconds.
@@ -167,12 +171,14 @@ async def asyncio_detailed(
     timeout: float | None | Unset = UNSET,
     last_event_id: int | None | Unset = UNSET,
 ) -> Response[Problem | str]:
-    """Stream Events
+    """Stream the events of a fit
 
-     Send what has happened to a fit and what happens, until it ends.
+     Sends the events of a fit as server-sent events until it ends. A client resumes with `Last-Event-ID`
+    or `after`;
+    comments keep an idle connection open.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         after (int | None | Unset): The last event that the client has.
         max_events (int | None | Unset): End after so many events.
         timeout (float | None | Unset): End after so many seconds.
@@ -208,12 +214,14 @@ async def asyncio(
     timeout: float | None | Unset = UNSET,
     last_event_id: int | None | Unset = UNSET,
 ) -> Problem | str | None:
-    """Stream Events
+    """Stream the events of a fit
 
-     Send what has happened to a fit and what happens, until it ends.
+     Sends the events of a fit as server-sent events until it ends. A client resumes with `Last-Event-ID`
+    or `after`;
+    comments keep an idle connection open.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         after (int | None | Unset): The last event that the client has.
         max_events (int | None | Unset): End after so many events.
         timeout (float | None | Unset): End after so many seconds.

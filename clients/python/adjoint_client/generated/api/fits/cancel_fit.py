@@ -49,12 +49,13 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Fit | Problem]:
-    """Cancel Fit
+    """Cancel a fit
 
-     Ask a fit to stop, after a last checkpoint if a process works on it; with a sweep, all its variants.
+     Stops a fit; a running one writes a last checkpoint first. Cancelling a sweep cancels all its
+    variants.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -80,12 +81,13 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> Fit | Problem | None:
-    """Cancel Fit
+    """Cancel a fit
 
-     Ask a fit to stop, after a last checkpoint if a process works on it; with a sweep, all its variants.
+     Stops a fit; a running one writes a last checkpoint first. Cancelling a sweep cancels all its
+    variants.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -106,12 +108,13 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Fit | Problem]:
-    """Cancel Fit
+    """Cancel a fit
 
-     Ask a fit to stop, after a last checkpoint if a process works on it; with a sweep, all its variants.
+     Stops a fit; a running one writes a last checkpoint first. Cancelling a sweep cancels all its
+    variants.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -135,12 +138,13 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> Fit | Problem | None:
-    """Cancel Fit
+    """Cancel a fit
 
-     Ask a fit to stop, after a last checkpoint if a process works on it; with a sweep, all its variants.
+     Stops a fit; a running one writes a last checkpoint first. Cancelling a sweep cancels all its
+    variants.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

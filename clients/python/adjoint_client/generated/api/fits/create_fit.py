@@ -58,9 +58,11 @@ def sync_detailed(
     body: FitRequest,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Response[Fit | Problem]:
-    """Create Fit
+    """Create a fit
 
-     Check a fit in full and queue it.
+     Validates the request in full, including shapes, class indices and memory, and queues the fit.
+    Follow the
+    Location header, the event stream or a long poll for its progress.
 
     Args:
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
@@ -99,9 +101,11 @@ def sync(
     body: FitRequest,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Fit | Problem | None:
-    """Create Fit
+    """Create a fit
 
-     Check a fit in full and queue it.
+     Validates the request in full, including shapes, class indices and memory, and queues the fit.
+    Follow the
+    Location header, the event stream or a long poll for its progress.
 
     Args:
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
@@ -135,9 +139,11 @@ async def asyncio_detailed(
     body: FitRequest,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Response[Fit | Problem]:
-    """Create Fit
+    """Create a fit
 
-     Check a fit in full and queue it.
+     Validates the request in full, including shapes, class indices and memory, and queues the fit.
+    Follow the
+    Location header, the event stream or a long poll for its progress.
 
     Args:
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
@@ -174,9 +180,11 @@ async def asyncio(
     body: FitRequest,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Fit | Problem | None:
-    """Create Fit
+    """Create a fit
 
-     Check a fit in full and queue it.
+     Validates the request in full, including shapes, class indices and memory, and queues the fit.
+    Follow the
+    Location header, the event stream or a long poll for its progress.
 
     Args:
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is

@@ -47,12 +47,12 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Any | Problem]:
-    """Delete Fit
+    """Delete a fit
 
-     Delete a terminal fit with its journal, its checkpoints and its variants.
+     Deletes a fit that has ended, with its events, checkpoints, gradients and variants.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -78,12 +78,12 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> Any | Problem | None:
-    """Delete Fit
+    """Delete a fit
 
-     Delete a terminal fit with its journal, its checkpoints and its variants.
+     Deletes a fit that has ended, with its events, checkpoints, gradients and variants.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -104,12 +104,12 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Any | Problem]:
-    """Delete Fit
+    """Delete a fit
 
-     Delete a terminal fit with its journal, its checkpoints and its variants.
+     Deletes a fit that has ended, with its events, checkpoints, gradients and variants.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -133,12 +133,12 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> Any | Problem | None:
-    """Delete Fit
+    """Delete a fit
 
-     Delete a terminal fit with its journal, its checkpoints and its variants.
+     Deletes a fit that has ended, with its events, checkpoints, gradients and variants.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

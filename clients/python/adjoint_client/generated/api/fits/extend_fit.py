@@ -63,14 +63,14 @@ def sync_detailed(
     body: FitExtension,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Response[Fit | Problem]:
-    """Extend Fit
+    """Extend a finished fit
 
-     Let a fit that has ended go on for more epochs or steps than it has made; with a sweep, all its
-    variants but
-    those that were left behind, cancelled by themselves or failed by their numbers.
+     Continues a fit that has ended for more epochs or steps. In a sweep, variants that were eliminated,
+    cancelled
+    individually or failed by diverging are not continued.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
             carried out once.
         body (FitExtension): How much more of a fit is wanted: one of epochs and steps.
@@ -103,14 +103,14 @@ def sync(
     body: FitExtension,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Fit | Problem | None:
-    """Extend Fit
+    """Extend a finished fit
 
-     Let a fit that has ended go on for more epochs or steps than it has made; with a sweep, all its
-    variants but
-    those that were left behind, cancelled by themselves or failed by their numbers.
+     Continues a fit that has ended for more epochs or steps. In a sweep, variants that were eliminated,
+    cancelled
+    individually or failed by diverging are not continued.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
             carried out once.
         body (FitExtension): How much more of a fit is wanted: one of epochs and steps.
@@ -138,14 +138,14 @@ async def asyncio_detailed(
     body: FitExtension,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Response[Fit | Problem]:
-    """Extend Fit
+    """Extend a finished fit
 
-     Let a fit that has ended go on for more epochs or steps than it has made; with a sweep, all its
-    variants but
-    those that were left behind, cancelled by themselves or failed by their numbers.
+     Continues a fit that has ended for more epochs or steps. In a sweep, variants that were eliminated,
+    cancelled
+    individually or failed by diverging are not continued.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
             carried out once.
         body (FitExtension): How much more of a fit is wanted: one of epochs and steps.
@@ -176,14 +176,14 @@ async def asyncio(
     body: FitExtension,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Fit | Problem | None:
-    """Extend Fit
+    """Extend a finished fit
 
-     Let a fit that has ended go on for more epochs or steps than it has made; with a sweep, all its
-    variants but
-    those that were left behind, cancelled by themselves or failed by their numbers.
+     Continues a fit that has ended for more epochs or steps. In a sweep, variants that were eliminated,
+    cancelled
+    individually or failed by diverging are not continued.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
             carried out once.
         body (FitExtension): How much more of a fit is wanted: one of epochs and steps.

@@ -49,12 +49,13 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Bundle | Problem]:
-    """Get Bundle
+    """Get the bundle of a fit
 
-     Return all that decides about the result of a fit that has succeeded, and that result.
+     Returns everything that determines the result of a succeeded fit, and digests of that result. `POST
+    /v1/fits:replay` runs it again.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -80,12 +81,13 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> Bundle | Problem | None:
-    """Get Bundle
+    """Get the bundle of a fit
 
-     Return all that decides about the result of a fit that has succeeded, and that result.
+     Returns everything that determines the result of a succeeded fit, and digests of that result. `POST
+    /v1/fits:replay` runs it again.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -106,12 +108,13 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Bundle | Problem]:
-    """Get Bundle
+    """Get the bundle of a fit
 
-     Return all that decides about the result of a fit that has succeeded, and that result.
+     Returns everything that determines the result of a succeeded fit, and digests of that result. `POST
+    /v1/fits:replay` runs it again.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -135,12 +138,13 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> Bundle | Problem | None:
-    """Get Bundle
+    """Get the bundle of a fit
 
-     Return all that decides about the result of a fit that has succeeded, and that result.
+     Returns everything that determines the result of a succeeded fit, and digests of that result. `POST
+    /v1/fits:replay` runs it again.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

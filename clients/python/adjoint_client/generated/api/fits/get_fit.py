@@ -74,16 +74,19 @@ def sync_detailed(
     until: GetFitUntil | Unset = "terminal",
     if_none_match: None | str | Unset = UNSET,
 ) -> Response[Fit | Problem]:
-    """Get Fit
+    """Get a fit
 
-     Return a fit, at once or when there is something to tell.
+     Returns the state of a fit. With `wait`, the response is held until the condition in `until` is met
+    or the time
+    is over.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         wait (float | Unset): Seconds to wait for what `until` says. Default: 0.0.
         until (GetFitUntil | Unset): terminal: it has ended. change: it is not what If-None-Match
             names, or what it was just now. Default: 'terminal'.
-        if_none_match (None | str | Unset): ETag that the client has; 304 if it is still right.
+        if_none_match (None | str | Unset): ETag of the client's copy; the response is 304 if it
+            is current.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -115,16 +118,19 @@ def sync(
     until: GetFitUntil | Unset = "terminal",
     if_none_match: None | str | Unset = UNSET,
 ) -> Fit | Problem | None:
-    """Get Fit
+    """Get a fit
 
-     Return a fit, at once or when there is something to tell.
+     Returns the state of a fit. With `wait`, the response is held until the condition in `until` is met
+    or the time
+    is over.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         wait (float | Unset): Seconds to wait for what `until` says. Default: 0.0.
         until (GetFitUntil | Unset): terminal: it has ended. change: it is not what If-None-Match
             names, or what it was just now. Default: 'terminal'.
-        if_none_match (None | str | Unset): ETag that the client has; 304 if it is still right.
+        if_none_match (None | str | Unset): ETag of the client's copy; the response is 304 if it
+            is current.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -151,16 +157,19 @@ async def asyncio_detailed(
     until: GetFitUntil | Unset = "terminal",
     if_none_match: None | str | Unset = UNSET,
 ) -> Response[Fit | Problem]:
-    """Get Fit
+    """Get a fit
 
-     Return a fit, at once or when there is something to tell.
+     Returns the state of a fit. With `wait`, the response is held until the condition in `until` is met
+    or the time
+    is over.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         wait (float | Unset): Seconds to wait for what `until` says. Default: 0.0.
         until (GetFitUntil | Unset): terminal: it has ended. change: it is not what If-None-Match
             names, or what it was just now. Default: 'terminal'.
-        if_none_match (None | str | Unset): ETag that the client has; 304 if it is still right.
+        if_none_match (None | str | Unset): ETag of the client's copy; the response is 304 if it
+            is current.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -190,16 +199,19 @@ async def asyncio(
     until: GetFitUntil | Unset = "terminal",
     if_none_match: None | str | Unset = UNSET,
 ) -> Fit | Problem | None:
-    """Get Fit
+    """Get a fit
 
-     Return a fit, at once or when there is something to tell.
+     Returns the state of a fit. With `wait`, the response is held until the condition in `until` is met
+    or the time
+    is over.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         wait (float | Unset): Seconds to wait for what `until` says. Default: 0.0.
         until (GetFitUntil | Unset): terminal: it has ended. change: it is not what If-None-Match
             names, or what it was just now. Default: 'terminal'.
-        if_none_match (None | str | Unset): ETag that the client has; 304 if it is still right.
+        if_none_match (None | str | Unset): ETag of the client's copy; the response is 304 if it
+            is current.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

@@ -111,9 +111,9 @@ def sync_detailed(
     cursor: None | str | Unset = UNSET,
     order: ListFitsOrder | Unset = "desc",
 ) -> Response[FitList | Problem]:
-    """List Fits
+    """List fits
 
-     List fits; the variants of a sweep where its id is given as `parent`.
+     Lists fits in pages, newest first by default. The variants of a sweep are listed only with `parent`.
 
     Args:
         state (FitState | None | Unset): Only fits in this state.
@@ -121,9 +121,11 @@ def sync_detailed(
         parent (None | str | Unset): Only variants of the sweep of this fit, else none of any
             sweep.
         origin (None | str | Unset): Only fits that were forked from this fit's checkpoints.
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListFitsOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListFitsOrder | Unset): Order by age; `desc` (the default) lists the newest first.
+            Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -161,9 +163,9 @@ def sync(
     cursor: None | str | Unset = UNSET,
     order: ListFitsOrder | Unset = "desc",
 ) -> FitList | Problem | None:
-    """List Fits
+    """List fits
 
-     List fits; the variants of a sweep where its id is given as `parent`.
+     Lists fits in pages, newest first by default. The variants of a sweep are listed only with `parent`.
 
     Args:
         state (FitState | None | Unset): Only fits in this state.
@@ -171,9 +173,11 @@ def sync(
         parent (None | str | Unset): Only variants of the sweep of this fit, else none of any
             sweep.
         origin (None | str | Unset): Only fits that were forked from this fit's checkpoints.
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListFitsOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListFitsOrder | Unset): Order by age; `desc` (the default) lists the newest first.
+            Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -206,9 +210,9 @@ async def asyncio_detailed(
     cursor: None | str | Unset = UNSET,
     order: ListFitsOrder | Unset = "desc",
 ) -> Response[FitList | Problem]:
-    """List Fits
+    """List fits
 
-     List fits; the variants of a sweep where its id is given as `parent`.
+     Lists fits in pages, newest first by default. The variants of a sweep are listed only with `parent`.
 
     Args:
         state (FitState | None | Unset): Only fits in this state.
@@ -216,9 +220,11 @@ async def asyncio_detailed(
         parent (None | str | Unset): Only variants of the sweep of this fit, else none of any
             sweep.
         origin (None | str | Unset): Only fits that were forked from this fit's checkpoints.
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListFitsOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListFitsOrder | Unset): Order by age; `desc` (the default) lists the newest first.
+            Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -254,9 +260,9 @@ async def asyncio(
     cursor: None | str | Unset = UNSET,
     order: ListFitsOrder | Unset = "desc",
 ) -> FitList | Problem | None:
-    """List Fits
+    """List fits
 
-     List fits; the variants of a sweep where its id is given as `parent`.
+     Lists fits in pages, newest first by default. The variants of a sweep are listed only with `parent`.
 
     Args:
         state (FitState | None | Unset): Only fits in this state.
@@ -264,9 +270,11 @@ async def asyncio(
         parent (None | str | Unset): Only variants of the sweep of this fit, else none of any
             sweep.
         origin (None | str | Unset): Only fits that were forked from this fit's checkpoints.
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListFitsOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListFitsOrder | Unset): Order by age; `desc` (the default) lists the newest first.
+            Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

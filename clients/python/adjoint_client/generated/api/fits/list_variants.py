@@ -51,12 +51,12 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Problem | VariantList]:
-    """List Variants
+    """List the variants of a sweep
 
-     List the variants of a fit's sweep, the best first.
+     Lists the variants of a fit's sweep with their ranks, the best first.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -82,12 +82,12 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> Problem | VariantList | None:
-    """List Variants
+    """List the variants of a sweep
 
-     List the variants of a fit's sweep, the best first.
+     Lists the variants of a fit's sweep with their ranks, the best first.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -108,12 +108,12 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Problem | VariantList]:
-    """List Variants
+    """List the variants of a sweep
 
-     List the variants of a fit's sweep, the best first.
+     Lists the variants of a fit's sweep with their ranks, the best first.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -137,12 +137,12 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> Problem | VariantList | None:
-    """List Variants
+    """List the variants of a sweep
 
-     List the variants of a fit's sweep, the best first.
+     Lists the variants of a fit's sweep with their ranks, the best first.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

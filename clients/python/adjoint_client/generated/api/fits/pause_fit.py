@@ -49,12 +49,12 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Fit | Problem]:
-    """Pause Fit
+    """Pause a fit
 
-     Ask a fit to rest, after a checkpoint if a process works on it, which frees the worker.
+     Pauses a fit; a running one writes a checkpoint first and frees its worker.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -80,12 +80,12 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> Fit | Problem | None:
-    """Pause Fit
+    """Pause a fit
 
-     Ask a fit to rest, after a checkpoint if a process works on it, which frees the worker.
+     Pauses a fit; a running one writes a checkpoint first and frees its worker.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -106,12 +106,12 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Fit | Problem]:
-    """Pause Fit
+    """Pause a fit
 
-     Ask a fit to rest, after a checkpoint if a process works on it, which frees the worker.
+     Pauses a fit; a running one writes a checkpoint first and frees its worker.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -135,12 +135,12 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> Fit | Problem | None:
-    """Pause Fit
+    """Pause a fit
 
-     Ask a fit to rest, after a checkpoint if a process works on it, which frees the worker.
+     Pauses a fit; a running one writes a checkpoint first and frees its worker.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

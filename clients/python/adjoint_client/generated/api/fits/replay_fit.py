@@ -58,9 +58,11 @@ def sync_detailed(
     body: ReplayRequest,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Response[Fit | Problem]:
-    """Replay Fit
+    """Replay a fit
 
-     Run a fit again from its bundle, to see whether the same bits come out.
+     Runs a fit again, from its id or its bundle, and compares the result bit for bit. The verdict is in
+    `replay` of
+    the new fit.
 
     Args:
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
@@ -93,9 +95,11 @@ def sync(
     body: ReplayRequest,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Fit | Problem | None:
-    """Replay Fit
+    """Replay a fit
 
-     Run a fit again from its bundle, to see whether the same bits come out.
+     Runs a fit again, from its id or its bundle, and compares the result bit for bit. The verdict is in
+    `replay` of
+    the new fit.
 
     Args:
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
@@ -123,9 +127,11 @@ async def asyncio_detailed(
     body: ReplayRequest,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Response[Fit | Problem]:
-    """Replay Fit
+    """Replay a fit
 
-     Run a fit again from its bundle, to see whether the same bits come out.
+     Runs a fit again, from its id or its bundle, and compares the result bit for bit. The verdict is in
+    `replay` of
+    the new fit.
 
     Args:
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
@@ -156,9 +162,11 @@ async def asyncio(
     body: ReplayRequest,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Fit | Problem | None:
-    """Replay Fit
+    """Replay a fit
 
-     Run a fit again from its bundle, to see whether the same bits come out.
+     Runs a fit again, from its id or its bundle, and compares the result bit for bit. The verdict is in
+    `replay` of
+    the new fit.
 
     Args:
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is

@@ -49,16 +49,14 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Fit | Problem]:
-    """Resume Fit
+    """Resume a fit
 
-     Let a fit that is paused, cancelled or failed go on from its last checkpoint.
-
-    Of a sweep that has ended, the variants go on that it kept from their end: those that had come to
-    it, were cancelled
-    by themselves or failed by their numbers stay as they are.
+     Continues a paused, cancelled or failed fit from its last checkpoint. In a sweep that has ended,
+    variants that
+    were completed, cancelled individually or failed by diverging stay as they are.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -84,16 +82,14 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> Fit | Problem | None:
-    """Resume Fit
+    """Resume a fit
 
-     Let a fit that is paused, cancelled or failed go on from its last checkpoint.
-
-    Of a sweep that has ended, the variants go on that it kept from their end: those that had come to
-    it, were cancelled
-    by themselves or failed by their numbers stay as they are.
+     Continues a paused, cancelled or failed fit from its last checkpoint. In a sweep that has ended,
+    variants that
+    were completed, cancelled individually or failed by diverging stay as they are.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -114,16 +110,14 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Fit | Problem]:
-    """Resume Fit
+    """Resume a fit
 
-     Let a fit that is paused, cancelled or failed go on from its last checkpoint.
-
-    Of a sweep that has ended, the variants go on that it kept from their end: those that had come to
-    it, were cancelled
-    by themselves or failed by their numbers stay as they are.
+     Continues a paused, cancelled or failed fit from its last checkpoint. In a sweep that has ended,
+    variants that
+    were completed, cancelled individually or failed by diverging stay as they are.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -147,16 +141,14 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> Fit | Problem | None:
-    """Resume Fit
+    """Resume a fit
 
-     Let a fit that is paused, cancelled or failed go on from its last checkpoint.
-
-    Of a sweep that has ended, the variants go on that it kept from their end: those that had come to
-    it, were cancelled
-    by themselves or failed by their numbers stay as they are.
+     Continues a paused, cancelled or failed fit from its last checkpoint. In a sweep that has ended,
+    variants that
+    were completed, cancelled individually or failed by diverging stay as they are.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

@@ -63,17 +63,16 @@ def sync_detailed(
     body: FitChanges,
     if_match: None | str | Unset = UNSET,
 ) -> Response[Fit | Problem]:
-    """Update Fit
+    """Change a fit
 
-     Merge changes into a fit's labels and request.
-
-    Labels, priority and limits of time may always change; the recipe before the first step, and
-    hyperparameters also
-    while the fit is paused.
+     Merges the body into the labels and the request of a fit (RFC 7396). Labels, priority and time
+    limits may change
+    at any time; the recipe before the first step; hyperparameters also while the fit is paused.
 
     Args:
-        fit_id (str):
-        if_match (None | str | Unset): ETag that the change is based on; 412 if it is outdated.
+        fit_id (str): Id: `fit_` and 26 characters.
+        if_match (None | str | Unset): ETag of the version that the change is based on; the
+            response is 412 if it is outdated.
         body (FitChanges): Changes to a fit, merged into its request field by field, as RFC 7396
             has it: null takes back to the default.
 
@@ -111,17 +110,16 @@ def sync(
     body: FitChanges,
     if_match: None | str | Unset = UNSET,
 ) -> Fit | Problem | None:
-    """Update Fit
+    """Change a fit
 
-     Merge changes into a fit's labels and request.
-
-    Labels, priority and limits of time may always change; the recipe before the first step, and
-    hyperparameters also
-    while the fit is paused.
+     Merges the body into the labels and the request of a fit (RFC 7396). Labels, priority and time
+    limits may change
+    at any time; the recipe before the first step; hyperparameters also while the fit is paused.
 
     Args:
-        fit_id (str):
-        if_match (None | str | Unset): ETag that the change is based on; 412 if it is outdated.
+        fit_id (str): Id: `fit_` and 26 characters.
+        if_match (None | str | Unset): ETag of the version that the change is based on; the
+            response is 412 if it is outdated.
         body (FitChanges): Changes to a fit, merged into its request field by field, as RFC 7396
             has it: null takes back to the default.
 
@@ -154,17 +152,16 @@ async def asyncio_detailed(
     body: FitChanges,
     if_match: None | str | Unset = UNSET,
 ) -> Response[Fit | Problem]:
-    """Update Fit
+    """Change a fit
 
-     Merge changes into a fit's labels and request.
-
-    Labels, priority and limits of time may always change; the recipe before the first step, and
-    hyperparameters also
-    while the fit is paused.
+     Merges the body into the labels and the request of a fit (RFC 7396). Labels, priority and time
+    limits may change
+    at any time; the recipe before the first step; hyperparameters also while the fit is paused.
 
     Args:
-        fit_id (str):
-        if_match (None | str | Unset): ETag that the change is based on; 412 if it is outdated.
+        fit_id (str): Id: `fit_` and 26 characters.
+        if_match (None | str | Unset): ETag of the version that the change is based on; the
+            response is 412 if it is outdated.
         body (FitChanges): Changes to a fit, merged into its request field by field, as RFC 7396
             has it: null takes back to the default.
 
@@ -200,17 +197,16 @@ async def asyncio(
     body: FitChanges,
     if_match: None | str | Unset = UNSET,
 ) -> Fit | Problem | None:
-    """Update Fit
+    """Change a fit
 
-     Merge changes into a fit's labels and request.
-
-    Labels, priority and limits of time may always change; the recipe before the first step, and
-    hyperparameters also
-    while the fit is paused.
+     Merges the body into the labels and the request of a fit (RFC 7396). Labels, priority and time
+    limits may change
+    at any time; the recipe before the first step; hyperparameters also while the fit is paused.
 
     Args:
-        fit_id (str):
-        if_match (None | str | Unset): ETag that the change is based on; 412 if it is outdated.
+        fit_id (str): Id: `fit_` and 26 characters.
+        if_match (None | str | Unset): ETag of the version that the change is based on; the
+            response is 412 if it is outdated.
         body (FitChanges): Changes to a fit, merged into its request field by field, as RFC 7396
             has it: null takes back to the default.
 

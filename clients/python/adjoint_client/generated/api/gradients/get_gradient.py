@@ -104,12 +104,13 @@ def sync_detailed(
     stats: bool | Unset = False,
     format_: GetGradientFormatType0 | None | Unset = UNSET,
 ) -> Response[GradientStatistics | Tensor | Problem]:
-    """Get Gradient
+    """Get a captured gradient
 
-     Return one captured gradient, the latest by default, as JSON or as .npy; or its statistics.
+     Returns one captured gradient as JSON or `.npy`, or its statistics with `stats`. By default the
+    latest step.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         parameter (str):
         step (int | None | Unset): The steps that were done when it was captured.
         stats (bool | Unset): What the numbers look like, in place of them. Default: False.
@@ -147,12 +148,13 @@ def sync(
     stats: bool | Unset = False,
     format_: GetGradientFormatType0 | None | Unset = UNSET,
 ) -> GradientStatistics | Tensor | Problem | None:
-    """Get Gradient
+    """Get a captured gradient
 
-     Return one captured gradient, the latest by default, as JSON or as .npy; or its statistics.
+     Returns one captured gradient as JSON or `.npy`, or its statistics with `stats`. By default the
+    latest step.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         parameter (str):
         step (int | None | Unset): The steps that were done when it was captured.
         stats (bool | Unset): What the numbers look like, in place of them. Default: False.
@@ -185,12 +187,13 @@ async def asyncio_detailed(
     stats: bool | Unset = False,
     format_: GetGradientFormatType0 | None | Unset = UNSET,
 ) -> Response[GradientStatistics | Tensor | Problem]:
-    """Get Gradient
+    """Get a captured gradient
 
-     Return one captured gradient, the latest by default, as JSON or as .npy; or its statistics.
+     Returns one captured gradient as JSON or `.npy`, or its statistics with `stats`. By default the
+    latest step.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         parameter (str):
         step (int | None | Unset): The steps that were done when it was captured.
         stats (bool | Unset): What the numbers look like, in place of them. Default: False.
@@ -226,12 +229,13 @@ async def asyncio(
     stats: bool | Unset = False,
     format_: GetGradientFormatType0 | None | Unset = UNSET,
 ) -> GradientStatistics | Tensor | Problem | None:
-    """Get Gradient
+    """Get a captured gradient
 
-     Return one captured gradient, the latest by default, as JSON or as .npy; or its statistics.
+     Returns one captured gradient as JSON or `.npy`, or its statistics with `stats`. By default the
+    latest step.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         parameter (str):
         step (int | None | Unset): The steps that were done when it was captured.
         stats (bool | Unset): What the numbers look like, in place of them. Default: False.

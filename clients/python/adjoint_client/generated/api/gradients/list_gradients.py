@@ -97,17 +97,19 @@ def sync_detailed(
     cursor: None | str | Unset = UNSET,
     order: ListGradientsOrder | Unset = "desc",
 ) -> Response[GradientList | Problem]:
-    """List Gradients
+    """List captured gradients
 
-     List the gradients that a fit has captured, in the order of steps and then of parameters.
+     Lists the gradients that a fit has captured, ordered by step and then by parameter.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         step (int | None | Unset): The steps that were done when it was captured.
         parameter (None | str | Unset): Only gradients by this parameter.
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListGradientsOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListGradientsOrder | Unset): Order by age; `desc` (the default) lists the newest
+            first. Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -143,17 +145,19 @@ def sync(
     cursor: None | str | Unset = UNSET,
     order: ListGradientsOrder | Unset = "desc",
 ) -> GradientList | Problem | None:
-    """List Gradients
+    """List captured gradients
 
-     List the gradients that a fit has captured, in the order of steps and then of parameters.
+     Lists the gradients that a fit has captured, ordered by step and then by parameter.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         step (int | None | Unset): The steps that were done when it was captured.
         parameter (None | str | Unset): Only gradients by this parameter.
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListGradientsOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListGradientsOrder | Unset): Order by age; `desc` (the default) lists the newest
+            first. Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -184,17 +188,19 @@ async def asyncio_detailed(
     cursor: None | str | Unset = UNSET,
     order: ListGradientsOrder | Unset = "desc",
 ) -> Response[GradientList | Problem]:
-    """List Gradients
+    """List captured gradients
 
-     List the gradients that a fit has captured, in the order of steps and then of parameters.
+     Lists the gradients that a fit has captured, ordered by step and then by parameter.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         step (int | None | Unset): The steps that were done when it was captured.
         parameter (None | str | Unset): Only gradients by this parameter.
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListGradientsOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListGradientsOrder | Unset): Order by age; `desc` (the default) lists the newest
+            first. Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -228,17 +234,19 @@ async def asyncio(
     cursor: None | str | Unset = UNSET,
     order: ListGradientsOrder | Unset = "desc",
 ) -> GradientList | Problem | None:
-    """List Gradients
+    """List captured gradients
 
-     List the gradients that a fit has captured, in the order of steps and then of parameters.
+     Lists the gradients that a fit has captured, ordered by step and then by parameter.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         step (int | None | Unset): The steps that were done when it was captured.
         parameter (None | str | Unset): Only gradients by this parameter.
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListGradientsOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListGradientsOrder | Unset): Order by age; `desc` (the default) lists the newest
+            first. Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

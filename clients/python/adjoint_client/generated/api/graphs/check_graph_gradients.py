@@ -71,12 +71,12 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     body: GradcheckRequest,
 ) -> Response[GradcheckResult | Problem]:
-    """Check Graph Gradients
+    """Check the gradients of a graph
 
-     Compare the gradient by each parameter with central differences in float64.
+     Compares the gradient of each parameter with central differences in float64.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         body (GradcheckRequest): What the gradient is checked at; parameters left out are
             initialised from the seed.
 
@@ -106,12 +106,12 @@ def sync(
     client: AuthenticatedClient | Client,
     body: GradcheckRequest,
 ) -> GradcheckResult | Problem | None:
-    """Check Graph Gradients
+    """Check the gradients of a graph
 
-     Compare the gradient by each parameter with central differences in float64.
+     Compares the gradient of each parameter with central differences in float64.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         body (GradcheckRequest): What the gradient is checked at; parameters left out are
             initialised from the seed.
 
@@ -136,12 +136,12 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     body: GradcheckRequest,
 ) -> Response[GradcheckResult | Problem]:
-    """Check Graph Gradients
+    """Check the gradients of a graph
 
-     Compare the gradient by each parameter with central differences in float64.
+     Compares the gradient of each parameter with central differences in float64.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         body (GradcheckRequest): What the gradient is checked at; parameters left out are
             initialised from the seed.
 
@@ -169,12 +169,12 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     body: GradcheckRequest,
 ) -> GradcheckResult | Problem | None:
-    """Check Graph Gradients
+    """Check the gradients of a graph
 
-     Compare the gradient by each parameter with central differences in float64.
+     Compares the gradient of each parameter with central differences in float64.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         body (GradcheckRequest): What the gradient is checked at; parameters left out are
             initialised from the seed.
 

@@ -71,12 +71,12 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     body: ComputeRequest,
 ) -> Response[ComputeResult | Problem]:
-    """Compute Graph
+    """Evaluate a graph
 
-     Evaluate the graph once, without a fit: outputs, losses, gradients and other derivatives.
+     Computes outputs, losses, gradients and other derivatives at one point, without a fit.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         body (ComputeRequest): One evaluation: tensors for the inputs; parameters left out are
             initialised from the seed.
 
@@ -106,12 +106,12 @@ def sync(
     client: AuthenticatedClient | Client,
     body: ComputeRequest,
 ) -> ComputeResult | Problem | None:
-    """Compute Graph
+    """Evaluate a graph
 
-     Evaluate the graph once, without a fit: outputs, losses, gradients and other derivatives.
+     Computes outputs, losses, gradients and other derivatives at one point, without a fit.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         body (ComputeRequest): One evaluation: tensors for the inputs; parameters left out are
             initialised from the seed.
 
@@ -136,12 +136,12 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     body: ComputeRequest,
 ) -> Response[ComputeResult | Problem]:
-    """Compute Graph
+    """Evaluate a graph
 
-     Evaluate the graph once, without a fit: outputs, losses, gradients and other derivatives.
+     Computes outputs, losses, gradients and other derivatives at one point, without a fit.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         body (ComputeRequest): One evaluation: tensors for the inputs; parameters left out are
             initialised from the seed.
 
@@ -169,12 +169,12 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     body: ComputeRequest,
 ) -> ComputeResult | Problem | None:
-    """Compute Graph
+    """Evaluate a graph
 
-     Evaluate the graph once, without a fit: outputs, losses, gradients and other derivatives.
+     Computes outputs, losses, gradients and other derivatives at one point, without a fit.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         body (ComputeRequest): One evaluation: tensors for the inputs; parameters left out are
             initialised from the seed.
 

@@ -69,12 +69,12 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     body: RowLossesRequest,
 ) -> Response[Problem | RowLosses]:
-    """Compute Graph Row Losses
+    """Compute the loss of each row
 
-     Compute the loss of every row of a batch by itself, and name the rows that spike.
+     Computes the loss of every row of a batch individually and names the outliers.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         body (RowLossesRequest): A batch whose rows are looked at one by one.
 
     Raises:
@@ -103,12 +103,12 @@ def sync(
     client: AuthenticatedClient | Client,
     body: RowLossesRequest,
 ) -> Problem | RowLosses | None:
-    """Compute Graph Row Losses
+    """Compute the loss of each row
 
-     Compute the loss of every row of a batch by itself, and name the rows that spike.
+     Computes the loss of every row of a batch individually and names the outliers.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         body (RowLossesRequest): A batch whose rows are looked at one by one.
 
     Raises:
@@ -132,12 +132,12 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     body: RowLossesRequest,
 ) -> Response[Problem | RowLosses]:
-    """Compute Graph Row Losses
+    """Compute the loss of each row
 
-     Compute the loss of every row of a batch by itself, and name the rows that spike.
+     Computes the loss of every row of a batch individually and names the outliers.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         body (RowLossesRequest): A batch whose rows are looked at one by one.
 
     Raises:
@@ -164,12 +164,12 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     body: RowLossesRequest,
 ) -> Problem | RowLosses | None:
-    """Compute Graph Row Losses
+    """Compute the loss of each row
 
-     Compute the loss of every row of a batch by itself, and name the rows that spike.
+     Computes the loss of every row of a batch individually and names the outliers.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         body (RowLossesRequest): A batch whose rows are looked at one by one.
 
     Raises:

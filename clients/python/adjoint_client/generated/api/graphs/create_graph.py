@@ -58,9 +58,11 @@ def sync_detailed(
     body: GraphDefinition,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Response[Graph | Problem]:
-    """Create Graph
+    """Create a graph
 
-     Store a graph, given as nodes, layers or a program.
+     Validates and stores a graph, given as nodes, as layers or as a program in the expression language.
+    The response
+    holds the nodes.
 
     Args:
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
@@ -94,9 +96,11 @@ def sync(
     body: GraphDefinition,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Graph | Problem | None:
-    """Create Graph
+    """Create a graph
 
-     Store a graph, given as nodes, layers or a program.
+     Validates and stores a graph, given as nodes, as layers or as a program in the expression language.
+    The response
+    holds the nodes.
 
     Args:
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
@@ -125,9 +129,11 @@ async def asyncio_detailed(
     body: GraphDefinition,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Response[Graph | Problem]:
-    """Create Graph
+    """Create a graph
 
-     Store a graph, given as nodes, layers or a program.
+     Validates and stores a graph, given as nodes, as layers or as a program in the expression language.
+    The response
+    holds the nodes.
 
     Args:
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
@@ -159,9 +165,11 @@ async def asyncio(
     body: GraphDefinition,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Graph | Problem | None:
-    """Create Graph
+    """Create a graph
 
-     Store a graph, given as nodes, layers or a program.
+     Validates and stores a graph, given as nodes, as layers or as a program in the expression language.
+    The response
+    holds the nodes.
 
     Args:
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is

@@ -47,12 +47,12 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Any | Problem]:
-    """Delete Graph
+    """Delete a graph
 
-     Delete a graph that no unfinished fit uses.
+     Deletes a graph. Returns 409 while an unfinished fit uses it.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -78,12 +78,12 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> Any | Problem | None:
-    """Delete Graph
+    """Delete a graph
 
-     Delete a graph that no unfinished fit uses.
+     Deletes a graph. Returns 409 while an unfinished fit uses it.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -104,12 +104,12 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Any | Problem]:
-    """Delete Graph
+    """Delete a graph
 
-     Delete a graph that no unfinished fit uses.
+     Deletes a graph. Returns 409 while an unfinished fit uses it.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -133,12 +133,12 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> Any | Problem | None:
-    """Delete Graph
+    """Delete a graph
 
-     Delete a graph that no unfinished fit uses.
+     Deletes a graph. Returns 409 while an unfinished fit uses it.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

@@ -57,12 +57,12 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     backward: bool | Unset = False,
 ) -> Response[Problem | str]:
-    """Draw Graph
+    """Draw a graph
 
-     Draw the graph with Graphviz.
+     Returns the nodes of a graph in the DOT language of Graphviz.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         backward (bool | Unset): With the backward nodes after the forward ones. Default: False.
 
     Raises:
@@ -91,12 +91,12 @@ def sync(
     client: AuthenticatedClient | Client,
     backward: bool | Unset = False,
 ) -> Problem | str | None:
-    """Draw Graph
+    """Draw a graph
 
-     Draw the graph with Graphviz.
+     Returns the nodes of a graph in the DOT language of Graphviz.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         backward (bool | Unset): With the backward nodes after the forward ones. Default: False.
 
     Raises:
@@ -120,12 +120,12 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     backward: bool | Unset = False,
 ) -> Response[Problem | str]:
-    """Draw Graph
+    """Draw a graph
 
-     Draw the graph with Graphviz.
+     Returns the nodes of a graph in the DOT language of Graphviz.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         backward (bool | Unset): With the backward nodes after the forward ones. Default: False.
 
     Raises:
@@ -152,12 +152,12 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     backward: bool | Unset = False,
 ) -> Problem | str | None:
-    """Draw Graph
+    """Draw a graph
 
-     Draw the graph with Graphviz.
+     Returns the nodes of a graph in the DOT language of Graphviz.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         backward (bool | Unset): With the backward nodes after the forward ones. Default: False.
 
     Raises:

@@ -49,12 +49,12 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Graph | Problem]:
-    """Get Graph
+    """Get a graph
 
-     Return a graph: its canonical definition, counts, shapes, memory and findings.
+     Returns the canonical definition of a graph, its node counts, shapes, memory estimate and findings.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -80,12 +80,12 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> Graph | Problem | None:
-    """Get Graph
+    """Get a graph
 
-     Return a graph: its canonical definition, counts, shapes, memory and findings.
+     Returns the canonical definition of a graph, its node counts, shapes, memory estimate and findings.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -106,12 +106,12 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Graph | Problem]:
-    """Get Graph
+    """Get a graph
 
-     Return a graph: its canonical definition, counts, shapes, memory and findings.
+     Returns the canonical definition of a graph, its node counts, shapes, memory estimate and findings.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -135,12 +135,12 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> Graph | Problem | None:
-    """Get Graph
+    """Get a graph
 
-     Return a graph: its canonical definition, counts, shapes, memory and findings.
+     Returns the canonical definition of a graph, its node counts, shapes, memory estimate and findings.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

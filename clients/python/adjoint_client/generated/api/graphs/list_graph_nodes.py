@@ -61,12 +61,12 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     backward: bool | Unset = False,
 ) -> Response[GraphNodes | Problem]:
-    """List Graph Nodes
+    """List the nodes of a graph
 
-     List the nodes in the order of execution.
+     Lists the nodes in execution order, with the backward nodes if asked for.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         backward (bool | Unset): With the backward nodes after the forward ones. Default: False.
 
     Raises:
@@ -95,12 +95,12 @@ def sync(
     client: AuthenticatedClient | Client,
     backward: bool | Unset = False,
 ) -> GraphNodes | Problem | None:
-    """List Graph Nodes
+    """List the nodes of a graph
 
-     List the nodes in the order of execution.
+     Lists the nodes in execution order, with the backward nodes if asked for.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         backward (bool | Unset): With the backward nodes after the forward ones. Default: False.
 
     Raises:
@@ -124,12 +124,12 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     backward: bool | Unset = False,
 ) -> Response[GraphNodes | Problem]:
-    """List Graph Nodes
+    """List the nodes of a graph
 
-     List the nodes in the order of execution.
+     Lists the nodes in execution order, with the backward nodes if asked for.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         backward (bool | Unset): With the backward nodes after the forward ones. Default: False.
 
     Raises:
@@ -156,12 +156,12 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     backward: bool | Unset = False,
 ) -> GraphNodes | Problem | None:
-    """List Graph Nodes
+    """List the nodes of a graph
 
-     List the nodes in the order of execution.
+     Lists the nodes in execution order, with the backward nodes if asked for.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         backward (bool | Unset): With the backward nodes after the forward ones. Default: False.
 
     Raises:

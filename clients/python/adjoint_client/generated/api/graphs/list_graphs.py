@@ -72,14 +72,16 @@ def sync_detailed(
     cursor: None | str | Unset = UNSET,
     order: ListGraphsOrder | Unset = "desc",
 ) -> Response[GraphList | Problem]:
-    """List Graphs
+    """List graphs
 
-     List graphs.
+     Lists the graphs of the caller's tenant in pages, newest first by default.
 
     Args:
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListGraphsOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListGraphsOrder | Unset): Order by age; `desc` (the default) lists the newest
+            first. Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -109,14 +111,16 @@ def sync(
     cursor: None | str | Unset = UNSET,
     order: ListGraphsOrder | Unset = "desc",
 ) -> GraphList | Problem | None:
-    """List Graphs
+    """List graphs
 
-     List graphs.
+     Lists the graphs of the caller's tenant in pages, newest first by default.
 
     Args:
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListGraphsOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListGraphsOrder | Unset): Order by age; `desc` (the default) lists the newest
+            first. Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -141,14 +145,16 @@ async def asyncio_detailed(
     cursor: None | str | Unset = UNSET,
     order: ListGraphsOrder | Unset = "desc",
 ) -> Response[GraphList | Problem]:
-    """List Graphs
+    """List graphs
 
-     List graphs.
+     Lists the graphs of the caller's tenant in pages, newest first by default.
 
     Args:
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListGraphsOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListGraphsOrder | Unset): Order by age; `desc` (the default) lists the newest
+            first. Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -176,14 +182,16 @@ async def asyncio(
     cursor: None | str | Unset = UNSET,
     order: ListGraphsOrder | Unset = "desc",
 ) -> GraphList | Problem | None:
-    """List Graphs
+    """List graphs
 
-     List graphs.
+     Lists the graphs of the caller's tenant in pages, newest first by default.
 
     Args:
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListGraphsOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListGraphsOrder | Unset): Order by age; `desc` (the default) lists the newest
+            first. Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

@@ -77,12 +77,14 @@ def sync_detailed(
     optimizer: None | str | Unset = UNSET,
     executor: PlanGraphExecutor | Unset = "auto",
 ) -> Response[GraphPlan | Problem]:
-    """Plan Graph
+    """Plan the execution of a graph
 
-     Plan a step: what is computed in which order, in which memory.
+     Returns the steps of one evaluation or training step in order, their buffers, fused groups, peak
+    memory and
+    FLOPs.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         batch (int | Unset): Rows in a step. Default: 32.
         optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
         executor (PlanGraphExecutor | Unset): What runs it; by default the fastest. Default:
@@ -118,12 +120,14 @@ def sync(
     optimizer: None | str | Unset = UNSET,
     executor: PlanGraphExecutor | Unset = "auto",
 ) -> GraphPlan | Problem | None:
-    """Plan Graph
+    """Plan the execution of a graph
 
-     Plan a step: what is computed in which order, in which memory.
+     Returns the steps of one evaluation or training step in order, their buffers, fused groups, peak
+    memory and
+    FLOPs.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         batch (int | Unset): Rows in a step. Default: 32.
         optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
         executor (PlanGraphExecutor | Unset): What runs it; by default the fastest. Default:
@@ -154,12 +158,14 @@ async def asyncio_detailed(
     optimizer: None | str | Unset = UNSET,
     executor: PlanGraphExecutor | Unset = "auto",
 ) -> Response[GraphPlan | Problem]:
-    """Plan Graph
+    """Plan the execution of a graph
 
-     Plan a step: what is computed in which order, in which memory.
+     Returns the steps of one evaluation or training step in order, their buffers, fused groups, peak
+    memory and
+    FLOPs.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         batch (int | Unset): Rows in a step. Default: 32.
         optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
         executor (PlanGraphExecutor | Unset): What runs it; by default the fastest. Default:
@@ -193,12 +199,14 @@ async def asyncio(
     optimizer: None | str | Unset = UNSET,
     executor: PlanGraphExecutor | Unset = "auto",
 ) -> GraphPlan | Problem | None:
-    """Plan Graph
+    """Plan the execution of a graph
 
-     Plan a step: what is computed in which order, in which memory.
+     Returns the steps of one evaluation or training step in order, their buffers, fused groups, peak
+    memory and
+    FLOPs.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         batch (int | Unset): Rows in a step. Default: 32.
         optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
         executor (PlanGraphExecutor | Unset): What runs it; by default the fastest. Default:

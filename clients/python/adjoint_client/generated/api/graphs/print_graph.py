@@ -57,12 +57,12 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     backward: bool | Unset = False,
 ) -> Response[Problem | str]:
-    """Print Graph
+    """Print a graph
 
-     Print the graph for a person to read.
+     Returns the inputs, parameters and nodes of a graph as text, one line each.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         backward (bool | Unset): With the backward nodes after the forward ones. Default: False.
 
     Raises:
@@ -91,12 +91,12 @@ def sync(
     client: AuthenticatedClient | Client,
     backward: bool | Unset = False,
 ) -> Problem | str | None:
-    """Print Graph
+    """Print a graph
 
-     Print the graph for a person to read.
+     Returns the inputs, parameters and nodes of a graph as text, one line each.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         backward (bool | Unset): With the backward nodes after the forward ones. Default: False.
 
     Raises:
@@ -120,12 +120,12 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     backward: bool | Unset = False,
 ) -> Response[Problem | str]:
-    """Print Graph
+    """Print a graph
 
-     Print the graph for a person to read.
+     Returns the inputs, parameters and nodes of a graph as text, one line each.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         backward (bool | Unset): With the backward nodes after the forward ones. Default: False.
 
     Raises:
@@ -152,12 +152,12 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     backward: bool | Unset = False,
 ) -> Problem | str | None:
-    """Print Graph
+    """Print a graph
 
-     Print the graph for a person to read.
+     Returns the inputs, parameters and nodes of a graph as text, one line each.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         backward (bool | Unset): With the backward nodes after the forward ones. Default: False.
 
     Raises:

@@ -75,12 +75,12 @@ def sync_detailed(
     optimizer: None | str | Unset = UNSET,
     executor: PrintGraphPlanExecutor | Unset = "auto",
 ) -> Response[Problem | str]:
-    """Print Graph Plan
+    """Print an execution plan
 
-     Print the plan of a step for a person to read.
+     Returns the plan of a step as text, one line per step.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         batch (int | Unset): Rows in a step. Default: 32.
         optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
         executor (PrintGraphPlanExecutor | Unset): What runs it; by default the fastest. Default:
@@ -116,12 +116,12 @@ def sync(
     optimizer: None | str | Unset = UNSET,
     executor: PrintGraphPlanExecutor | Unset = "auto",
 ) -> Problem | str | None:
-    """Print Graph Plan
+    """Print an execution plan
 
-     Print the plan of a step for a person to read.
+     Returns the plan of a step as text, one line per step.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         batch (int | Unset): Rows in a step. Default: 32.
         optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
         executor (PrintGraphPlanExecutor | Unset): What runs it; by default the fastest. Default:
@@ -152,12 +152,12 @@ async def asyncio_detailed(
     optimizer: None | str | Unset = UNSET,
     executor: PrintGraphPlanExecutor | Unset = "auto",
 ) -> Response[Problem | str]:
-    """Print Graph Plan
+    """Print an execution plan
 
-     Print the plan of a step for a person to read.
+     Returns the plan of a step as text, one line per step.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         batch (int | Unset): Rows in a step. Default: 32.
         optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
         executor (PrintGraphPlanExecutor | Unset): What runs it; by default the fastest. Default:
@@ -191,12 +191,12 @@ async def asyncio(
     optimizer: None | str | Unset = UNSET,
     executor: PrintGraphPlanExecutor | Unset = "auto",
 ) -> Problem | str | None:
-    """Print Graph Plan
+    """Print an execution plan
 
-     Print the plan of a step for a person to read.
+     Returns the plan of a step as text, one line per step.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         batch (int | Unset): Rows in a step. Default: 32.
         optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
         executor (PrintGraphPlanExecutor | Unset): What runs it; by default the fastest. Default:

@@ -66,15 +66,14 @@ def sync_detailed(
     batch: int | Unset = 32,
     optimizer: None | str | Unset = UNSET,
 ) -> Response[Problem | str]:
-    """Print Graph Program
+    """Export a graph as a NumPy script
 
-     Print a step as a Python script that needs NumPy only, with first values, a command line and the
-    bits of a fit.
-
-    The fit is one by the NumPy executor, with the same seed and batches. Run the script with --help.
+     Returns a Python script that needs NumPy only and runs the step on its own. With the seed and
+    batches of a fit,
+    it computes the same bits as the NumPy executor. Run it with `--help` for its options.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         batch (int | Unset): Rows in a step. Default: 32.
         optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
 
@@ -106,15 +105,14 @@ def sync(
     batch: int | Unset = 32,
     optimizer: None | str | Unset = UNSET,
 ) -> Problem | str | None:
-    """Print Graph Program
+    """Export a graph as a NumPy script
 
-     Print a step as a Python script that needs NumPy only, with first values, a command line and the
-    bits of a fit.
-
-    The fit is one by the NumPy executor, with the same seed and batches. Run the script with --help.
+     Returns a Python script that needs NumPy only and runs the step on its own. With the seed and
+    batches of a fit,
+    it computes the same bits as the NumPy executor. Run it with `--help` for its options.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         batch (int | Unset): Rows in a step. Default: 32.
         optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
 
@@ -141,15 +139,14 @@ async def asyncio_detailed(
     batch: int | Unset = 32,
     optimizer: None | str | Unset = UNSET,
 ) -> Response[Problem | str]:
-    """Print Graph Program
+    """Export a graph as a NumPy script
 
-     Print a step as a Python script that needs NumPy only, with first values, a command line and the
-    bits of a fit.
-
-    The fit is one by the NumPy executor, with the same seed and batches. Run the script with --help.
+     Returns a Python script that needs NumPy only and runs the step on its own. With the seed and
+    batches of a fit,
+    it computes the same bits as the NumPy executor. Run it with `--help` for its options.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         batch (int | Unset): Rows in a step. Default: 32.
         optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
 
@@ -179,15 +176,14 @@ async def asyncio(
     batch: int | Unset = 32,
     optimizer: None | str | Unset = UNSET,
 ) -> Problem | str | None:
-    """Print Graph Program
+    """Export a graph as a NumPy script
 
-     Print a step as a Python script that needs NumPy only, with first values, a command line and the
-    bits of a fit.
-
-    The fit is one by the NumPy executor, with the same seed and batches. Run the script with --help.
+     Returns a Python script that needs NumPy only and runs the step on its own. With the seed and
+    batches of a fit,
+    it computes the same bits as the NumPy executor. Run it with `--help` for its options.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         batch (int | Unset): Rows in a step. Default: 32.
         optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
 

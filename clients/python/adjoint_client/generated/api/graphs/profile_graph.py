@@ -69,13 +69,14 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     body: ProfileRequest,
 ) -> Response[Problem | Profile]:
-    """Profile Graph
+    """Profile a training step
 
-     Measure one training step node by node: seconds and bytes of the forward pass, the backward pass,
-    the update.
+     Measures one training step node by node: seconds and bytes of the forward pass, the backward pass
+    and the
+    update.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         body (ProfileRequest): A training step to be measured.
 
     Raises:
@@ -104,13 +105,14 @@ def sync(
     client: AuthenticatedClient | Client,
     body: ProfileRequest,
 ) -> Problem | Profile | None:
-    """Profile Graph
+    """Profile a training step
 
-     Measure one training step node by node: seconds and bytes of the forward pass, the backward pass,
-    the update.
+     Measures one training step node by node: seconds and bytes of the forward pass, the backward pass
+    and the
+    update.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         body (ProfileRequest): A training step to be measured.
 
     Raises:
@@ -134,13 +136,14 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     body: ProfileRequest,
 ) -> Response[Problem | Profile]:
-    """Profile Graph
+    """Profile a training step
 
-     Measure one training step node by node: seconds and bytes of the forward pass, the backward pass,
-    the update.
+     Measures one training step node by node: seconds and bytes of the forward pass, the backward pass
+    and the
+    update.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         body (ProfileRequest): A training step to be measured.
 
     Raises:
@@ -167,13 +170,14 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     body: ProfileRequest,
 ) -> Problem | Profile | None:
-    """Profile Graph
+    """Profile a training step
 
-     Measure one training step node by node: seconds and bytes of the forward pass, the backward pass,
-    the update.
+     Measures one training step node by node: seconds and bytes of the forward pass, the backward pass
+    and the
+    update.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         body (ProfileRequest): A training step to be measured.
 
     Raises:

@@ -71,12 +71,12 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     body: TraceNonfiniteRequest,
 ) -> Response[NonfiniteTrace | Problem]:
-    """Trace Graph Nonfinite
+    """Find the first non-finite value
 
-     Name the input, parameter or node at which a training step first meets NaN or infinity.
+     Runs one training step and names the first input, parameter or node that holds NaN or infinity.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         body (TraceNonfiniteRequest): A step that is gone through in search of what is not finite.
 
     Raises:
@@ -105,12 +105,12 @@ def sync(
     client: AuthenticatedClient | Client,
     body: TraceNonfiniteRequest,
 ) -> NonfiniteTrace | Problem | None:
-    """Trace Graph Nonfinite
+    """Find the first non-finite value
 
-     Name the input, parameter or node at which a training step first meets NaN or infinity.
+     Runs one training step and names the first input, parameter or node that holds NaN or infinity.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         body (TraceNonfiniteRequest): A step that is gone through in search of what is not finite.
 
     Raises:
@@ -134,12 +134,12 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     body: TraceNonfiniteRequest,
 ) -> Response[NonfiniteTrace | Problem]:
-    """Trace Graph Nonfinite
+    """Find the first non-finite value
 
-     Name the input, parameter or node at which a training step first meets NaN or infinity.
+     Runs one training step and names the first input, parameter or node that holds NaN or infinity.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         body (TraceNonfiniteRequest): A step that is gone through in search of what is not finite.
 
     Raises:
@@ -166,12 +166,12 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     body: TraceNonfiniteRequest,
 ) -> NonfiniteTrace | Problem | None:
-    """Trace Graph Nonfinite
+    """Find the first non-finite value
 
-     Name the input, parameter or node at which a training step first meets NaN or infinity.
+     Runs one training step and names the first input, parameter or node that holds NaN or infinity.
 
     Args:
-        graph_id (str):
+        graph_id (str): Id: `graph_` and 26 characters.
         body (TraceNonfiniteRequest): A step that is gone through in search of what is not finite.
 
     Raises:

@@ -56,9 +56,9 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     body: GraphDefinition,
 ) -> Response[GraphReport | Problem]:
-    """Validate Graph
+    """Validate a graph
 
-     Report on a graph as if it were stored, and store nothing.
+     Returns the same report as creating a graph, and stores nothing.
 
     Args:
         body (GraphDefinition): A graph in one of three forms: nodes, layers, or a program. The
@@ -88,9 +88,9 @@ def sync(
     client: AuthenticatedClient | Client,
     body: GraphDefinition,
 ) -> GraphReport | Problem | None:
-    """Validate Graph
+    """Validate a graph
 
-     Report on a graph as if it were stored, and store nothing.
+     Returns the same report as creating a graph, and stores nothing.
 
     Args:
         body (GraphDefinition): A graph in one of three forms: nodes, layers, or a program. The
@@ -115,9 +115,9 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     body: GraphDefinition,
 ) -> Response[GraphReport | Problem]:
-    """Validate Graph
+    """Validate a graph
 
-     Report on a graph as if it were stored, and store nothing.
+     Returns the same report as creating a graph, and stores nothing.
 
     Args:
         body (GraphDefinition): A graph in one of three forms: nodes, layers, or a program. The
@@ -145,9 +145,9 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     body: GraphDefinition,
 ) -> GraphReport | Problem | None:
-    """Validate Graph
+    """Validate a graph
 
-     Report on a graph as if it were stored, and store nothing.
+     Returns the same report as creating a graph, and stores nothing.
 
     Args:
         body (GraphDefinition): A graph in one of three forms: nodes, layers, or a program. The

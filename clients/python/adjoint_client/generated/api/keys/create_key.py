@@ -54,17 +54,15 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     body: KeyRequest,
 ) -> Response[NewApiKey | Problem]:
-    """Create Key
+    """Create an API key
 
-     Make a key and tell it, this once.
-
-    The first one, which needs the scope admin, closes a server that was open (`closed_server`): every
-    request needs a
-    key from then on. `adjoint keys reset` opens it again, while it does not run.
-
-    It takes no Idempotency-Key, since the answer would have to be kept. A key that was not received is
-    of no use to
-    anybody: revoke it, and make another.
+     Creates a key and returns its secret, which cannot be retrieved later. The first key must have the
+    scope
+    `admin`; from then on every request needs a key (`closed_server`), until `adjoint keys reset` while
+    the server
+    is stopped. Idempotency-Key is not accepted, since the response is not stored: revoke a key whose
+    response was
+    lost, and create another.
 
     Args:
         body (KeyRequest): A key to make.
@@ -93,17 +91,15 @@ def sync(
     client: AuthenticatedClient | Client,
     body: KeyRequest,
 ) -> NewApiKey | Problem | None:
-    """Create Key
+    """Create an API key
 
-     Make a key and tell it, this once.
-
-    The first one, which needs the scope admin, closes a server that was open (`closed_server`): every
-    request needs a
-    key from then on. `adjoint keys reset` opens it again, while it does not run.
-
-    It takes no Idempotency-Key, since the answer would have to be kept. A key that was not received is
-    of no use to
-    anybody: revoke it, and make another.
+     Creates a key and returns its secret, which cannot be retrieved later. The first key must have the
+    scope
+    `admin`; from then on every request needs a key (`closed_server`), until `adjoint keys reset` while
+    the server
+    is stopped. Idempotency-Key is not accepted, since the response is not stored: revoke a key whose
+    response was
+    lost, and create another.
 
     Args:
         body (KeyRequest): A key to make.
@@ -127,17 +123,15 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     body: KeyRequest,
 ) -> Response[NewApiKey | Problem]:
-    """Create Key
+    """Create an API key
 
-     Make a key and tell it, this once.
-
-    The first one, which needs the scope admin, closes a server that was open (`closed_server`): every
-    request needs a
-    key from then on. `adjoint keys reset` opens it again, while it does not run.
-
-    It takes no Idempotency-Key, since the answer would have to be kept. A key that was not received is
-    of no use to
-    anybody: revoke it, and make another.
+     Creates a key and returns its secret, which cannot be retrieved later. The first key must have the
+    scope
+    `admin`; from then on every request needs a key (`closed_server`), until `adjoint keys reset` while
+    the server
+    is stopped. Idempotency-Key is not accepted, since the response is not stored: revoke a key whose
+    response was
+    lost, and create another.
 
     Args:
         body (KeyRequest): A key to make.
@@ -164,17 +158,15 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     body: KeyRequest,
 ) -> NewApiKey | Problem | None:
-    """Create Key
+    """Create an API key
 
-     Make a key and tell it, this once.
-
-    The first one, which needs the scope admin, closes a server that was open (`closed_server`): every
-    request needs a
-    key from then on. `adjoint keys reset` opens it again, while it does not run.
-
-    It takes no Idempotency-Key, since the answer would have to be kept. A key that was not received is
-    of no use to
-    anybody: revoke it, and make another.
+     Creates a key and returns its secret, which cannot be retrieved later. The first key must have the
+    scope
+    `admin`; from then on every request needs a key (`closed_server`), until `adjoint keys reset` while
+    the server
+    is stopped. Idempotency-Key is not accepted, since the response is not stored: revoke a key whose
+    response was
+    lost, and create another.
 
     Args:
         body (KeyRequest): A key to make.

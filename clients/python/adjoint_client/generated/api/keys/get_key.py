@@ -49,12 +49,12 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[ApiKey | Problem]:
-    """Get Key
+    """Get an API key
 
-     Return a key without its secret.
+     Returns the record of a key without its secret. Requires the scope `admin`.
 
     Args:
-        key_id (str):
+        key_id (str): Id: `key_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -80,12 +80,12 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> ApiKey | Problem | None:
-    """Get Key
+    """Get an API key
 
-     Return a key without its secret.
+     Returns the record of a key without its secret. Requires the scope `admin`.
 
     Args:
-        key_id (str):
+        key_id (str): Id: `key_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -106,12 +106,12 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[ApiKey | Problem]:
-    """Get Key
+    """Get an API key
 
-     Return a key without its secret.
+     Returns the record of a key without its secret. Requires the scope `admin`.
 
     Args:
-        key_id (str):
+        key_id (str): Id: `key_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -135,12 +135,12 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> ApiKey | Problem | None:
-    """Get Key
+    """Get an API key
 
-     Return a key without its secret.
+     Returns the record of a key without its secret. Requires the scope `admin`.
 
     Args:
-        key_id (str):
+        key_id (str): Id: `key_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

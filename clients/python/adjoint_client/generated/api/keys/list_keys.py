@@ -74,14 +74,17 @@ def sync_detailed(
     cursor: None | str | Unset = UNSET,
     order: ListKeysOrder | Unset = "desc",
 ) -> Response[ApiKeyList | Problem]:
-    """List Keys
+    """List API keys
 
-     List keys, those that have ended too.
+     Lists all API keys without their secrets, including expired and revoked ones. Requires the scope
+    `admin`.
 
     Args:
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListKeysOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListKeysOrder | Unset): Order by age; `desc` (the default) lists the newest first.
+            Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -111,14 +114,17 @@ def sync(
     cursor: None | str | Unset = UNSET,
     order: ListKeysOrder | Unset = "desc",
 ) -> ApiKeyList | Problem | None:
-    """List Keys
+    """List API keys
 
-     List keys, those that have ended too.
+     Lists all API keys without their secrets, including expired and revoked ones. Requires the scope
+    `admin`.
 
     Args:
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListKeysOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListKeysOrder | Unset): Order by age; `desc` (the default) lists the newest first.
+            Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -143,14 +149,17 @@ async def asyncio_detailed(
     cursor: None | str | Unset = UNSET,
     order: ListKeysOrder | Unset = "desc",
 ) -> Response[ApiKeyList | Problem]:
-    """List Keys
+    """List API keys
 
-     List keys, those that have ended too.
+     Lists all API keys without their secrets, including expired and revoked ones. Requires the scope
+    `admin`.
 
     Args:
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListKeysOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListKeysOrder | Unset): Order by age; `desc` (the default) lists the newest first.
+            Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -178,14 +187,17 @@ async def asyncio(
     cursor: None | str | Unset = UNSET,
     order: ListKeysOrder | Unset = "desc",
 ) -> ApiKeyList | Problem | None:
-    """List Keys
+    """List API keys
 
-     List keys, those that have ended too.
+     Lists all API keys without their secrets, including expired and revoked ones. Requires the scope
+    `admin`.
 
     Args:
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListKeysOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListKeysOrder | Unset): Order by age; `desc` (the default) lists the newest first.
+            Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

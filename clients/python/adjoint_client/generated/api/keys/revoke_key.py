@@ -47,12 +47,12 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Any | Problem]:
-    """Revoke Key
+    """Revoke an API key
 
-     End a key at once; that it was there stays on record.
+     Revokes a key at once. Its record is kept.
 
     Args:
-        key_id (str):
+        key_id (str): Id: `key_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -78,12 +78,12 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> Any | Problem | None:
-    """Revoke Key
+    """Revoke an API key
 
-     End a key at once; that it was there stays on record.
+     Revokes a key at once. Its record is kept.
 
     Args:
-        key_id (str):
+        key_id (str): Id: `key_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -104,12 +104,12 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Any | Problem]:
-    """Revoke Key
+    """Revoke an API key
 
-     End a key at once; that it was there stays on record.
+     Revokes a key at once. Its record is kept.
 
     Args:
-        key_id (str):
+        key_id (str): Id: `key_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -133,12 +133,12 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> Any | Problem | None:
-    """Revoke Key
+    """Revoke an API key
 
-     End a key at once; that it was there stays on record.
+     Revokes a key at once. Its record is kept.
 
     Args:
-        key_id (str):
+        key_id (str): Id: `key_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

@@ -114,21 +114,24 @@ def sync_detailed(
     split: ListMetricsSplitType0 | None | Unset = UNSET,
     if_none_match: None | str | Unset = UNSET,
 ) -> Response[MetricRows | Problem]:
-    """List Metrics
+    """List metric rows
 
-     List metric rows in order. While no new row has come, an answer to the same query keeps its ETag.
+     Lists the metric rows of a fit in order, as JSON, NDJSON or CSV. The ETag of a response stays the
+    same until a
+    new row is stored.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         after (int | Unset): The last seq that the client has. Default: 0.
-        limit (int | Unset):  Default: 1000.
-        format_ (ListMetricsFormat | Unset):  Default: 'json'.
+        limit (int | Unset): Maximum number of rows. Default: 1000.
+        format_ (ListMetricsFormat | Unset): Format of the rows. Default: 'json'.
         downsample (int | None | Unset): About so many rows in place of all, with the extremes of
             the first of `keys`, or of the loss.
         keys (None | str | Unset): Only these values, separated by commas.
         every (int | Unset): Only steps that are multiples of this. Default: 1.
         split (ListMetricsSplitType0 | None | Unset): Only rows of this split.
-        if_none_match (None | str | Unset): ETag that the client has; 304 if it is still right.
+        if_none_match (None | str | Unset): ETag of the client's copy; the response is 304 if it
+            is current.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -170,21 +173,24 @@ def sync(
     split: ListMetricsSplitType0 | None | Unset = UNSET,
     if_none_match: None | str | Unset = UNSET,
 ) -> MetricRows | Problem | None:
-    """List Metrics
+    """List metric rows
 
-     List metric rows in order. While no new row has come, an answer to the same query keeps its ETag.
+     Lists the metric rows of a fit in order, as JSON, NDJSON or CSV. The ETag of a response stays the
+    same until a
+    new row is stored.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         after (int | Unset): The last seq that the client has. Default: 0.
-        limit (int | Unset):  Default: 1000.
-        format_ (ListMetricsFormat | Unset):  Default: 'json'.
+        limit (int | Unset): Maximum number of rows. Default: 1000.
+        format_ (ListMetricsFormat | Unset): Format of the rows. Default: 'json'.
         downsample (int | None | Unset): About so many rows in place of all, with the extremes of
             the first of `keys`, or of the loss.
         keys (None | str | Unset): Only these values, separated by commas.
         every (int | Unset): Only steps that are multiples of this. Default: 1.
         split (ListMetricsSplitType0 | None | Unset): Only rows of this split.
-        if_none_match (None | str | Unset): ETag that the client has; 304 if it is still right.
+        if_none_match (None | str | Unset): ETag of the client's copy; the response is 304 if it
+            is current.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -221,21 +227,24 @@ async def asyncio_detailed(
     split: ListMetricsSplitType0 | None | Unset = UNSET,
     if_none_match: None | str | Unset = UNSET,
 ) -> Response[MetricRows | Problem]:
-    """List Metrics
+    """List metric rows
 
-     List metric rows in order. While no new row has come, an answer to the same query keeps its ETag.
+     Lists the metric rows of a fit in order, as JSON, NDJSON or CSV. The ETag of a response stays the
+    same until a
+    new row is stored.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         after (int | Unset): The last seq that the client has. Default: 0.
-        limit (int | Unset):  Default: 1000.
-        format_ (ListMetricsFormat | Unset):  Default: 'json'.
+        limit (int | Unset): Maximum number of rows. Default: 1000.
+        format_ (ListMetricsFormat | Unset): Format of the rows. Default: 'json'.
         downsample (int | None | Unset): About so many rows in place of all, with the extremes of
             the first of `keys`, or of the loss.
         keys (None | str | Unset): Only these values, separated by commas.
         every (int | Unset): Only steps that are multiples of this. Default: 1.
         split (ListMetricsSplitType0 | None | Unset): Only rows of this split.
-        if_none_match (None | str | Unset): ETag that the client has; 304 if it is still right.
+        if_none_match (None | str | Unset): ETag of the client's copy; the response is 304 if it
+            is current.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -275,21 +284,24 @@ async def asyncio(
     split: ListMetricsSplitType0 | None | Unset = UNSET,
     if_none_match: None | str | Unset = UNSET,
 ) -> MetricRows | Problem | None:
-    """List Metrics
+    """List metric rows
 
-     List metric rows in order. While no new row has come, an answer to the same query keeps its ETag.
+     Lists the metric rows of a fit in order, as JSON, NDJSON or CSV. The ETag of a response stays the
+    same until a
+    new row is stored.
 
     Args:
-        fit_id (str):
+        fit_id (str): Id: `fit_` and 26 characters.
         after (int | Unset): The last seq that the client has. Default: 0.
-        limit (int | Unset):  Default: 1000.
-        format_ (ListMetricsFormat | Unset):  Default: 'json'.
+        limit (int | Unset): Maximum number of rows. Default: 1000.
+        format_ (ListMetricsFormat | Unset): Format of the rows. Default: 'json'.
         downsample (int | None | Unset): About so many rows in place of all, with the extremes of
             the first of `keys`, or of the loss.
         keys (None | str | Unset): Only these values, separated by commas.
         every (int | Unset): Only steps that are multiples of this. Default: 1.
         split (ListMetricsSplitType0 | None | Unset): Only rows of this split.
-        if_none_match (None | str | Unset): ETag that the client has; 304 if it is still right.
+        if_none_match (None | str | Unset): ETag of the client's copy; the response is 304 if it
+            is current.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

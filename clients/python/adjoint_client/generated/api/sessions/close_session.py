@@ -47,12 +47,12 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Any | Problem]:
-    """Close Session
+    """Close a session
 
-     End a session; what it held is gone, and that it was there stays on record.
+     Ends a session and deletes its state. Its record is kept.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -78,12 +78,12 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> Any | Problem | None:
-    """Close Session
+    """Close a session
 
-     End a session; what it held is gone, and that it was there stays on record.
+     Ends a session and deletes its state. Its record is kept.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -104,12 +104,12 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Any | Problem]:
-    """Close Session
+    """Close a session
 
-     End a session; what it held is gone, and that it was there stays on record.
+     Ends a session and deletes its state. Its record is kept.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -133,12 +133,12 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> Any | Problem | None:
-    """Close Session
+    """Close a session
 
-     End a session; what it held is gone, and that it was there stays on record.
+     Ends a session and deletes its state. Its record is kept.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

@@ -95,12 +95,12 @@ def sync_detailed(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Response[Operation | Problem | SessionRowLosses]:
-    """Compute Session Row Losses
+    """Compute the loss of each row in a session
 
-     Compute the loss of each row by itself, in evaluation mode: which rows spike.
+     Computes the loss of every row individually in evaluation mode, and names the outliers.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         top (int | Unset):
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
@@ -144,12 +144,12 @@ def sync(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Operation | Problem | SessionRowLosses | None:
-    """Compute Session Row Losses
+    """Compute the loss of each row in a session
 
-     Compute the loss of each row by itself, in evaluation mode: which rows spike.
+     Computes the loss of every row individually in evaluation mode, and names the outliers.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         top (int | Unset):
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
@@ -188,12 +188,12 @@ async def asyncio_detailed(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Response[Operation | Problem | SessionRowLosses]:
-    """Compute Session Row Losses
+    """Compute the loss of each row in a session
 
-     Compute the loss of each row by itself, in evaluation mode: which rows spike.
+     Computes the loss of every row individually in evaluation mode, and names the outliers.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         top (int | Unset):
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
@@ -235,12 +235,12 @@ async def asyncio(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Operation | Problem | SessionRowLosses | None:
-    """Compute Session Row Losses
+    """Compute the loss of each row in a session
 
-     Compute the loss of each row by itself, in evaluation mode: which rows spike.
+     Computes the loss of every row individually in evaluation mode, and names the outliers.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         top (int | Unset):
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it

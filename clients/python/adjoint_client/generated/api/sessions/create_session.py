@@ -58,9 +58,11 @@ def sync_detailed(
     body: SessionRequest,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Response[Problem | Session]:
-    """Create Session
+    """Create a session
 
-     Check a session in full, and begin it.
+     Validates the request in full and starts a session, which holds parameters, gradients and optimizer
+    state
+    between steps.
 
     Args:
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
@@ -94,9 +96,11 @@ def sync(
     body: SessionRequest,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Problem | Session | None:
-    """Create Session
+    """Create a session
 
-     Check a session in full, and begin it.
+     Validates the request in full and starts a session, which holds parameters, gradients and optimizer
+    state
+    between steps.
 
     Args:
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
@@ -125,9 +129,11 @@ async def asyncio_detailed(
     body: SessionRequest,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Response[Problem | Session]:
-    """Create Session
+    """Create a session
 
-     Check a session in full, and begin it.
+     Validates the request in full and starts a session, which holds parameters, gradients and optimizer
+    state
+    between steps.
 
     Args:
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
@@ -159,9 +165,11 @@ async def asyncio(
     body: SessionRequest,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Problem | Session | None:
-    """Create Session
+    """Create a session
 
-     Check a session in full, and begin it.
+     Validates the request in full and starts a session, which holds parameters, gradients and optimizer
+    state
+    between steps.
 
     Args:
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is

@@ -62,12 +62,14 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     wait: float | Unset = 0.0,
 ) -> Response[Operation | Problem]:
-    """Get Operation
+    """Get the result of an asynchronous step
 
-     Return what came of a step that was accepted, at once or when it is done.
+     Returns the result of a step that was accepted with `Prefer: respond-async`. With `wait`, the
+    response is held
+    until the step is done or the time is over.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int): The place of the step.
         wait (float | Unset): Seconds to wait for it to be done. Default: 0.0.
 
@@ -99,12 +101,14 @@ def sync(
     client: AuthenticatedClient | Client,
     wait: float | Unset = 0.0,
 ) -> Operation | Problem | None:
-    """Get Operation
+    """Get the result of an asynchronous step
 
-     Return what came of a step that was accepted, at once or when it is done.
+     Returns the result of a step that was accepted with `Prefer: respond-async`. With `wait`, the
+    response is held
+    until the step is done or the time is over.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int): The place of the step.
         wait (float | Unset): Seconds to wait for it to be done. Default: 0.0.
 
@@ -131,12 +135,14 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     wait: float | Unset = 0.0,
 ) -> Response[Operation | Problem]:
-    """Get Operation
+    """Get the result of an asynchronous step
 
-     Return what came of a step that was accepted, at once or when it is done.
+     Returns the result of a step that was accepted with `Prefer: respond-async`. With `wait`, the
+    response is held
+    until the step is done or the time is over.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int): The place of the step.
         wait (float | Unset): Seconds to wait for it to be done. Default: 0.0.
 
@@ -166,12 +172,14 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     wait: float | Unset = 0.0,
 ) -> Operation | Problem | None:
-    """Get Operation
+    """Get the result of an asynchronous step
 
-     Return what came of a step that was accepted, at once or when it is done.
+     Returns the result of a step that was accepted with `Prefer: respond-async`. With `wait`, the
+    response is held
+    until the step is done or the time is over.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int): The place of the step.
         wait (float | Unset): Seconds to wait for it to be done. Default: 0.0.
 

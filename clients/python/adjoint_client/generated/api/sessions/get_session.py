@@ -59,12 +59,13 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     wake: bool | Unset = False,
 ) -> Response[Problem | Session]:
-    """Get Session
+    """Get a session
 
-     Return a session, and how its process is doing.
+     Returns a session and the state of its process. With `wake`, an idle session starts its process
+    first.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         wake (bool | Unset): Start a process if there is none, so that all is known. Default:
             False.
 
@@ -94,12 +95,13 @@ def sync(
     client: AuthenticatedClient | Client,
     wake: bool | Unset = False,
 ) -> Problem | Session | None:
-    """Get Session
+    """Get a session
 
-     Return a session, and how its process is doing.
+     Returns a session and the state of its process. With `wake`, an idle session starts its process
+    first.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         wake (bool | Unset): Start a process if there is none, so that all is known. Default:
             False.
 
@@ -124,12 +126,13 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     wake: bool | Unset = False,
 ) -> Response[Problem | Session]:
-    """Get Session
+    """Get a session
 
-     Return a session, and how its process is doing.
+     Returns a session and the state of its process. With `wake`, an idle session starts its process
+    first.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         wake (bool | Unset): Start a process if there is none, so that all is known. Default:
             False.
 
@@ -157,12 +160,13 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     wake: bool | Unset = False,
 ) -> Problem | Session | None:
-    """Get Session
+    """Get a session
 
-     Return a session, and how its process is doing.
+     Returns a session and the state of its process. With `wake`, an idle session starts its process
+    first.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         wake (bool | Unset): Start a process if there is none, so that all is known. Default:
             False.
 

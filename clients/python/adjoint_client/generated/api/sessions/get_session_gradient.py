@@ -89,14 +89,15 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     stats: bool | Unset = False,
 ) -> Response[None | Tensor | TensorStatistics | Problem]:
-    """Get Session Gradient
+    """Get a gradient of a session
 
-     Return one of the gradients of a session, as JSON or as .npy; or its statistics.
+     Returns one of the gradients as JSON or `.npy`, as Accept says; or its statistics with `stats`.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         name (str):
-        stats (bool | Unset): What the numbers look like, in a few of them. Default: False.
+        stats (bool | Unset): Return statistics of the values instead of the values. Default:
+            False.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -126,14 +127,15 @@ def sync(
     client: AuthenticatedClient | Client,
     stats: bool | Unset = False,
 ) -> None | Tensor | TensorStatistics | Problem | None:
-    """Get Session Gradient
+    """Get a gradient of a session
 
-     Return one of the gradients of a session, as JSON or as .npy; or its statistics.
+     Returns one of the gradients as JSON or `.npy`, as Accept says; or its statistics with `stats`.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         name (str):
-        stats (bool | Unset): What the numbers look like, in a few of them. Default: False.
+        stats (bool | Unset): Return statistics of the values instead of the values. Default:
+            False.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -158,14 +160,15 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     stats: bool | Unset = False,
 ) -> Response[None | Tensor | TensorStatistics | Problem]:
-    """Get Session Gradient
+    """Get a gradient of a session
 
-     Return one of the gradients of a session, as JSON or as .npy; or its statistics.
+     Returns one of the gradients as JSON or `.npy`, as Accept says; or its statistics with `stats`.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         name (str):
-        stats (bool | Unset): What the numbers look like, in a few of them. Default: False.
+        stats (bool | Unset): Return statistics of the values instead of the values. Default:
+            False.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -193,14 +196,15 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     stats: bool | Unset = False,
 ) -> None | Tensor | TensorStatistics | Problem | None:
-    """Get Session Gradient
+    """Get a gradient of a session
 
-     Return one of the gradients of a session, as JSON or as .npy; or its statistics.
+     Returns one of the gradients as JSON or `.npy`, as Accept says; or its statistics with `stats`.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         name (str):
-        stats (bool | Unset): What the numbers look like, in a few of them. Default: False.
+        stats (bool | Unset): Return statistics of the values instead of the values. Default:
+            False.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

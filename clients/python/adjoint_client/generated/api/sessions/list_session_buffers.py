@@ -61,13 +61,14 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     stats: bool | Unset = False,
 ) -> Response[Problem | TensorList]:
-    """List Session Buffers
+    """List the buffers of a session
 
-     List the buffers of a session with their norms, or return all of them as safetensors.
+     Lists the buffers with their norms, or returns all of them as safetensors, as Accept says.
 
     Args:
-        session_id (str):
-        stats (bool | Unset): What the numbers look like, in a few of them. Default: False.
+        session_id (str): Id: `sess_` and 26 characters.
+        stats (bool | Unset): Return statistics of the values instead of the values. Default:
+            False.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -95,13 +96,14 @@ def sync(
     client: AuthenticatedClient | Client,
     stats: bool | Unset = False,
 ) -> Problem | TensorList | None:
-    """List Session Buffers
+    """List the buffers of a session
 
-     List the buffers of a session with their norms, or return all of them as safetensors.
+     Lists the buffers with their norms, or returns all of them as safetensors, as Accept says.
 
     Args:
-        session_id (str):
-        stats (bool | Unset): What the numbers look like, in a few of them. Default: False.
+        session_id (str): Id: `sess_` and 26 characters.
+        stats (bool | Unset): Return statistics of the values instead of the values. Default:
+            False.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -124,13 +126,14 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     stats: bool | Unset = False,
 ) -> Response[Problem | TensorList]:
-    """List Session Buffers
+    """List the buffers of a session
 
-     List the buffers of a session with their norms, or return all of them as safetensors.
+     Lists the buffers with their norms, or returns all of them as safetensors, as Accept says.
 
     Args:
-        session_id (str):
-        stats (bool | Unset): What the numbers look like, in a few of them. Default: False.
+        session_id (str): Id: `sess_` and 26 characters.
+        stats (bool | Unset): Return statistics of the values instead of the values. Default:
+            False.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -156,13 +159,14 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     stats: bool | Unset = False,
 ) -> Problem | TensorList | None:
-    """List Session Buffers
+    """List the buffers of a session
 
-     List the buffers of a session with their norms, or return all of them as safetensors.
+     Lists the buffers with their norms, or returns all of them as safetensors, as Accept says.
 
     Args:
-        session_id (str):
-        stats (bool | Unset): What the numbers look like, in a few of them. Default: False.
+        session_id (str): Id: `sess_` and 26 characters.
+        stats (bool | Unset): Return statistics of the values instead of the values. Default:
+            False.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

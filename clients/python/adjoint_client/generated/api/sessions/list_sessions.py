@@ -95,16 +95,18 @@ def sync_detailed(
     cursor: None | str | Unset = UNSET,
     order: ListSessionsOrder | Unset = "desc",
 ) -> Response[Problem | SessionList]:
-    """List Sessions
+    """List sessions
 
-     List sessions, those that have ended too.
+     Lists sessions in pages, including those that have ended.
 
     Args:
         state (None | SessionState | Unset): Only sessions in this state.
         label (None | str | Unset): Only sessions with this key:value.
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListSessionsOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListSessionsOrder | Unset): Order by age; `desc` (the default) lists the newest
+            first. Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -138,16 +140,18 @@ def sync(
     cursor: None | str | Unset = UNSET,
     order: ListSessionsOrder | Unset = "desc",
 ) -> Problem | SessionList | None:
-    """List Sessions
+    """List sessions
 
-     List sessions, those that have ended too.
+     Lists sessions in pages, including those that have ended.
 
     Args:
         state (None | SessionState | Unset): Only sessions in this state.
         label (None | str | Unset): Only sessions with this key:value.
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListSessionsOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListSessionsOrder | Unset): Order by age; `desc` (the default) lists the newest
+            first. Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -176,16 +180,18 @@ async def asyncio_detailed(
     cursor: None | str | Unset = UNSET,
     order: ListSessionsOrder | Unset = "desc",
 ) -> Response[Problem | SessionList]:
-    """List Sessions
+    """List sessions
 
-     List sessions, those that have ended too.
+     Lists sessions in pages, including those that have ended.
 
     Args:
         state (None | SessionState | Unset): Only sessions in this state.
         label (None | str | Unset): Only sessions with this key:value.
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListSessionsOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListSessionsOrder | Unset): Order by age; `desc` (the default) lists the newest
+            first. Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -217,16 +223,18 @@ async def asyncio(
     cursor: None | str | Unset = UNSET,
     order: ListSessionsOrder | Unset = "desc",
 ) -> Problem | SessionList | None:
-    """List Sessions
+    """List sessions
 
-     List sessions, those that have ended too.
+     Lists sessions in pages, including those that have ended.
 
     Args:
         state (None | SessionState | Unset): Only sessions in this state.
         label (None | str | Unset): Only sessions with this key:value.
-        limit (int | Unset):  Default: 100.
-        cursor (None | str | Unset): next_cursor of the page before.
-        order (ListSessionsOrder | Unset): By age; newest first by default. Default: 'desc'.
+        limit (int | Unset): Maximum number of entries in the page. Default: 100.
+        cursor (None | str | Unset): `next_cursor` of the previous page; by default the first
+            page.
+        order (ListSessionsOrder | Unset): Order by age; `desc` (the default) lists the newest
+            first. Default: 'desc'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

@@ -78,12 +78,12 @@ def sync_detailed(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Response[LoadAnswer | Operation | Problem]:
-    """Load Session
+    """Load a checkpoint into a session
 
-     Go on from a checkpoint, with or without its optimizer state.
+     Replaces parameters and buffers by those of a checkpoint, with or without its optimizer state.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
         prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
@@ -120,12 +120,12 @@ def sync(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> LoadAnswer | Operation | Problem | None:
-    """Load Session
+    """Load a checkpoint into a session
 
-     Go on from a checkpoint, with or without its optimizer state.
+     Replaces parameters and buffers by those of a checkpoint, with or without its optimizer state.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
         prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
@@ -157,12 +157,12 @@ async def asyncio_detailed(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Response[LoadAnswer | Operation | Problem]:
-    """Load Session
+    """Load a checkpoint into a session
 
-     Go on from a checkpoint, with or without its optimizer state.
+     Replaces parameters and buffers by those of a checkpoint, with or without its optimizer state.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
         prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
@@ -197,12 +197,12 @@ async def asyncio(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> LoadAnswer | Operation | Problem | None:
-    """Load Session
+    """Load a checkpoint into a session
 
-     Go on from a checkpoint, with or without its optimizer state.
+     Replaces parameters and buffers by those of a checkpoint, with or without its optimizer state.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
         prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will

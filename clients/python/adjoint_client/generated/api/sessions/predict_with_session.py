@@ -95,12 +95,12 @@ def sync_detailed(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Response[Operation | Problem | SessionPrediction]:
-    """Predict With Session
+    """Predict with a session
 
-     Compute the outputs in evaluation mode; nothing is changed.
+     Computes the outputs in evaluation mode. The state of the session does not change.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         chunk (int | Unset):
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
@@ -144,12 +144,12 @@ def sync(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Operation | Problem | SessionPrediction | None:
-    """Predict With Session
+    """Predict with a session
 
-     Compute the outputs in evaluation mode; nothing is changed.
+     Computes the outputs in evaluation mode. The state of the session does not change.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         chunk (int | Unset):
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
@@ -188,12 +188,12 @@ async def asyncio_detailed(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Response[Operation | Problem | SessionPrediction]:
-    """Predict With Session
+    """Predict with a session
 
-     Compute the outputs in evaluation mode; nothing is changed.
+     Computes the outputs in evaluation mode. The state of the session does not change.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         chunk (int | Unset):
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
@@ -235,12 +235,12 @@ async def asyncio(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Operation | Problem | SessionPrediction | None:
-    """Predict With Session
+    """Predict with a session
 
-     Compute the outputs in evaluation mode; nothing is changed.
+     Computes the outputs in evaluation mode. The state of the session does not change.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         chunk (int | Unset):
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it

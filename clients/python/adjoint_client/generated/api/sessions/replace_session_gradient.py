@@ -93,14 +93,15 @@ def sync_detailed(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Response[Operation | Problem | StepAnswer]:
-    """Replace Session Gradient
+    """Replace a gradient of a session
 
-     Put a tensor in the place of a parameter's gradient; null: there is none then.
+     Replaces the gradient of a parameter by the tensor in the body; null removes it.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         name (str):
-        seq (int | None | Unset): The step's place in the order of steps.
+        seq (int | None | Unset): Position of the step in the order of steps, from 1; by default
+            the next.
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
         prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
@@ -141,14 +142,15 @@ def sync(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Operation | Problem | StepAnswer | None:
-    """Replace Session Gradient
+    """Replace a gradient of a session
 
-     Put a tensor in the place of a parameter's gradient; null: there is none then.
+     Replaces the gradient of a parameter by the tensor in the body; null removes it.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         name (str):
-        seq (int | None | Unset): The step's place in the order of steps.
+        seq (int | None | Unset): Position of the step in the order of steps, from 1; by default
+            the next.
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
         prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
@@ -184,14 +186,15 @@ async def asyncio_detailed(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Response[Operation | Problem | StepAnswer]:
-    """Replace Session Gradient
+    """Replace a gradient of a session
 
-     Put a tensor in the place of a parameter's gradient; null: there is none then.
+     Replaces the gradient of a parameter by the tensor in the body; null removes it.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         name (str):
-        seq (int | None | Unset): The step's place in the order of steps.
+        seq (int | None | Unset): Position of the step in the order of steps, from 1; by default
+            the next.
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
         prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
@@ -230,14 +233,15 @@ async def asyncio(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Operation | Problem | StepAnswer | None:
-    """Replace Session Gradient
+    """Replace a gradient of a session
 
-     Put a tensor in the place of a parameter's gradient; null: there is none then.
+     Replaces the gradient of a parameter by the tensor in the body; null removes it.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         name (str):
-        seq (int | None | Unset): The step's place in the order of steps.
+        seq (int | None | Unset): Position of the step in the order of steps, from 1; by default
+            the next.
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
         prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will

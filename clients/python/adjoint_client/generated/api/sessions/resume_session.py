@@ -49,12 +49,12 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Problem | Session]:
-    """Resume Session
+    """Resume a session
 
-     Let steps be taken again.
+     Lets a paused session accept steps again.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -80,12 +80,12 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> Problem | Session | None:
-    """Resume Session
+    """Resume a session
 
-     Let steps be taken again.
+     Lets a paused session accept steps again.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -106,12 +106,12 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Problem | Session]:
-    """Resume Session
+    """Resume a session
 
-     Let steps be taken again.
+     Lets a paused session accept steps again.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -135,12 +135,12 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> Problem | Session | None:
-    """Resume Session
+    """Resume a session
 
-     Let steps be taken again.
+     Lets a paused session accept steps again.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

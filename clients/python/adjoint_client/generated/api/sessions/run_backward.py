@@ -95,12 +95,12 @@ def sync_detailed(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Response[GradientNorms | Operation | Problem]:
-    """Run Backward
+    """Run a backward pass
 
-     Add the vector-Jacobian product of a tape with given cotangents to the gradients.
+     Adds the vector-Jacobian product of a stored tape with the given cotangents to the gradients.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         tape_id (str | Unset):
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
@@ -145,12 +145,12 @@ def sync(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> GradientNorms | Operation | Problem | None:
-    """Run Backward
+    """Run a backward pass
 
-     Add the vector-Jacobian product of a tape with given cotangents to the gradients.
+     Adds the vector-Jacobian product of a stored tape with the given cotangents to the gradients.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         tape_id (str | Unset):
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
@@ -190,12 +190,12 @@ async def asyncio_detailed(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Response[GradientNorms | Operation | Problem]:
-    """Run Backward
+    """Run a backward pass
 
-     Add the vector-Jacobian product of a tape with given cotangents to the gradients.
+     Adds the vector-Jacobian product of a stored tape with the given cotangents to the gradients.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         tape_id (str | Unset):
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
@@ -238,12 +238,12 @@ async def asyncio(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> GradientNorms | Operation | Problem | None:
-    """Run Backward
+    """Run a backward pass
 
-     Add the vector-Jacobian product of a tape with given cotangents to the gradients.
+     Adds the vector-Jacobian product of a stored tape with the given cotangents to the gradients.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         tape_id (str | Unset):
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it

@@ -91,12 +91,12 @@ def sync_detailed(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Response[BatchAnswer | Operation | Problem]:
-    """Run Batch
+    """Run several steps
 
-     Carry out several steps, one after the other.
+     Runs several steps in order in one request.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         stop_on_error (bool | Unset):
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
@@ -137,12 +137,12 @@ def sync(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> BatchAnswer | Operation | Problem | None:
-    """Run Batch
+    """Run several steps
 
-     Carry out several steps, one after the other.
+     Runs several steps in order in one request.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         stop_on_error (bool | Unset):
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
@@ -178,12 +178,12 @@ async def asyncio_detailed(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Response[BatchAnswer | Operation | Problem]:
-    """Run Batch
+    """Run several steps
 
-     Carry out several steps, one after the other.
+     Runs several steps in order in one request.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         stop_on_error (bool | Unset):
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
@@ -222,12 +222,12 @@ async def asyncio(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> BatchAnswer | Operation | Problem | None:
-    """Run Batch
+    """Run several steps
 
-     Carry out several steps, one after the other.
+     Runs several steps in order in one request.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         stop_on_error (bool | Unset):
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.

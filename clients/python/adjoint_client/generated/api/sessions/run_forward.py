@@ -99,12 +99,12 @@ def sync_detailed(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Response[ForwardAnswer | Operation | Problem]:
-    """Run Forward
+    """Run a forward pass
 
-     Run a forward pass, and keep a tape of it if that is asked for.
+     Computes losses and outputs. With `keep`, stores a tape for `:backward`.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         training (bool | Unset):
         keep (bool | Unset):
@@ -151,12 +151,12 @@ def sync(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> ForwardAnswer | Operation | Problem | None:
-    """Run Forward
+    """Run a forward pass
 
-     Run a forward pass, and keep a tape of it if that is asked for.
+     Computes losses and outputs. With `keep`, stores a tape for `:backward`.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         training (bool | Unset):
         keep (bool | Unset):
@@ -198,12 +198,12 @@ async def asyncio_detailed(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Response[ForwardAnswer | Operation | Problem]:
-    """Run Forward
+    """Run a forward pass
 
-     Run a forward pass, and keep a tape of it if that is asked for.
+     Computes losses and outputs. With `keep`, stores a tape for `:backward`.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         training (bool | Unset):
         keep (bool | Unset):
@@ -248,12 +248,12 @@ async def asyncio(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> ForwardAnswer | Operation | Problem | None:
-    """Run Forward
+    """Run a forward pass
 
-     Run a forward pass, and keep a tape of it if that is asked for.
+     Computes losses and outputs. With `keep`, stores a tape for `:backward`.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         training (bool | Unset):
         keep (bool | Unset):

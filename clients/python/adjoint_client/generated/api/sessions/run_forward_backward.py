@@ -108,12 +108,12 @@ def sync_detailed(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Response[ForwardBackwardAnswer | Operation | Problem]:
-    """Run Forward Backward
+    """Run a forward and backward pass
 
-     Run a forward and a backward pass, whose gradients add to those that there are.
+     Computes the losses and adds the gradients to those that are accumulated.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         reduction (RunForwardBackwardReduction | Unset):
         micro_batch_size (int | Unset):
@@ -164,12 +164,12 @@ def sync(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> ForwardBackwardAnswer | Operation | Problem | None:
-    """Run Forward Backward
+    """Run a forward and backward pass
 
-     Run a forward and a backward pass, whose gradients add to those that there are.
+     Computes the losses and adds the gradients to those that are accumulated.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         reduction (RunForwardBackwardReduction | Unset):
         micro_batch_size (int | Unset):
@@ -215,12 +215,12 @@ async def asyncio_detailed(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Response[ForwardBackwardAnswer | Operation | Problem]:
-    """Run Forward Backward
+    """Run a forward and backward pass
 
-     Run a forward and a backward pass, whose gradients add to those that there are.
+     Computes the losses and adds the gradients to those that are accumulated.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         reduction (RunForwardBackwardReduction | Unset):
         micro_batch_size (int | Unset):
@@ -269,12 +269,12 @@ async def asyncio(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> ForwardBackwardAnswer | Operation | Problem | None:
-    """Run Forward Backward
+    """Run a forward and backward pass
 
-     Run a forward and a backward pass, whose gradients add to those that there are.
+     Computes the losses and adds the gradients to those that are accumulated.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         reduction (RunForwardBackwardReduction | Unset):
         micro_batch_size (int | Unset):

@@ -79,12 +79,12 @@ def sync_detailed(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Response[Operation | OptimStepAnswer | Problem]:
-    """Run Optim Step
+    """Run an optimizer step
 
-     Let the optimizer step the parameters that have gradients; then there are none.
+     Updates the parameters that have gradients, and clears the gradients.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
         prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
@@ -122,12 +122,12 @@ def sync(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Operation | OptimStepAnswer | Problem | None:
-    """Run Optim Step
+    """Run an optimizer step
 
-     Let the optimizer step the parameters that have gradients; then there are none.
+     Updates the parameters that have gradients, and clears the gradients.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
         prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
@@ -160,12 +160,12 @@ async def asyncio_detailed(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Response[Operation | OptimStepAnswer | Problem]:
-    """Run Optim Step
+    """Run an optimizer step
 
-     Let the optimizer step the parameters that have gradients; then there are none.
+     Updates the parameters that have gradients, and clears the gradients.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
         prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
@@ -201,12 +201,12 @@ async def asyncio(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Operation | OptimStepAnswer | Problem | None:
-    """Run Optim Step
+    """Run an optimizer step
 
-     Let the optimizer step the parameters that have gradients; then there are none.
+     Updates the parameters that have gradients, and clears the gradients.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
         prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will

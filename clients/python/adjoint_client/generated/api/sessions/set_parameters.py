@@ -91,12 +91,12 @@ def sync_detailed(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Response[Operation | Problem | StepAnswer]:
-    """Set Parameters
+    """Set parameters
 
-     Put tensors in the place of parameters: all of those named, or none.
+     Replaces the values of the named parameters: all of them, or none if one is invalid.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
@@ -137,12 +137,12 @@ def sync(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Operation | Problem | StepAnswer | None:
-    """Set Parameters
+    """Set parameters
 
-     Put tensors in the place of parameters: all of those named, or none.
+     Replaces the values of the named parameters: all of them, or none if one is invalid.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
@@ -178,12 +178,12 @@ async def asyncio_detailed(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Response[Operation | Problem | StepAnswer]:
-    """Set Parameters
+    """Set parameters
 
-     Put tensors in the place of parameters: all of those named, or none.
+     Replaces the values of the named parameters: all of them, or none if one is invalid.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
@@ -222,12 +222,12 @@ async def asyncio(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Operation | Problem | StepAnswer | None:
-    """Set Parameters
+    """Set parameters
 
-     Put tensors in the place of parameters: all of those named, or none.
+     Replaces the values of the named parameters: all of them, or none if one is invalid.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.

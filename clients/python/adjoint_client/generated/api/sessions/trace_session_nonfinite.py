@@ -91,12 +91,13 @@ def sync_detailed(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Response[Operation | Problem | SessionNonfiniteTrace]:
-    """Trace Session Nonfinite
+    """Find the first non-finite value in a session
 
-     Find the first number of a training step that is not finite; nothing is changed.
+     Runs one training step without changing the session, and names the first value that holds NaN or
+    infinity.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
@@ -137,12 +138,13 @@ def sync(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Operation | Problem | SessionNonfiniteTrace | None:
-    """Trace Session Nonfinite
+    """Find the first non-finite value in a session
 
-     Find the first number of a training step that is not finite; nothing is changed.
+     Runs one training step without changing the session, and names the first value that holds NaN or
+    infinity.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
@@ -178,12 +180,13 @@ async def asyncio_detailed(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Response[Operation | Problem | SessionNonfiniteTrace]:
-    """Trace Session Nonfinite
+    """Find the first non-finite value in a session
 
-     Find the first number of a training step that is not finite; nothing is changed.
+     Runs one training step without changing the session, and names the first value that holds NaN or
+    infinity.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
@@ -222,12 +225,13 @@ async def asyncio(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Operation | Problem | SessionNonfiniteTrace | None:
-    """Trace Session Nonfinite
+    """Find the first non-finite value in a session
 
-     Find the first number of a training step that is not finite; nothing is changed.
+     Runs one training step without changing the session, and names the first value that holds NaN or
+    infinity.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         seq (int | Unset):
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.

@@ -79,12 +79,12 @@ def sync_detailed(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Response[Operation | Problem | StepAnswer]:
-    """Zero Gradients
+    """Zero the gradients
 
-     Set the gradients to 0.
+     Sets the accumulated gradients to zero, or to none with `set_to_none`.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
         prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
@@ -121,12 +121,12 @@ def sync(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Operation | Problem | StepAnswer | None:
-    """Zero Gradients
+    """Zero the gradients
 
-     Set the gradients to 0.
+     Sets the accumulated gradients to zero, or to none with `set_to_none`.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
         prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
@@ -158,12 +158,12 @@ async def asyncio_detailed(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Response[Operation | Problem | StepAnswer]:
-    """Zero Gradients
+    """Zero the gradients
 
-     Set the gradients to 0.
+     Sets the accumulated gradients to zero, or to none with `set_to_none`.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
         prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
@@ -198,12 +198,12 @@ async def asyncio(
     idempotency_key: None | str | Unset = UNSET,
     prefer: None | str | Unset = UNSET,
 ) -> Operation | Problem | StepAnswer | None:
-    """Zero Gradients
+    """Zero the gradients
 
-     Set the gradients to 0.
+     Sets the accumulated gradients to zero, or to none with `set_to_none`.
 
     Args:
-        session_id (str):
+        session_id (str): Id: `sess_` and 26 characters.
         idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
             is carried out once.
         prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will

@@ -43,9 +43,9 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Problem | Status]:
-    """Check Health
+    """Check that the server is alive
 
-     Answer, which shows that the server lives; needs no key.
+     Returns 200 as long as the process answers requests. It needs no API key and gives no detail.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -68,9 +68,9 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> Problem | Status | None:
-    """Check Health
+    """Check that the server is alive
 
-     Answer, which shows that the server lives; needs no key.
+     Returns 200 as long as the process answers requests. It needs no API key and gives no detail.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -89,9 +89,9 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Problem | Status]:
-    """Check Health
+    """Check that the server is alive
 
-     Answer, which shows that the server lives; needs no key.
+     Returns 200 as long as the process answers requests. It needs no API key and gives no detail.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -112,9 +112,9 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> Problem | Status | None:
-    """Check Health
+    """Check that the server is alive
 
-     Answer, which shows that the server lives; needs no key.
+     Returns 200 as long as the process answers requests. It needs no API key and gives no detail.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

@@ -43,9 +43,9 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Problem | Status]:
-    """Check Readiness
+    """Check that the server is ready
 
-     Answer ok if new work would be accepted and done.
+     Returns 200 if the server accepts new work and can process it, else 503 with the reason.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -68,9 +68,9 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> Problem | Status | None:
-    """Check Readiness
+    """Check that the server is ready
 
-     Answer ok if new work would be accepted and done.
+     Returns 200 if the server accepts new work and can process it, else 503 with the reason.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -89,9 +89,9 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Problem | Status]:
-    """Check Readiness
+    """Check that the server is ready
 
-     Answer ok if new work would be accepted and done.
+     Returns 200 if the server accepts new work and can process it, else 503 with the reason.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -112,9 +112,9 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> Problem | Status | None:
-    """Check Readiness
+    """Check that the server is ready
 
-     Answer ok if new work would be accepted and done.
+     Returns 200 if the server accepts new work and can process it, else 503 with the reason.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

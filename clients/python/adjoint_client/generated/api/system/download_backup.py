@@ -43,9 +43,11 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[File | Problem]:
-    """Download Backup
+    """Download a backup
 
-     Return everything that is stored, as it is at this moment; fits go on meanwhile.
+     Streams a consistent snapshot of everything that is stored; running fits are not interrupted.
+    Requires the scope
+    `admin`.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -68,9 +70,11 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> File | Problem | None:
-    """Download Backup
+    """Download a backup
 
-     Return everything that is stored, as it is at this moment; fits go on meanwhile.
+     Streams a consistent snapshot of everything that is stored; running fits are not interrupted.
+    Requires the scope
+    `admin`.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -89,9 +93,11 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[File | Problem]:
-    """Download Backup
+    """Download a backup
 
-     Return everything that is stored, as it is at this moment; fits go on meanwhile.
+     Streams a consistent snapshot of everything that is stored; running fits are not interrupted.
+    Requires the scope
+    `admin`.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -112,9 +118,11 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> File | Problem | None:
-    """Download Backup
+    """Download a backup
 
-     Return everything that is stored, as it is at this moment; fits go on meanwhile.
+     Streams a consistent snapshot of everything that is stored; running fits are not interrupted.
+    Requires the scope
+    `admin`.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

@@ -45,9 +45,9 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Problem | SystemOverview]:
-    """Get System
+    """Get the state of the server
 
-     Return versions, numerics, queue, workers and limits.
+     Returns versions, numerics, the queue, worker processes and limits.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -70,9 +70,9 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> Problem | SystemOverview | None:
-    """Get System
+    """Get the state of the server
 
-     Return versions, numerics, queue, workers and limits.
+     Returns versions, numerics, the queue, worker processes and limits.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -91,9 +91,9 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Problem | SystemOverview]:
-    """Get System
+    """Get the state of the server
 
-     Return versions, numerics, queue, workers and limits.
+     Returns versions, numerics, the queue, worker processes and limits.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -114,9 +114,9 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> Problem | SystemOverview | None:
-    """Get System
+    """Get the state of the server
 
-     Return versions, numerics, queue, workers and limits.
+     Returns versions, numerics, the queue, worker processes and limits.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

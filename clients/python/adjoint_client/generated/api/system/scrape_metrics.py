@@ -41,9 +41,10 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Problem | str]:
-    """Scrape Metrics
+    """Get Prometheus metrics
 
-     Return counts and durations for Prometheus.
+     Returns counters, gauges and histograms of requests, fits and stored files in the Prometheus text
+    format.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -66,9 +67,10 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> Problem | str | None:
-    """Scrape Metrics
+    """Get Prometheus metrics
 
-     Return counts and durations for Prometheus.
+     Returns counters, gauges and histograms of requests, fits and stored files in the Prometheus text
+    format.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -87,9 +89,10 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Problem | str]:
-    """Scrape Metrics
+    """Get Prometheus metrics
 
-     Return counts and durations for Prometheus.
+     Returns counters, gauges and histograms of requests, fits and stored files in the Prometheus text
+    format.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -110,9 +113,10 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> Problem | str | None:
-    """Scrape Metrics
+    """Get Prometheus metrics
 
-     Return counts and durations for Prometheus.
+     Returns counters, gauges and histograms of requests, fits and stored files in the Prometheus text
+    format.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

@@ -1,0 +1,275 @@
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...models.operation import Operation
+from ...models.problem import Problem
+from ...models.step_answer import StepAnswer
+from ...models.tensor_set_request import TensorSetRequest
+from ...types import UNSET, File, Response, Unset
+
+
+def _get_kwargs(
+    session_id: str,
+    *,
+    body: TensorSetRequest | File | Unset = UNSET,
+    seq: int | Unset = UNSET,
+    graph: str | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+    prefer: None | str | Unset = UNSET,
+) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["idempotency-key"] = idempotency_key
+
+    if not isinstance(prefer, Unset):
+        headers["prefer"] = prefer
+
+    params: dict[str, Any] = {}
+
+    params["seq"] = seq
+
+    params["graph"] = graph
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {
+        "method": "post",
+        "url": "/v1/sessions/{session_id}:tensor_set".format(
+            session_id=quote(str(session_id), safe=""),
+        ),
+        "params": params,
+    }
+
+    if isinstance(body, TensorSetRequest):
+        _kwargs["json"] = body.to_dict()
+
+        headers["Content-Type"] = "application/json"
+    if isinstance(body, File):
+        _kwargs["content"] = body.payload
+        headers["Content-Type"] = "application/vnd.safetensors"
+
+    _kwargs["headers"] = headers
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Operation | Problem | StepAnswer:
+    if response.status_code == 200:
+        response_200 = StepAnswer.from_dict(response.json())
+
+        return response_200
+
+    if response.status_code == 202:
+        response_202 = Operation.from_dict(response.json())
+
+        return response_202
+
+    response_default = Problem.from_dict(response.json())
+
+    return response_default
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[Operation | Problem | StepAnswer]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    session_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: TensorSetRequest | File | Unset = UNSET,
+    seq: int | Unset = UNSET,
+    graph: str | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+    prefer: None | str | Unset = UNSET,
+) -> Response[Operation | Problem | StepAnswer]:
+    """Set tensors of a static graph
+
+     Writes data into leafs, gradient accumulators and seeds: all of them, or none if one is invalid.
+
+    Args:
+        session_id (str): Id: `sess_` and 26 characters.
+        seq (int | Unset):
+        graph (str | Unset):
+        idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
+            is carried out once.
+        prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
+            be carried out.
+        body (TensorSetRequest): Data for leaves, cast to their types (ggml_set_f32, ggml_set_i32,
+            ggml_backend_tensor_set); all, or none.
+        body (File):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Operation | Problem | StepAnswer]
+    """
+
+    kwargs = _get_kwargs(
+        session_id=session_id,
+        body=body,
+        seq=seq,
+        graph=graph,
+        idempotency_key=idempotency_key,
+        prefer=prefer,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    session_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: TensorSetRequest | File | Unset = UNSET,
+    seq: int | Unset = UNSET,
+    graph: str | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+    prefer: None | str | Unset = UNSET,
+) -> Operation | Problem | StepAnswer | None:
+    """Set tensors of a static graph
+
+     Writes data into leafs, gradient accumulators and seeds: all of them, or none if one is invalid.
+
+    Args:
+        session_id (str): Id: `sess_` and 26 characters.
+        seq (int | Unset):
+        graph (str | Unset):
+        idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
+            is carried out once.
+        prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
+            be carried out.
+        body (TensorSetRequest): Data for leaves, cast to their types (ggml_set_f32, ggml_set_i32,
+            ggml_backend_tensor_set); all, or none.
+        body (File):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Operation | Problem | StepAnswer
+    """
+
+    return sync_detailed(
+        session_id=session_id,
+        client=client,
+        body=body,
+        seq=seq,
+        graph=graph,
+        idempotency_key=idempotency_key,
+        prefer=prefer,
+    ).parsed
+
+
+async def asyncio_detailed(
+    session_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: TensorSetRequest | File | Unset = UNSET,
+    seq: int | Unset = UNSET,
+    graph: str | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+    prefer: None | str | Unset = UNSET,
+) -> Response[Operation | Problem | StepAnswer]:
+    """Set tensors of a static graph
+
+     Writes data into leafs, gradient accumulators and seeds: all of them, or none if one is invalid.
+
+    Args:
+        session_id (str): Id: `sess_` and 26 characters.
+        seq (int | Unset):
+        graph (str | Unset):
+        idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
+            is carried out once.
+        prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
+            be carried out.
+        body (TensorSetRequest): Data for leaves, cast to their types (ggml_set_f32, ggml_set_i32,
+            ggml_backend_tensor_set); all, or none.
+        body (File):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Operation | Problem | StepAnswer]
+    """
+
+    kwargs = _get_kwargs(
+        session_id=session_id,
+        body=body,
+        seq=seq,
+        graph=graph,
+        idempotency_key=idempotency_key,
+        prefer=prefer,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    session_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: TensorSetRequest | File | Unset = UNSET,
+    seq: int | Unset = UNSET,
+    graph: str | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+    prefer: None | str | Unset = UNSET,
+) -> Operation | Problem | StepAnswer | None:
+    """Set tensors of a static graph
+
+     Writes data into leafs, gradient accumulators and seeds: all of them, or none if one is invalid.
+
+    Args:
+        session_id (str): Id: `sess_` and 26 characters.
+        seq (int | Unset):
+        graph (str | Unset):
+        idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
+            is carried out once.
+        prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
+            be carried out.
+        body (TensorSetRequest): Data for leaves, cast to their types (ggml_set_f32, ggml_set_i32,
+            ggml_backend_tensor_set); all, or none.
+        body (File):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Operation | Problem | StepAnswer
+    """
+
+    return (
+        await asyncio_detailed(
+            session_id=session_id,
+            client=client,
+            body=body,
+            seq=seq,
+            graph=graph,
+            idempotency_key=idempotency_key,
+            prefer=prefer,
+        )
+    ).parsed
