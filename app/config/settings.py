@@ -30,7 +30,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class Operation(BaseSettings):
+class ServerSettings(BaseSettings):
     """How the server is run, and what it does by itself: the settings without the `Bounds`."""
 
     model_config = SettingsConfigDict(env_prefix="ADJOINT_", frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -38,106 +38,113 @@ class Operation(BaseSettings):
     host: str = Field(
         default="127.0.0.1",
         min_length=1,
-        description="Address to bind; any but loopback needs a key and allowed hosts.",
+        description="Address to bind. Any address other than loopback needs an API key and allowed hosts.",
     )
     port: int = Field(default=8000, ge=0, le=65535, description="Port to bind; 0 lets the system choose one.")
-    data_dir: Path = Field(default=Path("adjoint-data"), description="Folder for the database and the blobs.")
+    data_dir: Path = Field(default=Path("adjoint-data"), description="Folder of the database and the stored files.")
     workers: int = Field(
-        default_factory=_usable_cores, ge=1, le=1024, description="Worker processes; by default one for each core."
+        default_factory=_usable_cores,
+        ge=1,
+        le=1024,
+        description="Worker processes that run fits; by default one per core.",
     )
     api_key: SecretStr | None = Field(
         default=None,
-        description="Key of 16 characters or more that allows everything, besides those of `adjoint keys`.",
+        description="An API key with every scope, of at least 16 characters, in addition to those of `adjoint keys`.",
     )
     api_key_file: Path | None = Field(
-        default=None, description="File that holds this key, in the place of ADJOINT_API_KEY."
+        default=None, description="File that contains this key; used instead of ADJOINT_API_KEY."
     )
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         default=("localhost", "127.0.0.1", "[::1]"),
-        description="Host names that requests may carry, separated by commas; ports do not matter.",
+        description="Host names that requests may use, comma-separated; ports are ignored.",
     )
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
-        description="Addresses or networks of reverse proxies whose X-Forwarded-For is believed, separated by commas.",
+        description="Addresses or networks of reverse proxies whose X-Forwarded-For is trusted, comma-separated.",
     )
     max_connections: int = Field(
         default=2000,
         ge=1,
         le=100_000,
-        description="Most open connections; for one more, one without a request ends, or it is answered 503.",
+        description="Maximum open connections. One more closes an idle connection, or is answered 503.",
     )
     header_seconds: float = Field(
-        default=10.0, gt=0, le=3600, description="Longest time that the headers of a request may take to come."
+        default=10.0, gt=0, le=3600, description="Time limit for receiving the headers of a request, in seconds."
     )
     body_seconds: float = Field(
-        default=10.0, gt=0, le=3600, description="Head start of a body before it has to come at the least rate."
+        default=10.0, gt=0, le=3600, description="Grace period before the minimum upload rate applies, in seconds."
     )
     body_bytes_per_second: float = Field(
-        default=10_000.0, gt=0, description="Least rate at which a body has to come, in bytes a second."
+        default=10_000.0, gt=0, description="Minimum upload rate of a request body, in bytes per second."
     )
     unread_seconds: float = Field(
-        default=30.0, gt=0, le=3600, description="Head start of an answer before it has to be taken at the least rate."
+        default=30.0, gt=0, le=3600, description="Grace period before the minimum download rate applies, in seconds."
     )
     unread_bytes_per_second: float = Field(
-        default=10_000.0, gt=0, description="Least rate at which an answer has to be taken, in bytes a second."
+        default=10_000.0, gt=0, description="Minimum download rate of an answer, in bytes per second."
     )
     failed_logins_per_minute: int = Field(
         default=10,
         ge=1,
         le=10_000,
-        description="Wrong keys a minute of an address; more are answered 429, right keys as ever.",
+        description="Failed logins per minute before an address is throttled; valid keys are still accepted.",
     )
     requests_per_second: float = Field(
-        default=1000.0, gt=0, le=1_000_000, description="Requests a second that one key may send in the long run."
+        default=1000.0, gt=0, le=1_000_000, description="Sustained request rate of one API key, per second."
     )
     requests_burst: int = Field(
-        default=2000, ge=1, le=1_000_000, description="Requests that one key may send in one go."
+        default=2000, ge=1, le=1_000_000, description="Requests that one API key may send in a burst."
     )
-    requests_at_once: int = Field(
-        default=256, ge=1, le=1_000_000, description="Requests of one key that are answered at a time."
-    )
-    max_requests_at_once: int = Field(
-        default=512, ge=1, le=100_000, description="Requests that are answered at a time; any more are answered 503."
-    )
+    requests_at_once: int = Field(default=256, ge=1, le=1_000_000, description="Concurrent requests of one API key.")
+    max_requests_at_once: int = Field(default=512, ge=1, le=100_000, description="Concurrent requests of all clients.")
     max_waiting: int = Field(
-        default=1000, ge=1, le=100_000, description="Requests besides that wait for news: long polls and streams."
+        default=1000, ge=1, le=100_000, description="Additional concurrent long-poll and streaming requests."
     )
-    max_json_bytes: int = Field(default=4 * MIB, ge=1024, description="Largest JSON body, in bytes.")
-    max_upload_bytes: int = Field(default=1 * GIB, ge=1024, description="Largest upload, in bytes.")
-    max_expanded_bytes: int = Field(default=4 * GIB, ge=1024, description="Largest upload once unpacked, in bytes.")
-    max_rows: int = Field(default=1_000_000_000, ge=1, description="Most rows in a dataset.")
-    max_columns: int = Field(default=10_000, ge=1, description="Most columns in a dataset.")
-    max_queue: int = Field(default=100_000, ge=1, description="Most fits waiting at a time.")
-    tenant_queue: int = Field(default=10_000, ge=1, description="Most fits of one tenant waiting at a time.")
+    max_json_bytes: int = Field(default=4 * MIB, ge=1024, description="Maximum size of a JSON body, in bytes.")
+    max_upload_bytes: int = Field(default=1 * GIB, ge=1024, description="Maximum size of an upload, in bytes.")
+    max_expanded_bytes: int = Field(
+        default=4 * GIB, ge=1024, description="Maximum size of an upload after decompression, in bytes."
+    )
+    max_rows: int = Field(default=1_000_000_000, ge=1, description="Maximum number of rows of a dataset.")
+    max_columns: int = Field(default=10_000, ge=1, description="Maximum number of columns of a dataset.")
+    max_queue: int = Field(default=100_000, ge=1, description="Maximum number of queued fits.")
+    tenant_queue: int = Field(default=10_000, ge=1, description="Maximum number of queued fits of one tenant.")
     tenant_running: int | None = Field(
-        default=None, ge=1, description="Most fits of one tenant running at a time; by default all that can run."
+        default=None, ge=1, description="Maximum number of running fits of one tenant; by default not limited."
     )
-    tenant_sessions: int = Field(default=100, ge=1, description="Most open sessions of one tenant.")
+    tenant_sessions: int = Field(default=100, ge=1, description="Maximum number of open sessions of one tenant.")
     tenant_storage_bytes: int | None = Field(
         default=10 * GIB,
         ge=1,
-        description="Most bytes of datasets, checkpoints and captured gradients that one tenant may store.",
+        description="Storage quota of one tenant for datasets, checkpoints and captured gradients, in bytes.",
     )
-    session_workers: int = Field(default=8, ge=1, le=1024, description="Processes of sessions at a time.")
-    max_sessions: int = Field(default=1000, ge=1, description="Most open sessions.")
+    session_workers: int = Field(default=8, ge=1, le=1024, description="Maximum number of session processes.")
+    max_sessions: int = Field(default=1000, ge=1, description="Maximum number of open sessions.")
     session_idle_seconds: float = Field(
-        default=300.0, gt=0, le=86_400, description="Time without steps after which a session's process rests."
+        default=300.0,
+        gt=0,
+        le=86_400,
+        description="Time without steps after which a session releases its process, in seconds.",
     )
     step_seconds: float = Field(
-        default=600.0, gt=0, le=86_400, description="Longest time that a step of a session may take."
+        default=600.0, gt=0, le=86_400, description="Time limit for a step of a session, in seconds."
     )
-    max_step_bytes: int = Field(default=256 * MIB, ge=1024, description="Largest binary body of a step, in bytes.")
+    max_step_bytes: int = Field(default=256 * MIB, ge=1024, description="Maximum size of a binary step body, in bytes.")
     compute_workers: int = Field(
-        default=2, ge=1, le=64, description="Processes that predict and compute for requests; one is for predictions."
+        default=2,
+        ge=1,
+        le=64,
+        description="Processes for predictions and computations; one is reserved for predictions.",
     )
     compute_seconds: float = Field(
-        default=60.0, gt=0, le=3600, description="Longest time that a prediction or computation may take."
+        default=60.0, gt=0, le=3600, description="Time limit for a prediction or computation, in seconds."
     )
     compute_operations: int = Field(
-        default=10**12, ge=1, description="Most arithmetic operations of a prediction, by an estimate."
+        default=10**12, ge=1, description="Maximum estimated arithmetic operations of a prediction."
     )
     max_answer_bytes: int = Field(
-        default=1 * GIB, ge=1024, description="Largest answer of a prediction or computation, in bytes."
+        default=1 * GIB, ge=1024, description="Maximum size of the answer of a prediction or computation, in bytes."
     )
     fair_share_label: str = Field(
         default="team",
@@ -145,76 +152,90 @@ class Operation(BaseSettings):
         description="Label by whose values fits of one priority take turns.",
     )
     gradients_max_bytes: int = Field(
-        default=1 * GIB, ge=0, description="Most bytes of captured gradients that a fit may ask for."
+        default=1 * GIB, ge=0, description="Maximum size of the captured gradients of a fit, in bytes."
     )
     memory_budget_bytes: int | None = Field(
         default=None,
         ge=1,
-        description="Memory for all processes of fits, sessions and computations together; by default 70 % of all.",
+        description="Memory for all fits, sessions and computations, in bytes; by default 70 % of the machine.",
     )
     fit_memory_bytes: int | None = Field(
         default=None,
         ge=1,
-        description="Most memory that a fit, session or computation may ask for; by default all of that.",
+        description="Maximum memory of one fit, session or computation, in bytes; by default the whole budget.",
     )
     metrics_flush_seconds: float = Field(
-        default=0.1, gt=0, le=60, description="How long metric rows may wait to be stored."
+        default=0.1, gt=0, le=60, description="Maximum delay before metric rows are stored, in seconds."
     )
     event_heartbeat_seconds: float = Field(
-        default=15.0, gt=0, le=300, description="Silence after which a stream says so."
+        default=15.0, gt=0, le=300, description="Heartbeat interval of event streams, in seconds."
     )
     drain_seconds: float = Field(
-        default=5.0, ge=0, le=600, description="Time that running fits have to stop at shutdown."
+        default=5.0,
+        ge=0,
+        le=600,
+        description="Time that running fits have to write a checkpoint at shutdown, in seconds.",
     )
     lease_seconds: float = Field(
-        default=30.0, ge=3, le=3600, description="Silence after which a fit's process is taken for stalled and killed."
+        default=30.0,
+        ge=3,
+        le=3600,
+        description="Time without a heartbeat after which a stalled worker process is killed, in seconds.",
     )
     checkpoint_seconds: float = Field(
-        default=30.0, gt=0, le=86_400, description="Longest time from one checkpoint to the next, if they are cheap."
+        default=30.0,
+        gt=0,
+        le=86_400,
+        description="Maximum time between checkpoints, if they are cheap to write, in seconds.",
     )
-    attempts_max: int = Field(default=4, ge=1, le=1000, description="Processes a fit may lose before it fails.")
+    attempts_max: int = Field(
+        default=4, ge=1, le=1000, description="Attempts of a fit, each in a process of its own, before it fails."
+    )
     storage_min_free_bytes: int = Field(
-        default=64 * MIB, ge=0, description="Free disk space below which writes are refused."
+        default=64 * MIB, ge=0, description="Free disk space below which writes are refused, in bytes."
     )
     storage_quota_bytes: int | None = Field(
-        default=None, ge=1, description="Most bytes that datasets and checkpoints may take; by default the disk's."
+        default=None,
+        ge=1,
+        description="Storage quota of the server for datasets and checkpoints, in bytes; by default the disk's size.",
     )
     kill_at_op: int | None = Field(
-        default=None, ge=1, description="For tests: the server is killed before this operation on its disk."
+        default=None, ge=1, description="For tests: kill the server before this disk operation."
     )
-    fail_at_op: int | None = Field(
-        default=None, ge=1, description="For tests: this operation on the server's disk fails."
-    )
+    fail_at_op: int | None = Field(default=None, ge=1, description="For tests: fail this disk operation of the server.")
     kill_worker_at_op: int | None = Field(
-        default=None, ge=1, description="For tests: a fit's first process is killed before this operation on the disk."
+        default=None, ge=1, description="For tests: kill a fit's first process before this disk operation."
     )
     adopt_empty: bool = Field(
         default=False,
-        description="Start with an empty database beside stored files; those go to quarantine. For one start.",
+        description="Start with an empty database beside stored files, which are quarantined. For a single start.",
     )
     quarantine_days: float = Field(
         default=30.0,
         ge=0,
         le=36_500,
-        description="Days after which stored files are deleted that a start found nothing to refer to; 0: at once.",
+        description="Days before quarantined files are deleted; 0 deletes them at once.",
     )
     retention_days: float | None = Field(
-        default=None, gt=0, description="Days after which a fit that has ended is deleted; by default none is."
+        default=None, gt=0, description="Days after which an ended fit is deleted; by default never."
     )
     retention_fits: int | None = Field(
-        default=None, ge=0, description="Fits that are kept of those that have ended, the newest; by default all."
+        default=None, ge=0, description="Number of ended fits to keep, the newest; by default all."
     )
     audit_entries: int = Field(
-        default=100_000, ge=10, description="Entries of the audit trail in the database; older ones leave for files."
+        default=100_000, ge=10, description="Audit entries kept in the database; older ones move to files."
     )
     audit_files: int = Field(
-        default=100, ge=0, description="Files of older entries that are kept, each of up to 10,000; the oldest go."
+        default=100, ge=0, description="Audit files kept, of up to 10,000 entries each; the oldest are deleted."
     )
     housekeeping_seconds: float = Field(
-        default=3600.0, gt=0, le=86400, description="How often what is too old is looked for."
+        default=3600.0,
+        gt=0,
+        le=86400,
+        description="Interval of housekeeping (retention, quarantine, expiry), in seconds.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="Least severe level logged."
+        default="info", description="Minimum severity of log lines."
     )
 
     @field_validator("allowed_hosts", "trusted_proxies", mode="before")
@@ -286,5 +307,5 @@ class Operation(BaseSettings):
         return self
 
 
-class Settings(Bounds, Operation):
+class Settings(Bounds, ServerSettings):
     """Everything that can be set, by argument or by the environment variable `ADJOINT_<NAME>`."""

@@ -80,7 +80,7 @@ _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "tenant_storage_bytes": ("507 `quota_exceeded`", "tests/app/api/test_tenants.py"),
         "session_workers": ("429 `sessions_full`", "tests/app/runner/test_session_pool.py"),
         "max_sessions": ("429 `sessions_full`", "tests/app/service/sessions/test_creation.py"),
-        "session_idle_seconds": ("the process rests", "tests/app/runner/test_session_pool.py"),
+        "session_idle_seconds": ("the process is released", "tests/app/runner/test_session_pool.py"),
         "step_seconds": ("503 `process_lost`", "tests/app/runner/test_session_pool.py"),
         "max_step_bytes": ("413 `too_large`", "tests/app/api/test_session_steps.py"),
         "compute_workers": ("429 `computations_full`", _COMPUTING),
@@ -99,7 +99,7 @@ _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "quarantine_days": ("stored files are deleted", "tests/app/service/admin/test_directory_identity.py"),
         "retention_days": ("fits are deleted", "tests/app/service/fits/test_retention.py"),
         "retention_fits": ("fits are deleted", "tests/app/service/fits/test_retention.py"),
-        "audit_entries": ("entries leave for files", "tests/app/service/admin/test_audit.py"),
+        "audit_entries": ("entries move to files", "tests/app/service/admin/test_audit.py"),
         "audit_files": ("the oldest file is deleted", "tests/app/service/admin/test_audit.py"),
         "max_headers": ("431 `headers_too_large`", _BOUNDED),
         "max_header_bytes": ("431 `headers_too_large`", _BOUNDED),
@@ -123,16 +123,16 @@ _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "ingest_memory_bytes": ("413 or 422", "tests/app/ingest/test_ingest.py"),
         "ingest_cpu_seconds": ("413 or 422", "tests/app/ingest/test_ingest.py"),
         "max_keys": ("409 `too_many_keys`", _BOUNDED),
-        "idempotency_days": ("the answer is forgotten", "tests/app/service/resources/test_idempotency.py"),
+        "idempotency_days": ("the answer is deleted", "tests/app/service/resources/test_idempotency.py"),
         "workers": ("fits wait", "tests/app/runner/test_supervisor.py"),
     }
 )
 """Settings that are limits: what exceeding them comes to, and where that is tested."""
 
-_CONTRACT = "the contract names it, for clients to rely on"
-_FORMAT = "what is stored, or the format itself, holds no more"
-_READER = "keeps the work that one byte can make within what was measured"
-_ROOM = "keeps what the server holds for one session within what was measured"
+_CONTRACT = "part of the HTTP contract"
+_FORMAT = "limit of the stored format"
+_READER = "bounds the work per uploaded byte"
+_ROOM = "bounds the memory of one session"
 _BOUNDS = ("422 `out_of_range` or `too_many`", "tests/app/api/test_schemathesis.py", _CONTRACT)
 _INGEST = ("413 or 422", "tests/app/ingest/test_mutations.py", _READER)
 _CONSTANTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
@@ -151,7 +151,7 @@ _CONSTANTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
         "app/runner/compute_slots.py": (
             "429 `computations_full`",
             "tests/app/runner/test_compute_slots.py",
-            "a turn comes within the time that those before it may take",
+            "bounds the waiting time",
         ),
         "app/ingest/encoding.py": ("runs are named", "tests/app/ingest/test_encoding.py", _FORMAT),
         "app/service/resources/checkpoints.py": (
@@ -181,7 +181,7 @@ INTERNAL = (
     "app/http/intake.py",
     "app/http/transport.py",
     "app/main/application.py",
-    "app/runner/session_pool.py",
+    "app/runner/",
     "app/config/settings.py",
     "app/service/",
     "app/worker/",
