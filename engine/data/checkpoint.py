@@ -26,7 +26,7 @@ RANK_LIMIT = 64
 FORMAT = "adjoint-checkpoint/1"
 BUFFER, OPTIMIZER, STATE = "buffer:", "optimizer:", "state:"
 AVERAGE, SCALES = "average/", "scales/"
-"""What names in the state start with: averages of parameters and buffers, and how inputs are normalised."""
+"""Prefixes of names in the state: averages of parameters and buffers, and scales of inputs."""
 
 
 class Writable(Protocol):
@@ -175,7 +175,7 @@ def _read_object(text: str | bytes, what: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise CheckpointError(f"{what} is not a JSON object")
     try:
-        # Errors and listings tell of its names: what no text can hold is refused here.
+        # Errors and listings show its names: refuse those that cannot be encoded.
         json.dumps(document, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         raise CheckpointError(f"{what} holds half of a surrogate pair") from error

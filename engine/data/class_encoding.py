@@ -212,6 +212,6 @@ def check_labels(column: str, values: Array, purpose: str) -> Labels:
         raise DataError(f"column {column!r} of type {values.dtype} has no labels to {purpose} by")
     if values.dtype.kind == "f" and not (np.isfinite(values) & (np.trunc(values) == values)).all():
         advice = "name a column of whole numbers or strings"
-        raise DataError(f"column {column!r} holds fractions or NaN, which are no labels to {purpose} by: {advice}")
+        raise DataError(f"column {column!r} holds fractions or NaN, which cannot be labels to {purpose} by: {advice}")
     names, codes = np.unique(values, return_inverse=True)
     return Labels(codes.reshape(-1), names)

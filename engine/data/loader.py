@@ -172,7 +172,7 @@ class Prefetcher:
             DataError: the next batch is another one, or there is none; or the error of gathering it.
         """
         if self._closed:
-            raise DataError("the prefetcher is closed: make another one to go on")
+            raise DataError("the prefetcher is closed: create another one")
         if not self._ahead or not np.array_equal(self._ahead[0].examples, examples):
             raise DataError("batches must be taken in the order in which they were announced to the prefetcher")
         batch = self._ahead.popleft()

@@ -39,7 +39,7 @@ class Standard:
         """Return the map that standardises the rows."""
         moments = Moments(chunks())
         constant = moments.low == moments.high
-        # The extremes tell exactly what rounding would leave a trace of in a deviation.
+        # The extremes are exact; a deviation of equal values may be positive by rounding.
         mean = np.where(constant, moments.low, moments.mean) if self.center else np.zeros_like(moments.mean)
         return Affine(mean, _scale(moments.deviation if self.scale else np.ones_like(mean), constant))
 

@@ -15,9 +15,9 @@ from engine.data.scaling import Scales
 from engine.data.source import Source
 
 CAST_BYTES = 2**26
-"""Most bytes of the copies that are cast once; larger columns are cast batch by batch."""
+"""Maximum bytes of columns that are cast once; larger columns are cast batch by batch."""
 COMPARED_NUMBERS = 2**20
-"""Most numbers of an input that are compared, in as many of the first examples as hold them."""
+"""Maximum count of numbers of an input that are compared, in the first examples."""
 
 
 class RoundedInput(NamedTuple):

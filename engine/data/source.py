@@ -15,7 +15,7 @@ from engine.data.scaling import Scales
 from engine.data.windows import Windows
 
 MAPPED_BYTES = 256 * 2**20
-"""From here on, reading a mapped source may wait for the disk: less than that stays in the system's cache."""
+"""Bytes from which reading a mapped source may wait for the disk; smaller ones stay in the page cache."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,7 +136,7 @@ class Source:
         return np.flatnonzero(np.cumsum(opened - closed) > 0)
 
     def _check(self, examples: Array) -> None:
-        # Seen as unsigned, a negative number is beyond every count: the greatest tells of both ends.
+        # As unsigned numbers, negative ones exceed every count: one maximum checks both bounds.
         if len(examples) and not 0 <= int(examples[examples.view(np.uint64).argmax()]) < self.count:
             wrong = examples[(examples < 0) | (examples >= self.count)][0]
             raise DataError(f"there is no example {wrong}: they are 0 to {self.count - 1}")

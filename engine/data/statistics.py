@@ -9,7 +9,7 @@ import numpy as np
 from engine.core.value import Array
 
 Chunks = Callable[[], Iterator[Array]]
-"""Begins a pass over the rows: float64 arrays of the shape (rows, *row), finite."""
+"""Starts a pass over the rows: finite float64 arrays of the shape (rows, *row)."""
 
 DIGIT_BITS = 8
 DIGITS = 2**DIGIT_BITS

@@ -18,7 +18,7 @@ from engine.data.column import Column
 Span = int | tuple[int, int]
 FURTHEST = 2**31
 CHUNK = 2**20
-"""Rows that are compared at a time where series are told apart."""
+"""Rows compared at a time to separate series."""
 
 
 def read_spans(reader: Reader, value: Any, pointer: str) -> Mapping[str, Span]:
@@ -116,6 +116,6 @@ def _changes(series: Column) -> Array:
     for start in range(0, series.rows, CHUNK):
         values = series.read(range(max(start - 1, 0), min(start + CHUNK, series.rows)))
         if values.dtype.kind == "f" and np.isnan(values).any():
-            raise DataError(f"column {series.name!r} holds NaN, which tells no series apart: fill it first")
+            raise DataError(f"column {series.name!r} holds NaN, which cannot separate series: fill it first")
         found.append(np.flatnonzero(values[1:] != values[:-1]) + max(start, 1))
     return np.concatenate(found) if found else np.arange(0)

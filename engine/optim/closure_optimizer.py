@@ -19,7 +19,7 @@ from engine.optim.tape_optimizer import named_parameters
 
 Closure = Callable[[], Value]
 MASTER = "master"
-"""The slot of float16 or bfloat16 parameters that holds them all in float32: small moves would be lost on them."""
+"""The slot of float16 or bfloat16 parameters with their float32 copy, which keeps small updates."""
 
 
 @dataclass

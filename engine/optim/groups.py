@@ -130,7 +130,7 @@ def _group(reader: Reader, entry: Any, common: Mapping[str, Any], pointer: str) 
     ndim = reader.typed(entry.get("ndim"), int | tuple[int, ...] | None, f"{pointer}/ndim", "ndim")
     frozen = reader.typed(entry.get("frozen", False), bool, f"{pointer}/frozen", "frozen", False)
     if "match" not in entry and "ndim" not in entry:
-        reader.fault(pointer, "missing_field", "a group says by 'match' or 'ndim' which parameters it takes")
+        reader.fault(pointer, "missing_field", "a group needs 'match' or 'ndim' to select its parameters")
     own = {name: value for name, value in entry.items() if name not in SELECTORS}
     inherited = common if own.get("kind", common.get("kind")) == common.get("kind") else {}
     optimizer = _optimizer(reader, {**inherited, **own}, pointer)

@@ -15,7 +15,7 @@ Slots = dict[str, Value]
 Stepped = tuple[Value, Slots]
 
 SMALL = 2**14
-"""Elements up to which putting parameters one behind another costs less than an update of each."""
+"""Number of elements up to which concatenating parameters costs less than an update of each."""
 
 
 @dataclass(frozen=True, slots=True)

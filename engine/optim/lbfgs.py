@@ -19,7 +19,7 @@ from engine.optim.optimizer import Optimizer
 from engine.optim.transforms.base import COUNT
 
 Evaluate = Callable[[Array], tuple[float, Array]]
-"""What gives the loss at a vector, and the gradient there, which may be the same array each time."""
+"""Returns the loss and its gradient at a vector; the gradient may be the same array each time."""
 
 Stopped = Literal["max_iter", "max_eval", "gradient", "slope", "step", "loss", "nonfinite"]
 

@@ -12,13 +12,13 @@ from engine.core.dtypes import FLOAT64, INT64
 from engine.core.value import Array, Spec
 
 DECREASE = 1e-4
-"""The share of the decrease that the first slope promises which a step must achieve at least (Armijo)."""
+"""Minimum decrease of a step, as a share of that of the initial slope (Armijo)."""
 
 CURVATURE = 0.9
-"""The share of the first slope that may be left at the end of a step at most."""
+"""Maximum slope at the end of a step, as a share of the initial slope."""
 
 MARGIN = 0.1
-"""The share of a bracket by which a trial keeps from its ends, after one that came too near."""
+"""Minimum distance of a trial from the ends of a bracket, as a share of it, after one that came too near."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def _kept_off(t: float, one: float, other: float, near: bool) -> tuple[float, bo
 
 
 LEAST_CURVATURE = 1e-10
-"""Pairs whose inner product is not greater are not remembered, as in torch."""
+"""Pairs whose inner product is not greater are not stored, as in torch."""
 
 
 def curvature_slots(parameter: Spec, history_size: int) -> dict[str, Spec]:
@@ -225,7 +225,7 @@ class Curvature:
 
 
 BLOCK = 2**16
-"""Elements that are multiplied and added at once, few enough to stay in the cache."""
+"""Number of elements that are multiplied and added at once, which fit the cache."""
 
 
 def inner(a: Array, b: Array) -> float:

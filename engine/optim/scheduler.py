@@ -103,7 +103,7 @@ class Scheduler:
 
     def _observed(self, plateau: Plateau, metric: SupportsFloat | None, count: int) -> Plateau:
         if metric is None:
-            raise AttributeValueError("reduce_on_plateau goes by a metric: call step(metric), such as step(loss)")
+            raise AttributeValueError("reduce_on_plateau needs a metric: call step(metric), for example step(loss)")
         value = float(metric)
         return self._schedule.observe(plateau, {"loss": value, "val_loss": value}, epoch=count, step=count)
 

@@ -20,7 +20,7 @@ from engine.optim.optimizers import make_transform
 
 Parameters = Mapping[str, Value] | Iterable[Value] | Iterable[Mapping[str, Any]]
 MASTER = "master"
-"""The slot of a float16 or bfloat16 parameter that holds it in float32: small steps would be lost on the narrow one."""
+"""The slot of a float16 or bfloat16 parameter with its float32 copy, which keeps small updates."""
 
 
 @dataclass

@@ -34,7 +34,7 @@ _PLACES = {"metrics": "", "segments": "/recompute", "match": "/recompute", "opti
 """What stands before the pointers of a plan's faults, by how they begin; before others "/graph"."""
 LARGEST_BFLOAT16 = 3.3895313892515355e38
 ORDER_BYTES = 24
-"""What each example of an epoch takes while its place in the order is drawn."""
+"""Bytes of each example while the order of an epoch is drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,7 @@ def _check_captures(recipe: Recipe, total_steps: int, reader: Reader) -> None:
     """Check that gradients are not captured too often."""
     record = recipe.record.gradients
     if record is not None and (count := record.count(total_steps)) > CAPTURES:
-        detail = f"gradients would be captured at {count} of {total_steps} steps, and {CAPTURES} are the most"
+        detail = f"gradients would be captured at {count} of {total_steps} steps; the maximum is {CAPTURES}"
         reader.fault("/record/gradients", "out_of_range", f"{detail}: take a greater every_steps, or fewer steps")
 
 
@@ -248,7 +248,7 @@ def _check_parts(definition: Definition, recipe: Recipe, batches: Batches, repli
     micro = recipe.micro_batch_size
     parted = replicas > 1 or (micro is not None and micro < batches.batch_size)
     if replicas > 1 and replicas > batches.batch_size:
-        detail = f"batches of {batches.batch_size} rows give not each of {replicas} replicas a row"
+        detail = f"batches of {batches.batch_size} rows are too small for {replicas} replicas"
         reader.fault(place, "out_of_range", detail)
     elif parted and batch_reduction(definition) is None:
         detail = "the loss compares the rows of a batch with one another, or adds what is not of them"
@@ -385,7 +385,7 @@ def _check_short_parts(
     fewest = _fewest(recipe, batches.batch_size, replicas)
     if fewest < batches.batch_size and not _takes(definition, fed, fewest, reader):
         place = "/resources/replicas" if replicas > 1 else "/micro_batch_size"
-        detail = f"of {batches.batch_size} rows {fewest} are computed at once; the graph does not take so few"
+        detail = f"a part of a batch of {batches.batch_size} rows has only {fewest}, which the graph does not accept"
         reader.fault(place, "shape_mismatch", f"{detail}: choose another batch_size, or leave this out")
     reader.finish()
 

@@ -144,7 +144,7 @@ class Footprint:
 
 
 SOME_STEPS = 1000
-"""Steps of an epoch for which it is asked whether an average takes weights at each."""
+"""Maximum number of steps of an epoch that are checked one by one for updates of the average."""
 
 
 def _apart(plan: Plan) -> int:

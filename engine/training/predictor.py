@@ -33,7 +33,7 @@ from engine.training.step import cached_plan, plan_evaluation
 from engine.training.train_state import TrainState, at_precision
 
 EXECUTORS = 4
-"""Plans kept for repeated sizes: the usual chunk, the last one, and a few more."""
+"""Cached plans for repeated sizes: the usual chunk, the last one, and a few more."""
 
 Sizes = tuple[tuple[str, tuple[int, ...]], ...]
 

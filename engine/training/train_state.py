@@ -298,7 +298,7 @@ class TrainState(StateLayout):
         Raises:
             CheckpointError: an array is missing or has another shape; nothing has been changed.
         """
-        # A file of plain tensors, such as PyTorch's, does not tell buffers from parameters.
+        # A file of plain tensors, such as PyTorch's, does not distinguish buffers from parameters.
         buffers = {**checkpoint.parameters, **checkpoint.buffers}
         wanted = [(self.parameters, checkpoint.parameters, "parameter"), (self.buffers, buffers, "buffer")]
         if optimizer:

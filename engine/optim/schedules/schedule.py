@@ -115,10 +115,10 @@ class _Watching:
 
 
 DEPTH = 8
-"""So many schedules may stand within one another."""
+"""Maximum nesting depth of schedules."""
 
 MAX_SCHEDULES = 64
-"""So many schedules may stand in one list."""
+"""Maximum number of schedules in a list."""
 
 Report = Callable[[str, EngineError], None]
 

@@ -26,10 +26,10 @@ Gradients = Mapping[str, Value]
 Units = Literal["last", "first"]
 Limit = Annotated[float, Range(0, above=True)]
 LEAST_LENGTH = 1e-6
-"""What the length of a unit's gradient counts as at least, where it divides."""
+"""Minimum norm of a unit's gradient as divisor."""
 
 NOISE_TAG = 0x6E6F697365
-"""Folded into the key first, so that no draw is one that a random op of the graph makes from that key."""
+"""Folded into the key first, so that noise differs from the draws of the graph's random ops."""
 
 
 def _read_order(reader: Reader, value: Any, pointer: str) -> float:

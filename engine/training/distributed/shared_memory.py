@@ -17,16 +17,16 @@ from engine.core.errors import AttributeValueError, CollectiveError, RankAborted
 from engine.training.distributed.collective import Array, refuse_disagreement, refuse_unsummable, sum_in_order
 
 PIECE_BYTES = 1 << 20
-"""How much of a buffer is summed at once: few enough to stay in the caches, enough to make waiting cheap."""
+"""Bytes of a buffer that are summed at once: small enough for the caches, large enough to make waiting cheap."""
 
 SHARED_OUT_BYTES = 1 << 18
 """As long as it saves no more than so much adding, work is not shared out: each rank adds all of a piece itself, since
 to wait for the others' shares would take longer."""
 
 CALL = Struct("=16s16sqq")
-"""What a rank is about to do: operation, element type, elements; and the bytes of what it says in a `gather`."""
+"""The operation that a rank calls: operation, element type, elements; and the length of its message in a `gather`."""
 SAME = CALL.size - 8
-"""So many bytes of that must be equal on all ranks."""
+"""Number of its bytes that must be equal on all ranks."""
 
 ABORT = b"abort"
 _NOTE = b"\0"

@@ -159,7 +159,7 @@ def read_fit_state(checkpoint: Checkpoint, model: TrainState, recipe: Recipe, st
     """
     cursor = _read_cursor(checkpoint.cursor)
     if len(cursor.plateaus) != len(start.plateaus):
-        raise CheckpointError("the checkpoint's cursor is incomplete (its schedule goes by another metric)")
+        raise CheckpointError("the checkpoint's cursor is incomplete (its schedule monitors another metric)")
     rollback_point = _read_rollback_point(checkpoint, model) if recipe.nonfinite == "roll_back" else None
     best, final = (_copy_learned(checkpoint, prefix, model) for prefix in (BEST, FINAL))
     epoch = checkpoint.under(EPOCH)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 MAX_STEPS_PER_CALL = 4096
-"""Steps of one call."""
+"""Maximum number of steps in one call."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from engine.training.recipe.options import low_dtype
 from engine.training.train_state import TrainState
 
 SPACING_SECONDS = 1.0
-"""Least time between two copies of the arrays of a fit."""
+"""Minimum time between two copies of the arrays of a fit."""
 
 COST = 0.01
 """Largest share of the training time that copies may take."""
@@ -113,7 +113,7 @@ def trace_batch(
         runner = NodeRunner(point, low_dtype(recipe.precision) if training else None)
         cost_of_runner(runner)
         return first_nonfinite(runner)
-    except EngineError:  # too large, or refused by an op: the failure is told without a node
+    except EngineError:  # too large, or an op failed: report the failure without a node
         return None
 
 

@@ -101,10 +101,10 @@ def _merged(a: Statistics, b: Statistics) -> dict[str, Array]:
 
 
 TAKEN = ("loss", "normalized_loss", "lr", "grad_norm")
-"""Names that other values of a metric row have."""
+"""Names of other values of a metric row."""
 
 MAX_CLASSES = 64
-"""With more classes than these nothing is told or kept for each of them."""
+"""Maximum number of classes for metrics with a value for each class."""
 
 LONGEST_NAME = 64
 
@@ -232,5 +232,5 @@ def check_class_count(metric: Metric, what: str, classes: int) -> None:
     """Raise an error if there are too many classes for one number each."""
     if classes > MAX_CLASSES:
         raise AttributeValueError(
-            f"{metric.row_name}: {what} for {classes} classes is too large, {MAX_CLASSES} is the most"
+            f"{metric.row_name}: {what} for {classes} classes is too large; the maximum is {MAX_CLASSES}"
         )

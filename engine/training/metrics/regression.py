@@ -121,7 +121,7 @@ def _mean(joined: Statistics) -> float:
 LOSS, NORMALIZED_LOSS = TAKEN[0], TAKEN[1]
 """The row names of the loss in the units of the data, and of the one that is trained, in normalised units."""
 OF_LOSS = (LOSS, f"{LOSS}_uncertainty")
-"""What rows tell of the trained loss."""
+"""Names of values of the trained loss in metric rows."""
 
 
 @dataclass(frozen=True, kw_only=True)

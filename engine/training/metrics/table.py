@@ -36,7 +36,7 @@ METRICS: Mapping[str, type[Metric]] = MappingProxyType(
 """Every metric by its kind."""
 
 MAX_METRICS = 64
-"""So many metrics a fit may have."""
+"""Maximum number of metrics of a fit."""
 
 
 def metric_catalogue() -> list[dict[str, Any]]:
@@ -58,7 +58,7 @@ def read_metrics(reader: Reader, value: Any, pointer: str) -> tuple[Metric, ...]
     """Read a list of kinds, or of objects {"kind": ..., options}; every fault is reported."""
     items = reader.sequence(value, pointer)
     if len(items) > MAX_METRICS:
-        reader.fault(pointer, "limit_exceeded", f"{len(items)} metrics are too many, {MAX_METRICS} is the most")
+        reader.fault(pointer, "limit_exceeded", f"{len(items)} metrics are too many; the maximum is {MAX_METRICS}")
         return ()
     metrics: dict[str, Metric] = {}
     for index, item in enumerate(items):

@@ -22,10 +22,10 @@ ADJUSTABLE = frozenset(
         "metrics", "noise", "optimizer", "record", "schedule", "steps",
     )
 )  # fmt: skip
-"""The fields of a recipe that may change once training has begun, as far as `check_continuation` allows."""
+"""The fields of a recipe that may change after training has started, as far as `check_continuation` allows."""
 
 SHAPES: tuple[Shape, ...] = ((), (5,), (3, 5), (2, 3, 5))
-"""Shapes of parameters that optimizers are asked about: what they keep depends on the number of axes at most."""
+"""Shapes for which slots are compared: slots depend at most on the number of axes."""
 
 
 def check_continuation(
@@ -82,7 +82,7 @@ def _optimizer_faults(old: Recipe, new: Recipe) -> Iterator[tuple[str, str]]:
                 fine = False
                 yield f"{pointer}/{name}", f"so changed, {other.optimizer.kind} needs a state that the fit has not kept"
     if fine and not _served(old.groups, new.groups):
-        detail = "it sets the momentum of an optimizer that was begun without one; give it cycle_momentum false"
+        detail = "it sets the momentum of an optimizer that started without one; set cycle_momentum to false"
         yield "/schedule", detail
 
 

@@ -14,7 +14,7 @@ from engine.core.options import Reads, read_options
 from engine.optim.groups import matches
 
 CAPTURES = 10_000
-"""At so many steps of a fit gradients may be captured."""
+"""Maximum number of steps of a fit at which gradients are captured."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,9 +34,9 @@ class GradientRecord:
     def faults(self) -> Iterator[tuple[str, str]]:
         """Find a record of nothing, and one of too many steps."""
         if not self.steps and self.every_steps is None:
-            yield "", "say by 'steps' or 'every_steps' when gradients are captured, or leave this out"
+            yield "", "give 'steps' or 'every_steps' to capture gradients, or remove this field"
         if len(self.steps) > CAPTURES:
-            yield "/steps", f"gradients are captured at {CAPTURES} steps at most, not {len(self.steps)}"
+            yield "/steps", f"gradients can be captured at up to {CAPTURES} steps, not {len(self.steps)}"
         if not self.parameters:
             yield "/parameters", "give at least one pattern of names, or leave this out for all parameters"
 
@@ -53,7 +53,7 @@ class GradientRecord:
 
 Often = Annotated[int | None, Range(1, 10**9)]
 TRAINING_ROWS = 10_000
-"""About how many training rows a fit makes at most, unless it is told how often."""
+"""Approximate maximum number of training rows of a fit, unless the interval is given."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -252,13 +252,16 @@ class Recipe:
         if self.precision == "mixed_bfloat16" and BFLOAT16 is None:
             yield "/precision", "bfloat16 needs the package ml_dtypes on the server; take mixed_float16"
         if self.recompute is not None and self.memory_budget is not None:
-            yield "/memory_budget", "it chooses what is computed again; give this or 'recompute', not both"
+            yield "/memory_budget", "it selects what is recomputed; give this or 'recompute', not both"
         if self.activations is not None and self.precision != "float32":
-            yield "/activations", f"only values of float32 wait in a half type, and the precision is {self.precision}"
+            yield (
+                "/activations",
+                f"only float32 activations are saved in a half type, and the precision is {self.precision}",
+            )
         if self.activations == "bfloat16" and BFLOAT16 is None:
             yield "/activations", "bfloat16 needs the package ml_dtypes on the server; take float16"
         if self.clip.nonfinite != "apply" and self.divergence is not None and self.divergence.action != "continue":
-            yield "/clip/nonfinite", "divergence.action says already what happens; give one of both"
+            yield "/clip/nonfinite", "conflicts with divergence.action; give only one of them"
         if self.schedule.cycles_momentum:
             for group in self.optimizer.groups:
                 if not group.frozen and not group.optimizer.has_momentum:
@@ -332,7 +335,7 @@ def held_out_share(examples: int, batch_size: int, split: float) -> float:
 
 
 SCALES = frozenset({"optimizer", "clip", "noise", "loss_scaling"})
-"""Fields whose fractional numbers scale what a step computes, and change neither its form nor the memory it takes."""
+"""Fields whose fractional numbers change neither the plan of a step nor its memory."""
 
 
 def form_of_recipe(recipe: Mapping[str, Any]) -> str:

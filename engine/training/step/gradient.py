@@ -23,7 +23,7 @@ from engine.training.step.reduction import Reduction, summing, weight_of_targets
 from engine.training.train_state import LOSS_SCALE, SCALE, SHIFT, FlatGroup, StateLayout
 
 Part = tuple[Reduction, int]
-"""How the loss sums up rows, and how many rows of a batch there are here."""
+"""The reduction of the loss, and the number of rows of this part of a batch."""
 
 
 @dataclass

@@ -22,9 +22,9 @@ from engine.training.recipe.options import Record
 from engine.training.train_state import StateLayout
 
 PLANS = 128
-"""Plans that are kept."""
+"""Maximum number of cached plans."""
 CONSTANT_BYTES = 2**28
-"""Bytes of constants that kept plans may hold together."""
+"""Maximum bytes of constants in cached plans."""
 
 LEFT_OUT: dict[type, frozenset[str]] = {
     # The definition holds the class weights, the caller tells which vectors move, of the schedule only counts whether

@@ -201,7 +201,7 @@ def plan_evaluation(
 
 MAX_SEGMENTS = 512
 FUTILE = 2
-"""Numbers of pieces in a row that save no more memory, after which no more are tried."""
+"""Number of consecutive segment counts without savings, after which the search ends."""
 
 
 def plan_within_budget(recipe: Recipe, make: Callable[[Recipe], Plan]) -> Plan:
@@ -231,7 +231,7 @@ def plan_within_budget(recipe: Recipe, make: Callable[[Recipe], Plan]) -> Plan:
         least = min(least, plan.peak_bytes)
         if futile == FUTILE:
             break
-    detail = f"a step of this fit takes {least} bytes at least, however much is computed again; the budget is {budget}"
+    detail = f"a step of this fit needs at least {least} bytes even with recomputation; the budget is {budget}"
     detail = f"{detail}: allow more, or take smaller batches or micro-batches"
     raise DocumentError([Finding("/memory_budget", "memory_exceeded", detail)])
 

@@ -19,7 +19,7 @@ from engine.training.step.reduction import Reduction, named_reduction, only_loss
 from engine.training.train_state import TrainState, at_precision
 
 ROWS = 2
-"""Rows on which a loss is tried."""
+"""Number of rows on which a loss is evaluated."""
 TOLERANCE = 1e-9
 SEED = 0x10552
 

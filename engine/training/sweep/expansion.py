@@ -16,10 +16,10 @@ from engine.training.recipe.recipe import apply_preset
 from engine.training.sweep.options import Interval, PathError, SweepOptions, remove_at, replace_at
 
 DEFAULT_OPTIMIZER = {"kind": "adam"}
-"""What a recipe without an optimizer is stepped by, spelled out for paths into it."""
+"""The default optimizer as a document, for paths into it."""
 
 TRIES = 100
-"""How often, for each sample wanted, a combination is drawn before the search for new ones is given up."""
+"""Maximum number of draws for each sample, to find a new combination."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,13 +61,13 @@ def remove_at(document: Any, path: str) -> Any:
 
 
 VARIANTS = 1024
-"""Most variants of a sweep."""
+"""Maximum number of variants of a sweep."""
 
 PARAMETERS = 32
-"""Most fields that vary in a sweep."""
+"""Maximum number of fields that vary in a sweep."""
 
 SHARED = frozenset({"feeds", "windows", "validation", "metrics", "record", "checkpoint", "preset"})
-"""Fields of a recipe that all variants share: else they were fitted to other rows, or measured otherwise."""
+"""Fields of a recipe that all variants share, so that they are fitted to the same rows and comparable."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,11 +178,11 @@ class SweepOptions:
     def faults(self) -> Iterator[tuple[str, str]]:
         """Find options that do not go together."""
         if self.kind == "random" and not self.drawn:
-            yield "/samples", "say how many combinations to draw"
+            yield "/samples", "give the number of combinations to draw"
         if self.kind == "grid" and self.drawn:
-            yield "/samples", "a grid goes through all combinations; leave this out, or take random"
+            yield "/samples", "a grid uses all combinations; remove this field, or use kind 'random'"
         if self.kind != "halving" and self.min_steps is not None:
-            yield "/min_steps", "only halving has rungs; leave this out"
+            yield "/min_steps", "only halving has rungs; remove this field"
         if not self.drawn:
             for path, values in self.parameters.items():
                 if isinstance(values, Interval):

@@ -25,7 +25,7 @@ from engine.training.sweep.options import SweepOptions, read_sweep
 from engine.training.sweep.variant_pool import Ended, Reached, VariantPool
 
 SIZES = ("epochs", "steps", "batch_size", "drop_last", "sampling")
-"""Fields that say how many steps a fit has."""
+"""Fields that determine the number of steps of a fit."""
 
 Watch = Callable[[Variant, Fit, Sequence[Point]], None]
 

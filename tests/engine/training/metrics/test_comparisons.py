@@ -145,7 +145,7 @@ def test_every_metric_that_cannot_be_computed_is_told():
 def test_what_grows_with_the_classes_has_a_limit(options):
     inputs = {"x": {"shape": ["rows", 65], "dtype": "float32"}, "y": {"shape": ["rows"], "dtype": "int64"}}
     definition = parse_graph({"inputs": inputs, "program": "loss = cross_entropy(x, y)"})
-    with pytest.raises(DocumentError, match="for 65 classes is too large, 64 is the most"):
+    with pytest.raises(DocumentError, match="for 65 classes is too large; the maximum is 64"):
         metric_statistics([of(options)], build(definition, {"rows": 3}, training=False))
 
 
