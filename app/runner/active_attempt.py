@@ -25,19 +25,21 @@ IMMEDIATELY = float("-inf")
 
 
 class ReportBuffer:
-    """Gathers news so that one commit takes many; the first row and changes of state do not wait."""
+    """Buffers the reports of an attempt so that one commit stores many. The first metric row and state changes do not
+    wait.
+    """
 
     def __init__(self, flush_seconds: float) -> None:
-        """Let other news wait for `flush_seconds` at most."""
+        """Store other reports after `flush_seconds` at the latest."""
         self._flush_seconds = flush_seconds
         self._progress = AttemptReport()
         self._has_rows = False
         self._expired: Expired | None = None
         self.flush_at: float | None = None
-        """When the news should be written down, by the monotonic clock; None while there are none."""
+        """When to store the reports, by the monotonic clock; None while there are none."""
 
     def add(self, message: Message, now: float) -> None:
-        """Take a message from the attempt's process."""
+        """Add a message from the process of the attempt."""
         if isinstance(message, Heartbeat):
             return
         self._progress.add(message)
@@ -47,16 +49,18 @@ class ReportBuffer:
             self.flush_at = now + self._flush_seconds
 
     def expire(self, verdict: Expired) -> None:
-        """Note the limit for which the process is being stopped: it ends by that, unless it is done before."""
+        """Record the limit for which the process is being stopped; it becomes the verdict unless the process finishes
+        first.
+        """
         self._expired = self._expired or verdict
 
     def end(self, verdict: Verdict) -> None:
-        """Note how the attempt ended, unless its process has said so itself."""
+        """Record how the attempt ended, unless its process has reported a verdict itself."""
         self._progress.verdict = self._progress.verdict or verdict
         self.flush_at = IMMEDIATELY
 
     def take(self) -> AttemptReport:
-        """Return all news and start again without any."""
+        """Return all reports and empty the buffer."""
         progress, self._progress = self._progress, AttemptReport()
         if self._expired is not None and _was_stopped_early(progress.verdict):
             progress.verdict = self._expired
@@ -70,23 +74,23 @@ class ReportBuffer:
 
 
 def _was_stopped_early(verdict: Verdict | None) -> bool:
-    """Whether this is what becomes of a process that is stopped."""
+    """Whether this is the verdict of a process that was stopped before it finished."""
     return isinstance(verdict, Died) or verdict == Finished("drained")
 
 
 @dataclass(eq=False, slots=True)
 class ActiveAttempt:
-    """An attempt under way; times are the monotonic clock's.
+    """An attempt in progress; times are those of the monotonic clock.
 
     Attributes:
-        fit: the fit as it was last read: what is asked of it, and its limits of time, may change while it runs.
+        fit: the fit as it was last read; its requested state and time limits may change while it runs.
         begun_at: when its process was started.
-        news: what could not be written down yet, to be tried again at `retry_at`.
-        silence: for how long nothing was heard of the process while somebody listened.
-        stopping: whether the process was asked to end.
-        stalled: whether it is killed because of its silence.
-        ended: whether the attempt is over in the database.
-        gone_at: when the process was found to be gone.
+        report: a report that could not be stored yet; it is retried at `retry_at`.
+        since_heartbeat: the time since the last message, counted only while the supervisor was polling.
+        stopping: whether the process was asked to stop.
+        stalled: whether it is being killed because its heartbeat timed out.
+        ended: whether the attempt has ended in the database.
+        gone_at: when the process was found to have exited.
     """
 
     claim: Claim
@@ -110,34 +114,34 @@ class ActiveAttempt:
 
     @property
     def gone(self) -> bool:
-        """Whether there is no process any more."""
+        """Whether the process has exited."""
         return self.gone_at is not None
 
     @property
     def on_hold(self) -> bool:
-        """Whether the process has to wait until its last news are written down."""
+        """Whether messages are not read until the last report is stored."""
         return self.report is not None
 
     @property
     def is_working(self) -> bool:
-        """Whether its process may still get the fit further."""
+        """Whether its process may still make progress."""
         return not (self.ended or self.gone or self.stalled)
 
     def flush_at(self) -> float | None:
-        """Return when something is to be written down, None if there is nothing."""
+        """Return when a report is to be stored, None if there is none."""
         return self.retry_at if self.report is not None else self.buffer.flush_at
 
     def seconds(self, now: float) -> float:
-        """Return how long the fit has run by now, over all attempts."""
+        """Return how long the fit has run so far, over all attempts."""
         end = now if self.gone_at is None else self.gone_at
         return self.claim.fit.seconds + end - self.begun_at
 
     def check_expired(self, clock: Clock) -> Expired | None:
-        """Say which limit the fit has come to, if any."""
+        """Return the time limit that the fit has reached, if any."""
         return check_expired(self.fit, self.seconds(clock.monotonic()), clock.now())
 
     def expires_at(self, clock: Clock) -> float | None:
-        """Return when the fit comes to a limit, as far as can be told now; None if it has none."""
+        """Return when the fit reaches a time limit, by the monotonic clock; None if it has none."""
         now, fit, limit = clock.monotonic(), self.fit, timeout_seconds(self.fit)
         moments = [] if limit is None else [now + limit - self.seconds(now)]
         if fit.deadline_at is not None:
@@ -145,15 +149,15 @@ class ActiveAttempt:
         return min(moments, default=None)
 
     def exit_verdict(self, exited: Exited, *, draining: bool) -> Died | Failed:
-        """Say what it means that the process is gone, if it gave no verdict."""
+        """Return the verdict for a process that exited without reporting one."""
         if self.stalled:
-            return Died("stalled", "the process had not been heard of for too long and was killed")
+            return Died("stalled", "no heartbeat within the lease; the process was killed")
         if draining:
             return Died("stopped", "the process was stopped, since the server is stopping")
         if self.stopping and exited.reason == "killed":
-            return Died("stopped", "the process did not end in the time that it was given, and was killed")
-        # What a variant of a sweep does to its process the others need not suffer for: they go on in another one.
+            return Died("stopped", "the process did not exit within its grace period and was killed")
+        # One variant of a sweep must not fail the others: they resume in a new process.
         if exited.reason == "blas_abort" and self.fit.sweep is None:
             return OUT_OF_MEMORY
-        # One that ends by itself has a verdict to give first.
+        # A process that finishes normally reports its verdict first, so this one did not.
         return Died("error" if exited.reason == "finished" else exited.reason, exited.detail)

@@ -34,17 +34,17 @@ Reply = tuple[Answered, bytes]
 
 
 class WorkerLost(Exception):  # noqa: N818 (named as what has happened)
-    """The process is gone before it has answered."""
+    """The process exited before it responded."""
 
     def __init__(self, death: Died, granted: int) -> None:
-        """Keep how it died, and how many bytes it might take."""
+        """Keep how it ended, and how much memory it was granted."""
         super().__init__(death.detail)
         self.death = death
         self.granted = granted
 
 
 class ComputeWorker:
-    """A process, from its start until it is gone."""
+    """A compute process as the event loop sees it: one request at a time."""
 
     def __init__(
         self,
@@ -53,21 +53,21 @@ class ComputeWorker:
         grant: Callable[["ComputeWorker", Need], int],
         on_gone: Callable[["ComputeWorker"], None],
     ) -> None:
-        """Start it, from the event loop; `grant` says how many bytes it gets, and `on_gone` is called in the end."""
+        """Start the process. `grant` decides about its memory requests; `on_gone` is called when it has exited."""
         self.id = assignment.worker_id
         self.models: tuple[str, ...] = ()
         self.kept_bytes = 0
         self.granted = assignment.memory_bytes
         self.refusal: AdjointError | None = None
-        """Why it was not granted what it asked for last."""
+        """Why its last memory request was denied."""
         self.needs_replacement = False
-        """Whether it is to be replaced."""
+        """Whether the process is to be replaced after its request."""
         self.reserved = False
-        """Whether an order is about to begin, or has begun."""
+        """Whether a request is assigned to it."""
         self.file: Path | None = None
-        """Where the answer is written; it is of no use if this is gone before it has answered."""
+        """Where a long response is written; deleted if the process exits before it has responded."""
         self.reading_bytes = 0
-        """What reading the body takes."""
+        """The memory that parsing the request body takes."""
         self.killed = False
         self.gone = asyncio.Event()
         self._grant = grant
@@ -82,11 +82,11 @@ class ComputeWorker:
 
     @property
     def idle(self) -> bool:
-        """Whether it could begin with an order."""
+        """Whether it can take a request."""
         return not (self.reserved or self.killed or self.gone.is_set())
 
     async def execute(self, step: Step, body: bytes) -> Reply:
-        """Have an order carried out. Lost if the process is; if this is cancelled, the process is killed."""
+        """Execute a request. Raises WorkerLost if the process exits; cancellation kills the process."""
         assert self._answer is None
         answer: asyncio.Future[Reply] = self._loop.create_future()
         self._answer = answer
@@ -106,12 +106,12 @@ class ComputeWorker:
         self._processes.kill(self._handle)
 
     def _on_event(self, event: ProcessEvent) -> None:
-        """Have the event loop take news, from the supervisor's thread."""
+        """Pass an event to the event loop; called in the supervisor's thread."""
         if isinstance(event, Died):
             try:
                 self._loop.call_soon_threadsafe(self._on_gone_worker, event)
             except RuntimeError:
-                # The loop is closed: nobody waits for anything any more.
+                # The event loop is closed: no client is waiting.
                 return
 
     def _on_frame(self, head: Head, body: bytes) -> None:
@@ -126,7 +126,7 @@ class ComputeWorker:
                 self._answer.set_result((head, body))
 
     def _on_channel_lost(self) -> None:
-        """See that a process goes that hears nothing any more; one that is gone will be reported as such."""
+        """Kill a process that can no longer be reached; its exit is reported by the supervisor."""
         self.kill()
 
     def _on_gone_worker(self, death: Died) -> None:
@@ -136,19 +136,19 @@ class ComputeWorker:
         for waiting in (self._ready, self._answer):
             if waiting is not None and not waiting.done():
                 waiting.set_exception(WorkerLost(death, self.granted))
-                # Nobody may be there to look at it.
+                # Mark the exception as retrieved: there may be no waiter.
                 waiting.exception()
         self._on_gone(self)
 
 
 IDLE_SECONDS = 300.0
-"""How long a process is kept that nobody has an order for."""
+"""How long an idle process is kept."""
 
 MODELS_SHARE = 8
-"""One in so many bytes of the memory for processes may be taken by models that one of them keeps."""
+"""Divisor of the memory budget that gives the most that cached models of one process may take."""
 
 JSON_READ_FACTOR = 24
-"""Bytes that a byte of JSON takes while it is read, at most; of `.npy` it is 4."""
+"""Bytes of memory per byte of JSON while it is parsed, at most; for `.npy` it is 4."""
 
 ADVICE = "send fewer rows, or ask for less"
 
@@ -158,7 +158,7 @@ _logger = logging.getLogger(__name__)
 
 
 class ComputePool:
-    """At most `settings.compute_workers` processes (a `service.computing.Computing`)."""
+    """At most `settings.compute_workers` processes; implements `app.service.resources.workers.ComputeService`."""
 
     def __init__(
         self, processes: ProcessManager, settings: Settings, memory_pool: MemoryPool, memory: MemoryConfig, folder: Path
@@ -182,7 +182,7 @@ class ComputePool:
         memory_pool.on_overcommitted(self._request_idle_shutdown)
 
     async def execute(self, request: ComputeRequest) -> ComputeResult:
-        """Have something computed (see `service.computing.Computing`)."""
+        """Execute a request (see `ComputeService.execute`)."""
         if self._draining:
             raise Draining(_STOPPING)
         self._loop = asyncio.get_running_loop()
@@ -197,7 +197,7 @@ class ComputePool:
             raise
 
     def drain(self) -> None:
-        """Stop everything at once, and begin with nothing more; from any thread but the event loop's."""
+        """Stop all requests and accept no more; call it from any thread but that of the event loop."""
         if self._loop is not None and self._loop.is_running():
             asyncio.run_coroutine_threadsafe(self._drain(), self._loop).result()
 
@@ -217,15 +217,15 @@ class ComputePool:
                 async with asyncio.timeout(seconds):
                     return await self._execute_retrying(request)
             except TimeoutError as error:
-                detail = f"after {seconds:g} s (ADJOINT_COMPUTE_SECONDS) it was stopped; {ADVICE}"
+                detail = f"stopped after {seconds:g} s (ADJOINT_COMPUTE_SECONDS); {ADVICE}"
                 raise ComputeTimeout(detail, limit=seconds) from error
 
     async def _execute_retrying(self, request: ComputeRequest) -> ComputeResult:
-        """Have it computed; a prediction once more if its process is lost."""
+        """Execute a request; a prediction is retried once if its process is lost, since it has no side effects."""
         try:
             return await self._execute_on(await self._acquire_worker(request), request)
         except WorkerLost as lost:
-            _logger.warning("a process that computes was lost: %s", lost.death.detail)
+            _logger.warning("a compute process exited unexpectedly: %s", lost.death.detail)
             if request.model is None:
                 raise _to_loss_error(lost) from lost
         try:
@@ -234,13 +234,13 @@ class ComputePool:
             raise _to_loss_error(lost) from lost
 
     async def _acquire_worker(self, request: ComputeRequest) -> ComputeWorker:
-        """Return a process for the order, reserved for it: one that has the model, any other one, or a new one."""
+        """Reserve a process: one that has the model loaded, any idle one, or a new one."""
         idle = [worker for worker in self._workers.values() if worker.idle]
         name = None if request.model is None else request.model.name
         worker = next((worker for worker in idle if name in worker.models), idle[0] if idle else None)
         own = PROCESS_BYTES[NUMPY] + _reading_bytes(request)
         if worker is not None and not self._memory_pool.reserve_compute(worker.id, own + worker.kept_bytes):
-            worker.kill()  # what it keeps is in the way
+            worker.kill()  # its cached models take too much memory
             worker = None
         if worker is None:
             await self._wait_for_exits()
@@ -249,7 +249,7 @@ class ComputePool:
         return worker
 
     async def _wait_for_exits(self) -> None:
-        """Wait until those are gone that were killed, with the memory that they have."""
+        """Wait until killed processes have exited and released their memory."""
         for worker in [worker for worker in self._workers.values() if worker.killed]:
             await worker.gone.wait()
 
@@ -286,19 +286,19 @@ class ComputePool:
             worker.file = self._folder / step.id
             worker.reading_bytes = _reading_bytes(request)
             answered, body = await worker.execute(step, request.body)
-            worker.file = None  # of whoever takes the answer
+            worker.file = None  # owned by the caller from here on
             return self._to_result(worker, answered, body)
         finally:
             self._release(worker)
 
     def _to_result(self, worker: ComputeWorker, answered: Answered, body: bytes) -> ComputeResult:
         if answered.error is not None:
-            # One without a word was not granted the memory.
+            # An empty error means that the memory request was denied.
             raise _to_error(answered.error) if answered.error else worker.refusal or self._memory_full(worker.granted)
         return ComputeResult(answered.media, body if answered.file is None else self._folder / answered.file)
 
     def _grant(self, worker: ComputeWorker, need: Need) -> int:
-        """Return how many bytes a process may take for what it needs: 0 if not now, -1 if never."""
+        """Return the bytes granted to a process: 0 if not available now, -1 if never."""
         try:
             terms = memory_terms({**need.terms, "request_bytes": worker.reading_bytes}, NUMPY)
             needed = self._memory.check(terms, "/inputs", "the computation", ADVICE) + need.kept_bytes
@@ -320,7 +320,7 @@ class ComputePool:
         )
 
     def _release(self, worker: ComputeWorker) -> None:
-        """Let a process rest that has done its order, unless it is gone, or is to be."""
+        """Return a process to the pool, unless it has exited or is to be replaced."""
         worker.reserved, worker.refusal = False, None
         if worker.needs_replacement:
             worker.kill()
@@ -336,7 +336,7 @@ class ComputePool:
             worker.kill()
 
     def _request_idle_shutdown(self) -> None:
-        """Kill the processes that are idle; from any thread."""
+        """Kill idle processes; from any thread."""
         if self._loop is not None and self._loop.is_running():
             self._loop.call_soon_threadsafe(self._kill_idle)
 
@@ -345,7 +345,7 @@ class ComputePool:
             self._kill_if_idle(worker)
 
     def _on_gone_worker(self, worker: ComputeWorker) -> None:
-        """Take back what a process had that is gone."""
+        """Release what a process that has exited held."""
         if worker.file is not None:
             worker.file.unlink(missing_ok=True)
         self._workers.pop(worker.id, None)
@@ -360,7 +360,7 @@ def _reading_bytes(request: ComputeRequest) -> int:
 
 
 def _to_error(error: dict[str, Any]) -> AdjointError:
-    """Return what a process has said of an order as an error."""
+    """Convert the error document of a process to an exception."""
     fields = dict(error)
     detail, findings = fields.pop("detail"), [Finding(**finding) for finding in fields.pop("findings")]
     code, status, title = fields.pop("code"), fields.pop("status"), fields.pop("title")
@@ -372,4 +372,4 @@ def _to_loss_error(lost: WorkerLost) -> AdjointError:
     if death.reason == "blas_abort":
         detail = f"the computation found no more memory within the {lost.granted} bytes that were estimated for it"
         return TooLarge(f"{detail}; {ADVICE}", limit=lost.granted, code="memory_exceeded")
-    return ComputationLost(f"the process that computed is gone: {death.detail}; send the request again")
+    return ComputationLost(f"the compute process exited: {death.detail}; send the request again")

@@ -1,4 +1,4 @@
-"""The places of predictions and computations: so many are worked on at a time, the others wait. For the event loop."""
+"""Slots for predictions and computations: a limited number execute at a time, others wait. For the event loop."""
 
 import asyncio
 from collections import Counter, deque
@@ -10,7 +10,7 @@ from app.domain.access import current_tenant
 from app.domain.errors import ComputationsFull
 
 MAX_WAITING = 64
-"""Predictions and computations that may wait for a place; of one tenant half of them."""
+"""Predictions and computations that may wait for a slot; half of them may be of one tenant."""
 
 
 @dataclass(eq=False, slots=True)
@@ -21,13 +21,14 @@ class _Waiter:
 
 
 class ComputeSlots:
-    """Gives places in turn: of those who wait, to the tenant who has fewest.
+    """Assigns slots fairly: the tenant with the fewest slots in use is served first.
 
-    Where there are several, one is for predictions alone, which are short: they do not wait for computations.
+    If there are several slots, one is reserved for predictions, which are short and should not wait for
+    computations.
     """
 
     def __init__(self, slots: int, timeout: float) -> None:
-        """Begin with `slots` places, each waited for up to `timeout` seconds."""
+        """Provide this many `slots`; a caller waits for one up to `timeout` seconds."""
         self._slots = slots
         self._timeout = timeout
         self._waiting: deque[_Waiter] = deque()
@@ -37,7 +38,7 @@ class ComputeSlots:
 
     @asynccontextmanager
     async def acquire(self, *, is_prediction: bool) -> AsyncIterator[None]:
-        """Take a place for the length of the block; ComputationsFull if too many wait, or after too long."""
+        """Hold a slot for the length of the block; ComputationsFull if too many wait, or on timeout."""
         waiter = _Waiter(current_tenant(), is_prediction, asyncio.get_running_loop().create_future())
         await self._wait_for_slot(waiter)
         try:

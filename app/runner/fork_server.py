@@ -1,4 +1,4 @@
-"""The fork server from the runner's side: started, watched, and started anew should it die or answer no more."""
+"""The fork server as the runner sees it: started, monitored, and restarted if it exits or stops responding."""
 
 import contextlib
 import os
@@ -15,16 +15,16 @@ from app.domain.frames import DYING, FORK_SERVER, LOADING, ORDER, PING
 from app.runner.heartbeat_monitor import STARTING_SECONDS
 
 PING_SECONDS = 5.0
-"""How often the fork server is asked for an answer, if the lease is not short."""
+"""Interval of pings, unless the lease is short."""
 
 PINGS_PER_LEASE = 4
-"""So many go out within the lease at least."""
+"""The least number of pings within one lease."""
 
 MAX_UNANSWERED = 2
-"""After so many pings without an answer no fit can be started, as far as anybody can tell."""
+"""After this many unanswered pings the fork server counts as unavailable."""
 
 BACKOFF_SECONDS = (0.0, 1.0, 5.0, 25.0)
-"""How long to wait before it is started anew, by how often it has died since it was last ready."""
+"""Delay before a restart, by the number of exits since it was last ready."""
 
 END_SECONDS = 5.0
 
@@ -41,9 +41,9 @@ _ENVIRONMENT = {
 
 @dataclass(frozen=True, slots=True)
 class ForkServerExit:
-    """How the fork server ended: by an `error`, since it was `silent`, or else with this exit code or minus a signal.
+    """How the fork server ended: by an `error`, killed since it was `silent`, or by exit code or signal.
 
-    `detail` is a sentence.
+    `detail` is a sentence for people.
     """
 
     status: int
@@ -53,14 +53,14 @@ class ForkServerExit:
 
 
 class ForkServer:
-    """One fork server at a time. One thread uses it; any other may read `unavailable_reason` only.
+    """One fork server at a time. One thread uses it; other threads may only read `unavailable_reason`.
 
-    It is asked for an answer again and again. What counts is how many requests in a row had none, not the time: a
-    runner that was held up itself has not listened meanwhile.
+    It is pinged regularly. The number of unanswered pings in a row counts, not the time: a runner that was itself
+    suspended has sent no pings, so it does not mistake its own pause for one of the fork server.
     """
 
     def __init__(self, clock: Clock, lease_seconds: float) -> None:
-        """Start nothing; one that does not answer for `lease_seconds`, or for longer while it loads, is replaced."""
+        """Start nothing; it is replaced if it does not respond for `lease_seconds`, or longer while it loads."""
         self._clock = clock
         self._ping_seconds = min(PING_SECONDS, lease_seconds / PINGS_PER_LEASE)
         self._lease_seconds = lease_seconds
@@ -72,11 +72,11 @@ class ForkServer:
         self._exits = 0
         self._last_error: str | None = None
         self.unavailable_reason: str | None = None
-        """Why no process can be started at present, None if one can."""
+        """Why no process can be started now, None if one can."""
 
     @property
     def channel(self) -> socket.socket | None:
-        """What to listen on, None if there is no fork server."""
+        """The socket to poll, None if there is no fork server."""
         return self._channel
 
     @property
@@ -86,11 +86,13 @@ class ForkServer:
 
     @property
     def check_at(self) -> float:
-        """Return when to `check_alive` next, by the monotonic clock."""
+        """Return when to call `check_alive` next, by the monotonic clock."""
         return self._check_at
 
     def open(self, command: Sequence[str]) -> socket.socket:
-        """Start it, and return its channel; it loads the engine meanwhile. OSError if the system does not start it."""
+        """Start the fork server and return its channel; it loads the engine in the background. OSError if it cannot
+        start.
+        """
         ours, theirs = socket.socketpair()
         with theirs:
             try:
@@ -119,7 +121,9 @@ class ForkServer:
         self._channel.sendmsg([ORDER.pack(number, what)], rights, socket.MSG_DONTWAIT)
 
     def check_alive(self) -> ForkServerExit | None:
-        """Ask for an answer if it is time to; return how it was ended, if it has given none for too long."""
+        """Send a ping if one is due; kill the fork server, and return how it ended, if it has not responded for too
+        long.
+        """
         now = self._clock.monotonic()
         if self._channel is None or now < self._check_at:
             return None
@@ -138,7 +142,7 @@ class ForkServer:
         return None
 
     def read(self) -> tuple[int, int] | ForkServerExit | None:
-        """Return the next report, the number and status of a worker that ended; None if it is of the server itself."""
+        """Return number and status of the next worker that ended; None for a report about the fork server itself."""
         assert self._channel is not None
         try:
             report = self._channel.recv(ORDER.size, socket.MSG_WAITALL)
@@ -159,9 +163,9 @@ class ForkServer:
         return None
 
     def end(self, since_heartbeat: float | None = None) -> ForkServerExit:
-        """End it, and its workers with it; return how it ended, or had ended before.
+        """End the fork server and its workers; return how it ended.
 
-        One that has been silent for so many seconds is killed, others have some to take their leave.
+        With `silence`, the seconds without a response, it is killed; otherwise it gets time to exit.
         """
         assert self._channel is not None
         assert self._process is not None
@@ -191,7 +195,7 @@ class ForkServer:
         return exit_
 
     def _record_exit(self, detail: str) -> None:
-        """Have it started anew after a while, the longer the more often it has died since it was last ready."""
+        """Schedule a restart; the delay grows with the number of exits since it was last ready."""
         self._exits += 1
         self._check_at = self._clock.monotonic() + BACKOFF_SECONDS[min(self._exits, len(BACKOFF_SECONDS)) - 1]
         self.unavailable_reason = f"there is no process to fork workers from: {detail}"

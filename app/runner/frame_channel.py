@@ -1,4 +1,4 @@
-"""The server's end of the line to the process of a session, in the event loop."""
+"""The server's end of the frame channel to a worker process, in the event loop."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ _logger = logging.getLogger(__name__)
 
 
 class FrameChannel:
-    """Sends frames in order and hands on those that arrive. Nothing here waits: what cannot be sent yet is kept."""
+    """Sends frames in order and passes on those that arrive. Nothing blocks: what cannot be sent yet is buffered."""
 
     def __init__(
         self, sock: socket.socket, on_frame: Callable[[Head, bytes], None], on_lost: Callable[[], None]
@@ -33,7 +33,7 @@ class FrameChannel:
         self._loop.add_reader(sock, self._receive)
 
     def send(self, head: Head, body: bytes = b"") -> None:
-        """Send a frame after those before it; one to a process that is gone is dropped."""
+        """Send a frame; it is dropped if the process has exited."""
         if not self._open:
             return
         waited = bool(self._unsent)
@@ -42,12 +42,12 @@ class FrameChannel:
             self._send()
 
     def read_to_end(self) -> None:
-        """Hear what a process that is gone has said last."""
+        """Read what a process that has exited sent last."""
         while self._open and self._receive():
             pass
 
     def close(self) -> None:
-        """Hear and send nothing any more; `on_lost` is not called for it."""
+        """Close the channel; `on_lost` is not called."""
         if self._open:
             self._open = False
             self._loop.remove_reader(self._socket)
@@ -68,14 +68,14 @@ class FrameChannel:
             self._loop.add_writer(self._socket, self._send)
             return
         except OSError:
-            # What it has still said can be read, and then its end.
+            # What it has sent before can still be read, then the end of the stream.
             self._unsent.clear()
         if self._blocked:
             self._blocked = False
             self._loop.remove_writer(self._socket)
 
     def _receive(self) -> bool:
-        """Take in what there is, and tell whether there was anything."""
+        """Read what is available; return whether there was anything."""
         try:
             data = self._socket.recv(CHUNK_BYTES)
         except BlockingIOError:
@@ -88,7 +88,7 @@ class FrameChannel:
         try:
             frames = self._reader.feed(data)
         except BadMessage:
-            _logger.exception("the process of a session is out of its mind")
+            _logger.exception("malformed frame from a worker; closing its channel")
             self._handle_loss()
             return False
         for head, body in frames:

@@ -1,4 +1,4 @@
-"""Which processes are silent for so long that they must be taken for stalled."""
+"""Detection of stalled processes by their heartbeats."""
 
 from collections.abc import Collection, Iterable
 from typing import Protocol, TypeVar
@@ -7,19 +7,20 @@ from app.domain.clock import Clock
 from app.runner.port import Handle
 
 POLL_SLACK_SECONDS = 1.0
-"""What a round of listening may take beyond its waiting. The rest of a longer one does not count as silence: it was the
-listener who was held up, and what the processes have to say waits to be heard."""
+"""How much longer than its timeout a poll may take. The rest of a longer one is not counted as missing heartbeats: it
+was the supervisor that was held up, and messages of the processes are waiting to be read.
+"""
 
 STARTING_SECONDS = 120.0
-"""How long a process may take to its first word, if the lease is not longer: it may have to load everything."""
+"""How long a process may take until its first message, unless the lease is longer: it may have to load the engine."""
 
 
 class Monitored(Protocol):
-    """A process that is watched.
+    """A process with a heartbeat.
 
-    `since_heartbeat` is the time since its last message, counted only while the supervisor was polling. `on_hold` tells
-    whether the supervisor has stopped reading from it, `is_working` whether messages are still expected. `pid` is None
-    until its first message.
+    `since_heartbeat` is the time since its last message, counted only while the supervisor was polling. `on_hold`
+    tells whether the supervisor has stopped reading from it, `is_working` whether messages are still expected.
+    `pid` is None until its first message.
     """
 
     since_heartbeat: float
@@ -41,16 +42,21 @@ W = TypeVar("W", bound=Monitored)
 
 
 class HeartbeatMonitor:
-    """Adds up the silence of processes, round by round."""
+    """Measures, poll by poll, how long each process has sent nothing.
+
+    The wall time since a message is not used: if the supervisor is suspended (a paused machine, a slow disk), every
+    process would look stalled, although their heartbeats wait in the sockets. So the time between two polls counts
+    only up to what the poll was meant to take.
+    """
 
     def __init__(self, clock: Clock, lease_seconds: float) -> None:
-        """Allow processes that are up a silence of `lease_seconds`."""
+        """Allow `lease_seconds` between messages of a process that has started."""
         self._clock = clock
         self._lease_seconds = lease_seconds
         self._updated_at = clock.monotonic()
 
     def update(self, processes: Iterable[W], heard_from: Collection[Handle], timeout: float | None) -> list[W]:
-        """Note who was heard in a round that waited up to `timeout` seconds; return those silent for too long."""
+        """Update all processes after a poll with this `timeout`; return those that have exceeded their lease."""
         now = self._clock.monotonic()
         since_heartbeat = min(now - self._updated_at, POLL_SLACK_SECONDS + (timeout or 0.0))
         self._updated_at = now
@@ -64,7 +70,7 @@ class HeartbeatMonitor:
         return stalled
 
     def expires_at(self, processes: Monitored) -> float:
-        """Return when the process will have been silent for too long, if it stays so."""
+        """Return when the lease of a process ends if it sends nothing."""
         return self._updated_at + self._lease(processes) - processes.since_heartbeat
 
     def _lease(self, processes: Monitored) -> float:

@@ -30,10 +30,10 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(eq=False, slots=True)
 class _Worker:
-    """A process as seen from here. It is gone when its socket has been read to the end and `status` is known.
+    """A process of this runner. It has exited when its socket has been read to the end and `status` is known.
 
-    `memory_kills` is how often the kernel had killed for want of memory when it began, `killed` whether we did;
-    `server_exit` how the fork server ended, if it took the process with it.
+    `memory_kills` is the OOM kill count when it started, `killed` whether this runner killed it; `server_exit` is
+    how the fork server ended, if the process ended with it.
     """
 
     handle: Handle
@@ -49,7 +49,7 @@ class _Worker:
     server_exit: ForkServerExit | None = None
 
     def interest(self, hold: Collection[Handle]) -> int:
-        """Return what to wait for on the socket."""
+        """Return the events to poll for."""
         if self.read_to_end:
             return 0
         reading = 0 if self.handle in hold else selectors.EVENT_READ
@@ -57,12 +57,12 @@ class _Worker:
 
 
 class LocalRunner:
-    """A runner (see `port.Runner`) over a fork server, which is started anew should it die or answer no more."""
+    """A runner (see `port.Runner`) over a fork server, which is restarted if it exits or stops responding."""
 
     def __init__(self, clock: Clock, lease_seconds: float = LEASE_SECONDS) -> None:
-        """Measure time with `clock`. Nothing is started before `open` or the first `start`.
+        """Nothing is started before `open` or the first `start`.
 
-        A fork server that does not answer for `lease_seconds` is taken for stalled, as a worker is.
+        A fork server that does not respond for `lease_seconds` counts as stalled, as a worker does.
         """
         self._clock = clock
         self._server = ForkServer(clock, lease_seconds)
@@ -78,17 +78,17 @@ class LocalRunner:
 
     @property
     def unavailable_reason(self) -> str | None:
-        """Say why no process can be started at present, None if one can; from any thread."""
+        """Return why no process can be started now, None if one can; from any thread."""
         return self._server.unavailable_reason
 
     def open(self) -> None:
-        """Start the fork server; it loads the engine while this returns."""
+        """Start the fork server; it loads the engine in the background."""
         self._opened = True
         if self._server.channel is None:
             self._selector.register(self._server.open(_COMMAND), selectors.EVENT_READ)
 
     def start(self, assignment: AnyAssignment, frames: socket.socket | None = None) -> Handle:
-        """Have a process forked. It gets its assignment when it says that it is there."""
+        """Fork a process. It gets its assignment once it has reported that it runs."""
         self.open()
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
@@ -100,23 +100,23 @@ class LocalRunner:
                 descriptors = [end.fileno() for end in (theirs, frames) if end is not None]
                 self._server.send_order(number, FORK, descriptors)
             except OSError:
-                _logger.exception("the fork server takes no orders")
+                _logger.exception("the fork server does not accept orders")
                 worker.status = os.EX_UNAVAILABLE
         return handle
 
     def stop(self, handle: Handle, kind: Literal["cancel", "drain"], grace: float) -> None:
-        """Ask, and kill after `grace` seconds."""
+        """Request a stop; kill the process after `grace` seconds."""
         for _, worker in self._workers_of(handle):
             self._send(worker, Control(kind))
             worker.deadline = self._clock.monotonic() + grace
 
     def send(self, handle: Handle, message: Control) -> None:
-        """Say it; a process that is not there yet is told when it is."""
+        """Send a message; it is buffered until the process has started."""
         for _, worker in self._workers_of(handle):
             self._send(worker, message)
 
     def kill(self, handle: Handle) -> None:
-        """Have the fork server kill: it knows which process still has the pid."""
+        """Kill by the fork server: only the parent knows that the pid still belongs to the process."""
         for number, worker in self._workers_of(handle):
             worker.deadline, worker.killed = None, True
             if worker.status is None:
@@ -128,7 +128,7 @@ class LocalRunner:
         return tuple(worker.handle for worker in self._workers.values())
 
     def receive(self, timeout: float | None, hold: Collection[Handle] = ()) -> list[Report | Exited]:
-        """Wait for news; see `port.Runner`. Deadlines of `stop` are kept here."""
+        """Wait for reports (see `port.Runner`). Processes that exceed the deadline of `stop` are killed here."""
         received: list[Report | Exited] = []
         self._check_server()
         self._update_selector(hold)
@@ -144,7 +144,7 @@ class LocalRunner:
 
     def wake(self) -> None:
         """End a `receive` that waits."""
-        # Full means that it will wake anyway, closed that nobody waits.
+        # A full socket wakes the receiver anyway; a closed one means that there is no receiver.
         with contextlib.suppress(OSError):
             self._wakeup_out.send(b"\0")
 
@@ -152,7 +152,7 @@ class LocalRunner:
         """Kill every process and wait until it is gone."""
         self._opened = False
         if (channel := self._server.channel) is not None:
-            # Its workers die with the fork server.
+            # The kernel kills its workers with the fork server.
             self._server.end()
             self._selector.unregister(channel)
         for worker in self._workers.values():
@@ -205,7 +205,7 @@ class LocalRunner:
         try:
             return [Report(worker.handle, message) for message in self._decode(worker, data)]
         except BadMessage:
-            _logger.exception("fit %s: its worker is out of its mind", worker.handle.owner_id)
+            _logger.exception("%s: malformed message from worker; killing it", worker.handle.owner_id)
             self.kill(worker.handle)
             return []
 
@@ -220,13 +220,13 @@ class LocalRunner:
         self._send_unsent(worker)
 
     def _send_unsent(self, worker: _Worker) -> None:
-        """Send as much as goes without waiting: a worker that does not listen must not hold up the others."""
+        """Send as much as fits without blocking: a worker that does not read must not hold up the others."""
         try:
             sent = worker.channel.send(worker.unsent)
         except BlockingIOError:
             sent = 0
         except OSError:
-            sent = len(worker.unsent)  # it is gone, and so is the need
+            sent = len(worker.unsent)  # the process has exited; drop the rest
         del worker.unsent[:sent]
 
     def _unregister(self, worker: _Worker) -> None:
@@ -236,7 +236,7 @@ class LocalRunner:
         worker.channel.close()
 
     def _check_server(self) -> None:
-        """See that there is a fork server, and one that answers."""
+        """Keep a responsive fork server running."""
         channel = self._server.channel
         if channel is not None:
             self._handle_server_exit(channel, self._server.check_alive())
@@ -244,7 +244,7 @@ class LocalRunner:
             try:
                 self.open()
             except OSError:
-                _logger.exception("no fork server can be started")
+                _logger.exception("the fork server cannot be started")
 
     def _read_server(self) -> None:
         channel = self._server.channel
@@ -258,15 +258,15 @@ class LocalRunner:
             self._handle_server_exit(channel, report)
 
     def _handle_server_exit(self, channel: socket.socket, end: ForkServerExit | None) -> None:
-        """Count every worker as killed if the fork server has ended: the kernel does that to them."""
+        """Mark every worker as killed if the fork server has ended: the kernel kills them with it."""
         if end is None:
             return
-        _logger.error("the fork server is gone: %s; the fits that were running will be started again", end.detail)
+        _logger.error("the fork server has exited: %s; running fits will be resumed", end.detail)
         self._selector.unregister(channel)
         for worker in self._workers.values():
             if worker.status is None:
                 worker.status, worker.server_exit = end.status, end
-            # Where the kernel does not kill them, they end when they read this.
+            # Where the kernel does not kill them, they exit when they read the end of the stream.
             with contextlib.suppress(OSError):
                 worker.channel.shutdown(socket.SHUT_WR)
 
@@ -285,7 +285,7 @@ class LocalRunner:
                 yield Exited(worker.handle, reason, detail, worker.killed, worker.server_exit is not None)
 
     def _memory_ran_out(self, worker: _Worker) -> bool | None:
-        """Tell whether the kernel has killed for want of memory since the worker began, leaving out whom it killed."""
+        """Whether there was an OOM kill since the worker started that is not attributed to another worker."""
         kills = memory_kills()
         if kills is None or worker.memory_kills is None:
             return None
@@ -296,7 +296,7 @@ class LocalRunner:
 
 
 def _classify(worker: _Worker, status: int, *, memory_ran_out: bool | None) -> tuple[ExitReason, str]:
-    """Say how a process ended: with the fork server, or by itself."""
+    """Return how a process ended: with the fork server, or for itself."""
     reason, detail = classify_exit(status, memory_ran_out=memory_ran_out)
     if (end := worker.server_exit) is None:
         return reason, detail

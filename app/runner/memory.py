@@ -12,7 +12,7 @@ PATIENCE_SECONDS = 5.0
 
 
 class InMemoryRunner:
-    """A runner (see `port.Runner`) that notes what is asked of it; `report` and `end` speak for the process."""
+    """A runner (see `port.Runner`) that records its calls; `report` and `end` play the process."""
 
     def __init__(self) -> None:
         """Start with no attempts."""
@@ -26,7 +26,7 @@ class InMemoryRunner:
         self.exits_on_stop = False
         """Whether a process ends when it is asked to, without a word."""
         self.ignores_kill = False
-        """Whether a process that is killed takes its time; the test ends it."""
+        """Whether a killed process keeps running; the test ends it."""
         self.unavailable_reason: str | None = None
         """Why no process can be started."""
         self._known: set[Handle] = set()
@@ -57,7 +57,7 @@ class InMemoryRunner:
             self.end(handle, "finished")
 
     def send(self, handle: Handle, message: Control) -> None:
-        """Note what the attempt was told."""
+        """Record the message."""
         with self._changed:
             self.sent.append((handle, message))
             self._changed.notify_all()
@@ -75,7 +75,7 @@ class InMemoryRunner:
         return tuple(self._known)
 
     def receive(self, timeout: float | None, hold: Collection[Handle] = ()) -> list[Report | Exited]:
-        """Return what was said since the last time, in order."""
+        """Return the reports since the last call, in order."""
         with self._changed:
             self._changed.wait_for(
                 lambda: self._woken or any(report.handle not in hold for report in self._reports), timeout
@@ -99,13 +99,13 @@ class InMemoryRunner:
             frames.close()
 
     def report(self, handle: Handle, *messages: Message) -> None:
-        """Let the attempt's process say something."""
+        """Report messages of the attempt's process."""
         with self._changed:
             self._reports += [Report(handle, message) for message in messages]
             self._changed.notify_all()
 
     def end(self, handle: Handle, reason: ExitReason, detail: str = "", *, asked: bool = False) -> None:
-        """Let the attempt's process end."""
+        """Report that the attempt's process has exited."""
         with self._changed:
             self._reports.append(Exited(handle, reason, detail, asked))
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""What a runner promises: a process for each attempt, what it says, and how it ended."""
+"""The runner port: a process for each attempt, its messages, and how it ended."""
 
 import socket
 from collections.abc import Collection, Sequence
@@ -29,10 +29,9 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Exited:
-    """The end of an attempt's process; nothing follows it. `detail` tells a person more than `reason`.
+    """The exit of an attempt's process; nothing follows it. `detail` is for people, `reason` for programs.
 
-    `asked` tells whether the runner was told to kill it, `with_server` whether the process that it was forked from has
-    ended.
+    `asked` tells whether the runner was asked to kill it, `with_server` whether it ended with its fork server.
     """
 
     handle: Handle
@@ -54,26 +53,27 @@ class Runner(Protocol):
         ...
 
     def open(self) -> None:
-        """Get ready, so that the first start is as quick as the others."""
+        """Prepare, so that the first start is as fast as the others."""
         ...
 
     def start(self, assignment: AnyAssignment, frames: socket.socket | None = None) -> Handle:
-        """Start a process for the assignment. Does not wait: if it cannot be started, it is reported as exited.
+        """Start a process for the assignment. Does not wait: a process that cannot be started is reported as exited.
 
-        `frames` is the socket from which the process of a session reads its steps; the caller closes its own copy.
+        `frames` is the socket from which the process of a session reads its steps; the caller closes its own
+        copy.
         """
         ...
 
     def stop(self, handle: Handle, kind: Literal["cancel", "drain"], grace: float) -> None:
-        """Ask the process to write a checkpoint and end; kill it if it lives on after `grace` seconds."""
+        """Ask the process to write a checkpoint and exit; kill it after `grace` seconds."""
         ...
 
     def send(self, handle: Handle, message: Control) -> None:
-        """Say something to the process that does not end it."""
+        """Send a message to the process that does not end it."""
         ...
 
     def kill(self, handle: Handle) -> None:
-        """End the process now. It is reported as exited once it is gone."""
+        """Kill the process. Its exit is reported by `receive`."""
         ...
 
     def known(self) -> tuple[Handle, ...]:
@@ -81,16 +81,17 @@ class Runner(Protocol):
         ...
 
     def receive(self, timeout: float | None, hold: Collection[Handle] = ()) -> Sequence[Report | Exited]:
-        """Wait for news at most `timeout` seconds (None: as long as the runner likes), or until `wake` is called.
+        """Wait for reports for at most `timeout` seconds (None: no limit), or until `wake` is called.
 
-        What attempts in `hold` have to say is left where it is; a process that goes on talking comes to a halt.
+        Attempts in `hold` are not read from: their messages stay in the socket, and a process that sends more
+        blocks.
         """
         ...
 
     def wake(self) -> None:
-        """End a `receive` that waits, or the next one at once. Any thread may call it."""
+        """End a `receive` that is waiting, or the next one. Any thread may call it."""
         ...
 
     def close(self) -> None:
-        """Kill every process and wait until it is gone."""
+        """Kill every process and wait until they have exited."""
         ...

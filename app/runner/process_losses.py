@@ -1,7 +1,8 @@
-"""What the loss of a session's processes means: a step that ends its process, or somebody who kills processes.
+"""Losses of session processes: a poison request that ends its process, or an external cause such as a kill.
 
-A step is refused only if process after process ended while it carried out that step alone, and no other cause is known.
-What was killed from outside is started again, after a while, and after several times the client is to try again later.
+A step is refused only if several processes in a row exited while they executed that step alone, and no other cause is
+known. A process that was killed externally is restarted with backoff; after several losses in a row the client has to
+retry.
 """
 
 import threading
@@ -17,18 +18,18 @@ from app.runner.process_status import memory_kills
 from app.service.attempts.crashes import CRASHES, FOR_MEMORY, advice
 
 SAME_CAUSE_SECONDS = 1.0
-"""Processes that end within such a time of each other may have ended of one cause."""
+"""Processes that exit within this time of each other may have a common cause."""
 
 POISON_LOSSES = 3
-"""So many processes die of a step before it is refused."""
+"""Processes that must be lost to the same step before it is refused."""
 
 MAX_LOSSES = 6
-"""After so many processes that die in a row nobody waits any longer; the next step is another try."""
+"""After this many losses in a row waiting clients get an error; the next step tries again."""
 
 BACKOFF_SECONDS = (0.0, 1.0, 2.0, 4.0, 8.0)
-"""How long it takes from a loss to the next start, by the number of losses in a row.
+"""Delay from a loss to the next start, by the number of losses in a row.
 
-From the second one on it is long enough to learn of others that ended at the same time.
+From the second one on it is long enough to learn of other processes that exited at the same time.
 """
 
 _EXITS_KEPT = 1024
@@ -37,14 +38,14 @@ _SMALLER = "give it fewer rows, or a micro_batch_size"
 
 @dataclass(frozen=True, slots=True)
 class ProcessLoss:
-    """A process that died without being asked to go.
+    """An unexpected exit of a session's process.
 
     Attributes:
-        handle: which one.
-        reason: of its death, in a word.
-        detail: the same in a sentence.
-        step: the id of the step that it carried out, if it had only one.
-        overdue: whether it was killed here because the step took too long.
+        handle: the attempt.
+        reason: the reason as a word.
+        detail: the reason as a sentence.
+        step: the id of the step that it was executing, if there was only one.
+        overdue: whether the server killed it because the step took too long.
     """
 
     handle: Handle
@@ -55,7 +56,7 @@ class ProcessLoss:
 
 
 class ExitLog:
-    """When processes of sessions and fits ended that nobody here had asked to go. Safe in threads."""
+    """When processes of sessions and fits exited unexpectedly. Thread-safe."""
 
     def __init__(self) -> None:
         self._kept: deque[tuple[float, Handle]] = deque(maxlen=_EXITS_KEPT)
@@ -63,20 +64,20 @@ class ExitLog:
         self._lock = threading.Lock()
 
     def note(self, handle: Handle, *, with_server: bool = False) -> None:
-        """Note that a process has ended now; `with_server`: since the process that it was forked from did."""
+        """Record that a process has exited now; `with_server`: because its fork server did."""
         with self._lock:
             self._kept.append((time.monotonic(), handle))
             if with_server:
                 self._with_server.append(handle)
 
     def shared_cause(self, handle: Handle) -> bool:
-        """Tell whether processes of others ended at the time when this one did, or would have."""
+        """Whether other processes exited at the same time as this one."""
         with self._lock:
             with_server = handle in self._with_server
         return with_server or self.others(handle) > 0
 
     def others(self, handle: Handle) -> int:
-        """Return how many processes of others ended at the time when this one did."""
+        """Return how many other processes exited at the same time as this one."""
         with self._lock:
             moment = next((at for at, ended in self._kept if ended == handle), None)
             return sum(
@@ -86,7 +87,7 @@ class ExitLog:
 
 
 class LossPolicy:
-    """Judges the losses of a session, in their order, since its last answer."""
+    """Decides what the losses of a session since its last reply mean, given in order."""
 
     def __init__(
         self,
@@ -95,20 +96,20 @@ class LossPolicy:
         backoff_seconds: Sequence[float] = BACKOFF_SECONDS,
         kills: Callable[[], int | None] = memory_kills,
     ) -> None:
-        """Know of others by `ends`, and by `kills` whether the system counts whom it kills for want of memory."""
+        """Learn of other exits from `ends`; `kills` tells whether the system counts OOM kills."""
         self._ends = ends
         self._step_seconds = step_seconds
         self._backoff_seconds = backoff_seconds
         self._kills = kills
 
     def backoff_seconds(self, losses: Sequence[ProcessLoss]) -> float:
-        """Return after how many seconds the next process is to be started."""
+        """Return the delay until the next process is started."""
         if not losses or losses[-1].overdue:
             return 0.0
         return self._backoff_seconds[min(len(losses), len(self._backoff_seconds)) - 1]
 
     def poison(self, losses: Sequence[ProcessLoss]) -> Poison | None:
-        """Return the step that is not to be tried again, if the last process died of one that others died of."""
+        """Return the step that is not tried again, if the last loss is one too many of that step."""
         last = losses[-1] if losses else None
         if last is None or last.step is None:
             return None
@@ -129,7 +130,7 @@ class LossPolicy:
         return Poison(last.step, starved, detail)
 
     def refuse_waiting(self, losses: Sequence[ProcessLoss]) -> ProcessLost | None:
-        """Return the answer to those who wait if they have waited for enough processes, and no step is to blame."""
+        """Return the error for waiting clients after too many losses for which no step is to blame."""
         if len(losses) < MAX_LOSSES or self.poison(losses) is not None:
             return None
         last = losses[-1]
@@ -141,5 +142,5 @@ class LossPolicy:
         )
 
     def _has_external_cause(self, loss: ProcessLoss) -> bool:
-        """Tell whether it is known that the process did not die of what it did."""
+        """Whether it is known that the step did not cause the exit."""
         return self._ends.shared_cause(loss.handle) or (loss.reason == "killed" and self._kills() is not None)

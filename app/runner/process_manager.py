@@ -1,7 +1,6 @@
-"""Processes that serve requests, as the supervisor's thread sees them: started on request, watched, and seen off.
+"""Processes that serve requests (sessions and computations), managed in the supervisor's thread.
 
-They are those of sessions, and those that compute. What they say and how they end is passed on; what it means is for
-others to find out.
+Their messages and exits are passed on as events; `session_pool` and `compute_pool` interpret them.
 """
 
 import logging
@@ -18,17 +17,17 @@ from app.runner.process_status import resident_bytes
 from app.service.resources.workers import WorkerStatus
 
 ProcessEvent = Message | Died
-"""What is told of a process: its messages, and last of all how it died."""
+"""A message of a process, or finally how it ended."""
 
 ServingAssignment = SessionAssignment | ComputeAssignment
-"""What a process is started with that serves requests."""
+"""The assignment of a process that serves requests."""
 
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(eq=False, slots=True)
 class ManagedProcess:
-    """A process of a session, or one that computes for requests, which has none (a `vigil.Watched`)."""
+    """A process of a session, or one that computes for requests and has no session (a `Monitored`)."""
 
     handle: Handle
     on_event: Callable[[ProcessEvent], None]
@@ -49,7 +48,10 @@ class ManagedProcess:
 
 
 class ProcessManager:
-    """Has processes of sessions run beside those of fits. The supervisor's thread calls what says so."""
+    """Runs the processes of sessions and computations beside those of fits.
+
+    Other threads enqueue commands; the supervisor's thread executes them and calls the methods marked so.
+    """
 
     def __init__(self, runner: Runner) -> None:
         """Run them on `runner`."""
@@ -62,9 +64,9 @@ class ProcessManager:
     def start(
         self, assignment: ServingAssignment, frames: socket.socket, on_event: Callable[[ProcessEvent], None]
     ) -> Handle:
-        """Have a process started that serves `frames`, which is closed here; from any thread.
+        """Start a process that serves `frames`, which is closed here; from any thread.
 
-        `on_event` is called in the supervisor's thread, and at last with a `Died`; it must not raise.
+        `on_event` is called in the supervisor's thread, finally with a `Died`; it must not raise.
         """
         handle = Handle(assignment.owner_id, assignment.attempt, assignment.token)
         session_id = assignment.session_id if isinstance(assignment, SessionAssignment) else None
@@ -72,15 +74,15 @@ class ProcessManager:
         return handle
 
     def stop(self, handle: Handle, grace: float) -> None:
-        """Have a process put everything aside and go, killed after `grace` seconds; from any thread."""
+        """Ask a process to write a snapshot and exit; kill it after `grace` seconds. From any thread."""
         self._enqueue(partial(self._stop, handle, grace))
 
     def kill(self, handle: Handle) -> None:
-        """Have a process killed; from any thread."""
+        """Kill a process; from any thread."""
         self._enqueue(partial(self._kill, handle))
 
     def workers(self) -> list[WorkerStatus]:
-        """Return the processes that have reported; from any thread."""
+        """Return the processes that have started; from any thread."""
         return [
             WorkerStatus(
                 process.pid,
@@ -95,7 +97,7 @@ class ProcessManager:
         ]
 
     def resident_bytes(self) -> dict[str, int]:
-        """Return what the processes that have reported hold in memory, by their sessions; for the supervisor."""
+        """Return the resident memory of session processes by session; for the supervisor."""
         return {
             process.session_id: resident_bytes(process.pid)
             for process in self._processes.values()
@@ -104,27 +106,29 @@ class ProcessManager:
 
     @property
     def is_idle(self) -> bool:
-        """Whether there are no processes, and none are to be started."""
+        """Whether there are no processes and no pending commands."""
         return not self._processes and not self._commands
 
     @property
     def processes(self) -> Iterator[ManagedProcess]:
-        """Go through the processes that are at work; for the supervisor."""
+        """Iterate over the processes; for the supervisor."""
         return iter(self._processes.values())
 
     def run_commands(self) -> None:
-        """Do what was ordered since the last time; for the supervisor."""
+        """Execute the pending commands; for the supervisor."""
         while self._commands:
             self._commands.popleft()()
 
     def drain(self, grace: float) -> None:
-        """Have all processes put everything aside and go, and start none any more; for the supervisor."""
+        """Stop all processes and start no more; for the supervisor."""
         self._closed = True
         for handle in [*self._processes]:
             self._stop(handle, grace)
 
     def handle_message(self, message: Report | Exited) -> bool:
-        """Pass news on; False if they are not of a session. For the supervisor."""
+        """Pass a message or exit to its process's listener; False if it is not of a managed process. For the
+        supervisor.
+        """
         if isinstance(message, Exited) and message.reason != "finished" and not message.asked:
             self.exit_log.note(message.handle, with_server=message.with_server)
         process = self._processes.get(message.handle)
@@ -140,7 +144,7 @@ class ProcessManager:
         return True
 
     def close(self) -> None:
-        """Tell of what never ended that it has, and refuse what is still ordered; once the runner is closed."""
+        """Report all remaining processes as stopped, and refuse pending commands; for a closed runner."""
         self._closed = True
         self.run_commands()
         for process in [*self._processes.values()]:
@@ -179,9 +183,9 @@ STOPPED = Died("stopped", "the process was stopped, since the server is stopping
 
 
 def _classify_death(process: ManagedProcess, exited: Exited) -> Died:
-    """Say what it means that a process is gone."""
+    """Return why a process exited."""
     if process.stalled:
-        return Died("stalled", "the process had not been heard of for too long and was killed")
+        return Died("stalled", "no heartbeat within the lease; the process was killed")
     if process.stopping and exited.reason in ("finished", "killed"):
-        return Died("stopped", "the process was asked to go")
+        return Died("stopped", "the process was asked to exit")
     return Died("error" if exited.reason == "finished" else exited.reason, exited.detail)

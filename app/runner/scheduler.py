@@ -1,42 +1,42 @@
-"""When the supervisor looks at the queue, and which fits it passes over."""
+"""When the supervisor checks the queue, and which fits are backing off."""
 
 from collections.abc import Iterator, Set
 
 
 class Scheduler:
-    """Notes of what there is to wait for; times are the monotonic clock's. Any thread may call `wake`."""
+    """Wakeups, scheduled checks and backoffs; times are those of the monotonic clock. Any thread may call `wake`."""
 
     def __init__(self) -> None:
-        """Begin with a look."""
+        """Start with a pending wakeup."""
         self._wakeup_pending = True
         self._check_at: float | None = None
         self._backoff_until: dict[str, float] = {}
 
     @property
     def wakeup_pending(self) -> bool:
-        """Whether there may be something new in the queue."""
+        """Whether the queue may have changed."""
         return self._wakeup_pending
 
     @property
     def backing_off(self) -> Set[str]:
-        """The fits that are not to be claimed yet."""
+        """The fits that must not be claimed yet."""
         return self._backoff_until.keys()
 
     def wake(self) -> None:
-        """Have the queue looked at as soon as a worker is free."""
+        """Check the queue as soon as a worker is free."""
         self._wakeup_pending = True
 
     def back_off(self, fit_id: str, until: float) -> None:
-        """Pass over a fit for a while."""
+        """Do not claim a fit before a time."""
         self._backoff_until[fit_id] = until
 
     def schedule_check(self, moment: float | None) -> None:
-        """Have the queue looked at then, whether something new has come or not."""
+        """Check the queue at this time at the latest."""
         if moment is not None:
             self._check_at = moment if self._check_at is None else min(moment, self._check_at)
 
     def take_due(self, now: float) -> bool:
-        """Return whether it is time to look, and begin anew."""
+        """Return whether a check is due, and reset the wakeup and the scheduled time."""
         expired = [fit_id for fit_id, until in self._backoff_until.items() if until <= now]
         for fit_id in expired:
             del self._backoff_until[fit_id]
@@ -46,7 +46,7 @@ class Scheduler:
         return due
 
     def deadlines(self) -> Iterator[float]:
-        """Go through the moments at which to look again."""
+        """Iterate over the times at which a check is due."""
         yield from self._backoff_until.values()
         if self._check_at is not None:
             yield self._check_at

@@ -1,7 +1,7 @@
-"""The processes of sessions, as the event loop sees them: each has its steps, and takes turns with the others.
+"""The pool of session processes, in the event loop.
 
-A step is kept here until it is answered. Should its process be lost, the next one gets it again: what it has done
-already it knows, and answers as before.
+A step stays in the queue of its session until there is a reply. If the process is lost, the next one gets the step
+again: a step that was already executed is answered from the log, with the same reply.
 """
 
 import asyncio
@@ -27,16 +27,18 @@ from app.service.sessions.attempts import SessionAttempts
 from app.service.sessions.state import NO_PROCESS, SessionStatus
 
 SUSPEND_SECONDS = 120.0
-"""How long a process that is to rest may take to put everything aside; then it is killed, and its log has the rest."""
+"""How long a process that is being suspended may take to write its snapshot; then it is killed, and the log has the
+rest.
+"""
 
 CHANNEL_LOST_SECONDS = 5.0
-"""How long a process may live on that has closed its line."""
+"""How long a process may run on after it has closed its channel."""
 
 CHECKS_PER_INTERVAL = 4
-"""How often a process is looked at in the time after which it is idle, or after which a step takes too long."""
+"""How often a process is checked within the idle timeout or the step timeout."""
 
 QUEUED_BODIES = 2
-"""So many of the largest bodies of steps may wait in a session."""
+"""How many bodies of the largest size may be queued in a session."""
 
 _STOPPING = "the server is stopping; send the step again when it is back, with the same seq"
 
@@ -44,7 +46,7 @@ _logger = logging.getLogger(__name__)
 
 
 class SessionPool:
-    """Runs at most `settings.session_workers` processes at a time (a `service.session_workforce.SessionWorkforce`)."""
+    """Runs at most `settings.session_workers` processes at a time; implements `SessionWorkforce`."""
 
     def __init__(
         self,
@@ -54,9 +56,9 @@ class SessionPool:
         memory: MemoryPool | None = None,
         losses: LossPolicy | None = None,
     ) -> None:
-        """Have processes run by `processes`, as far as there is `memory`, with what `attempts` says they need to know.
+        """Run processes through `processes`, within `memory`, with assignments from `attempts`.
 
-        `losses` says what it means that they die.
+        `losses` decides what unexpected exits mean.
         """
         self._attempts = attempts
         self._memory = memory or MemoryPool()
@@ -76,7 +78,7 @@ class SessionPool:
         self._draining = False
 
     async def execute(self, session: SessionRecord, step: Step, body: bytes) -> Reply:
-        """Have a step carried out; the client may go away meanwhile, it is carried out all the same."""
+        """Execute a step; it is executed even if the client disconnects."""
         queue = self._queue_of(session)
         queued = queue.enqueue(step, body, QUEUED_BODIES * self._settings.max_step_bytes)
         try:
@@ -101,7 +103,7 @@ class SessionPool:
                 queue.wakers.remove(waker)
 
     async def attach(self, session_id: str, dataset_id: str) -> None:
-        """Tell the process, if there is one or is about to be, of a dataset."""
+        """Send a dataset to the process, if there is one or it is starting."""
         queue = self._queues.get(session_id)
         if queue is None or queue.state is None:
             return
@@ -112,7 +114,7 @@ class SessionPool:
             queue.attachments.append(attach)
 
     async def suspend(self, session_id: str) -> None:
-        """Have the process go once it has answered all steps that it was given."""
+        """Stop the process once it has answered all its steps."""
         queue = self._queues.get(session_id)
         while queue is not None and (queue.state is not None or queue.is_needed):
             if not queue.queued and queue.state in ("starting", "ready"):
@@ -120,7 +122,7 @@ class SessionPool:
             await queue.wait_for_change()
 
     async def end(self, session_id: str) -> None:
-        """Kill the process, and refuse what waits."""
+        """Kill the process, and refuse the queued steps."""
         queue = self._queues.get(session_id)
         if queue is None:
             return
@@ -133,12 +135,12 @@ class SessionPool:
         self._queues.pop(session_id, None)
 
     def status(self, session_id: str) -> SessionStatus:
-        """Say what is known; from any thread."""
+        """Return the status of a session; from any thread."""
         queue = self._queues.get(session_id)
         return NO_PROCESS if queue is None else queue.status()
 
     def drain(self) -> None:
-        """Take no more steps, and wait a while for those that processes have; from any thread but the event loop's."""
+        """Accept no more steps, and wait for those in flight; call it from any thread but that of the event loop."""
         if self._loop is not None and self._loop.is_running():
             asyncio.run_coroutine_threadsafe(self._drain(), self._loop).result()
 
@@ -166,14 +168,14 @@ class SessionPool:
         return queue
 
     def _advance(self, queue: SessionQueue) -> None:
-        """Get on with what waits; SessionsFull if there is no process and none to be had."""
+        """Send queued steps, or request a process; SessionsFull if none is available."""
         if queue.state == "ready":
             self._send_steps(queue)
         elif queue.state is None and queue.is_needed and not queue.ended:
             self._slots.acquire(queue)
 
     async def _start(self, queue: SessionQueue) -> None:
-        """Start the process of a session; what waits for it hears of it if that is not possible."""
+        """Start the process of a session; refuse its queued steps if that fails."""
         error: AdjointError | None = None
         try:
             await self._wait_after_losses(queue)
@@ -193,30 +195,30 @@ class SessionPool:
         except AdjointError as refused:
             error = refused
         except Exception:
-            _logger.exception("session %s: its process cannot be started", queue.session_id)
-            error = AdjointError("the session's process cannot be started; the server's log says why")
+            _logger.exception("session %s: cannot start its process", queue.session_id)
+            error = AdjointError("the process of the session cannot be started; the server's log says why")
         if error is not None:
             queue.fail_all(error)
             self._release_slot(queue)
 
     async def _wait_after_losses(self, queue: SessionQueue) -> None:
-        """Wait a while after losses, unless nobody wants the process any more."""
+        """Wait for the backoff after losses, unless the process is no longer needed."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._loss_policy.backoff_seconds(queue.losses)):
                 while not (self._draining or queue.ended):
                     await queue.wait_for_change()
 
     def _forward_event(self, queue: SessionQueue, attempt: int, event: ProcessEvent) -> None:
-        """Have the event loop take news, from the supervisor's thread."""
+        """Pass an event to the event loop; called in the supervisor's thread."""
         assert self._loop is not None
         try:
             self._loop.call_soon_threadsafe(self._on_event, queue, attempt, event)
         except RuntimeError:
-            # The loop is closed: nobody waits for anything any more.
+            # The event loop is closed: no client is waiting.
             return
 
     def _on_event(self, queue: SessionQueue, attempt: int, event: ProcessEvent) -> None:
-        """Take news of a process."""
+        """Handle an event of a process."""
         match event:
             case Started(pid):
                 queue.pid = pid
@@ -238,7 +240,7 @@ class SessionPool:
                 pass
 
     def _on_frame(self, queue: SessionQueue, head: Head, body: bytes) -> None:
-        """Take what the process says of its steps."""
+        """Handle a frame from a process."""
         if isinstance(head, Ready):
             self._on_ready(queue, head)
         elif isinstance(head, Answered):
@@ -286,7 +288,7 @@ class SessionPool:
             queue.channel.send(queued.step, queued.body)
 
     def _check_progress(self, queue: SessionQueue) -> None:
-        """See whether the process takes too long, or has been idle for long enough; look again in a while."""
+        """Kill a process whose step takes too long, suspend one that is idle, and schedule the next check."""
         queue.timer = None
         if queue.state != "ready":
             return
@@ -301,29 +303,29 @@ class SessionPool:
             queue.timer = asyncio.get_running_loop().call_later(to_resend, self._check_progress, queue)
 
     def _idle_timeout(self) -> float:
-        """Return how long a process may be idle: less where a fit waits for its memory."""
+        """Return the idle timeout; it is shorter while a fit waits for memory."""
         return self._settings.session_idle_seconds / (CHECKS_PER_INTERVAL if self._memory.has_waiting_fit else 1)
 
     def _kill_overdue(self, queue: SessionQueue) -> None:
-        _logger.warning("session %s: a step takes too long, and its process is killed", queue.session_id)
+        _logger.warning("session %s: step timed out; killing its process", queue.session_id)
         queue.overdue = True
         if queue.handle is not None:
             self._processes.kill(queue.handle)
 
     def _suspend(self, queue: SessionQueue) -> None:
-        """Have the process put everything aside and go."""
+        """Ask the process to write a snapshot and exit."""
         if queue.handle is not None and queue.state != "stopping":
             queue.set_state("stopping")
             self._processes.stop(queue.handle, SUSPEND_SECONDS)
 
     def _on_channel_lost(self, queue: SessionQueue) -> None:
-        """See that a process goes that hears nothing any more; one that is gone will be reported as such."""
+        """Kill a process that can no longer be reached, after a grace period; its exit is reported separately."""
         handle = queue.handle
         if handle is not None:
             asyncio.get_running_loop().call_later(CHANNEL_LOST_SECONDS, self._processes.kill, handle)
 
     def _on_exit(self, queue: SessionQueue, attempt: int, death: Died) -> None:
-        """Find out what it means for a session that its process is gone."""
+        """Handle the exit of a session's process."""
         if queue.handle is not None and queue.handle.attempt != attempt:
             return
         if queue.channel is not None:
@@ -341,8 +343,8 @@ class SessionPool:
         self._release_slot(queue)
 
     def _count_loss(self, queue: SessionQueue, loss: ProcessLoss) -> None:
-        """Count a death that nobody wanted; after several in a row nobody waits any longer."""
-        _logger.warning("session %s: its process is gone: %s", queue.session_id, loss.detail)
+        """Count an unexpected exit; after several in a row the queued steps are refused."""
+        _logger.warning("session %s: its process exited unexpectedly: %s", queue.session_id, loss.detail)
         queue.losses.append(loss)
         refusal = self._loss_policy.refuse_waiting(queue.losses)
         if refusal is not None:
@@ -350,7 +352,7 @@ class SessionPool:
             queue.losses.clear()
 
     async def _on_failure(self, queue: SessionQueue, attempt: int, failure: Failed) -> None:
-        """Have a session fail whose process says that it cannot go on."""
+        """Mark a session as failed whose process cannot go on."""
         if failure.blob is not None:
             await self._wait_for_repair(queue, failure)
             return
@@ -362,26 +364,26 @@ class SessionPool:
     async def _wait_for_repair(self, queue: SessionQueue, failure: Failed) -> None:
         """Refuse the steps queued for a session that cannot start until a stored file is repaired."""
         assert failure.blob is not None
-        _logger.error("session %s cannot be taken up now: %s", queue.session_id, failure.detail)
+        _logger.error("session %s cannot be restored now: %s", queue.session_id, failure.detail)
         await self._record_report(partial(self._attempts.mark_damaged, failure.blob, failure.detail))
         queue.fail_all(Corrupt(failure.detail, blob=failure.blob, problem=failure.detail, code=failure.code))
         self._release_slot(queue)
 
     def _release_slot(self, queue: SessionQueue) -> None:
-        """Have no process, unless another one is wanted at once."""
+        """Release the process slot, or keep it if another process is needed."""
         if queue.channel is not None:
             queue.channel.close()
         self._slots.release(queue, returns=queue.is_needed and not self._draining and not queue.ended)
 
     async def _record_report(self, write: "partial[None]") -> None:
-        """Write down what a process has told; the session goes on if that cannot be done now."""
+        """Store a report of a process; the session goes on if that fails now."""
         try:
             await asyncio.to_thread(write)
         except AdjointError as error:
-            _logger.warning("what the process of a session tells cannot be written down: %s", error.detail)
+            _logger.warning("a report of a session's process cannot be stored: %s", error.detail)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        # Not for whoever has sent a request just now: it may be about the process of another one.
+        # Without the context (tenant) of the current request: the task may concern a session of another tenant.
         task = asyncio.get_running_loop().create_task(work, context=Context())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -391,4 +393,4 @@ class SessionPool:
 
 
 def _closed_error(session_id: str) -> StepRefused:
-    return StepRefused(f"session {session_id} was closed meanwhile", code="session_closed")
+    return StepRefused(f"session {session_id} was closed", code="session_closed")

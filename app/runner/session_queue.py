@@ -16,7 +16,7 @@ from app.service.resources.memory import MemoryPool
 from app.service.sessions.state import SessionStatus
 
 MAX_QUEUED_STEPS = 256
-"""Steps of a session that may wait for their answers."""
+"""Steps of a session that may wait for their replies."""
 
 ProcessState = Literal["queued", "starting", "ready", "stopping"]
 Reply = tuple[Answered | Accepted, bytes]
@@ -24,7 +24,7 @@ Reply = tuple[Answered | Accepted, bytes]
 
 @dataclass(eq=False, slots=True)
 class QueuedStep:
-    """A step whose answer somebody waits for."""
+    """A step whose reply a client is waiting for."""
 
     step: Step
     body: bytes
@@ -32,7 +32,7 @@ class QueuedStep:
 
     @property
     def seq(self) -> int | None:
-        """The place that the step is to take, a batch's first one; None for the next."""
+        """The sequence number of the step, of a batch that of its first step; None for the next one."""
         if self.step.seq is None and self.step.verb == "batch":
             steps: list[dict[str, Any]] = self.step.options.get("steps") or [{}]
             return steps[0].get("seq")
@@ -41,21 +41,21 @@ class QueuedStep:
 
 @dataclass(eq=False, slots=True)
 class SessionQueue:
-    """A session's steps that wait, and its process.
+    """The queued steps of a session, and its process.
 
     Attributes:
-        memory_bytes: what its process takes of the memory.
-        state: of the process; "queued" while it waits for room, None while none is wanted.
-        waiting: steps whose answers are waited for, in the order of their arrival.
-        flying: ids of the steps that the process has and has not answered, in the order in which it got them; those
-            that it has accepted are among them, though nobody waits for them here.
-        again: those of the waiting steps that a process had when it was lost.
-        verdict: what the process has said last of itself, if it has.
-        standing: where the session was when its process last said so.
-        losses: processes that died one after another without any answer.
-        suspect: the step that the last one died of, if it had only one.
-        overdue: whether the process is killed because a step takes too long.
-        ended: whether the session is over.
+        memory_bytes: the memory that its process reserves.
+        state: of the process; "queued" while it waits for a slot, None if none is needed.
+        queued: steps without a reply, in the order of their arrival.
+        in_flight: ids of steps that the process has not answered yet, in the order in which they were sent. Accepted
+            steps are among them, though no client waits for their reply here.
+        to_resend: those of the queued steps that a process had when it was lost.
+        verdict: the last verdict of the process.
+        standing: the position of the session as its process last reported it.
+        losses: unexpected exits in a row, without a reply in between.
+        suspect_step: the step that the last process was executing when it exited, if it was the only one.
+        overdue: whether the process is being killed because a step takes too long.
+        ended: whether the session has ended.
     """
 
     session_id: str
@@ -82,28 +82,28 @@ class SessionQueue:
 
     @property
     def is_needed(self) -> bool:
-        """Whether somebody waits for the process."""
+        """Whether a client is waiting for the process."""
         return bool(self.queued or self.wakers)
 
     @property
     def one_at_a_time(self) -> bool:
-        """Whether steps are sent one at a time, since one of them may be what a process has died of."""
+        """Whether steps are sent one at a time, as one of them may have ended the last process."""
         return bool(self.to_resend)
 
     def enqueue(self, step: Step, body: bytes, bytes_max: int) -> QueuedStep:
-        """Have a step wait; SessionsFull if too many do."""
+        """Add a step; SessionsFull if there are too many."""
         full = len(self.queued) >= MAX_QUEUED_STEPS
         if full or (self.queued and self.queued_bytes + len(body) > bytes_max):
             what = f"{MAX_QUEUED_STEPS} steps" if full else f"{bytes_max} bytes"
             raise SessionsFull(f"at most {what} of a session wait for answers; wait for some", code="too_many_steps")
         queued = self.queued[step.id] = QueuedStep(step, body, asyncio.get_running_loop().create_future())
-        # Whoever asked may be gone by then, and nobody else look at it.
+        # Mark the exception as retrieved: the client may have disconnected.
         queued.reply.add_done_callback(lambda reply: reply.cancelled() or reply.exception())
         self.queued_bytes += len(body)
         return queued
 
     def remove(self, step_id: str) -> QueuedStep | None:
-        """Have a step wait no longer, and return it if it did."""
+        """Remove a step and return it, None if it is not queued."""
         queued = self.queued.pop(step_id, None)
         self.to_resend.discard(step_id)
         if queued is not None:
@@ -111,7 +111,7 @@ class SessionQueue:
         return queued
 
     def fail_all(self, error: AdjointError) -> None:
-        """Answer everybody who waits with an error."""
+        """Fail all queued steps and waiting clients with an error."""
         for queued in [*self.queued.values()]:
             self.remove(queued.step.id)
             if not queued.reply.done():
@@ -123,7 +123,7 @@ class SessionQueue:
         self.notify_watchers()
 
     def set_state(self, state: ProcessState | None) -> None:
-        """Note what becomes of the process."""
+        """Set the state of the process."""
         self.state = state
         if state is None:
             self.handle = self.channel = self.pid = self.verdict = None
@@ -135,31 +135,31 @@ class SessionQueue:
         self.notify_watchers()
 
     async def wait_for_change(self) -> None:
-        """Wait until something has changed: the process, or what waits for it."""
+        """Wait until the process or the queue has changed."""
         watcher = asyncio.get_running_loop().create_future()
         self.watchers.append(watcher)
         await watcher
 
     def notify_watchers(self) -> None:
-        """Let those go on who wait for a change."""
+        """Wake those who wait for a change."""
         for watcher in self.watchers:
             if not watcher.done():
                 watcher.set_result(None)
         self.watchers.clear()
 
     def mark_lost(self) -> None:
-        """Note that the process is gone with all that it had; what nobody has an answer to has to be sent again."""
+        """Record that the process has exited; steps in flight have to be sent again."""
         in_flight = [*self.in_flight]
         self.in_flight.clear()
         if in_flight:
-            # One that has come to its end by itself has not died of anything.
+            # A process with a verdict exited normally; no step is to blame.
             self.suspect_step = in_flight[0] if len(in_flight) == 1 and self.verdict is None else None
         self.to_resend.update(step_id for step_id in in_flight if step_id in self.queued)
 
     def to_send(self) -> Iterator[QueuedStep]:
-        """Go through the steps to send now: all; or, as long as it has to be cautious, one at a time.
+        """Iterate over the steps to send now: all of them, or only one while they are sent one at a time.
 
-        Of those that have a place, the one whose turn it is goes first: it would have to wait for it in vain.
+        Among steps with a sequence number the next one goes first: any other would wait for it in vain.
         """
         unsent = [queued for step_id, queued in self.queued.items() if step_id not in self.in_flight]
         if not self.one_at_a_time:
@@ -168,11 +168,11 @@ class SessionQueue:
         if self.in_flight or not unsent:
             return
         due = [queued for queued in unsent if not self._is_early(queued)]
-        # Steps that wait for one that has not come cannot do any harm.
+        # Steps that wait for an earlier sequence number are not executed, so they can all be sent.
         yield from due[:1] or unsent
 
     def status(self) -> SessionStatus:
-        """Say what is known; from any thread."""
+        """Return the status; from any thread."""
         standing = self.standing or {}
         shown = "starting" if self.state == "queued" else self.state
         return SessionStatus(shown, self.pid, standing.get("next_seq"), standing.get("step"))
@@ -183,13 +183,13 @@ class SessionQueue:
 
 
 _NO_MEMORY = (
-    "the process of the session needs about {} bytes of memory, which fits and other sessions have, or wait for; send "
-    "the step again later, or cancel a fit"
+    "the process of the session needs about {} bytes of memory, which fits and other sessions use or wait for; "
+    "send the step again later, or cancel a fit"
 )
 
 
 class ProcessSlots:
-    """The places for processes, and the sessions that wait for one, in turn."""
+    """The slots for session processes, and the sessions that wait for one."""
 
     def __init__(
         self,
@@ -208,14 +208,14 @@ class ProcessSlots:
         self._waiting: deque[SessionQueue] = deque()
 
     def acquire(self, queue: SessionQueue) -> None:
-        """Have a process started as soon as there is a place; SessionsFull if there will be none."""
+        """Request a process; SessionsFull if no slot will become free."""
         self._ensure_slot()
         queue.set_state("queued")
         self._waiting.append(queue)
         self._start_queued()
 
     def release(self, queue: SessionQueue, *, returns: bool) -> None:
-        """Give up the place of a process that is gone; if it `returns`, the session has the place again."""
+        """Release the slot of a process that has exited; if it `returns`, the session is first in line for it."""
         queue.set_state(None)
         if returns:
             queue.set_state("queued")
@@ -225,14 +225,14 @@ class ProcessSlots:
         self._start_queued()
 
     def _ensure_slot(self) -> None:
-        """See that there will be a place for one more: the process that has been idle for longest is to go."""
+        """Ensure that one more slot will be free: the process that has been idle for longest is suspended."""
         if self._count("queued", "starting", "ready") >= self._slots and not self._stop_idle_process():
             raise SessionsFull(
-                f"all {self._slots} processes of sessions are at work; wait until one is idle, or close a session"
+                f"all {self._slots} session processes are busy; wait until one is idle, or close a session"
             )
 
     def _start_queued(self) -> None:
-        """Start processes for those that wait, as far as there are places."""
+        """Start processes for waiting sessions while there are free slots."""
         running = self._count("starting", "ready", "stopping")
         while self._waiting and running < self._slots:
             queue = self._waiting[0]
@@ -249,7 +249,7 @@ class ProcessSlots:
             self._waiting.popleft()
 
     def _is_memory_expected(self) -> bool:
-        """Whether a process is about to leave its memory to another."""
+        """Whether a process is about to release memory."""
         return self._count("stopping") > 0 or self._stop_idle_process()
 
     def _stop_idle_process(self) -> bool:

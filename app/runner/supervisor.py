@@ -1,7 +1,7 @@
-"""The supervisor: claims fits, has them run, and writes down what their processes report.
+"""The supervisor: claims fits, runs their processes, and stores their reports.
 
-One thread does all of it. Nothing else starts a process or writes for one, so what a process says and how it ended
-arrive in order, and the database follows.
+One thread does all of it. Nothing else starts a process or stores its reports, so messages and exits are handled in
+order.
 """
 
 import logging
@@ -39,7 +39,7 @@ from app.service.resources.memory import MemoryPool
 from app.service.resources.workers import WorkerStatus
 
 BACKOFF_SECONDS = (1.0, 5.0, 25.0)
-"""How long a fit waits after its first, second, third crash in a row; then as after the last."""
+"""Delay before the next attempt after the first, second, third crash in a row; then as after the last."""
 
 CANCEL_GRACE_SECONDS = 10.0
 """How long a process that is to stop may take to write a checkpoint; then it is killed."""
@@ -48,18 +48,18 @@ RETRY_SECONDS = 1.0
 CLOSE_SECONDS = 5.0
 
 DEADLINE_SECONDS = 60.0
-"""How long a deadline is trusted to be as far away as it was: wall clocks are put right at times."""
+"""The longest that a deadline is not checked again: wall clocks are adjusted at times."""
 
 MEMORY_CHECK_SECONDS = 5.0
-"""How often the queue is looked at while a fit waits for memory."""
+"""Interval of queue checks while a fit waits for memory."""
 
-UNRECORDED = Failed("internal_error", "the server could not write down what the fit reported; its log says why")
+UNRECORDED = Failed("internal_error", "the server could not store the reports of the fit; the server's log says why")
 
 RETRYABLE = (RetryLater, StorageFull, StorageFailed)
-"""Errors after which the same can be tried again, since nothing of it was done."""
+"""Errors after which an operation can be retried, since nothing of it was done."""
 
 STORAGE_REASON = "storage"
-"""Why an attempt ended before it began, if the disk is to blame and not the fit."""
+"""Reason of an attempt that ended before it started because of the disk, not of the fit."""
 
 _logger = logging.getLogger(__name__)
 
@@ -82,10 +82,10 @@ class SupervisorOptions:
 
 
 class Supervisor:
-    """Runs fits on `runner`, at most `settings.workers` at a time (a `service.workforce.Workforce`).
+    """Runs fits on `runner`, at most `settings.workers` at a time; implements `Workforce`.
 
-    What a client wants of a fit stands in the database; to cancel, pause or kill it has the supervisor look there. So
-    whatever comes together, however late, there is one truth about it.
+    The state that a client requests of a fit is stored in the database; cancel, pause and kill only make the
+    supervisor read it. So there is one source of truth, whatever arrives concurrently or late.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Supervisor:
         self._workers: tuple[tuple[Handle, int, FitState], ...] = ()
 
     def start(self) -> None:
-        """Begin to work."""
+        """Start the thread."""
         self._runner.open()
         self._thread.start()
 
@@ -127,35 +127,35 @@ class Supervisor:
         return self._thread.is_alive() and not self._draining
 
     def wake(self) -> None:
-        """Look at the queue, and at the deadlines of what waits in it; from any thread."""
+        """Check the queue and the deadlines of queued fits; from any thread."""
         self._scheduler.wake()
         self._runner.wake()
 
     def cancel(self, fit_id: str, variant: str | None = None) -> None:
-        """Have the process that works on the fit, or on this variant of it, stop, if there is one; from any thread."""
+        """Stop the process of the fit, or this variant of it, if there is one; from any thread."""
         self._change_requests.append((fit_id, variant))
         self._runner.wake()
 
     def pause(self, fit_id: str) -> None:
-        """Have the process that works on the fit write a checkpoint and go, if there is one; from any thread."""
+        """Ask the process of the fit to write a checkpoint and exit, if there is one; from any thread."""
         self.cancel(fit_id)
 
     def kill(self, fit_id: str) -> None:
-        """Kill the process that works on the fit, if there is one, whose attempt has ended; from any thread."""
+        """Kill the process of the fit, whose attempt has ended, if there is one; from any thread."""
         self.cancel(fit_id)
 
     def check_requested_state(self, fit_id: str) -> None:
-        """Look at what is asked of the fit now, if a process works on it; from any thread."""
+        """Read the requested state and limits of the fit now, if it has a process; from any thread."""
         self.cancel(fit_id)
 
     def unavailable_reason(self) -> str | None:
-        """Say why no fit can be started at present, None if one can; from any thread."""
+        """Return why no fit can be started now, None if one can; from any thread."""
         if not self._draining and self._thread.ident is not None and not self._thread.is_alive():
             return "the thread that runs fits has ended"
         return self._runner.unavailable_reason
 
     def workers(self) -> list[WorkerStatus]:
-        """Return the processes that are at work, as far as they have reported; from any thread."""
+        """Return the processes that have started; from any thread."""
         fits = [
             WorkerStatus(pid, handle.owner_id, handle.attempt, state.value, resident_bytes(pid))
             for handle, pid, state in self._workers
@@ -163,9 +163,9 @@ class Supervisor:
         return fits + self._processes.workers()
 
     def drain(self) -> None:
-        """Have every fit write a checkpoint and stop, to go on at the next start; returns when all is quiet.
+        """Stop all fits with a checkpoint; they resume at the next start. Returns when all processes have exited.
 
-        Takes no longer than `settings.drain_seconds` and some: what has not stopped by then is killed.
+        Takes little longer than `settings.drain_seconds`: processes that have not exited by then are killed.
         """
         self._draining = True
         if self._thread.is_alive():
@@ -179,8 +179,8 @@ class Supervisor:
             try:
                 self._run_once()
             except Exception:
-                # One fault must not be the end of all fits.
-                _logger.exception("the supervisor met a fault and goes on")
+                # One error must not stop all fits.
+                _logger.exception("error in the supervisor; continuing")
                 threading.Event().wait(RETRY_SECONDS)
 
     def _is_idle(self) -> bool:
@@ -210,7 +210,7 @@ class Supervisor:
                         self._apply_requested_state(attempt, variant)
                 self._change_requests.popleft()
         except RETRYABLE as error:
-            _logger.warning("what is wanted of a fit cannot be found out: %s", error.detail)
+            _logger.warning("cannot read the requested state of a fit: %s", error.detail)
         if self._draining and self._drain_ends is None:
             self._drain_ends = self._clock.monotonic() + self._settings.drain_seconds
             for attempt in self._active.values():
@@ -218,7 +218,7 @@ class Supervisor:
             self._processes.drain(self._settings.drain_seconds)
 
     def _apply_requested_state(self, attempt: ActiveAttempt, variant: str | None) -> None:
-        """Do what the database says is wanted of a fit."""
+        """Apply the state that the database requests of a fit."""
         if variant is not None:
             self._runner.send(attempt.handle, Control("cancel", variant))
             return
@@ -250,21 +250,21 @@ class Supervisor:
                     break
                 self._start_attempt(claim)
             if self._memory.has_waiting_fit:
-                # What processes of sessions hold may have become less, and nobody says so.
+                # Session processes may have released memory; nothing notifies of that.
                 self._scheduler.schedule_check(now + MEMORY_CHECK_SECONDS)
             self._storage_full = False
         except RETRYABLE as error:
             if not (self._storage_full and isinstance(error, StorageFull)):
-                _logger.warning("no fit can be begun: %s", error.detail)
+                _logger.warning("cannot start a fit: %s", error.detail)
             self._storage_full = isinstance(error, StorageFull)
             self._scheduler.schedule_check(now + RETRY_SECONDS)
 
     def _exiting_fits(self) -> Iterator[str]:
-        """Go through the fits whose last process may not be gone yet: there is never more than one of a fit."""
+        """Iterate over the fits whose last process may not have exited yet: a fit never has two processes."""
         return (attempt.claim.fit.id for attempt in self._active.values() if attempt.ended)
 
     def _check_at(self, deadline: datetime | None) -> float | None:
-        """Return when to look at a deadline again, by the monotonic clock."""
+        """Return when to check a deadline again, by the monotonic clock."""
         if deadline is None:
             return None
         left = (deadline - self._clock.now()).total_seconds()
@@ -294,7 +294,7 @@ class Supervisor:
             attempt.buffer.end(Died("not_started", f"no process could be started ({type(error).__name__})"))
 
     def _poll(self) -> None:
-        """Wait for news, and kill processes that have had none for too long."""
+        """Wait for messages, and kill processes whose heartbeat has timed out."""
         timeout = self._poll_timeout()
         on_hold = [attempt.handle for attempt in self._active.values() if attempt.on_hold]
         heard = set()
@@ -304,11 +304,11 @@ class Supervisor:
                 self._handle_message(report)
         for stalled in self._monitor.update(self._monitored(), heard, timeout):
             stalled.stalled = True
-            _logger.warning("%s: its process is silent and is killed", stalled.handle.owner_id)
+            _logger.warning("%s: heartbeat timed out; killing its process", stalled.handle.owner_id)
             self._runner.kill(stalled.handle)
 
     def _monitored(self) -> Iterator[ActiveAttempt | ManagedProcess]:
-        """Go through all processes."""
+        """Iterate over all processes."""
         yield from self._active.values()
         yield from self._processes.processes
 
@@ -324,7 +324,7 @@ class Supervisor:
             attempt.buffer.add(report.message, self._clock.monotonic())
 
     def _enforce_time_limits(self, attempt: ActiveAttempt) -> None:
-        """Have a fit stop that has come to a limit of its time, unless it is about to stop as it is."""
+        """Stop a fit that has reached a time limit, unless it is stopping already."""
         if attempt.is_working and not attempt.stopping:
             expired = attempt.check_expired(self._clock)
             if expired is not None:
@@ -332,14 +332,14 @@ class Supervisor:
                 self._stop(attempt, "drain", CANCEL_GRACE_SECONDS)
 
     def _flush(self, attempt: ActiveAttempt) -> None:
-        """Write down what is due."""
+        """Store reports that are due, and forget an attempt whose process has exited."""
         due_at, now = attempt.flush_at(), self._clock.monotonic()
         if due_at is not None and due_at <= now and not attempt.ended:
             attempt.report = attempt.report or attempt.buffer.take()
             attempt.report.seconds = attempt.seconds(now)
             self._record(attempt, attempt.report)
         if attempt.gone and attempt.ended:
-            # One that was given up has left its files.
+            # Only now, after the exit of the process, is its spool directory free of writers, and its memory released.
             self._attempts.release(attempt.claim)
             del self._active[attempt.handle]
             self._scheduler.wake()
@@ -348,11 +348,11 @@ class Supervisor:
         try:
             recorded = self._attempts.record(attempt.claim, report)
         except RETRYABLE as error:
-            # Its process comes to a halt when the pipe is full, and goes on when this does.
-            _logger.warning("fit %s waits: %s", attempt.claim.fit.id, error.detail)
+            # Backpressure: the attempt is on hold, and its process blocks once the socket is full.
+            _logger.warning("fit %s: storing its reports is delayed: %s", attempt.claim.fit.id, error.detail)
             attempt.retry_at = self._clock.monotonic() + RETRY_SECONDS
             return
-        except Exception as error:  # noqa: BLE001 (whatever it is, the fit must not seem to go on)
+        except Exception as error:  # noqa: BLE001 (whatever it is, the fit must not appear to be running)
             self._fail(attempt, report, error)
             return
         attempt.report = attempt.retry_at = None
@@ -364,7 +364,7 @@ class Supervisor:
                 self._back_off(recorded.fit.id, recorded.losses, report)
 
     def _back_off(self, fit_id: str, losses: int, report: AttemptReport) -> None:
-        """Let a fit wait for its next attempt if the last one was lost."""
+        """Delay the next attempt if the last one crashed."""
         now = self._clock.monotonic()
         if losses:
             self._scheduler.back_off(fit_id, now + self._backoff_seconds[min(losses, len(self._backoff_seconds)) - 1])
@@ -372,18 +372,20 @@ class Supervisor:
             self._scheduler.back_off(fit_id, now + RETRY_SECONDS)
 
     def _fail(self, attempt: ActiveAttempt, report: AttemptReport, error: Exception) -> None:
-        """Take care of an attempt whose news cannot be written down, now or later."""
+        """Handle reports that cannot be stored, now or later."""
+        # Fenced: a newer attempt, or a kill, has taken the token. Whatever this process still reports belongs to an
+        # attempt that has ended in the database, so it is dropped, and the process is killed.
         fenced = isinstance(error, Conflict) and error.code == "fenced"
         if fenced or report.verdict == UNRECORDED:
-            _logger.warning("fit %s: attempt %s is given up", attempt.claim.fit.id, attempt.handle.attempt)
+            _logger.warning("fit %s: attempt %s is abandoned", attempt.claim.fit.id, attempt.handle.attempt)
             self._abandon(attempt)
         else:
-            _logger.error("fit %s: its news cannot be written down", attempt.claim.fit.id, exc_info=error)
+            _logger.error("fit %s: its reports cannot be stored", attempt.claim.fit.id, exc_info=error)
             self._runner.kill(attempt.handle)
             attempt.report, attempt.retry_at = AttemptReport(verdict=UNRECORDED), IMMEDIATELY
 
     def _abandon(self, attempt: ActiveAttempt) -> None:
-        """Have nothing more to do with a process; it has said all that counts."""
+        """Ignore what the process reports from now on, and kill it."""
         if attempt.report is not None:
             self._attempts.discard_report(attempt.report)
         attempt.report = attempt.retry_at = None
@@ -392,14 +394,14 @@ class Supervisor:
             self._runner.kill(attempt.handle)
 
     def _poll_timeout(self) -> float | None:
-        """Return how long the next news may be waited for, None for ever."""
+        """Return how long to wait for messages, None for no limit."""
         if not self._draining and self._scheduler.wakeup_pending and len(self._active) < self._settings.workers:
             return 0.0
         deadlines = [*self._deadlines()]
         return max(0.0, min(deadlines) - self._clock.monotonic()) if deadlines else None
 
     def _deadlines(self) -> Iterator[float]:
-        """Go through the moments at which there is something to do, whether there are news or not."""
+        """Iterate over the times at which something is due even without messages."""
         if self._change_requests:
             yield self._clock.monotonic() + RETRY_SECONDS
         if not self._draining:
