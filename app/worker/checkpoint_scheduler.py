@@ -1,4 +1,4 @@
-"""When a worker writes checkpoints: as the recipe asks, but no more than is worth it, and no less."""
+"""When a worker writes checkpoints: as requested, and beyond that as long as it is cheap."""
 
 import contextlib
 import time
@@ -10,21 +10,23 @@ import engine
 from app.domain.errors import StorageFailed, StorageFull
 
 FREE_SECONDS = 1.0
-"""What may be spent on checkpoints before anybody counts: a short fit has one of each epoch."""
+"""Time that may be spent on checkpoints before they are rationed: a short fit has one for each epoch."""
 
 SPACING_SECONDS = 1.0
-"""Then ends of epochs and best values that come faster than this share a checkpoint: to do it again costs less."""
+"""Then checkpoints at ends of epochs and best values that come faster than this are skipped: repeating the work is
+cheaper.
+"""
 
 MAX_TIME_SHARE = 0.03
-"""And the part of the time that these may take."""
+"""And the share of the run time that they may take."""
 
 MAX_CLOCK_SHARE = 0.1
-"""Checkpoints by the clock are left out where writing one takes more than this part of the time between them."""
+"""Checkpoints by the clock are skipped if writing one takes more than this share of the interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingCheckpoint:
-    """A checkpoint as it was taken, and what the server is told of it."""
+    """A snapshot in memory, with what is reported about it."""
 
     checkpoint: engine.Checkpoint
     step: int
@@ -35,7 +37,7 @@ class PendingCheckpoint:
 
     @classmethod
     def of(cls, fit: engine.Fit) -> Self:
-        """Take one of where the fit stands."""
+        """Take a snapshot of the current state of the fit."""
         return cls(fit.snapshot(), fit.step, fit.epoch, fit.seq, dict(fit.latest), fit.improved)
 
 
@@ -77,7 +79,7 @@ class CheckpointScheduler:
         self._written_at = time.monotonic()
 
     def after_step(self, fit: engine.Fit) -> None:
-        """Write what is due after a step; what the fit ends with is left to `finish`."""
+        """Write what is due after a step; the state at the end is left to `finish`."""
         if fit.done:
             return
         if fit.checkpoint_due:
@@ -87,15 +89,16 @@ class CheckpointScheduler:
                 self._pending = None  # not both in memory at a time
                 self._pending = PendingCheckpoint.of(fit)
         elif self._is_due_by_clock():
-            # Nobody has asked for it, so nobody need hear that there was no room.
+            # It was not requested, so a full disk need not be reported.
             with contextlib.suppress(StorageFull, StorageFailed):
                 self._save(fit, self._write_by_clock)
         elif self._pending is not None and self._is_affordable():
             self._write_pending()
 
     def finish(self, fit: engine.Fit) -> None:
-        """Write what is left when nothing more will be done."""
-        # None of a failure: a process that is killed before it can tell would let the next one go on behind it.
+        """Write what is still unsaved when the fit stops here."""
+        # No checkpoint of a failed state: if this process is killed before it reports, the next attempt would resume
+        # after the failure.
         if _position(fit) != self._saved and fit.failure is None:
             self._save(fit)
         else:
@@ -111,7 +114,7 @@ class CheckpointScheduler:
     def _write_pending(self) -> None:
         if self._pending is not None:
             self._write(self._pending, self._write_requested)
-            self._pending = None  # not before it is written: one that finds no room is tried again at the end
+            self._pending = None  # only after the write: it is tried again at the end if the disk is full
 
     def _write(self, pending: PendingCheckpoint, write: Callable[[PendingCheckpoint], None]) -> None:
         begun = time.monotonic()
@@ -127,7 +130,7 @@ class CheckpointScheduler:
         return bool((steps and fit.step % steps == 0) or (epochs and fit.step % (epochs * fit.steps_per_epoch) == 0))
 
     def _is_affordable(self) -> bool:
-        """Whether little was spent so far, or the last one is long enough ago."""
+        """Whether little time was spent so far, or the last checkpoint is long enough ago."""
         if self._spent < FREE_SECONDS:
             return True
         spacing = (
@@ -144,5 +147,5 @@ class CheckpointScheduler:
 
 
 def _position(fit: engine.Fit) -> tuple[int, int]:
-    """Tell where a fit stands: not every step makes a row, and one that goes back comes by a step again."""
+    """Identify a state of the fit: not every step makes a row, and after a rollback a step number repeats."""
     return fit.step, fit.seq

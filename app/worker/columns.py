@@ -16,7 +16,7 @@ _VERIFIER = BlobVerifier()
 
 
 def check_file(path: str) -> None:
-    """Read the file of a blob as a whole, the first time; DatasetCorrupt, which names it, unless it holds its bytes."""
+    """Verify the file of a blob the first time it is used; DatasetCorrupt, which names the blob, if it is damaged."""
     file = Path(path)
     if not is_digest(file.name):
         return
@@ -31,16 +31,16 @@ def check_file(path: str) -> None:
 
 
 class BackgroundVerifier:
-    """Checks files in a thread while a fit is being prepared. Ask `finish` before the first step."""
+    """Verifies files in a thread while the fit is prepared. Call `finish` before the first step."""
 
     def __init__(self) -> None:
-        """Begin no thread before there is a file."""
+        """The thread is started with the first file."""
         self._pool: ThreadPoolExecutor | None = None
         self._pending: dict[str, Future[None]] = {}
         self._finished = False
 
     def add(self, paths: Iterable[str]) -> None:
-        """Have files checked that are being opened; after `finish` at once, with DatasetCorrupt if one is damaged."""
+        """Verify files that are being opened; after `finish` synchronously, with DatasetCorrupt if one is damaged."""
         for path in paths:
             if self._finished:
                 check_file(path)
@@ -50,23 +50,23 @@ class BackgroundVerifier:
                 self._pending[path] = self._pool.submit(check_file, path)
 
     def finish(self) -> None:
-        """Wait until all are checked; DatasetCorrupt if one of them is damaged."""
+        """Wait until all files are verified; DatasetCorrupt if one is damaged."""
         self._finished = True
         for pending in self._pending.values():
             pending.result()
         self.close()
 
     def close(self) -> None:
-        """Check no more files than the one that is being read."""
+        """Cancel the verification of files that are still pending."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
 
 
 class MappedColumns(Mapping[str, list[np.ndarray[Any, Any]]]):
-    """Columns by name, each as the arrays of its files, which are mapped when they are asked for.
+    """Columns by name, each as the arrays of its files, memory-mapped on access.
 
-    A column that is not used takes neither a file nor an address.
+    A column that is not used takes neither a file descriptor nor address space.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What the server wants from this worker: first an assignment, then listened for in a thread while the fit goes on."""
+"""Messages from the server to the worker: the assignment, then stop requests, read by a thread while the fit runs."""
 
 import logging
 import os
@@ -27,10 +27,10 @@ _logger = logging.getLogger(__name__)
 
 
 class Control:
-    """Flags that the fit looks at between steps. Ends the process at once when the server is gone."""
+    """Flags that the fit checks between steps. The process exits at once if the server is gone."""
 
     def __init__(self, channel: socket.socket) -> None:
-        """Listen on `channel`, once asked to."""
+        """Read from `channel`, once started."""
         self._channel = channel
         self._lines = LineReader()
         self._assignment: AnyAssignment | None = None
@@ -44,15 +44,15 @@ class Control:
         return self._stop_requested
 
     def for_variant(self, fit_id: str) -> "VariantControl":
-        """Return what is wanted of one variant of a sweep."""
+        """Return the control of one variant of a sweep."""
         return VariantControl(self, fit_id)
 
     def is_cancelled(self, fit_id: str) -> bool:
-        """Whether this variant of a sweep, and not the sweep, should stop for good."""
+        """Whether this variant, and not the whole sweep, is cancelled."""
         return fit_id in self._cancelled
 
     def assignment(self) -> AnyAssignment:
-        """Wait for what there is to do. Needs no thread, so that the process may still be forked."""
+        """Wait for the assignment. Needs no thread, so that the process may still fork."""
         while self._assignment is None:
             self._read_messages()
         return self._assignment
@@ -71,16 +71,16 @@ class Control:
                 else:
                     tick()
         finally:
-            # A worker that nobody looks after must not go on.
-            _logger.exception("a worker stops: the thread that listens to the server broke down")
+            # Without this thread nothing would stop the worker, or notice that the server is gone.
+            _logger.exception("the control thread failed; the worker exits")
             os._exit(EXIT_SERVER_GONE)
 
     def _read_messages(self) -> None:
-        """Wait for something to be said, and obey."""
+        """Wait for messages, and handle them."""
         try:
             messages = self._lines.feed(self._receive())
         except BadMessage:
-            _logger.exception("a worker stops: it cannot make out what the server wants")
+            _logger.exception("malformed message from the server; the worker exits")
             os._exit(EXIT_SERVER_GONE)
         for message in messages:
             self._handle_message(message)
@@ -99,17 +99,17 @@ class Control:
             self._assignment = message
         elif isinstance(message, ControlMessage) and message.fit_id is not None:
             self._cancelled.add(message.fit_id)
-        # A client's wish to stop for good outlasts the server's to stop for now.
+        # A cancellation by the client takes precedence over a drain by the server.
         elif isinstance(message, ControlMessage) and self._stop_requested != "cancel":
             self._stop_requested = message.kind
             self._on_stop_request()
 
 
 class VariantControl:
-    """What the server wants of one variant: as of the whole sweep, or that it alone should stop."""
+    """The control of one variant: stop requests of the whole sweep, and its own cancellation."""
 
     def __init__(self, control: Control, fit_id: str) -> None:
-        """Look at `control`."""
+        """Use the flags of `control`."""
         self._control = control
         self._fit_id = fit_id
 
@@ -120,5 +120,9 @@ class VariantControl:
 
 
 def agree_on_stop(collective: engine.Collective, stop_requested: StopRequest | None) -> StopRequest | None:
-    """Return what rank 0 wants, on every rank. All ask at the same step; what others want does not count."""
+    """Return the stop request of rank 0, on every rank.
+
+    All ranks call it at the same step. Only rank 0 talks to the server; if each rank decided for itself, one could
+    leave a step that others wait for in a collective operation.
+    """
     return STOP_REQUESTS[collective.gather(bytes([STOP_REQUESTS.index(stop_requested)]))[0][0]]

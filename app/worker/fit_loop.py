@@ -1,4 +1,4 @@
-"""Fitting, step by step, until it is done or should stop."""
+"""The training loop of a worker: step by step, until the fit is done or should stop."""
 
 import logging
 from collections.abc import Mapping
@@ -35,14 +35,14 @@ OUTCOMES: Mapping[Literal["cancel", "drain"], Outcome] = MappingProxyType({"canc
 
 
 ROUNDED_WARNING_SHARE = 0.01
-"""Share of a column's distinct values that become equal to others from which on that is a warning."""
+"""Share of a column's distinct values lost to rounding from which on that is a warning."""
 
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """Where a variant of a sweep is to be compared with the others: at a step, by the latest of a metric."""
+    """Where a variant of a sweep is compared with the others: at a step, by the latest value of a metric."""
 
     step: int
     monitor: str
@@ -50,7 +50,7 @@ class Rung:
 
 @dataclass(frozen=True, slots=True)
 class RungReached:
-    """A variant has come to its rung; it can go on from the checkpoint at `resume_from`."""
+    """A variant has reached its rung; it can resume from the checkpoint at `resume_from`."""
 
     reached: Reached
     resume_from: str
@@ -63,10 +63,10 @@ def run_fit(
     collective: engine.Collective,
     rung: Rung | None = None,
 ) -> Finished | Failed | RungReached:
-    """Carry out `assignment` and return the verdict; rows and checkpoints go through `reporter` on the way.
+    """Run `assignment` and return the verdict; rows and checkpoints are reported through `reporter`.
 
-    With a `rung` it stops there, unless it ends before. Raises RankLost if another rank is gone, nothing else. What a
-    client may not see (paths, our own code) goes to the server's log.
+    With a `rung` it stops there, unless it ends before. Raises RankLost if another rank is lost, and nothing else.
+    Details that a client must not see (paths, our own code) go to the server's log.
     """
     try:
         return _run_rank_zero(assignment, reporter, control, collective, rung)
@@ -79,15 +79,15 @@ def run_fit(
 
 
 def run_rank(assignment: Assignment, collective: engine.Collective) -> None:
-    """Carry out `assignment` as one of the other ranks, which tell nobody but the first.
+    """Run `assignment` as another rank than 0; it reports to rank 0 only.
 
-    Raises CollectiveError if the others are gone.
+    Raises CollectiveError if the others are lost.
     """
     try:
         runtime = select_executor(Runtime.from_json(assignment.runtime), collective)
         check = BackgroundVerifier()
         with closing(_prepare_fit(assignment, runtime, collective, check)) as fit:
-            # What they hold is checked by the first rank, without which no step is made.
+            # Rank 0 verifies the files, and no step is made without it.
             check.close()
             while not fit.done and agree_on_stop(collective, None) is None:
                 fit.advance()
@@ -144,7 +144,7 @@ def _run_rank_zero(
 def _schedule_checkpoints(
     fit: engine.Fit, assignment: Assignment, reporter: Reporter, storage: StorageRetry
 ) -> CheckpointScheduler:
-    """Return what writes the fit's checkpoints, and waits for room for those that were asked for."""
+    """Return the scheduler of the fit's checkpoints; requested ones wait for disk space."""
     write_once = partial(reporter.write_checkpoint, Path(assignment.staging))
     asked = assignment.request.get("checkpoint") or {}
     return CheckpointScheduler(
@@ -157,7 +157,7 @@ def _schedule_checkpoints(
 
 
 def _report_rounding(fit: engine.Fit, reporter: Reporter) -> None:
-    """Report the columns whose distinct values the fit's precision does not tell apart."""
+    """Report the columns with values that become equal in the precision of the fit."""
     for rounded in fit.rounded_inputs():
         level = "warning" if rounded.lost >= ROUNDED_WARNING_SHARE * rounded.distinct else "info"
         reporter.send(Log(level, str(rounded), "precision_lost"))
@@ -170,7 +170,7 @@ def _has_reached(fit: engine.Fit, rung: Rung | None) -> bool:
 def _save_final_checkpoint(
     fit: engine.Fit, checkpoints: CheckpointScheduler, reporter: Reporter, stop_requested: StopRequest | None
 ) -> None:
-    """Write the last checkpoint. A fit that is to stop, and can go on from an earlier one, does so without it."""
+    """Write the last checkpoint. A fit that is stopping can do without, since it resumes from an earlier one."""
     try:
         checkpoints.finish(fit)
     except (StorageFull, StorageFailed) as error:
@@ -185,7 +185,9 @@ def _report_lost(fit: engine.Fit, reporter: Reporter, error: StorageFull | Stora
 
 
 def _save_at_rung(fit: engine.Fit, rung: Rung, staging: Path) -> RungReached:
-    """Put the fit aside. The server takes the checkpoints that it is told of; this one stays."""
+    """Save the fit at a rung. The file is not reported, so the server does not import it; the worker resumes from
+    it.
+    """
     path = staging / f"rung-{fit.step}.safetensors"
     with storage_faults("the checkpoint"), removed_on_error(path):
         fit.snapshot().save(path)
@@ -193,7 +195,7 @@ def _save_at_rung(fit: engine.Fit, rung: Rung, staging: Path) -> RungReached:
 
 
 def _decode_verdict(reason: bytes) -> Failed:
-    """Read the verdict of another rank."""
+    """Decode the verdict of another rank."""
     try:
         verdict = decode(reason)
     except BadMessage:
@@ -202,11 +204,11 @@ def _decode_verdict(reason: bytes) -> Failed:
 
 
 def to_verdict(error: Exception, assignment: Assignment) -> Failed:
-    """Say what an error means for the fit."""
+    """Convert an error to a verdict."""
     if isinstance(error, engine.EngineError):
         return Failed(error.code, str(error))
     if isinstance(error, Corrupt):
-        # Where a file is damaged, it does not matter where it was read.
+        # For a damaged file the traceback does not matter.
         _logger.error("fit %s: attempt %s failed: %s", assignment.fit_id, assignment.attempt, error.detail)
         return Failed(error.code, error.detail, error.blob)
     _logger.error("fit %s: attempt %s failed", assignment.fit_id, assignment.attempt, exc_info=error)
@@ -224,9 +226,9 @@ def _prepare_fit(
     check: BackgroundVerifier,
     reporter: Reporter | None = None,
 ) -> engine.Fit:
-    """Return the fit as it goes on: from the start, or from a checkpoint. Files of its data are in the `check` by then.
+    """Return the fit, new or restored from a checkpoint. The files of its data are passed to `check`.
 
-    Corrupt if it cannot be prepared since one of them is damaged.
+    Corrupt if it cannot be prepared because a file is damaged.
     """
     validation = assignment.validation_columns
     try:
@@ -244,14 +246,14 @@ def _prepare_fit(
     except (engine.CollectiveError, MemoryError):
         raise
     except Exception:
-        # Whatever it was, damaged data may be the reason.
+        # A damaged file may be the cause of any error.
         check.finish()
         raise
     return fit
 
 
 def _resume(fit: engine.Fit, path: Path, assignment: Assignment, runtime: Runtime, reporter: Reporter | None) -> None:
-    """Have the fit begin at the checkpoint at `path`: its own, from before it was taken up again, or another fit's."""
+    """Restore the fit from the checkpoint at `path`: its own, one from before it was reopened, or another fit's."""
     checkpoint = engine.Checkpoint.load(path)
     if assignment.fork is not None:
         fit.fork(checkpoint, restore=assignment.fork)

@@ -25,7 +25,7 @@ _logger = logging.getLogger(__name__)
 
 def main() -> None:
     """Serve the runner at the other end of standard input."""
-    # A service manager sends SIGTERM to every process it knows of; when to stop is for the server to say.
+    # A service manager sends SIGTERM to every process; the server decides when to stop.
     for unwanted in (signal.SIGINT, signal.SIGTERM):
         signal.signal(unwanted, signal.SIG_IGN)
     become_subreaper()
@@ -40,13 +40,13 @@ def main() -> None:
 
         ForkServer(orders).serve()
     except BaseException as error:
-        _logger.critical("the fork server ends by an error", exc_info=True)
+        _logger.critical("error in the fork server; it exits", exc_info=True)
         _report(error, orders)
         os._exit(EXIT_FAULT)
 
 
 def _report(error: BaseException, orders: socket.socket) -> None:
-    """Send the runner the last line of a traceback; one that is gone needs no reason."""
+    """Send the last line of the traceback to the runner, if it is still there."""
     reason = f"{type(error).__name__}: {error}"[:REASON_CHARACTERS].encode(errors="replace")
     with contextlib.suppress(OSError):
         orders.sendall(ORDER.pack(DYING, len(reason)) + reason)

@@ -1,4 +1,4 @@
-"""Forking workers, killing them, and reporting how they end."""
+"""The fork server's loop: fork workers, kill them, and report how they end."""
 
 import contextlib
 import gc
@@ -20,20 +20,20 @@ _logger = logging.getLogger(__name__)
 FORK_FAILED = os.EX_OSERR
 
 MAX_DESCRIPTORS = 2
-"""Sockets that come with an order to fork: the channel, and of a session its line."""
+"""Sockets that come with a fork order: the message channel, and for sessions and computations the frame channel."""
 
 
 class ForkServer:
-    """Forks, kills and buries workers, each known by the number that the runner gave it."""
+    """Forks, kills and reaps workers, each known by a number that the runner chose."""
 
     def __init__(self, orders: socket.socket) -> None:
-        """Take orders from `orders`, and report on it how workers ended."""
+        """Read orders from `orders`, and report on it how workers ended."""
         self._orders = orders
         self._numbers: dict[int, int] = {}
         self._preloaded = False
 
     def serve(self) -> None:
-        """Work until the runner is gone; then kill and bury every worker."""
+        """Serve until the runner is gone; then kill and reap every worker."""
         # What is loaded stays where it is: a collection in a worker would otherwise copy the pages that it shares.
         gc.collect()
         gc.freeze()
@@ -55,7 +55,7 @@ class ForkServer:
                 os.waitpid(-1, 0)
 
     def _handle_order(self) -> bool:
-        """Carry out one order; False when there will be no more."""
+        """Execute one order; False at the end of the stream."""
         order, channels, _, _ = socket.recv_fds(self._orders, ORDER.size, MAX_DESCRIPTORS)
         while order and len(order) < ORDER.size:
             order += self._orders.recv(ORDER.size - len(order))
@@ -89,7 +89,7 @@ class ForkServer:
             self._preload()
 
     def _preload(self) -> None:
-        """Load the compiler; without it workers try to load their own, and say why when they cannot."""
+        """Load the compiler. If that fails, workers try it themselves and report why."""
         if NATIVE not in engine.executors():
             return
         self._report(FORK_SERVER, LOADING)
@@ -102,7 +102,7 @@ class ForkServer:
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            # Else the runner would not notice the end of the fork server as long as a worker lives.
+            # Otherwise the runner would not see the end of the stream while a worker runs.
             self._orders.close()
             process.run_worker(channel, frames, parent)
         finally:
@@ -112,7 +112,7 @@ class ForkServer:
         with contextlib.suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 pid, status = ended
-                # A rank whose worker ended before it has no number: nobody but this process waits for it.
+                # An orphaned rank has no number; only this process can reap it.
                 if pid in self._numbers:
                     self._report(self._numbers.pop(pid), os.waitstatus_to_exitcode(status))
 

@@ -1,4 +1,4 @@
-"""The line of a session's process: frames come in and go out, and a bell ends waiting for them."""
+"""The worker's end of a frame channel: frames in and out, and a wakeup from other threads."""
 
 import contextlib
 import select
@@ -8,11 +8,11 @@ from app.domain.frames import Frame, FrameReader, Head, to_frame
 
 CHUNK_BYTES = 1 << 20
 MOST_BYTES = 16 << 20
-"""After so many bytes what has come is looked at first."""
+"""After this many bytes the frames read so far are handled first."""
 
 
 class FrameChannel:
-    """One end of the line. One thread uses it; any other may call `notify` only."""
+    """One thread uses it; other threads may only call `notify`."""
 
     def __init__(self, sock: socket.socket) -> None:
         """Use `sock`."""
@@ -26,14 +26,14 @@ class FrameChannel:
         self._poll.register(self._wakeup_in, select.POLLIN)
 
     def notify(self) -> None:
-        """End a `receive` that waits, or the next one at once."""
+        """Wake a `receive` that is waiting, or the next one."""
         with contextlib.suppress(OSError):
             self._wakeup_out.send(b"\0")
 
     def receive(self, timeout: float | None) -> list[Frame] | None:
-        """Wait at most `timeout` seconds (None: until something comes), and return all frames that are there.
+        """Wait at most `timeout` seconds (None: no limit), and return all frames that are available.
 
-        None when the other end is closed. BadMessage if what comes are no frames.
+        None if the other end is closed. BadMessage if the bytes are not frames.
         """
         ready = dict(self._poll.poll(None if timeout is None else max(0.0, timeout) * 1000))
         if self._wakeup_in.fileno() in ready:
@@ -59,6 +59,6 @@ class FrameChannel:
         return frames
 
     def send(self, *frames: tuple[Head, bytes]) -> None:
-        """Send frames; waits until the other end takes them. What it does not take because it is gone is lost."""
+        """Send frames; blocks until the other end has taken them. They are dropped if it is closed."""
         with contextlib.suppress(OSError):
             self._socket.sendall(b"".join([to_frame(head, body) for head, body in frames]))

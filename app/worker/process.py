@@ -1,4 +1,4 @@
-"""The life of a worker process, from the fork to the last message."""
+"""The main function of a worker process, from the fork to the last message."""
 
 import contextlib
 import logging
@@ -32,9 +32,9 @@ _logger = logging.getLogger(__name__)
 
 
 def run_worker(channel: socket.socket, frames: socket.socket | None, parent: int) -> NoReturn:
-    """Work on the assignment that comes over `channel`, and end this process.
+    """Run the assignment that arrives over `channel`, and exit.
 
-    `frames` is what the steps of a session come over; `parent` is the fork server's pid.
+    `frames` is the socket for the steps of a session or computations; `parent` is the fork server's pid.
     """
     status = EXIT_FAULT
     try:
@@ -42,7 +42,7 @@ def run_worker(channel: socket.socket, frames: socket.socket | None, parent: int
         _serve(channel, frames)
         status = EXIT_OK
     except BaseException:
-        _logger.exception("a worker broke down")
+        _logger.exception("unhandled error in a worker")
     finally:
         os._exit(status)
 
@@ -59,7 +59,7 @@ def _serve(channel: socket.socket, frames: socket.socket | None) -> None:
     if isinstance(assignment, Assignment):
         _serve_fit(assignment, channel, reporter, control)
     else:
-        assert frames is not None  # every session has one, and so has who computes
+        assert frames is not None  # sessions and computations have one
         worker: SessionProcess | ComputeProcess
         if isinstance(assignment, ComputeAssignment):
             worker = ComputeProcess(assignment, frames, control)
@@ -96,7 +96,7 @@ def _run_assignment(
 
 
 def _configure_process(parent: int) -> None:
-    """Be a modest process that dies with the server and leaves nothing behind."""
+    """Set limits, ignore signals, and exit with the fork server."""
     for unwanted in (signal.SIGINT, signal.SIGTERM):
         signal.signal(unwanted, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -105,9 +105,9 @@ def _configure_process(parent: int) -> None:
     stop_requested = OPEN_FILES if most == resource.RLIM_INFINITY else min(most, OPEN_FILES)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(files, stop_requested), most))
     if sys.platform == "linux":
-        # Should memory run out, one fit is to go, not the server with all of them.
+        # If memory runs out, the kernel should kill one fit, not the server.
         with contextlib.suppress(OSError):
             Path("/proc/self/oom_score_adj").write_text(str(OUT_OF_MEMORY_SCORE))
-    # The socket's end tells the same; but a thread is needed to see that, and it may have to wait for the GIL.
+    # The end of the socket tells the same, but only the control thread sees it, which may have to wait for the GIL.
     if not exit_with_parent(parent):
         os._exit(EXIT_SERVER_GONE)

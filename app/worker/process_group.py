@@ -1,4 +1,4 @@
-"""How workers' processes end: with which codes, and with the processes they belong to."""
+"""How worker processes exit: exit codes, and exiting with the process that they belong to."""
 
 import ctypes
 import os
@@ -7,23 +7,23 @@ import sys
 
 EXIT_OK = 0
 EXIT_FAULT = os.EX_SOFTWARE
-"""Exit code after a fault in this code itself. Not 1: with that OpenBLAS ends a process that it has no memory for."""
+"""Exit code after an error in our own code. Not 1: OpenBLAS exits with 1 when it cannot allocate memory."""
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
 
 def exit_with_parent(parent: int) -> bool:
-    """Have the kernel kill this process as soon as `parent`, which forked it, ends; False if it has ended already.
+    """Let the kernel kill this process when `parent`, which forked it, exits; False if it has exited already.
 
-    Elsewhere than on Linux a process has to notice at the socket or pipe that the two share.
+    Other systems than Linux do not support it: there the process notices the end of the socket that the two share.
     """
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     return os.getppid() == parent
 
 
 def become_subreaper() -> None:
-    """Have the descendants whose parent ends become children of this process, which should bury them."""
+    """Let orphaned descendants become children of this process, which must reap them."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 

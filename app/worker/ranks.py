@@ -1,7 +1,7 @@
 """The processes of a data-parallel fit: rank 0, which talks to the server, and the ranks that it forks.
 
-They end together. Rank 0 ends in the way that the first lost rank did, so that the server knows what has happened and
-starts the fit again; the others end when they miss rank 0, at once where the kernel sees to it.
+They exit together. Rank 0 exits in the same way as the first lost rank, so that the server classifies the loss and
+resumes the fit; the others exit with rank 0, at once where the kernel supports it.
 """
 
 import logging
@@ -18,7 +18,7 @@ from app.worker.control import EXIT_SERVER_GONE
 from app.worker.process_group import EXIT_FAULT, EXIT_OK, exit_with_parent
 
 EXIT_WAIT_SECONDS = 1.0
-"""How long it may take from the loss of a rank's pipe, seen at once, to the end of its process."""
+"""The longest time from the loss of a rank's pipe, which is noticed at once, to its exit."""
 
 POLL_SECONDS = 0.005
 
@@ -26,37 +26,37 @@ _logger = logging.getLogger(__name__)
 
 
 class RankProcesses:
-    """The other ranks' processes, as rank 0 has them, and its own end of the collective."""
+    """The processes of the other ranks, as seen by rank 0, and its own end of the collective."""
 
     def __init__(self, collective: engine.Collective, pids: Iterable[int]) -> None:
-        """Look after the child processes `pids`."""
+        """Monitor the child processes `pids`."""
         self.collective = collective
         self._pids = set(pids)
-        # The control's thread looks after them too, and a pid that was waited for is another process's.
+        # The control thread checks them too, and a pid that was reaped may belong to another process.
         self._lock = threading.Lock()
 
     def check(self) -> None:
-        """End this process if a rank's has failed; to be called now and then, since a step may take long."""
+        """Exit if the process of a rank has failed; call it regularly, since a step may take long."""
         with self._lock:
             for pid in [*self._pids]:
                 reaped, status = os.waitpid(pid, os.WNOHANG)
                 if reaped:
                     self._pids.remove(pid)
-                    # One that has done its part, or has told the others why it could not, ends well.
+                    # A rank that has finished, or has told the others why it could not, exits with 0.
                     if status:
                         _exit_like(os.waitstatus_to_exitcode(status))
 
     def exit_with_peer(self) -> NoReturn:
-        """End this process, since the collective has lost a rank."""
+        """Exit like the rank that the collective has lost."""
         patience = time.monotonic() + EXIT_WAIT_SECONDS
         while time.monotonic() < patience:
             self.check()
             time.sleep(POLL_SECONDS)
-        _logger.error("a rank has left the others, but its process has not ended; the fit cannot go on")
+        _logger.error("a rank has left the collective, but its process has not exited; the fit stops")
         os._exit(EXIT_FAULT)
 
     def end(self) -> None:
-        """Kill and bury the other ranks: they hold nothing that is not here too."""
+        """Kill and reap the other ranks; their state is a copy of this one's."""
         self.collective.close()
         with self._lock:
             for pid in self._pids:
@@ -67,10 +67,10 @@ class RankProcesses:
 
 
 def fork_ranks(size: int, channel: socket.socket, follow: Callable[[engine.Collective], None]) -> RankProcesses:
-    """Make this process rank 0 of `size`: fork the others, which call `follow` and end. There must be no thread yet.
+    """Make this process rank 0 of `size`: fork the others, which call `follow` and exit. No thread may be running.
 
-    `channel` leads to the server and is this process's alone: the others close it, else the server would not notice
-    its end. Limits, niceness and ignored signals pass to them. OSError: the system has no room for so many.
+    `channel` belongs to rank 0: the others close it, or the server would not notice when rank 0 exits. Limits,
+    niceness and ignored signals are inherited. OSError if the system cannot fork so many.
     """
     if size == 1:
         return RankProcesses(engine.Alone(), ())
@@ -97,17 +97,17 @@ def _serve_rank(
         else:
             status = EXIT_SERVER_GONE
     except engine.CollectiveError:
-        # Rank 0 has met with the same, or is gone; what comes of it is for rank 0 to say.
+        # Rank 0 sees the same error, or is gone; it reports the verdict.
         status = EXIT_OK
     except BaseException:
-        _logger.exception("rank %s broke down", rank)
+        _logger.exception("unhandled error in rank %s", rank)
     finally:
         os._exit(status)
 
 
 def _exit_like(status: int) -> NoReturn:
-    """End this process by the signal, or with the exit code, that another ended with."""
-    _logger.error("a rank ended with %s; so do the others", status)
+    """Exit by the same signal or exit code as another process."""
+    _logger.error("a rank exited with %s; the others follow", status)
     if status < 0:
         signal.raise_signal(-status)
     os._exit(status if status > 0 else EXIT_FAULT)

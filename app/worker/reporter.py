@@ -25,9 +25,9 @@ from app.worker.control import EXIT_SERVER_GONE
 
 
 def write_gradient(durable: Durable, gradient: engine.CapturedGradient, path: Path) -> GradientWritten:
-    """Write a captured gradient to `path` as .npy, and return what there is to be told of it.
+    """Write a captured gradient to `path` as .npy, and return its message.
 
-    bfloat16, for which the format has no name, becomes float32. StorageFull or StorageFailed if it cannot be written.
+    bfloat16, which the format lacks, is converted to float32. StorageFull or StorageFailed if it cannot be written.
     """
     array = gradient.array if gradient.array.dtype.name != "bfloat16" else gradient.array.astype(np.float32)
     partial = path.with_suffix(".partial")
@@ -50,7 +50,7 @@ def write_gradient(durable: Durable, gradient: engine.CapturedGradient, path: Pa
 
 @contextmanager
 def removed_on_error(path: Path) -> Iterator[None]:
-    """Delete the unfinished file at `path` if the block raises: what it takes may be the room that others wait for."""
+    """Delete the unfinished file at `path` if the block raises, to free its disk space."""
     try:
         yield
     except BaseException:
@@ -60,7 +60,7 @@ def removed_on_error(path: Path) -> Iterator[None]:
 
 
 class _HashingWriter:
-    """Hands bytes on to a file, and takes their digest on the way."""
+    """Passes bytes on to a file and computes their digest."""
 
     def __init__(self, file: DurableFile) -> None:
         self._file = file
@@ -78,20 +78,20 @@ class _HashingWriter:
 
 
 ROWS_SECONDS = 0.05
-"""How long rows may gather. The first one goes at once."""
+"""How long rows are collected before they are sent. The first one is sent at once."""
 
 POSITION_SECONDS = 1.0
-"""How long the server may not know the step, where no row is recorded."""
+"""How often the step is reported while no row is recorded."""
 
 
 HEARTBEAT_SECONDS = 2.0
-"""How long the server may hear nothing at all."""
+"""Interval of heartbeats while nothing else is sent."""
 
 
 class Reporter:
-    """Sends to the server, in order; safe to use from the fit's thread and the control's.
+    """Sends messages to the server, in order; safe to use from the threads of the fit and of the control.
 
-    Blocks when the server does not keep up, which holds the fit back. Ends the process if the server is gone.
+    Blocks if the server does not keep up, which slows the fit down. Exits if the server is gone.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Reporter:
 
     @contextmanager
     def for_variant(self, fit_id: str) -> Iterator["Reporter"]:
-        """Yield one that tells of a variant of the sweep, over the same channel, for the length of the block."""
+        """Yield a reporter for a variant of the sweep, over the same channel, for the length of the block."""
         variant = Reporter(self._channel, fit_id, self._lock, self.durable)
         with self._lock:
             self._variants[fit_id] = variant
@@ -128,18 +128,18 @@ class Reporter:
                 del self._variants[fit_id]
 
     def flush(self) -> None:
-        """Send the rows that wait."""
+        """Send pending rows."""
         with self._lock:
             self._send_points()
 
     def send(self, message: Message) -> None:
-        """Send `message`, after the rows that were added before it."""
+        """Send `message` after the pending rows."""
         with self._lock:
             self._send_points()
             self._send(message)
 
     def report_step(self, fit: engine.Fit, points: Sequence[engine.Point]) -> None:
-        """Take the rows of a step, and where the fit stands after it."""
+        """Report the rows of a step, and the position of the fit after it."""
         rows = [point.to_json() for point in points]
         with self._lock:
             self._rows += rows
@@ -148,8 +148,8 @@ class Reporter:
                 self._send_points()
 
     def flush_overdue(self) -> None:
-        """Send rows that waited long enough, or else a sign of life, for when the next step takes its time."""
-        # Not waiting for the lock: its holder may be waiting for the server, and a control message must get through.
+        """Send rows that have waited long enough, or else a heartbeat: the next step may take long."""
+        # Do not wait for the lock: its holder may be blocked by the server, and this thread must keep reading messages.
         if self._lock.acquire(blocking=False):
             try:
                 if self._may_send():
@@ -159,7 +159,7 @@ class Reporter:
                 self._lock.release()
 
     def send_overdue(self) -> None:
-        """Send rows that waited long enough, also those of variants; the lock must be held."""
+        """Send rows that have waited long enough, also those of variants; the lock must be held."""
         if self._overdue():
             self._send_points()
         for variant in self._variants.values():
@@ -171,23 +171,22 @@ class Reporter:
             self._send(Heartbeat())
 
     def _may_send(self) -> bool:
-        """Whether the server keeps up; one that does not will look here again, and needs no sign of life before."""
+        """Whether sending would not block. If it would, the server has messages to read and needs no heartbeat."""
         return bool(select.select([], [self._channel], [], 0)[1])
 
     def write_checkpoint(self, staging: Path, pending: PendingCheckpoint) -> None:
-        """Write a checkpoint to a file in `staging` that is complete and on the disk when it is announced.
+        """Write a checkpoint to `staging`; it is complete and synced when it is reported.
 
-        StorageFull or StorageFailed if it cannot be: it is not announced then.
+        StorageFull or StorageFailed if it cannot be written; it is not reported then.
         """
-        # A fit that goes back comes by a step again, but by no row.
+        # After a rollback a step number repeats, a row number does not.
         path = staging / f"step-{pending.step}-{pending.seq}.safetensors"
         unfinished = path.with_suffix(".partial")
         with storage_faults("the checkpoint"), removed_on_error(unfinished):
             with self.durable.create(unfinished) as file:
                 pending.checkpoint.write(file)
                 file.sync()
-            # The folder is not synced: a file counts once the server has taken it from here and synced where it is
-            # then. What a crash leaves here is cleared away.
+            # The directory is not synced: the server imports the file and syncs it. What a crash leaves is deleted.
             self.durable.rename(unfinished, path)
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -213,7 +212,7 @@ class Reporter:
     ) -> None:
         """Write the gradients that the last steps of `fit` captured to files in `staging`, each by means of `run`."""
         for place, gradient in enumerate(fit.captured):
-            # A fit that goes back captures a step again; the first file may still be waiting for the server.
+            # After a rollback a step is captured again; the server may not have imported the first file yet.
             path = staging / f"gradient-{gradient.step}-{fit.seq}-{place}.npy"
             write = partial(write_gradient, self.durable, gradient, path)
             self.send(write() if run is None else run(write))
@@ -269,17 +268,17 @@ TICK_SECONDS = 0.05
 
 
 class StorageRetry:
-    """Repeats what finds no room. The fit stands still meanwhile, so it comes to the same bits."""
+    """Retries writes while the disk is full. The fit waits, so its numbers do not change."""
 
     def __init__(self, reporter: Reporter, is_stopping: Callable[[], bool]) -> None:
-        """Report over `reporter`; do not wait any longer once `is_stopping`."""
+        """Report over `reporter`; give up once `is_stopping`."""
         self._reporter = reporter
         self._is_stopping = is_stopping
 
     def run(self, write: Callable[[], T]) -> T:
-        """Call `write`, which leaves nothing behind where it raises, until it finds room, and return its result.
+        """Call `write` until there is disk space, and return its result; it must leave nothing behind if it raises.
 
-        StorageFull once the fit is to stop: then it goes on from its last checkpoint. Other errors are passed on.
+        StorageFull once the fit should stop: it resumes from its last checkpoint. Other errors are raised.
         """
         waiting = False
         while True:
@@ -298,12 +297,12 @@ class StorageRetry:
                 return written
 
     def _report(self, error: StorageFull) -> None:
-        text = f"the fit waits until there is room for what it has to write: {error.detail}"
+        text = f"the fit is waiting for disk space: {error.detail}"
         self._reporter.send(Log("warning", text, error.code))
         self._reporter.send(Phase(WAITS_FOR_STORAGE))
 
     def _wait(self) -> None:
-        """Wait a while, or until the fit is to stop."""
+        """Wait for the next retry, or until the fit should stop."""
         end = time.monotonic() + RETRY_SECONDS
         while time.monotonic() < end and not self._is_stopping():
             time.sleep(TICK_SECONDS)

@@ -13,25 +13,24 @@ from app.system.confinement import Confinement, address_space_bytes, widen
 
 MIB = 1024**2
 MARGIN_BYTES = 256 * MIB
-"""Address space beside the estimate, which is of memory: libraries, such as a compiler that is loaded later, reserve
-more than they use."""
+"""Address space beyond the estimate, which is of memory: libraries such as a compiler reserve more than they use."""
 
 THREAD_BYTES = 72 * MIB
 """Address space that a thread reserves: its stack, and an arena for what it allocates."""
 
 OTHER_THREADS = 3
-"""Threads of a worker beside those that compute."""
+"""Threads of a worker that do not compute."""
 
 FILE_BYTES = 1024 * MIB
-"""So much may a file be larger than the memory: also the server's log is one, which workers write to."""
+"""How much larger a file may be than the memory: the server's log, which workers append to, is one."""
 
 
 def confine(assignment: AnyAssignment, runtime: Runtime) -> None:
-    """Bound this process, and those that it will fork, to what was estimated for each.
+    """Limit this process, and those that it will fork, to the estimate.
 
-    What it finds no memory for within these bounds fails there, while others go on. There is no limit on CPU time,
-    since a fit may run for days: `timeout_seconds` bounds it, which may change while it runs. Nor is there one on
-    processes, since the system counts those of the whole user, threads and other programs included.
+    An allocation beyond it fails in this process, while others go on. CPU time is not limited, since a fit may run
+    for days: `timeout_seconds` limits it, which may change while it runs. Neither is the number of processes, since
+    the system counts those of the whole user.
     """
     if assignment.memory_bytes is None:
         return
@@ -49,7 +48,7 @@ def _largest_file(assignment: AnyAssignment) -> int:
 
 
 def mapped_bytes(assignment: AnyAssignment) -> int:
-    """Return the size of the files with the rows of an assignment, and of the copies of columns that are recoded."""
+    """Return the size of the column files of an assignment, and of the copies of columns that are recoded."""
     if isinstance(assignment, Assignment):
         held_out = assignment.validation_columns or {}
         copied = _size_of(_select(assignment.columns, assignment.recodings))
@@ -62,7 +61,7 @@ def mapped_bytes(assignment: AnyAssignment) -> int:
 
 
 def allow_columns(columns: Mapping[str, Sequence[str]], text: Iterable[str] = ()) -> None:
-    """Let this process map the files of columns that it was not begun with, and copy those that hold `text`."""
+    """Raise the limit by the files of more columns, and by the copies of those that hold `text`."""
     widen(_size_of(columns) + _size_of(_select(columns, text)))
 
 
@@ -71,7 +70,7 @@ def _select(columns: Mapping[str, Sequence[str]], names: Iterable[str]) -> dict[
 
 
 def _size_of(columns: Mapping[str, Sequence[str]]) -> int:
-    """Return the size of the files of columns; one that is gone has none."""
+    """Return the size of the files of columns; a missing file has none."""
     return sum(map(_size, _paths(columns.values())))
 
 
@@ -87,14 +86,14 @@ def _size(path: Path) -> int:
 
 
 EXECUTOR_UNUSABLE = (
-    "the executor {executor!r}, which this was begun with or asks for, cannot be used here: {reason}. Numbers would "
-    "change with another one: put that right, or submit it again with the executor 'numpy'"
+    "the executor {executor!r}, which this fit or session requires, cannot be used here: {reason}. Another executor "
+    "would change its numbers: fix that, or submit it again with the executor 'numpy'"
 )
 FALLBACK = "the NumPy executor is used, which is slower: {reason}"
 
 
 def apply_runtime(runtime: Runtime) -> None:
-    """Bind this process to its CPUs and let it stand back; what the system does not permit is left out."""
+    """Set CPU affinity and niceness; what the system does not permit is skipped."""
     with contextlib.suppress(OSError):
         os.nice(runtime.niceness)
     if runtime.affinity is not None and hasattr(os, "sched_setaffinity"):
@@ -105,10 +104,10 @@ def apply_runtime(runtime: Runtime) -> None:
 def select_executor(
     runtime: Runtime, collective: engine.Collective, tell: Callable[[Log], None] | None = None
 ) -> Runtime:
-    """Choose the executor where that is left open, and let matrix products take the threads that they may.
+    """Choose the executor if that is left open, and set the number of BLAS threads.
 
-    The native executor is taken if all ranks can use it; `tell` hears why not although it is installed. MissingExtra if
-    one that is not left open cannot be used: a fit never goes on with another one.
+    The native executor is used if all ranks can use it; `tell` gets the reason if it is installed and cannot be
+    used. MissingExtra if a required executor cannot be used: a fit never changes its executor.
     """
     if runtime.executor == AUTO:
         reason = _why_not_native(collective)

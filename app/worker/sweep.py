@@ -1,4 +1,4 @@
-"""Carrying out a sweep: each variant as a fit of its own, several of them side by side."""
+"""Running a sweep: each variant as a fit, several of them in parallel."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +14,9 @@ from app.worker.resources import select_executor
 
 
 def run_sweep(assignment: Assignment, reporter: Reporter, control: Control) -> Finished | Failed:
-    """Carry out a sweep and return the verdict; what is to be told of variants goes through `reporter` on the way.
+    """Run a sweep and return the verdict; reports of variants go through `reporter`.
 
-    Raises nothing: whatever happens to one variant is that one's verdict.
+    Raises nothing: an error in a variant is the verdict of that variant.
     """
     try:
         return _Sweep(assignment, reporter, control).run()
@@ -25,7 +25,7 @@ def run_sweep(assignment: Assignment, reporter: Reporter, control: Control) -> F
 
 
 class _Sweep:
-    """The variants, as far as they have come."""
+    """The variants and their progress."""
 
     def __init__(self, assignment: Assignment, reporter: Reporter, control: Control) -> None:
         assert assignment.sweep is not None
@@ -49,7 +49,7 @@ class _Sweep:
         reporter.send(Phase("training", None, replace(runtime, threads=sweep.threads).to_json()))
 
     def run(self) -> Finished:
-        """Work until every variant has ended, or the server wants to stop."""
+        """Run until every variant has ended, or the server requests a stop."""
         engine.sweep.VariantPool(
             self._halving, self._run_variant, self._end_left_behind, threads=self._sweep.threads
         ).run()

@@ -14,33 +14,35 @@ from app.service.resources.engine_documents import engine_faults, read_definitio
 from app.service.resources.memory import MARGIN
 
 UNASKED_BYTES = 16 * 1024**2
-"""So much of an order's own fits beside Python and NumPy into what the process has in any case."""
+"""Memory of a request that fits into what the process has in any case."""
 
 RequestMemory = Callable[[Mapping[str, int]], int]
-"""Asks for the bytes of terms; returns what the process may take in all, 0 if it may not have them."""
+"""Requests the bytes of some terms; returns the new limit of the process, 0 if denied."""
 
 
 class MemoryNotGranted(Exception):  # noqa: N818 (named as what has happened)
-    """The memory is not to be had; the server knows why, and tells the client."""
+    """The memory request was denied; the server knows why and tells the client."""
 
 
 class MemoryGrant:
-    """What this process may take: as much address space as it was begun with, and what is granted beside."""
+    """The memory limit of this process: its initial address space, and what is granted on top."""
 
     def __init__(self, memory_bytes: int, operations: int, answer_bytes: int) -> None:
-        """Begin with `memory_bytes`, which the limit in force is made for; refuse orders of more than the others."""
+        """Start with `memory_bytes`, for which the limit in force was set; refuse requests beyond the other two
+        limits.
+        """
         self._initial_bytes = memory_bytes
         self._initial_limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         self._mapped = 0
         self._operations = operations
         self._answer_bytes = answer_bytes
         self.granted = memory_bytes
-        """Bytes that the process may take now."""
+        """Bytes that the process may use now."""
 
     def admit(self, cost: engine.Cost, request: RequestMemory, held: Mapping[str, int]) -> None:
-        """Have what a computation takes granted, with what it needs `held` and has already; NotGranted or TooLarge.
+        """Request the memory of a computation, with what it needs `held` besides; MemoryNotGranted or TooLarge.
 
-        Little of it needs no asking.
+        Small amounts need no request.
         """
         if cost.operations > self._operations:
             detail = f"the computation is about {cost.operations} operations, this server takes {self._operations}"
@@ -52,14 +54,14 @@ class MemoryGrant:
             raise response_too_large(self._answer_bytes)
 
     def require(self, terms: Mapping[str, int], request: RequestMemory) -> None:
-        """Have the bytes of terms granted; NotGranted if they are not to be had."""
+        """Request the bytes of `terms`; MemoryNotGranted if denied."""
         granted = request(terms)
         if not granted:
             raise MemoryNotGranted
         self.set_limit(granted)
 
     def set_limit(self, granted: int) -> None:
-        """Take no more than `granted` bytes from here on."""
+        """Limit the process to `granted` bytes."""
         self.granted = granted
         if self._initial_limit != resource.RLIM_INFINITY:
             limit = self._initial_limit + max(0, granted - self._initial_bytes) + self._mapped
@@ -67,7 +69,7 @@ class MemoryGrant:
 
     @contextmanager
     def allow_mapping(self, file_bytes: int) -> Iterator[None]:
-        """Allow the address space of a file that is mapped within the block, and takes no memory of its own."""
+        """Allow the address space of a file that is mapped within the block; it takes no memory."""
         self._mapped = file_bytes
         self.set_limit(self.granted)
         try:
@@ -77,27 +79,27 @@ class MemoryGrant:
             self.set_limit(self.granted)
 
     def exhausted_error(self) -> TooLarge:
-        """Return what to answer where memory ran out all the same."""
+        """Return the error for an allocation that failed within the grant."""
         detail = f"the computation found no more memory within the {self.granted} bytes that were estimated for it"
         return TooLarge(f"{detail}; send fewer rows, or ask for less", limit=self.granted, code="memory_exceeded")
 
 
 def response_too_large(max_bytes: int) -> TooLarge:
-    """Return what to say where the answer would have more than `max_bytes`."""
+    """Return the error for a response of more than `max_bytes`."""
     detail = f"the answer would have more than {max_bytes} bytes, which is the most here"
     return TooLarge(f"{detail}; send fewer rows, or ask for less", limit=max_bytes, code="answer_too_large")
 
 
 MAX_MODELS = 64
-"""Models that are kept at most, however small."""
+"""Models that are cached at most, however small."""
 
 MAX_PLAN_BYTES = 16 * 1024**2
-"""What may be kept beside a model for inputs of sizes that were met before."""
+"""Memory of a model's plans for earlier input sizes that may be kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """How to load a model: the checkpoint's file, its graph, and the metadata that take the place of the file's."""
+    """How to load a model: the checkpoint file, its graph, and metadata that replace those in the file."""
 
     path: str
     definition: Mapping[str, Any]
@@ -105,7 +107,7 @@ class ModelSource:
 
 
 class ModelCache:
-    """Predictors by the ids of their checkpoints."""
+    """Predictors by the ids of their checkpoints, evicted least recently used first."""
 
     def __init__(self, allowance: MemoryGrant, max_bytes: int) -> None:
         """Keep at most `max_bytes` of them between orders."""
@@ -115,7 +117,7 @@ class ModelCache:
 
     @property
     def names(self) -> list[str]:
-        """Which are loaded, the least recently used first."""
+        """The cached models, the least recently used first."""
         return [*self._loaded]
 
     def nbytes(self, *, keep: str | None = None) -> int:
@@ -123,14 +125,14 @@ class ModelCache:
         return sum(_nbytes(loaded) for name, loaded in self._loaded.items() if name != keep)
 
     def evict_oldest(self, *, keep: str | None = None) -> bool:
-        """Forget the least recently used one, but for this; False if there is none."""
+        """Evict the least recently used model except `keep`; False if there is none."""
         oldest = next((name for name in self._loaded if name != keep), None)
         if oldest is not None:
             del self._loaded[oldest]
         return oldest is not None
 
     def get(self, name: str, load: Mapping[str, Any] | None, request: RequestMemory) -> engine.Predictor:
-        """Return a model, which is loaded if it is not; NotGranted if there is no memory for it."""
+        """Return a model, loading it if needed; MemoryNotGranted if there is no memory for it."""
         if name in self._loaded:
             self._loaded.move_to_end(name)
             return self._loaded[name]
@@ -140,7 +142,7 @@ class ModelCache:
         return predictor
 
     def evict(self) -> None:
-        """Forget what may not be kept until the next order."""
+        """Evict what must not be kept until the next request."""
         for loaded in self._loaded.values():
             if loaded.kept_bytes > MAX_PLAN_BYTES:
                 loaded.forget_sizes()

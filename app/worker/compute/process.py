@@ -1,4 +1,4 @@
-"""The life of a process that computes: one order after the other, each within the memory that it is granted."""
+"""The main loop of a compute process: one request at a time, each within the memory that it is granted."""
 
 import logging
 import os
@@ -25,16 +25,16 @@ STATM = Path("/proc/self/statm")
 PREDICT = "predict"
 
 SLACK_BYTES = 64 * 1024**2
-"""A process that holds so much more between orders than it should is replaced: its memory is in pieces."""
+"""A process that holds this much more between requests than expected is replaced: its heap is fragmented."""
 
 _logger = logging.getLogger(__name__)
 
 
 class ComputeProcess:
-    """Carries out orders until it should stop."""
+    """Executes requests until it should stop."""
 
     def __init__(self, assignment: ComputeAssignment, end: socket.socket, control: Control) -> None:
-        """Take orders from the line that ends at `end`; this process is confined to what the assignment says."""
+        """Read requests from the frame channel `end`; this process is confined as the assignment says."""
         self._channel = FrameChannel(end)
         self._control = control
         self._runtime = Runtime.from_json(assignment.runtime)
@@ -47,11 +47,11 @@ class ComputeProcess:
         self._initial_bytes = _resident_bytes()
 
     def wake(self) -> None:
-        """Have it look what is wanted of it; from any thread."""
+        """Make it check for stop requests; from any thread."""
         self._channel.notify()
 
     def run(self) -> Finished:
-        """Work, and return the verdict."""
+        """Serve requests, and return the verdict."""
         engine.set_blas_threads(self._runtime.threads)
         self._channel.send((Ready(self._status()), b""))
         while self._control.stop_requested is None:
@@ -61,11 +61,11 @@ class ComputeProcess:
         return Finished(OUTCOMES[self._control.stop_requested])
 
     def _frames(self) -> list[Frame]:
-        """Wait for frames. A process whose server is gone ends."""
+        """Wait for frames. The process exits if the server is gone."""
         try:
             frames = self._channel.receive(None)
         except BadMessage:
-            _logger.exception("a process that computes stops: it cannot make out what the server wants")
+            _logger.exception("malformed frame from the server; the compute process exits")
             frames = None
         if frames is None:
             os._exit(EXIT_SERVER_GONE)
@@ -77,14 +77,14 @@ class ComputeProcess:
             media, answer, file = self._responses.write(step.id, self._compute(step, body))
             return Answered(step.id, self._finish_request(), None, media, file=file), answer
         except MemoryError:
-            # What else found no memory meanwhile is not known.
+            # Other allocations may have failed too; the process is replaced.
             self._needs_replacement = True
             return self._error_reply(step, self._grant.exhausted_error())
         except MemoryNotGranted:
             return Answered(step.id, self._finish_request(), error={}), b""
         except Exception as error:
             if encode_error(error)["status"] >= 500:
-                _logger.exception("a computation (%s) met a fault", step.verb)
+                _logger.exception("internal error in a computation (%s)", step.verb)
             return self._error_reply(step, error)
 
     def _error_reply(self, step: Step, error: Exception) -> Frame:
@@ -101,7 +101,7 @@ class ComputeProcess:
         return predict(step, body, predictor, lambda cost: self._grant.admit(cost, request, held))
 
     def _request_memory(self, step: Step, model: str | None, terms: Mapping[str, int]) -> int:
-        """Ask for the bytes of an order, as often as models that are kept can be forgotten for it."""
+        """Request memory; while it is denied, evict cached models and ask again."""
         while True:
             self._channel.send((Need(step.id, dict(terms), self._models.nbytes(keep=model)), b""))
             granted = self._await_grant(step.id)
@@ -117,7 +117,7 @@ class ComputeProcess:
                 return 0
 
     def _finish_request(self) -> dict[str, Any]:
-        """Take no more than what is kept for later orders, and say what that is."""
+        """Lower the limit to what is kept for later requests, and return the status."""
         self._models.evict()
         self._grant.set_limit(self._memory_bytes + self._models.nbytes())
         return self._status()
@@ -129,7 +129,7 @@ class ComputeProcess:
 
 
 def _resident_bytes() -> int:
-    """Return the memory that this process alone has; 0 where the system does not tell."""
+    """Return the private memory of this process; 0 if unknown."""
     try:
         _, resident, shared = STATM.read_text(encoding="ascii").split()[:3]
     except OSError:

@@ -48,14 +48,14 @@ SMALL_BODY = 1 << 16
 
 
 class GraphCache:
-    """Graphs that were read before, by their ids."""
+    """Graphs that were parsed before, by id."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start empty."""
         self._read: OrderedDict[str, engine.Definition] = OrderedDict()
 
     def get(self, graph_id: str, document: object, *, keep: bool) -> engine.Definition:
-        """Return the graph of a document, which is read if it was not."""
+        """Return the graph of a document, parsed if it is not cached."""
         definition = self._read.pop(graph_id, None) or read_definition(document)
         if keep:
             self._read[graph_id] = definition
@@ -65,7 +65,7 @@ class GraphCache:
 
 
 def run_diagnostic(step: Step, body: bytes, graphs: GraphCache, admit: engine.Admit) -> Document:
-    """Look at a graph at one point; Invalid, with pointers into the request."""
+    """Run a diagnostic on a graph; Invalid, with pointers into the request."""
     fields = from_json(body)
     definition = graphs.get(step.options["graph"], fields["definition"], keep=len(body) <= SMALL_BODY)
     run, document = DIAGNOSTICS[step.verb]
@@ -74,7 +74,7 @@ def run_diagnostic(step: Step, body: bytes, graphs: GraphCache, admit: engine.Ad
 
 
 def predict(step: Step, body: bytes, predictor: engine.Predictor, admit: engine.Admit) -> Document:
-    """Compute the outputs of a model; one of them alone where the answer is to be `.npy`."""
+    """Compute the outputs of a model; only one of them if the response is `.npy`."""
     output = _output(step, predictor) if step.accept == NPY else None
     inputs = _inputs(step, body, predictor)
     with engine_faults():
@@ -118,16 +118,16 @@ CHUNK = 1 << 20
 
 
 class ResponseWriter:
-    """Writes answers of limited length."""
+    """Writes responses of limited length: short ones as bytes, long ones as files."""
 
     def __init__(self, folder: Path, max_bytes: int, min_free_bytes: int) -> None:
-        """Write files to `folder`, as long as so many bytes of its disk stay free."""
+        """Write files to `folder` while this many bytes of its disk stay free."""
         self._folder = folder
         self._max_bytes = max_bytes
         self._min_free_bytes = min_free_bytes
 
     def write(self, name: str, document: dict[str, Any] | NDArray[Any]) -> tuple[str, bytes, str | None]:
-        """Return the type of an answer, and its bytes or the `name` of a file that has them; TooLarge, StorageFull."""
+        """Return the media type, and the bytes or the `name` of a file; TooLarge, StorageFull."""
         media = NPY if isinstance(document, np.ndarray) else JSON
         pieces = iter_npy(document) if isinstance(document, np.ndarray) else json_pieces(document)
         first, length = [], 0
@@ -154,7 +154,7 @@ class ResponseWriter:
             raise
 
     def _check_space(self, written: int) -> int:
-        """Return how many bytes may be written before this is asked again."""
+        """Return how many bytes may be written before the next check."""
         if written > self._max_bytes:
             raise response_too_large(self._max_bytes)
         disk = os.statvfs(self._folder)

@@ -1,1 +1,1 @@
-"""The process of a session: it carries out steps in their order, and keeps what they have done."""
+"""The process of a session: executes steps in order, and makes their results durable."""

@@ -17,29 +17,30 @@ from app.ingest.encoding import profile_document, row_losses_document, trace_doc
 Array = NDArray[Any]
 
 Durability = Literal["log", "snapshot"]
-"""How what a verb does outlives the process: its step is in the log and is carried out again, or, where that would need
-a file of the server, a snapshot is written right after it."""
+"""How the effect of a handler survives the process: its step is logged and replayed, or, where a replay would need
+files of the server, a snapshot is written right after it.
+"""
 
 
 class Writable(Protocol):
-    """What takes bytes."""
+    """An object that takes bytes."""
 
     def write(self, data: bytes, /) -> object:
-        """Take all of `data`."""
+        """Write all of `data`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a verb.
+    """One call of a handler.
 
     Attributes:
-        options: what the client said, checked by its shape; arrays among them are as JSON has them.
+        options: the options of the client, validated; arrays among them are as in JSON.
         arrays: those of a binary body by name; "" is the name of one that came as `.npy`.
-        seq: the place of the step in the order of steps, None for one that only reads.
+        seq: the sequence number of the step, None for one that only reads.
         files: local paths of files that the options name, by field.
-        accept: the type that the answer should have, for those that it makes a difference to.
-        hand_over: has a file written for the server to take over, and returns its name when it is on the disk.
+        accept: the requested media type, for handlers to which it makes a difference.
+        export_file: writes a file for the server to import, and returns its name once it is durable.
     """
 
     options: Mapping[str, Any]
@@ -52,12 +53,11 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a verb answers.
+    """The result of a handler.
 
-    `document` is plain data with arrays and floats of any value in it, one array, or None. In JSON arrays become
-    tensors, and numbers that are not finite null, with their names beside; in safetensors and `.npy` arrays stand by
-    themselves. A text is the answer as it is.
-    `file` is the name of a file that was handed over.
+    `document` is plain data with arrays and floats of any value, one array, or None. In JSON, arrays become tensor
+    documents and non-finite numbers null, with their names beside; in safetensors and `.npy`, arrays are separate.
+    A text is returned unchanged. `file` is the name of an exported file.
     """
 
     document: dict[str, Any] | Array | str | None = field(default_factory=dict)
@@ -66,11 +66,12 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """How to carry out a verb.
+    """How to execute a verb.
 
-    `run` changes nothing if it raises an EngineError, an AdjointError or a MemoryError, which become the answer; after
-    any other error the session is taken up again from the disk. What it does must follow from the bench and the call
-    alone, to the bit. A verb with `durability` of None only reads.
+    `run` changes nothing if it raises an EngineError, an AdjointError or a MemoryError, which become the reply;
+    after any other error the session is restored from disk. Its effect must depend on nothing but the backend and
+    the call, to the bit: otherwise a replay would not reproduce it. A handler with a `durability` of None only
+    reads.
     """
 
     run: Callable[[Call], Result]
@@ -78,25 +79,25 @@ class Handler:
 
 
 class SessionBackend(Protocol):
-    """A session's arrays and verbs. One call at a time."""
+    """The arrays and handlers of a session. One call at a time."""
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
-        """The verbs by name; "batch" and "operation" are the session's own, whatever its kind."""
+        """The handlers by verb; "batch" and "operation" are handled by the session itself."""
         ...
 
     @property
     def standing(self) -> dict[str, Any]:
-        """Where it is: `step` (of the optimizer), `passes`, and `tapes`, how many there are."""
+        """The position: `step` (of the optimizer), `passes`, and `tapes`, the number of tapes."""
         ...
 
     @property
     def has_transient_state(self) -> bool:
-        """Whether it holds something that is in no snapshot, tapes for instance, and that a replay makes again."""
+        """Whether there is state that no snapshot contains and a replay recreates, tapes for instance."""
         ...
 
     def discard_transient(self) -> None:
-        """Give up what is in no snapshot: it has been held for too long."""
+        """Discard the state that no snapshot contains; it was kept too long."""
         ...
 
     def attach(
@@ -106,26 +107,26 @@ class SessionBackend(Protocol):
         names: Mapping[str, list[str]] | None = None,
         classes: Mapping[str, Any] | None = None,
     ) -> None:
-        """Let steps take rows of a dataset: for each column the paths of its files, for text its class names.
+        """Make the rows of a dataset available: the file paths of each column, for text its class names.
 
-        `classes` are those of the model by input, where the dataset has added some.
+        `classes` are those of the model by input, if the dataset has added some.
         """
         ...
 
     def start_from(self, path: Path, *, parameters_only: bool) -> None:
-        """Begin a new session with a checkpoint.
+        """Initialise a new session from a checkpoint.
 
         Raises:
-            EngineError: it does not suit.
+            EngineError: it does not fit the session.
         """
         ...
 
     def snapshot(self, file: Writable) -> None:
-        """Write all that the next steps depend on to an open file, but for what `has_transient_state` tells of."""
+        """Write all state that later steps depend on, except transient state."""
         ...
 
     def restore(self, path: Path) -> Mapping[str, Any]:
-        """Take up what `snapshot` wrote, and return the fingerprint that it was computed with.
+        """Restore what `snapshot` wrote, and return the fingerprint of the numerics that computed it.
 
         Raises:
             EngineError: it is damaged.
@@ -134,7 +135,7 @@ class SessionBackend(Protocol):
 
 
 def export_checkpoint(call: Call, checkpoint: Callable[[], engine.Checkpoint], fields: dict[str, Any]) -> Result:
-    """Write a checkpoint for the server to take over, and answer with what is `fields`, its digest and its size."""
+    """Write a checkpoint for the server to import, and reply with `told`, its digest and its size."""
     summed = _HashingWriter()
 
     def write(file: Writable) -> None:
@@ -178,7 +179,7 @@ STATISTICS = ("mean", "min", "max", "nan_count", "inf_count", "histogram")
 
 
 class StepDiagnostics:
-    """The verbs of a session that change nothing."""
+    """Handlers of a training session that change nothing."""
 
     def __init__(self, session: engine.Session) -> None:
         """Look at `session`."""
@@ -211,7 +212,7 @@ class StepDiagnostics:
 
 
 def view_arrays(call: Call, arrays: Arrays, parameters: Mapping[str, Array]) -> Result:
-    """List arrays by name, or return the one that the call names; one that is None would be as its parameter."""
+    """List arrays by name, or return the one that the call names; None stands for one that does not exist yet."""
     name, stats = call.options.get("name"), call.options.get("stats", False)
     if name is not None and name not in arrays:
         detail = f"there is none called {name[:64]!r} here; there are {', '.join(list(arrays)[:20])}"

@@ -1,4 +1,4 @@
-"""The life of a session's process, from taking the session up to putting it aside."""
+"""The main loop of a session's process: restore the session, execute steps, write a snapshot."""
 
 import logging
 import socket
@@ -28,7 +28,7 @@ from app.worker.session.wal import DamagedLog
 BACKENDS: Mapping[str, Callable[[SessionAssignment, Runtime], SessionBackend]] = MappingProxyType(
     {"training": TrainingBackend, "static": StaticBackend}
 )
-"""What each kind of session is worked on with."""
+"""The backend of each kind of session."""
 
 DAMAGED_CODE = "session_damaged"
 
@@ -36,10 +36,10 @@ _logger = logging.getLogger(__name__)
 
 
 class SessionProcess:
-    """Works for a session until it should stop."""
+    """Serves a session until it should stop."""
 
     def __init__(self, assignment: SessionAssignment, end: socket.socket, reporter: Reporter, control: Control) -> None:
-        """Take steps from the line that ends at `end`, and tell the rest to `reporter`."""
+        """Read steps from the frame channel `end`, and report to `reporter`."""
         self._assignment = assignment
         self._channel = FrameChannel(end)
         self._reporter = reporter
@@ -48,22 +48,22 @@ class SessionProcess:
         self._poison_error = {**poison_error, "detail": assignment.poisoned_by or poison_error["detail"]}
 
     def wake(self) -> None:
-        """Have it look what is wanted of it; from any thread."""
+        """Make it check for stop requests; from any thread."""
         self._channel.notify()
 
     def run(self) -> Finished | Failed:
-        """Work, and return the verdict. What a client may not see goes to the server's log."""
+        """Serve the session, and return the verdict. Details that a client must not see go to the server's log."""
         try:
             return self._work()
         except DamagedLog as error:
-            _logger.exception("session %s cannot be taken up", self._assignment.session_id)
-            return Failed(DAMAGED_CODE, f"what the session has kept cannot be taken up: {error}")
+            _logger.exception("session %s cannot be restored", self._assignment.session_id)
+            return Failed(DAMAGED_CODE, f"the stored state of the session cannot be restored: {error}")
         except Corrupt as error:
             return Failed(error.code, error.detail, error.blob)
         except engine.EngineError as error:
             return Failed(error.code, str(error))
         except (RestartRequired, StorageFull, StorageFailed):
-            _logger.exception("session %s has to be taken up again", self._assignment.session_id)
+            _logger.exception("session %s has to be restored", self._assignment.session_id)
             return Finished("drained")
 
     def _work(self) -> Finished:
@@ -111,11 +111,11 @@ class SessionProcess:
         )
 
     def _serve(self, processor: StepProcessor, backend: SessionBackend) -> bool:
-        """Wait for frames, and do what they ask; False when there will be no more."""
+        """Wait for frames, and handle them; False at the end of the stream."""
         try:
             frames = self._channel.receive(processor.seconds_left())
         except BadMessage:
-            _logger.exception("a session rests: it cannot make out what the server wants")
+            _logger.exception("malformed frame from the server; the session is suspended")
             return False
         for head, body in frames or ():
             if isinstance(head, Attach):

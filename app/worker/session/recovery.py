@@ -1,4 +1,8 @@
-"""Taking a session up from its folder: the snapshot, and the steps since then once more."""
+"""Restoring a session from its directory: load the snapshot, then replay the log.
+
+A replay executes the logged steps again. All handlers are deterministic, so it leads to bit-identical state, and a
+client that sends a step again gets the reply that it would have got.
+"""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +24,7 @@ ALLOC_FAILED = "alloc_failed"
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """A session as it was left, and the fingerprint that its snapshot was computed with; None if it is new."""
+    """A restored session, and the fingerprint that its snapshot was computed with; None if the session is new."""
 
     backend: SessionBackend
     log: StepLog
@@ -36,21 +40,21 @@ def recover(
     *,
     has_snapshot: bool = False,
 ) -> Recovered:
-    """Take a session up.
+    """Restore a session.
 
     Args:
-        folder: where it is, locked.
-        fresh: makes its bench, for `restore`.
-        begun: makes its bench as a new session begins.
-        poison: the id of a request that is not to be carried out.
-        refused: the answer to that one.
-        has_begun: whether it is known that there was a snapshot in the folder.
+        directory: its directory, locked.
+        new_backend: makes an empty backend, for `restore`.
+        initial_backend: makes the backend of a new session.
+        poison: the id of a request that must not be executed again.
+        poison_error: the reply to that one.
+        has_snapshot: whether a snapshot is known to have been written.
 
     Raises:
-        DamagedLog: what is in the folder cannot be taken up.
-        EngineError: a new session cannot begin.
+        DamagedLog: the files in the directory cannot be used.
+        EngineError: a new session cannot be created.
         StorageFull, StorageFailed: the first snapshot cannot be written.
-        Corrupt: a dataset that a step in the log has taken rows of is damaged.
+        Corrupt: a dataset that a logged step has read is damaged.
     """
     number = directory.newest_snapshot(has_snapshot=has_snapshot)
     if number is None:
@@ -63,14 +67,14 @@ def recover(
     try:
         fingerprint = backend.restore(directory.snapshot_path(number))
     except engine.EngineError as error:
-        raise DamagedLog(f"snapshot {number} cannot be taken up: {error}") from error
+        raise DamagedLog(f"snapshot {number} cannot be restored: {error}") from error
     log = StepLog(directory, wal, number, ReplyCache())
     _Replay(backend, log, directory, poison, poison_error).run(records)
     return Recovered(backend, log, fingerprint)
 
 
 class _Replay:
-    """Carries the steps of a log out again."""
+    """Executes the steps of a log again."""
 
     def __init__(
         self,
@@ -112,11 +116,11 @@ class _Replay:
             raise
         except (engine.EngineError, AdjointError) as error:
             if error.code == ALLOC_FAILED:
-                # There was memory for it once: the log is whole, and the process can be started when there is again.
-                raise MemoryError(f"step {seq} cannot be carried out again now: {error}") from error
-            # What has been carried out once can be again.
+                # The log is intact: there was memory for the step once, so a later process can replay it.
+                raise MemoryError(f"step {seq} cannot be replayed now: {error}") from error
+            # A step that succeeded must succeed again; only one that was accepted may never have been executed.
             if not record.head["accepted"]:
-                raise DamagedLog(f"step {seq} cannot be carried out again: {error}") from error
+                raise DamagedLog(f"step {seq} cannot be replayed: {error}") from error
             self._log.commit_result(replace(reply, error=encode_error(error)), 0.0, logged=False)
             return
         seconds = time.monotonic() - initial_backend

@@ -1,4 +1,4 @@
-"""Answers as bytes: what a verb has given, in the form that was asked for, and what was refused."""
+"""Replies as bytes: the result of a handler in the requested format, or an error document."""
 
 from collections.abc import Iterable, Mapping
 from math import isfinite
@@ -23,22 +23,22 @@ POISON_REQUEST: Mapping[str, Any] = MappingProxyType(
         "status": 422,
         "title": "The step ends the process",
         "code": "step_lost_worker",
-        "detail": "processes of the session ended while they carried this step out and no other; it is not tried again",
+        "detail": "several processes of the session exited while they executed only this step; it is not tried again",
         "findings": [],
     }
 )
-"""The answer to a step that is not tried again."""
+"""The reply to a step that is not tried again."""
 
 OUT_OF_MEMORY: Mapping[str, Any] = MappingProxyType(
     {
         "status": 422,
         "title": "Out of memory",
         "code": "out_of_memory",
-        "detail": "the step needs more memory than there is; give it fewer rows, or a micro_batch_size",
+        "detail": "the step needs more memory than is available; use fewer rows, or a micro_batch_size",
         "findings": [],
     }
 )
-"""The answer to a step that finds no memory."""
+"""The reply to a step that runs out of memory."""
 
 
 def encode_answer(document: dict[str, Any] | Array | str | None, seq: int | None, accept: str) -> tuple[str, bytes]:
@@ -77,7 +77,7 @@ def _safetensors(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> by
 
 
 def _is_plain(values: Iterable[Any]) -> bool:
-    """Whether JSON can hold values as they are: there is no array, and no number that is not finite."""
+    """Whether JSON can hold the values as they are: there are no arrays and no non-finite numbers."""
     for value in values:
         if isinstance(value, float):
             if not isfinite(value):
@@ -91,9 +91,9 @@ def _is_plain(values: Iterable[Any]) -> bool:
 
 
 class _ArrayExtractor:
-    """What plain JSON cannot hold: arrays, by their place in the answer, and the names of numbers that are not finite.
+    """Collects what plain JSON cannot hold: arrays by pointer, and the names of non-finite numbers.
 
-    Arrays that do not stand `separate` become tensors where they are.
+    Arrays that are not `separate` become tensor documents in place.
     """
 
     def __init__(self, *, separate: bool) -> None:
@@ -121,13 +121,13 @@ class _ArrayExtractor:
 
 
 def encode_error(error: Exception) -> dict[str, Any]:
-    """Write what became of a step that failed as the members of a problem, but for `expected_seq`."""
+    """Encode an error as the members of a problem document, except `expected_seq`."""
     if isinstance(error, engine.EngineError):
         error = _to_domain_error(error)
     if isinstance(error, MemoryError):
         return dict(OUT_OF_MEMORY)
     if not isinstance(error, AdjointError):
-        return _problem(AdjointError("the step met a fault of the server and was taken back"))
+        return _problem(AdjointError("internal error; the step was rolled back"))
     return _problem(error)
 
 

@@ -1,4 +1,4 @@
-"""Rows of datasets as inputs: taken out of mapped files."""
+"""Rows of datasets as inputs, read from memory-mapped files."""
 
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ class Column:
         return self._ends[-1]
 
     def span(self, start: int, stop: int) -> Array:
-        """Return rows that follow one another; a window on the file if they lie in one."""
+        """Return consecutive rows; a view of the file if they lie in one."""
         first, last = bisect_right(self._ends, start), bisect_right(self._ends, stop - 1)
         before = self._ends[first] - len(self._files[first])
         if first == last:
@@ -56,7 +56,7 @@ class Column:
 
 
 class DatasetRows:
-    """The datasets that steps may take rows of."""
+    """The datasets that steps may read rows of."""
 
     def __init__(self, dataset: str | None, feeds: Mapping[str, str], classes: Mapping[str, Any] | None = None) -> None:
         """Take rows of `dataset`, and of `feeds` the column for each input, unless a step says otherwise.
@@ -77,7 +77,9 @@ class DatasetRows:
         names: Mapping[str, list[str]] | None = None,
         classes: Mapping[str, Any] | None = None,
     ) -> None:
-        """Know the files of a dataset, the class `names` of its text columns, and the `classes` of the model by now."""
+        """Add the files of a dataset, the class `names` of its text columns, and the current `classes` of the
+        model.
+        """
         self._datasets[dataset] = MappedColumns(columns, partial(_check, dataset))
         self._names[dataset] = names or {}
         if classes is not None:
@@ -134,7 +136,9 @@ class DatasetRows:
         return found
 
     def _table(self, dataset: str, name: str, input: str) -> list[int] | None:
-        """Return the model's number of each class of a text column; None if they are the same, or it holds numbers."""
+        """Return the model's class number for each class of a text column; None if they are equal, or it holds
+        numbers.
+        """
         names, encoding = self._names[dataset].get(name), self.classes.get(input)
         where = f"column {name[:64]!r} of {dataset}"
         if names is None:

@@ -1,4 +1,4 @@
-"""The folder of a session: the snapshot that its log goes on from, and the lock that keeps a second process out."""
+"""The directory of a session: a snapshot, the log that continues it, and a lock against a second process."""
 
 import contextlib
 import fcntl
@@ -30,39 +30,39 @@ _CHUNK = 1 << 20
 
 
 class SessionDir:
-    """Holds a snapshot of the session before a step, and the log from that step on; both have its number."""
+    """A snapshot of the session before a step, and the log from that step on; both have its number."""
 
     def __init__(self, path: Path, durable: Durable) -> None:
-        """Work in `path`, which is there."""
+        """Use `path`, which exists."""
         self.path = path
         self.durable = durable
         self._replies = 0
 
     def lock(self) -> None:
-        """Wait until no other process works here. The kernel ends the lock with this process, however that ends."""
+        """Wait until no other process uses the directory. The kernel releases the lock when this process exits."""
         descriptor = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
 
     def newest_snapshot(self, *, has_snapshot: bool = False) -> int | None:
-        """Return the number of the newest snapshot that has its log, None if nothing was ever finished here.
+        """Return the number of the newest snapshot that has its log, None if no snapshot was ever completed here.
 
         Args:
-            begun: whether it is known that something was.
+            has_snapshot: whether it is known that one was.
 
         Raises:
-            DamagedLog: there are files of a session that had begun, and none that belong together.
+            DamagedLog: there are files of an existing session, and none that belong together.
         """
         return find_newest(self._names(), has_snapshot=has_snapshot)
 
     def snapshot_path(self, number: int) -> Path:
-        """Return where a snapshot is, or will be."""
+        """Return the path of a snapshot."""
         return self.path / SNAPSHOT.format(number)
 
     def open_log(self, number: int) -> tuple[WriteAheadLog, list[Record]]:
-        """Open a log to go on with it; return what is in it. What was not wholly written is cut off.
+        """Open a log to append to it; return its records. An incomplete record at its end is truncated.
 
         Raises:
-            DamagedLog: the log, or the snapshot that it goes on from, is not as it was written.
+            DamagedLog: the log, or the snapshot that it continues, is damaged.
         """
         path = self._log_path(number)
         records = read_log(self.path, number)
@@ -74,9 +74,9 @@ class SessionDir:
     def start_log(
         self, number: int, write: Callable[[Writable], None], replies: Iterable[tuple[object, bytes]]
     ) -> WriteAheadLog:
-        """Put the session aside: have `write` write a snapshot, and begin a log with records of what is to be kept.
+        """Let `write` write a snapshot, and start a new log with the cached replies.
 
-        Older ones are deleted once both are on the disk. StorageFull or StorageFailed if they cannot be written.
+        Older files are deleted once both are durable. StorageFull or StorageFailed if they cannot be written.
         """
         snapshot_path, log = self.snapshot_path(number), self._log_path(number)
         with storage_faults("a snapshot of this session"):
@@ -95,9 +95,9 @@ class SessionDir:
             return WriteAheadLog(self.durable.append(log), size)
 
     def remove_stale(self, number: int | None, saved: Iterable[int], next_seq: int) -> None:
-        """Delete what earlier processes have left: files half written, and those that nobody will fetch.
+        """Delete what earlier processes have left: partial files, and files that the server will not fetch.
 
-        These are saved checkpoints that the server has, or that it was never told of, and bodies of old answers.
+        These are checkpoints that the server has imported, or was never told of, and bodies of old replies.
         """
         replies = {LOCK, *(() if number is None else (self.snapshot_path(number).name, self._log_path(number).name))}
         taken = set(saved)
@@ -110,7 +110,7 @@ class SessionDir:
                 self.durable.unlink(path)
 
     def write_reply(self, body: bytes) -> str:
-        """Write the body of an answer to a file for the server to fetch, and return its name. It need not last."""
+        """Write the body of a reply to a file for the server to fetch, and return its name. It is not synced."""
         self._replies += 1
         name = REPLY.format(f"{os.getpid()}-{self._replies}")
         with storage_faults("the answer"):
@@ -118,7 +118,7 @@ class SessionDir:
         return name
 
     def write_checkpoint(self, seq: int, write: Callable[[Writable], None]) -> str:
-        """Have `write` write a checkpoint for the server to take over, on the disk when this returns its name."""
+        """Let `write` write a checkpoint for the server to import; it is durable when this returns its name."""
         path = self.path / CHECKPOINT.format(seq)
         with storage_faults("the checkpoint"), self._write_atomically(path) as file:
             write(file)
@@ -132,7 +132,7 @@ class SessionDir:
 
     @contextlib.contextmanager
     def _write_atomically(self, path: Path) -> Iterator[DurableFile]:
-        """Yield a file that is on the disk, and has its name, once the block has ended well."""
+        """Yield a file that is synced and renamed to its final name if the block succeeds."""
         partial = path.with_name(f"{path.name}.partial")
         self.durable.unlink(partial)
         with self.durable.create(partial) as file:
@@ -150,10 +150,10 @@ class SessionDir:
 
 
 def find_newest(names: Iterable[str], *, has_snapshot: bool) -> int | None:
-    """Return the number of the newest snapshot among the files of a folder that has its log, None if there is none.
+    """Return the number of the newest snapshot that has its log among the names of files, None if there is none.
 
     Raises:
-        DamagedLog: there are files of a session that had begun, or it is known to have, and none that belong together.
+        DamagedLog: there are files of an existing session, and none that belong together.
     """
     found = [match for match in map(_NUMBERED.fullmatch, names) if match]
     snapshots, logs = ({int(match[3]) for match in found if match[kind]} for kind in (1, 2))
@@ -164,15 +164,15 @@ def find_newest(names: Iterable[str], *, has_snapshot: bool) -> int | None:
 
 
 def read_log(folder: Path, number: int) -> list[Record]:
-    """Return the records of a log, of which there is one at least. What was not wholly written at its end is left out.
+    """Return the records of a log, at least one. An incomplete record at its end is left out.
 
     Raises:
-        DamagedLog: the log, or the snapshot that it goes on from, is not as it was written.
+        DamagedLog: the log, or the snapshot that it continues, is damaged.
     """
     records = read_records((folder / LOG.format(number)).read_bytes())
     if not records or records[0].head.get("snapshot") != _checksum_file(folder / SNAPSHOT.format(number)):
-        raise DamagedLog(f"snapshot {number} is not the one that its log goes on from")
-    # They were on the disk before the log had its name, so none of them can be a record that was not wholly written.
+        raise DamagedLog(f"snapshot {number} is not the one that its log continues")
+    # These replies were durable before the log got its name, so a missing one is damage, not a write that was cut off.
     answers, left = records[0].head.get("answers", 0), len(records) - 1
     if left < answers:
         raise DamagedLog(f"log {number} began with {answers} answers, and {left} records can be read after its first")
@@ -180,7 +180,7 @@ def read_log(folder: Path, number: int) -> list[Record]:
 
 
 class _ChecksumWriter:
-    """Hands bytes on to a file, and sums them up on the way."""
+    """Passes bytes on to a file and computes their checksum."""
 
     def __init__(self, file: DurableFile) -> None:
         self._file = file

@@ -44,7 +44,7 @@ COMPUTE_OPTIONS = ("n_threads", "auto_resume", "with_ctx", "work_size", "use_ref
 
 
 class Computation:
-    """Data in, computations, threads."""
+    """Handlers that set tensors, compute, and control the thread pool."""
 
     def __init__(self, session: engine.StaticSession, rows: DatasetRows) -> None:
         """Work on `session`, with inputs from `rows` where a step says so."""
@@ -155,7 +155,7 @@ class Computation:
 
 
 class StaticBackend:
-    """Graphs, their tensors and a thread pool, and the verbs that work on them; see `bench.Bench`."""
+    """Graphs, their tensors and a thread pool (a `SessionBackend`)."""
 
     def __init__(self, assignment: SessionAssignment, _: Runtime) -> None:
         """Make a context with the tensors of the definition, and an empty graph."""
@@ -208,7 +208,7 @@ class StaticBackend:
         self._session.snapshot().write(file)
 
     def restore(self, path: Path) -> Mapping[str, Any]:
-        """Take up what `snapshot` wrote."""
+        """Restore what `snapshot` wrote."""
         checkpoint = engine.Checkpoint.load(path)
         self._session.restore(checkpoint)
         fingerprint: Mapping[str, Any] = checkpoint.meta["fingerprint"]

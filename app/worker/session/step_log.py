@@ -23,17 +23,17 @@ _SEPARATOR = b"\0"
 
 @dataclass(frozen=True, slots=True)
 class CachedReply:
-    """What came of a step.
+    """The reply to a step, kept for retries.
 
     Attributes:
-        seq: the place that it took.
-        id: which request it was.
+        seq: the sequence number of the step.
+        id: the id of the request.
         key: the client's Idempotency-Key.
-        digest: of what was asked, see `digest_step`.
-        media: the type of the answer's body.
-        body: the answer's; empty with an `error`.
+        digest: the digest of the step, see `digest_step`.
+        media: the media type of the body.
+        body: the body; empty with an `error`.
         error: as in `Answered`.
-        file: a file that the server takes over.
+        file: a file that the server imports.
     """
 
     seq: int
@@ -46,7 +46,7 @@ class CachedReply:
     file: str | None = None
 
     def to_head(self) -> dict[str, Any]:
-        """Write all but the body as plain data."""
+        """Return all but the body as plain data."""
         return {name: getattr(self, name) for name in HEAD_FIELDS}
 
 
@@ -54,7 +54,7 @@ HEAD_FIELDS = tuple(field.name for field in fields(CachedReply) if field.name !=
 
 
 def digest_step(step: Step, body: bytes) -> str:
-    """Return the SHA-256 of what a step asks for: the same for a step that is sent again, whoever sends it."""
+    """Return the SHA-256 of a step's content: equal if the step is sent again."""
     try:
         options = orjson.dumps(step.options, option=orjson.OPT_SORT_KEYS)
     except orjson.JSONEncodeError:
@@ -65,21 +65,21 @@ def digest_step(step: Step, body: bytes) -> str:
 
 
 class ReplyCache:
-    """The last answers, by place, by request and by key. The newest is always among them."""
+    """The last replies, by sequence number, request id and key. The newest one is always kept."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start empty."""
         self._by_seq: OrderedDict[int, CachedReply] = OrderedDict()
         self._by_id: dict[str, CachedReply] = {}
         self._by_key: dict[str, CachedReply] = {}
         self._bytes = 0
 
     def __iter__(self) -> Any:
-        """Go through them in their order."""
+        """Iterate over them in order."""
         return iter(self._by_seq.values())
 
     def add(self, reply: CachedReply) -> None:
-        """Keep one more, and give up the oldest ones beyond the bounds."""
+        """Add a reply, and evict the oldest ones beyond the limits."""
         self._by_seq[reply.seq] = reply
         self._by_id[reply.id] = reply
         if reply.key is not None:
@@ -95,39 +95,43 @@ class ReplyCache:
                 del table[name]
 
     def by_seq(self, seq: int) -> CachedReply | None:
-        """Return what came of the step at a place."""
+        """Return the reply to the step with a sequence number."""
         return self._by_seq.get(seq)
 
     def by_id(self, id: str) -> CachedReply | None:
-        """Return what came of a request."""
+        """Return the reply to a request."""
         return self._by_id.get(id)
 
     def by_key(self, key: str) -> CachedReply | None:
-        """Return what came of the request with an Idempotency-Key."""
+        """Return the reply to the request with an Idempotency-Key."""
         return self._by_key.get(key)
 
 
 REPLAY_SECONDS = 2.0
-"""Taking a session up again may take so long,"""
+"""A replay may take this long,"""
 SNAPSHOT_COST_FACTOR = 10.0
-"""or as many times as long as a snapshot, which is then not written more often than that."""
+"""or this many times as long as a snapshot, which is then not written more often than that."""
 LOG_BYTES = 64 * 1024**2
 LOG_STEPS = 10_000
 
 
 @dataclass(slots=True)
 class ReplayCost:
-    """What has come into the log since its snapshot: how much, and how long it would take to do again."""
+    """What was logged since the snapshot: the number of steps, and how long a replay would take."""
 
     steps: int = 0
     seconds: float = 0.0
 
 
 class StepLog:
-    """The record of a session's steps. What is told to it lasts from the next `commit` on."""
+    """The log of a session's steps. Entries are durable from the next `commit` on.
+
+    The order is: append the intent or the reply, commit (one write and one sync for a group of steps), then send
+    the replies. So every reply that a client has seen survives a crash, and a step is executed at most once.
+    """
 
     def __init__(self, directory: SessionDir, log: WriteAheadLog, number: int, replies: ReplyCache) -> None:
-        """Go on with a log, which is that from place `number` on."""
+        """Continue a log that starts at step `number`."""
         self._dir = directory
         self._log = log
         self._number = number
@@ -138,9 +142,9 @@ class StepLog:
         self.next_seq = number
 
     def find(self, step: Step, digest: str) -> CachedReply | None:
-        """Return what came of a step that was carried out before; None if it was not, and its turn has come.
+        """Return the reply to a step that was executed before; None if it is the next one.
 
-        Conflict, IdempotencyMismatch: another step has this place or key, or it is not known any more what came of it.
+        Conflict, IdempotencyMismatch: another step has this number or key, or the reply is not cached any more.
         """
         known = self.replies.by_id(step.id)
         if known is None and step.key is not None:
@@ -150,26 +154,28 @@ class StepLog:
         if known is None and step.seq is not None and step.seq < self.next_seq:
             known = self.replies.by_seq(step.seq)
             if known is None:
-                detail = f"step {step.seq} was carried out so long ago that its answer is not kept any more"
-                raise Conflict(f"{detail}; the next place is {self.next_seq}", code="answer_forgotten")
+                detail = f"step {step.seq} was executed so long ago that its reply is not cached any more"
+                raise Conflict(f"{detail}; the next sequence number is {self.next_seq}", code="answer_forgotten")
             if known.digest != digest:
-                detail = f"place {step.seq} was taken by another step"
-                raise Conflict(f"{detail}; the next place is {self.next_seq}", code="seq_used")
+                detail = f"sequence number {step.seq} was used by another step"
+                raise Conflict(f"{detail}; the next sequence number is {self.next_seq}", code="seq_used")
         return known
 
     def append_intent(self, step: Step, body: bytes, seq: int, digest: str, *, accepted: bool = False) -> None:
-        """Write a step down, to be carried out again in a replay; one that is `accepted` is yet to be carried out."""
+        """Append a step, to be executed again in a replay; an `accepted` one is executed after its commit."""
         step_fields = {name: getattr(step, name) for name in ("id", "verb", "options", "key", "media", "accept")}
         self._log.add({"step": {**step_fields, "seq": seq}, "digest": digest, "accepted": accepted}, body)
 
     def commit_result(self, reply: CachedReply, seconds: float, *, logged: bool) -> None:
-        """Keep what came of the step whose turn it is; one that is not `logged` is not carried out again."""
+        """Cache the reply to the next step; if the step is not `logged`, its reply is, and a replay does not
+        execute it.
+        """
         if not logged:
             self._log.add({"kept": reply.to_head()}, reply.body)
         self.apply_result(reply, seconds)
 
     def apply_result(self, reply: CachedReply, seconds: float = 0.0) -> None:
-        """Keep what the log says came of a step."""
+        """Cache a reply, and advance to the next step."""
         self.replies.add(reply)
         self.next_seq = max(self.next_seq, reply.seq + 1)
         self._replay_cost.steps += 1
@@ -177,32 +183,33 @@ class StepLog:
 
     @property
     def number(self) -> int:
-        """The place at which the snapshot was written that the log goes on from."""
+        """The number of the step before which the snapshot was written."""
         return self._number
 
     @property
     def has_pending(self) -> bool:
-        """Whether something is not on the disk yet."""
+        """Whether there are entries that are not durable."""
         return self._log.has_pending
 
     def commit(self) -> None:
-        """Have on the disk what was told; StorageFull or StorageFailed, and nothing may be told any more then."""
+        """Make the entries durable; after StorageFull or StorageFailed nothing more may be appended."""
         self._log.commit()
 
     def mark_clean(self) -> None:
-        """Have it known of the last step, should it be damaged from now on, that it was on the disk.
+        """Append a record after which damage to the last step is recognised as damage.
 
-        StorageFull or StorageFailed if that cannot be; what was told before lasts all the same.
+        Without it, an unreadable last record could also be a write that was cut off. StorageFull or
+        StorageFailed if that fails; earlier entries stay durable.
         """
         self._log.add({"rests": True}, b"")
         self._log.commit()
 
     def truncate(self) -> None:
-        """Forget what is not on the disk."""
+        """Discard the entries that are not durable."""
         self._log.truncate()
 
     def is_snapshot_due(self, backend: SessionBackend) -> bool:
-        """Whether the session should be put aside now. What it holds besides keeps it from that, up to a bound."""
+        """Whether a snapshot should be written now. Transient state delays it, up to a limit."""
         cost = self._replay_cost
         if cost.steps >= LOG_STEPS or self._log.size - self._start_size >= LOG_BYTES:
             return True
@@ -210,9 +217,9 @@ class StepLog:
         return cost.seconds > costs and not backend.has_transient_state
 
     def write_snapshot(self, backend: SessionBackend) -> None:
-        """Write a snapshot, from which the log goes on; what the bench holds besides is given up.
+        """Write a snapshot and start a new log; transient state is discarded.
 
-        StorageFull or StorageFailed if it cannot be written; the log goes on as it was then.
+        StorageFull or StorageFailed if it cannot be written; the old log continues then.
         """
         self.commit()
         if self.next_seq == self._number:

@@ -1,4 +1,4 @@
-"""The desk of a session: steps come in, in any order; they are carried out in theirs, and answered once that lasts."""
+"""The step processor: receives steps in any order, executes them in sequence, and replies once they are durable."""
 
 import logging
 import time
@@ -27,13 +27,13 @@ from app.worker.session.steps import (
 )
 
 COMMIT_SECONDS = 0.005
-"""So long steps are carried out before those that are done are put on the disk and answered."""
+"""Steps are executed for this long before they are committed and answered as a group."""
 
 LARGE_BYTES = 1 << 20
-"""Larger bodies go through a file."""
+"""Larger bodies are sent as files."""
 
 RETRY_SECONDS = 60.0
-"""So long a snapshot that could not be written is not tried again."""
+"""Delay before a failed snapshot is tried again."""
 
 Reply = tuple[Answered, bytes]
 
@@ -41,19 +41,19 @@ _logger = logging.getLogger(__name__)
 
 
 class RestartRequired(Exception):  # noqa: N818 - it is no fault of whoever gets it
-    """The arrays in memory may not be what the disk says they are: the session has to be taken up from there."""
+    """The arrays in memory may differ from the log: the session must be restored from disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Failed:
-    """What became of a step that was not carried out, and whether that was a fault of ours."""
+    """The error of a step that was not executed, and whether it was an internal error."""
 
     error: Mapping[str, Any]
     broken: bool
 
 
 class StepProcessor:
-    """Carries steps out, one at a time."""
+    """Executes steps, one at a time."""
 
     def __init__(
         self,
@@ -78,15 +78,15 @@ class StepProcessor:
 
     @property
     def standing(self) -> dict[str, Any]:
-        """Where the session is, as in `Answered`."""
+        """The position of the session, as in `Answered`."""
         return {"next_seq": self._log.next_seq, **self._backend.standing}
 
     def seconds_left(self) -> float | None:
-        """Return in how many seconds a step will have waited for too long; None if none waits."""
+        """Return the seconds until an early step times out; None if there is none."""
         return self._early.seconds_left()
 
     def submit(self, step: Step, body: bytes) -> None:
-        """Carry a step out, or have it wait until its turn has come; StartAgain."""
+        """Execute a step, or buffer it until it is the next one; RestartRequired."""
         seq = first_seq(step)
         if seq is None or seq <= self._log.next_seq:
             self._process(step, body)
@@ -99,12 +99,12 @@ class StepProcessor:
             self._early.add(seq, step, body)
 
     def expire_waiting(self) -> None:
-        """Refuse the steps that have waited for too long for those before them."""
+        """Refuse early steps that have waited too long for those before them."""
         for step, _ in self._early.overdue():
             self._send(self._error_reply(step, _sequence_gap(first_seq(step), self._log.next_seq)))
 
     def commit(self) -> None:
-        """Have on the disk what was done, then send the answers; StartAgain if it cannot be."""
+        """Make executed steps durable, then send the replies; RestartRequired if that fails."""
         try:
             self._log.commit()
         except (StorageFull, StorageFailed) as error:
@@ -114,20 +114,22 @@ class StepProcessor:
             self._outbox.clear()
 
     def write_snapshot(self) -> None:
-        """Write a snapshot. One that cannot be written is left out, since the log goes on without it."""
+        """Write a snapshot. A failure is ignored, since the log continues."""
         try:
             self._log.write_snapshot(self._backend)
         except (StorageFull, StorageFailed):
-            _logger.exception("a snapshot is left out")
+            _logger.exception("cannot write a snapshot")
             self._no_snapshot_until = time.monotonic() + RETRY_SECONDS
 
     def write_snapshot_if_due(self) -> None:
-        """Write a snapshot if a replay would take too long by now."""
+        """Write a snapshot if a replay would take too long."""
         if self._log.is_snapshot_due(self._backend) and time.monotonic() >= self._no_snapshot_until:
             self.write_snapshot()
 
     def suspend(self) -> None:
-        """Commit, and put the session aside unless it holds what only a replay brings back; StartAgain."""
+        """Commit, and write a snapshot unless there is transient state that only a replay recreates;
+        RestartRequired.
+        """
         self.commit()
         if not self._backend.has_transient_state:
             self.write_snapshot()
@@ -143,7 +145,7 @@ class StepProcessor:
         self._send(frame)
 
     def _send(self, frame: Reply) -> None:
-        """Put an answer with those that are sent at the next commit, which follows at once after a while."""
+        """Buffer a reply until the next commit, which follows shortly."""
         now = time.monotonic()
         if not self._outbox:
             self._first_at = now
@@ -161,7 +163,7 @@ class StepProcessor:
             return frame
 
     def _execute(self, step: Step, body: bytes, arrays: Mapping[str, Array] | None = None) -> Reply:
-        """Carry out a step whose turn has come; an AdjointError refuses it without a place."""
+        """Execute the next step; an AdjointError refuses it, and it takes no sequence number."""
         if step.verb == "operation":
             return self._look_up_operation(step)
         handler = self._backend.handlers.get(step.verb)
@@ -203,7 +205,7 @@ class StepProcessor:
         *,
         intent_logged: bool,
     ) -> CachedReply:
-        """Carry out a step that takes a place, and keep what comes of it."""
+        """Execute a step that takes a sequence number, and log its result."""
         begun = time.monotonic()
         result: Any = _Failed(self._poison_error, broken=False)
         if step.id != self._poison:
@@ -240,7 +242,7 @@ class StepProcessor:
     def _call_handler(
         self, step: Step, body: bytes, handler: Handler, seq: int | None, arrays: Mapping[str, Array] | None
     ) -> tuple[str, bytes, str | None] | _Failed:
-        """Return type and body of the answer, and a file that goes with it; StorageFull or StorageFailed."""
+        """Return media type and body of the reply, and an exported file; StorageFull or StorageFailed."""
         try:
             result = dispatch(handler, step, body, seq, self._dir, arrays)
         except (StorageFull, StorageFailed):
@@ -248,26 +250,26 @@ class StepProcessor:
         except (engine.EngineError, AdjointError, MemoryError) as error:
             return _Failed(encode_error(error), broken=False)
         except Exception as error:
-            _logger.exception("a step has met a fault")
+            _logger.exception("internal error in a step")
             return _Failed(encode_error(error), broken=True)
         try:
             return *encode_answer(result.document, seq, step.accept), result.file
         except MemoryError as error:
-            # What has no answer was not to be done.
+            # A step without a reply must not have an effect.
             return _Failed(encode_error(error), broken=handler.durability is not None or seq is not None)
 
     def _look_up_operation(self, step: Step) -> Reply:
-        """Answer what came of the step at a place."""
+        """Return the reply to the step with a sequence number."""
         seq = step.options["seq"]
         if seq >= self._log.next_seq:
-            raise NotFound(f"step {seq} was not carried out yet", code="not_carried_out")
+            raise NotFound(f"step {seq} was not executed yet", code="not_carried_out")
         known = self._log.replies.by_seq(seq)
         if known is None:
-            raise Conflict(f"the answer of step {seq} is not kept any more", code="answer_forgotten")
+            raise Conflict(f"the reply to step {seq} is not cached any more", code="answer_forgotten")
         return self._reply(step, known, replayed=True)
 
     def _execute_batch(self, step: Step, body: bytes) -> Reply:
-        """Carry out several steps, each of which takes a place of its own."""
+        """Execute several steps, each with a sequence number of its own."""
         entries: list[bytes] = []
         poisoned, stopped = step.id == self._poison, False
         for number, each in enumerate(split_batch(step, body)):
@@ -302,19 +304,19 @@ class StepProcessor:
         return {**error, "expected_seq": self._log.next_seq if seq is None else seq}
 
     def _fail_uncommitted(self, error: AdjointError) -> None:
-        """Tell that what was done since the last commit is not kept, and forget it."""
+        """Fail the steps since the last commit: they are not durable, and discarded."""
         lost = [head for head, _ in self._outbox]
         first = min((head.seq for head in lost if head.seq is not None), default=self._log.next_seq)
         standing = {**self.standing, "next_seq": first}
         problem = self._with_seq(encode_error(error), first)
         self._channel.send(*((Answered(head.id, standing, error=problem), b"") for head in lost))
         self._outbox.clear()
-        # What cannot be cut off is there when the step is sent again, which gets its answer then.
+        # If truncating fails, the step may be in the log; sent again, it gets its reply from there.
         with suppress(StorageFull, StorageFailed):
             self._log.truncate()
         raise RestartRequired from error
 
 
 def _sequence_gap(seq: int | None, next_seq: int) -> Conflict:
-    detail = f"step {seq} has waited for those before it; the next place is {next_seq}: send the steps from there on"
+    detail = f"step {seq} timed out waiting for earlier steps; send the steps from sequence number {next_seq} on"
     return Conflict(detail, code="sequence_gap")

@@ -24,32 +24,32 @@ EarlyStep = tuple[Step, bytes]
 
 
 class ReorderBuffer:
-    """Steps by their place, each with the time until which it waits for those before it."""
+    """Steps that arrived before their turn, by sequence number, each with a timeout."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start empty."""
         self._by_seq: dict[int, list[tuple[float, EarlyStep]]] = {}
         self._count = 0
 
     @property
     def full(self) -> bool:
-        """Whether no other step may wait."""
+        """Whether no other step fits."""
         return self._count >= MAX_EARLY_STEPS
 
     def add(self, seq: int, step: Step, body: bytes) -> None:
-        """Have a step wait until place `seq` is next."""
+        """Buffer a step until sequence number `seq` is next."""
         self._by_seq.setdefault(seq, []).append((time.monotonic() + REORDER_SECONDS, (step, body)))
         self._count += 1
 
     def ready(self, next_seq: int) -> list[EarlyStep]:
-        """Take out the steps whose turn has come, or has passed."""
+        """Remove and return steps that are next, or too late."""
         if not self._by_seq:
             return []
         places = sorted(seq for seq in self._by_seq if seq <= next_seq)
         return [ahead for seq in places[:1] for _, ahead in self._pop(seq)]
 
     def overdue(self) -> Iterator[EarlyStep]:
-        """Take out the steps that have waited for too long."""
+        """Remove and yield the steps that have timed out."""
         now = time.monotonic()
         for seq, waiting in [*self._by_seq.items()]:
             late = [ahead for until, ahead in waiting if until <= now]
@@ -61,7 +61,7 @@ class ReorderBuffer:
                 yield from late
 
     def seconds_left(self) -> float | None:
-        """Return in how many seconds the next of them will have waited for too long; None if none waits."""
+        """Return the seconds until the next timeout; None if the buffer is empty."""
         if not self._by_seq:
             return None
         return min(until for waiting in self._by_seq.values() for until, _ in waiting) - time.monotonic()
@@ -73,14 +73,14 @@ class ReorderBuffer:
 
 
 NOT_BATCHABLE = frozenset({"save", "load", "batch", "operation"})
-"""What is a request of its own: it needs files of the server, or changes nothing."""
+"""Verbs that need a request of their own: they use files of the server, or change nothing."""
 
 SKIPPED: Mapping[str, Any] = MappingProxyType(
     {
         "status": 424,
         "title": "Not carried out",
         "code": "not_carried_out",
-        "detail": "a step before it in the batch has failed; correct that one, and send both again",
+        "detail": "an earlier step of the batch failed; correct it, and send both again",
         "findings": [],
     }
 )
@@ -88,7 +88,7 @@ SKIPPED: Mapping[str, Any] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class BatchedStep:
-    """A step of a batch, as if it had come by itself; `arrays` are what its body holds."""
+    """A step of a batch, as if it had been sent by itself; `arrays` are those of its body."""
 
     step: Step
     body: bytes
@@ -96,7 +96,9 @@ class BatchedStep:
 
 
 def first_seq(step: Step) -> int | None:
-    """Return the place that has to be next before a step can be carried out: of a batch that of its first step."""
+    """Return the sequence number that must be next before the step can be executed: of a batch that of its first
+    step.
+    """
     if step.verb != "batch":
         return step.seq
     seq: int | None = step.options["steps"][0].get("seq")
@@ -136,14 +138,14 @@ def _split_arrays(batch: Step, body: bytes, count: int) -> dict[int, dict[str, A
 
 
 def check_batchable(step: Step) -> None:
-    """Refuse in a batch what is a request of its own."""
+    """Refuse steps that cannot be part of a batch."""
     if step.verb in NOT_BATCHABLE:
-        detail = f"{step.verb} is a request of its own; leave it out of the batch"
+        detail = f"{step.verb} must be a request of its own; leave it out of the batch"
         raise Conflict(detail, code="not_in_batch", findings=[Finding("/verb", "not_in_batch", detail)])
 
 
 def encode_entry(head: Answered, body: bytes, number: int) -> bytes:
-    """Write what came of a step of a batch."""
+    """Encode the reply to a step of a batch."""
     if head.error is None:
         return b'{"seq":%s,"status":200,"answer":%s}' % (json.dumps(head.seq).encode(), body)
     error = dict(head.error)
@@ -163,11 +165,11 @@ def dispatch(
     directory: SessionDir,
     arrays: Mapping[str, Array] | None = None,
 ) -> Result:
-    """Call a verb; `arrays` are what the body holds, if that is known.
+    """Call the handler of a step, the first time or in a replay; `arrays` are those of the body, if known.
 
     Raises:
         AdjointError: the body cannot be read.
-        EngineError, AdjointError, MemoryError: as the verb does.
+        EngineError, AdjointError, MemoryError: as the handler does.
     """
     if arrays is None:
         arrays = read_arrays(body, step.media, _LIMITS).arrays if step.media else {}

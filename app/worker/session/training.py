@@ -26,7 +26,7 @@ _NAME = re.compile(r"tape_([1-9]\d{0,15})")
 
 
 class Tapes:
-    """The newest tapes, within bounds; the newest one itself may be larger."""
+    """The newest tapes, within limits; the newest one itself may be larger."""
 
     def __init__(self) -> None:
         """Begin with none."""
@@ -38,7 +38,7 @@ class Tapes:
         return len(self._tapes)
 
     def keep(self, seq: int, tape: engine.Tape) -> str:
-        """Keep the tape of the step at a place, and return its name."""
+        """Keep the tape of a step, and return its name."""
         self._tapes[seq] = tape
         self._bytes += tape.nbytes
         while len(self._tapes) > MAX_TAPES or (self._bytes > MAX_TAPE_BYTES and len(self._tapes) > 1):
@@ -46,7 +46,7 @@ class Tapes:
         return f"tape_{seq}"
 
     def get(self, name: str) -> engine.Tape:
-        """Return a tape; Gone if it is not kept any more, NotFound if that is no name of one."""
+        """Return a tape; Gone if it was evicted, NotFound if the name is not one of a tape."""
         match = _NAME.fullmatch(name)
         if match is None:
             raise NotFound(f"there is no tape {name[:64]!r}; it is called as :forward with keep says")
@@ -59,7 +59,7 @@ class Tapes:
         return tape
 
     def clear(self) -> None:
-        """Give up all of them."""
+        """Discard all tapes."""
         self._tapes.clear()
         self._bytes = 0
 
@@ -75,7 +75,7 @@ class _Typed(Protocol):
 
 
 class TrainingBackend:
-    """A model in training, and the verbs that work on it; see `bench.Bench`."""
+    """A model in training (a `SessionBackend`)."""
 
     def __init__(self, assignment: SessionAssignment, runtime: Runtime) -> None:
         """Initialise the model."""
@@ -130,7 +130,7 @@ class TrainingBackend:
         return len(self._tapes) > 0
 
     def discard_transient(self) -> None:
-        """Give up the tapes."""
+        """Discard the tapes."""
         self._tapes.clear()
 
     def attach(
@@ -140,11 +140,11 @@ class TrainingBackend:
         names: Mapping[str, list[str]] | None = None,
         classes: Mapping[str, Any] | None = None,
     ) -> None:
-        """Let steps take rows of a dataset."""
+        """Make the rows of a dataset available."""
         self._rows.attach(dataset, columns, names, classes)
 
     def start_from(self, path: Path, *, parameters_only: bool) -> None:
-        """Begin with a checkpoint of a fit or of a session."""
+        """Initialise from a checkpoint of a fit or of a session."""
         self._session.restore(engine.Checkpoint.load(path), optimizer=not parameters_only)
 
     def snapshot(self, file: Writable) -> None:
@@ -152,7 +152,7 @@ class TrainingBackend:
         self._session.snapshot().write(file)
 
     def restore(self, path: Path) -> Mapping[str, Any]:
-        """Take up what `snapshot` wrote."""
+        """Restore what `snapshot` wrote."""
         checkpoint = engine.Checkpoint.load(path)
         self._session.restore(checkpoint)
         fingerprint: Mapping[str, Any] = checkpoint.meta["fingerprint"]

@@ -12,20 +12,20 @@ from app.system.durable import DurableFile
 _MARK = b"\xabLOG"
 _FIXED = Struct("!4sIIQQ")
 _CHECKSUM_START = 8
-"""Mark, checksum of all that follows, bytes of head and body, and how much of the log was on the disk."""
+"""Magic number, checksum of all that follows, sizes of head and body, and how much of the log was durable."""
 _CHECKSUM_BUDGET = 4
-"""How often over a log is summed for what looks like records behind its end and is none. Chance makes none of those in
-a lifetime: a log with more is not to be trusted, and whoever filled a tensor with them only has their own session told.
+"""How many times the length of the log is checksummed at most, in search of valid records after its readable part.
+Only data that imitates records can exceed it; such a log is treated as damaged.
 """
 
 
 class DamagedLog(Exception):  # noqa: N818 - a shorter name that reads as well
-    """What was once on the disk cannot be read any more."""
+    """Data that was durable cannot be read any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A head, the bytes with it, and where in the log it stands."""
+    """A head, its body, and its place in the log."""
 
     head: dict[str, Any]
     body: bytes
@@ -35,7 +35,7 @@ class Record:
 
 
 def to_record(head: Any, body: bytes, synced: int) -> bytes:
-    """Encode a record that is written when the first `synced` bytes of the log are on the disk."""
+    """Encode a record that is written when the first `synced` bytes of the log are durable."""
     encoded = to_json(head)
     fixed = _FIXED.pack(_MARK, 0, len(encoded), len(body), synced)[_CHECKSUM_START:]
     checksum = crc32(body, crc32(encoded, crc32(fixed)))
@@ -43,10 +43,10 @@ def to_record(head: Any, body: bytes, synced: int) -> bytes:
 
 
 def read_records(log: bytes) -> list[Record]:
-    """Return the records of a log, as far as they are whole.
+    """Return the records of a log up to the first one that is incomplete.
 
     Raises:
-        DamagedLog: a record that was on the disk when a later one was written cannot be read.
+        DamagedLog: a record that was durable when a later one was written cannot be read.
     """
     records: list[Record] = []
     offset = 0
@@ -54,13 +54,13 @@ def read_records(log: bytes) -> list[Record]:
         records.append(_to_parsed_record(log, extent))
         offset = extent.end
     if _is_missing_durable_record(log, offset):
-        raise DamagedLog(f"the record at byte {offset} of {len(log)} cannot be read, and there are later ones")
+        raise DamagedLog(f"the record at byte {offset} of {len(log)} cannot be read, but later ones can")
     return records
 
 
 @dataclass(frozen=True, slots=True)
 class _Extent:
-    """What the fixed part of a record says of it: where it stands, and how much was on the disk before it."""
+    """The fixed-size part of a record: its place, and how much was durable before it."""
 
     start: int
     body: int
@@ -70,7 +70,7 @@ class _Extent:
 
 
 def _extent(log: bytes, start: int) -> _Extent | None:
-    """Return what is said at a place, None if there is no record that could end within the log."""
+    """Return the fixed part of a record at a place, None if no record can be there."""
     if len(log) - start < _FIXED.size:
         return None
     mark, checksum, head_bytes, body_bytes, synced = _FIXED.unpack_from(log, start)
@@ -89,7 +89,11 @@ def _to_parsed_record(log: bytes, extent: _Extent) -> Record:
 
 
 def _is_missing_durable_record(log: bytes, offset: int) -> bool:
-    """Whether a later record was written when what stood at `offset`, and cannot be read, was on the disk."""
+    """Whether a later record says that the unreadable one at `place` was durable.
+
+    This tells damage from a crash: after a crash the log ends with an incomplete record, and nothing durable
+    follows it.
+    """
     left = _CHECKSUM_BUDGET * len(log)
     later = offset
     while (later := log.find(_MARK, later + 1)) >= 0:
@@ -103,10 +107,10 @@ def _is_missing_durable_record(log: bytes, offset: int) -> bool:
 
 
 class WriteAheadLog:
-    """A file to which records are added, those of a moment with one write and one sync."""
+    """A file to which records are appended, those of a group with one write and one sync."""
 
     def __init__(self, file: DurableFile, size: int) -> None:
-        """Go on behind the first `size` bytes of an open file, which are on the disk."""
+        """Continue after the first `size` bytes of an open file, which are durable."""
         self._file = file
         self._synced = size
         self._pending: list[bytes] = []
@@ -114,22 +118,22 @@ class WriteAheadLog:
 
     @property
     def size(self) -> int:
-        """Bytes of all records."""
+        """The size of all records, in bytes."""
         return self._synced + self._pending_bytes
 
     @property
     def has_pending(self) -> bool:
-        """Whether there are records that are not on the disk."""
+        """Whether there are records that are not durable."""
         return bool(self._pending)
 
     def add(self, head: object, body: bytes) -> None:
-        """Add a record, which waits for `commit`."""
+        """Append a record; `commit` makes it durable."""
         record = to_record(head, body, self._synced)
         self._pending.append(record)
         self._pending_bytes += len(record)
 
     def commit(self) -> None:
-        """Have all records on the disk; StorageFull or StorageFailed if that fails, and nothing may be added then."""
+        """Make all records durable; after StorageFull or StorageFailed nothing more may be appended."""
         if not self._pending:
             return
         with storage_faults("the log of this session"):
@@ -139,7 +143,7 @@ class WriteAheadLog:
         self._pending, self._pending_bytes = [], 0
 
     def truncate(self) -> None:
-        """Cut off what is behind the records that are on the disk; those that wait are forgotten."""
+        """Discard the records that are not durable, in memory and in the file."""
         self._pending, self._pending_bytes = [], 0
         with storage_faults("the log of this session"):
             self._file.truncate(self._synced)

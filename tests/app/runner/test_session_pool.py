@@ -203,7 +203,7 @@ def test_when_all_processes_are_taken_the_one_that_was_idle_for_longest_rests(se
         assert [handle.owner_id for handle in stage.runner.stopped] == ["sess_1"]
         busy = [asyncio.create_task(stage.crew.execute(s, stage.step("slow"), b"")) for s in sessions[1:3]]
         await stage.until(lambda: sum("slow" in str(p.heard) or len(p.heard) == 2 for p in stage.runner.players) == 2)
-        with pytest.raises(SessionsFull, match="all 2 processes"):
+        with pytest.raises(SessionsFull, match="all 2 session processes"):
             await stage.crew.execute(sessions[3], stage.step(), b"")
         stage.runner.released.set()
         await asyncio.gather(*busy)
