@@ -1,6 +1,7 @@
 """Graphs in the database."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, exists, false, insert, select
 
@@ -37,6 +38,11 @@ class Graphs:
         """Store a new graph."""
         self._connection.execute(insert(graphs), values_of(assign_tenant(self._tenant, graph)))
 
+    def ensure(self, graph: GraphRecord) -> None:
+        """Store a graph unless it is stored."""
+        if self._connection.execute(_GET, {"graph_id": graph.id, "whose": self._tenant}).first() is None:
+            self.add(graph)
+
     def get(self, graph_id: str) -> GraphRecord:
         """Return the graph; NotFound if there is none."""
         row = self._connection.execute(_GET, {"graph_id": graph_id, "whose": self._tenant}).first()
@@ -49,6 +55,10 @@ class Graphs:
         wanted = {"content": digest, "first": first, "whose": self._tenant}
         for row in self._connection.execute(_WITH_DIGEST, wanted):
             yield GraphRecord(*row)
+
+    def equal_to(self, definition: Mapping[str, Any], digest: str) -> GraphRecord | None:
+        """Return the oldest graph of this digest with the same definition, its name included; None if there is none."""
+        return next((graph for graph in self.with_digest(digest, "") if graph.definition == definition), None)
 
     def list(self, page: PageRequest) -> Page[GraphRecord]:
         """Return a page of graphs."""

@@ -55,6 +55,7 @@ graphs = Table(
     Column("created_at", Timestamp, nullable=False),
     _tenant(),
     Index(None, "tenant", "id"),
+    Index(None, "digest"),
 )
 
 datasets = Table(

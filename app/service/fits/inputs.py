@@ -13,7 +13,7 @@ from app.domain.ids import is_id
 from app.domain.records import DatasetRecord, GraphRecord
 from app.service.fits.admission import Candidate
 from app.service.resources.datasets import Ingestion, UploadOptions
-from app.service.resources.engine_documents import GRAPH_LIMITS, invalid, new_graph, read_definition
+from app.service.resources.engine_documents import GRAPH_LIMITS, inline_graph, invalid, read_definition
 from app.service.resources.read_through_cache import ReadThroughCache
 from app.store.unit_of_work import Store, UnitOfWork
 
@@ -28,7 +28,7 @@ class FitInputs:
     definition: engine.Definition
     datasets: Sequence[DatasetRecord]
     validation: Sequence[DatasetRecord]
-    graph_is_new: bool
+    graph_is_inline: bool
     rows_are_new: bool
 
     def candidate(self, request: Mapping[str, Any], runtime: Mapping[str, Any] | None = None) -> Candidate:
@@ -37,8 +37,8 @@ class FitInputs:
 
     def store(self, work: UnitOfWork) -> None:
         """Store what is new; NotFound if what is not was deleted meanwhile."""
-        if self.graph_is_new:
-            work.graphs.add(self.graph)
+        if self.graph_is_inline:
+            work.graphs.ensure(self.graph)
         else:
             work.graphs.get(self.graph.id)
         if self.rows_are_new:
@@ -85,7 +85,7 @@ class InputReader:
             held_out = (request.get("validation") or {}).get("dataset")
             validation = _resolve_datasets("/validation/dataset", held_out, work)
         definition = read_definition(graph, "/graph", self._limits) if known is None else self._definition(known)
-        record = known or new_graph(definition, self._clock)
+        record = known or inline_graph(definition, self._store, self._clock)
         rows = (self._ingest(dataset, stored),) if inline else kept_rows
         return FitInputs(record, definition, rows, validation, known is None, inline)
 

@@ -10,7 +10,7 @@ from app.domain.ids import new_id
 from app.domain.records import CheckpointRecord, DatasetRecord, GraphRecord
 from app.domain.session import SessionRecord, SessionState
 from app.service.fits.inputs import resolve
-from app.service.resources.engine_documents import GRAPH_LIMITS, engine_faults, invalid, new_graph, read_definition
+from app.service.resources.engine_documents import GRAPH_LIMITS, engine_faults, inline_graph, invalid, read_definition
 from app.service.resources.idempotency import Keep
 from app.service.resources.memory import MemoryConfig
 from app.service.resources.model_classes import checkpoint_classes
@@ -78,9 +78,10 @@ class SessionCreation:
         with self._sweeper.holding():
             named = self._named(request)
             whole = _complete_request(request, named.before)
-            inline = None if named.graph is not None else self._new_graph(request["graph"])
-            graph = named.graph or inline
-            assert graph is not None
+            graph = named.graph
+            if graph is None:
+                inline = read_definition(request["graph"], "/graph", self._limits.graph)
+                graph = inline_graph(inline, self._store, self._clock)
             beginning = self._beginning(request, named)
             definition = read_definition(graph.definition, "/graph")
             whole["classes"] = self._classes(request, definition, beginning, named.dataset)
@@ -106,14 +107,11 @@ class SessionCreation:
             with self._store.begin() as work:
                 self._check_room(work)
                 if named.graph is None:
-                    work.graphs.add(graph)
+                    work.graphs.ensure(graph)
                 work.sessions.add(session)
                 self._store_beginning(work, session, named)
                 keep(work, view)
         return view
-
-    def _new_graph(self, document: object) -> GraphRecord:
-        return new_graph(read_definition(document, "/graph", self._limits.graph), self._clock)
 
     def _named(self, request: Mapping[str, Any]) -> _References:
         """Look up what a request refers to; Invalid, with pointers, if it does not exist."""

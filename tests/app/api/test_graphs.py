@@ -152,3 +152,14 @@ def test_lists_are_paged_and_stay_valid_while_graphs_come(http: httpx.Client) ->
     assert [graph["name"] for graph in second["data"]] == names[2:0:-1]
     oldest = http.get("/v1/graphs", params={"limit": 1, "order": "asc"}).json()["data"][0]
     assert oldest["created_at"] <= second["data"][0]["created_at"]
+
+
+def test_equal_graphs_that_come_inline_are_stored_once(http: httpx.Client) -> None:
+    fit = {"graph": PROGRAM, "dataset": {"columns": {"x": [[1.0, 2.0, 3.0]], "y": [2.0]}}, "steps": 1}
+    used = [
+        http.post(f"/v1/{noun}", json=body).json() for noun, body in (("fits", fit), ("sessions", {"graph": PROGRAM}))
+    ]
+    graph_id, other = (each.get("graph") or each["graph_id"] for each in used)
+    assert graph_id == other
+    renamed = http.post("/v1/sessions", json={"graph": {**PROGRAM, "name": "another"}}).json()
+    assert (renamed.get("graph") or renamed["graph_id"]) != graph_id
