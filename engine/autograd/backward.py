@@ -247,15 +247,15 @@ def check_saved(node: Node) -> tuple[Sequence[Value], Sequence[Value]]:
     for index, value in enumerate(inputs):
         expected = node.versions[index] if node.versions else 0
         if value.version != expected:
-            inputs[index] = StaleValue(value, _overwritten(node, f"input {index}", value.version, expected))
+            inputs[index] = StaleValue(value, _explain_overwrite(node, f"input {index}", value.version, expected))
     for index, (counter, expected) in (node.counters or {}).items():
         if counter.version != expected:
-            reason = _overwritten(node, f"output {index}", counter.version, expected)
+            reason = _explain_overwrite(node, f"output {index}", counter.version, expected)
             outputs[index] = StaleValue(outputs[index], reason)
     return inputs, outputs
 
 
-def _overwritten(node: Node, what: str, version: int, expected: int) -> str:
+def _explain_overwrite(node: Node, what: str, version: int, expected: int) -> str:
     return (
         f"{what} of {node.op.name}, which its gradient needs, was modified by an in-place operation: it is at version "
         f"{version}; expected version {expected}"

@@ -54,7 +54,7 @@ class _RecomputedRegion:
         """Drop the arrays of every node recorded since; keep leaves and captured values that require a gradient."""
         self.nodes = reachable(outputs, after=self.mark)
         for node in self.nodes:
-            kept = [value.requires_grad and not self._made(value) for value in node.inputs]
+            kept = [value.requires_grad and not self._is_internal(value) for value in node.inputs]
             versions = node.versions or (0,) * len(kept)
             self.outside += [(v, n) for v, n, keep in zip(node.inputs, versions, kept, strict=True) if keep]
             node.versions = tuple(n if keep else 0 for n, keep in zip(versions, kept, strict=True))
@@ -94,7 +94,7 @@ class _RecomputedRegion:
             )
         self.twins = dict(zip(self.nodes, twins, strict=True))
 
-    def _made(self, value: Value) -> bool:
+    def _is_internal(self, value: Value) -> bool:
         return value.node is not None and value.node.seq > self.mark
 
 

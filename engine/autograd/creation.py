@@ -38,7 +38,7 @@ def tensor(
         device: "cpu" or None; another one is a DeviceError.
     """
     check_device(device)
-    made = value.tensor(data, dtype=_chosen(data, dtype), requires_grad=requires_grad, name=name)
+    made = value.tensor(data, dtype=_choose_dtype(data, dtype), requires_grad=requires_grad, name=name)
     if shape is None and layout == "row":
         return made
     array = fill_shape(made.numpy(), shape, layout)
@@ -59,13 +59,13 @@ def parameter(
     Where the default dtype is float16 or bfloat16 it is float32 all the same: rounding belongs into the forward pass,
     small steps would be lost on narrow weights.
     """
-    chosen = _chosen(data, dtype)
+    chosen = _choose_dtype(data, dtype)
     if dtype is None and chosen is not None:
         chosen = master_dtype(dtype_of(chosen))
     return tensor(data, dtype=chosen, requires_grad=True, name=name, shape=shape, layout=layout, device=device)
 
 
-def _chosen(data: Any, dtype: object) -> object:
+def _choose_dtype(data: Any, dtype: object) -> object:
     """Return the dtype asked for; the thread's default for what would become a float32 unasked."""
     if dtype is not None or isinstance(data, Value | np.ndarray | np.generic) or DEFAULTS.dtype == DEFAULT_FLOAT:
         return dtype
@@ -114,7 +114,7 @@ def full(
     device: str | None = None,
 ) -> Value:
     """Make a leaf of `shape` that holds `value` everywhere (see `zeros`)."""
-    chosen = _checked(shape, dtype, requires_grad, device)
+    chosen = _check_dtype(shape, dtype, requires_grad, device)
     return _leaf(np.full(shape, value, chosen), chosen, requires_grad, name)
 
 
@@ -127,7 +127,7 @@ def rand(
     device: str | None = None,
 ) -> Value:
     """Make a leaf of numbers drawn evenly from 0 <= u < 1, by this thread's seed (see `zeros`)."""
-    chosen = _checked(shape, dtype, requires_grad, device)
+    chosen = _check_dtype(shape, dtype, requires_grad, device)
     return _leaf(random_uniform(shape=shape, dtype=chosen).numpy(), chosen, requires_grad, name)
 
 
@@ -140,7 +140,7 @@ def randn(
     device: str | None = None,
 ) -> Value:
     """Make a leaf of standard normal numbers, by this thread's seed (see `zeros`)."""
-    chosen = _checked(shape, dtype, requires_grad, device)
+    chosen = _check_dtype(shape, dtype, requires_grad, device)
     return _leaf(random_normal(shape=shape, dtype=chosen).numpy(), chosen, requires_grad, name)
 
 
@@ -154,7 +154,7 @@ def ones_like(value: Value, *, dtype: object = None, requires_grad: bool = False
     return ones(value.shape, dtype=dtype or value.dtype, requires_grad=requires_grad)
 
 
-def _checked(shape: Shape, dtype: object, requires_grad: bool, device: str | None) -> DType:
+def _check_dtype(shape: Shape, dtype: object, requires_grad: bool, device: str | None) -> DType:
     check_device(device)
     chosen = DEFAULTS.dtype if dtype is None else dtype_of(dtype)
     if requires_grad and not is_float(chosen):

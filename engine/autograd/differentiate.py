@@ -80,7 +80,7 @@ def linearize(function: Function, *primals: Tree) -> tuple[Value, Callable[..., 
 
     def push(*tangents: Tree) -> Value:
         given = leaves_like(primals, tangents, "the tangents")
-        directions = [_like(tangent, value) for tangent, value in zip(given, call.wrt, strict=True)]
+        directions = [_match_direction(tangent, value) for tangent, value in zip(given, call.wrt, strict=True)]
         pairs = [(p, d) for p, d in zip(pulled, directions, strict=True) if p is not None and p.requires_grad]
         watched = call.nested or any(direction.requires_grad for direction in directions)
         with differentiating() if watched else no_grad():
@@ -103,7 +103,7 @@ def jacobian(function: Function, argnum: int = 0, *, forward: bool = False, vect
         def of_one(value: Operand) -> Any:
             return function(*args[:argnum], value, *args[argnum + 1 :])
 
-        output, linear = linearize(of_one, x) if forward else _transposed(of_one, x)
+        output, linear = linearize(of_one, x) if forward else _transpose(of_one, x)
         with differentiating() if output.requires_grad or output.data is None else no_grad():
             lines = _map(linear, _basis(x if forward else output), vectorize)
         if forward:
@@ -133,7 +133,7 @@ def vhp(function: Function, primals: Sequence[Tree], vectors: Sequence[Tree]) ->
 
     def directional(*values: Tree) -> Value:
         gradients = leaves_of(grad(function, numbers)(*values))
-        terms = [sum(mul(g, _like(v, g))) for g, v in zip(gradients, given, strict=True)]
+        terms = [sum(mul(g, _match_direction(v, g))) for g, v in zip(gradients, given, strict=True)]
         total = terms[0]
         for term in terms[1:]:
             total = total + term
@@ -162,7 +162,7 @@ def gradcheck(
     if any(arrays[index].dtype != np.float64 for index in varied):
         raise DTypeError("gradcheck needs float64 arguments: in float32 the differences are mostly rounding")
     held = [Value(array.shape, array.dtype, array) for array in arrays]
-    output, pull = vjp(lambda *values: function(*_merged(held, varied, values)), *(held[index] for index in varied))
+    output, pull = vjp(lambda *values: function(*_merge(held, varied, values)), *(held[index] for index in varied))
     weights = np.cos(np.arange(output.size, dtype=np.float64)).reshape(output.shape)
     analytic = pull(weights)
 
@@ -184,7 +184,7 @@ def gradgradcheck(function: Function, args: Sequence[Operand], **tolerances: flo
     floating = tuple(index for index, arg in enumerate(args) if is_float(as_value(arg).dtype))
 
     def first(*values: Value) -> Value:
-        gradients = vjp(lambda *inner: function(*_merged(values, floating, inner)), *(values[i] for i in floating))
+        gradients = vjp(lambda *inner: function(*_merge(values, floating, inner)), *(values[i] for i in floating))
         output, pull = gradients
         pulled = pull(np.cos(np.arange(output.size, dtype=np.float64)).reshape(output.shape))
         total = sum(mul(pulled[0], pulled[0]))
@@ -275,7 +275,7 @@ def _outer(output: Value, nested: bool) -> Value:
     return output if nested or output.data is None else output.detach()
 
 
-def _like(operand: Operand, value: Value) -> Value:
+def _match_direction(operand: Operand, value: Value) -> Value:
     direction = as_value(operand)
     if direction.shape != value.shape:
         raise ShapeError(f"a direction of shape {list(direction.shape)} does not fit a value of {list(value.shape)}")
@@ -293,7 +293,7 @@ def _basis(value: Value) -> Array:
     return np.eye(value.size, dtype=value.dtype).reshape(value.size, *value.shape)
 
 
-def _transposed(function: Function, x: Value) -> tuple[Value, Callable[[Operand], Value]]:
+def _transpose(function: Function, x: Value) -> tuple[Value, Callable[[Operand], Value]]:
     output, pull = vjp(function, x)
     return output, lambda cotangent: pull(cotangent)[0]
 
@@ -305,7 +305,7 @@ def _map(linear: Callable[[Operand], Value], basis: Array, vectorize: bool) -> V
     return stack(*(linear(direction) for direction in basis))
 
 
-def _merged(values: Sequence[Any], numbers: Sequence[int], replacements: Sequence[Any]) -> list[Any]:
+def _merge(values: Sequence[Any], numbers: Sequence[int], replacements: Sequence[Any]) -> list[Any]:
     merged = list(values)
     for number, replacement in zip(numbers, replacements, strict=True):
         merged[number] = replacement

@@ -155,7 +155,7 @@ class Function:
                 value.shared_counter().version += 1
         node = _FunctionNode(cls, context, given, values, versions, outputs)
         context.attach(outputs, values)
-        results = tuple(_tied(node, number, output, values, context) for number, output in enumerate(outputs))
+        results = tuple(_attach_output(node, number, output, values, context) for number, output in enumerate(outputs))
         return results if isinstance(made, tuple) else results[0]
 
 
@@ -180,7 +180,7 @@ def _check_forward(function: type[Function], context: Context, outputs: Sequence
             )
 
 
-def _tied(node: Node, number: int, output: Value, values: Sequence[Value], context: Context) -> Value:
+def _attach_output(node: Node, number: int, output: Value, values: Sequence[Value], context: Context) -> Value:
     """Return an output as one of the node's: a new value, or the input itself that was written in place."""
     wanted = is_float(output.dtype) and not _among(output, context.without_gradient)
     if _among(output, context.dirty):
@@ -246,9 +246,9 @@ class _FunctionOp:
             made = self.function.backward(self.context, *cotangents)
         finally:
             self.context.show(())
-        return self._picked(made if isinstance(made, tuple) else (made,), inputs)
+        return self._pick_gradients(made if isinstance(made, tuple) else (made,), inputs)
 
-    def _picked(self, parts: tuple[Any, ...], inputs: Sequence[Value]) -> tuple[Any, ...]:
+    def _pick_gradients(self, parts: tuple[Any, ...], inputs: Sequence[Value]) -> tuple[Any, ...]:
         """Check what the backward returned, and pick the gradients of the inputs that are values."""
         got = len(parts)
         while len(parts) > self.count and parts[-1] is None:

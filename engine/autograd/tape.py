@@ -45,11 +45,11 @@ def backward(
     Raises:
         GradientError: nothing to differentiate, a missing seed, or a part of the tape that was freed or overwritten.
     """
-    roots, seeds = _seeded(outputs, gradients, implicit_seed)
+    roots, seeds = _start_cotangents(outputs, gradients, implicit_seed)
     nodes = reachable(roots)
     if inputs is not None and not isinstance(inputs, Value) and not inputs:
         raise GradientError("inputs= must not be empty; leave it out to reach every leaf")
-    leaves = leaves_of(roots, nodes) if inputs is None else _tracked(inputs)
+    leaves = leaves_of(roots, nodes) if inputs is None else _check_inputs(inputs)
     with _recording_again(roots) if create_graph else no_grad():
         for leaf, found in zip(leaves, pull_back(roots, seeds, leaves, nodes), strict=True):
             if found is not None:
@@ -76,8 +76,8 @@ def grad(
     """
     if materialize_grads and allow_unused is False:
         raise GradientError("materialize_grads needs allow_unused: leave allow_unused out, or set it to True")
-    wrt = _tracked(inputs)
-    roots, seeds = _seeded(outputs, grad_outputs, "scalar")
+    wrt = _check_inputs(inputs)
+    roots, seeds = _start_cotangents(outputs, grad_outputs, "scalar")
     nodes = reachable(roots)
     with _recording_again(roots) if create_graph else no_grad():
         found = pull_back(roots, seeds, wrt, nodes)
@@ -98,7 +98,7 @@ def accumulate(leaf: Value, found: Value, *, in_place: bool = True) -> None:
     with _accumulating:
         known = leaf.grad
         if known is None:
-            leaf.grad = _copied(found, in_place)
+            leaf.grad = _copy_first(found, in_place)
         elif in_place and known.node is None and _writable(known) and found.data is not None:
             assert known.data is not None
             np.add(known.data, found.data, out=known.data)
@@ -167,7 +167,7 @@ def retain_grad(value: Value) -> None:
         if kept is not None:
             accumulate(kept, cotangent, in_place=not MODES.recording)
 
-    _hooks_of(value)[RETAINED] = keep
+    _get_hooks(value)[RETAINED] = keep
 
 
 def register_hook(value: Value, hook: Hook) -> Callable[[], None]:
@@ -178,7 +178,7 @@ def register_hook(value: Value, hook: Hook) -> Callable[[], None]:
     """
     if not value.requires_grad:
         raise GradientError("a value that does not require a gradient has no cotangent to hook")
-    return _added(_hooks_of(value), hook)
+    return _add_hook(_get_hooks(value), hook)
 
 
 def register_post_accumulate_hook(leaf: Value, hook: Callable[[Value], object]) -> Callable[[], None]:
@@ -186,10 +186,10 @@ def register_post_accumulate_hook(leaf: Value, hook: Callable[[Value], object]) 
     if leaf.node is not None or not leaf.requires_grad:
         raise GradientError("only leaves that require a gradient accumulate one")
     leaf.after = leaf.after or {}
-    return _added(leaf.after, hook)
+    return _add_hook(leaf.after, hook)
 
 
-def _hooks_of(value: Value) -> Hooks:
+def _get_hooks(value: Value) -> Hooks:
     if value.node is None:
         value.hooks = value.hooks or {}
         return value.hooks
@@ -197,7 +197,7 @@ def _hooks_of(value: Value) -> Hooks:
     return value.node.hooks.setdefault(value.index, {})
 
 
-def _added(hooks: dict[object, Any], hook: object) -> Callable[[], None]:
+def _add_hook(hooks: dict[object, Any], hook: object) -> Callable[[], None]:
     key = object()
     hooks[key] = hook
 
@@ -236,7 +236,7 @@ def _recording_again(roots: Sequence[Value]) -> AbstractContextManager[None]:
     return recording_on(tapes.pop() if tapes else MODES.tape)
 
 
-def _seeded(
+def _start_cotangents(
     outputs: Value | Sequence[Value], gradients: Operand | Sequence[Operand | None] | None, implicit: ImplicitSeed
 ) -> tuple[list[Value], list[Value]]:
     """Return the roots and a cotangent for each."""
@@ -261,7 +261,7 @@ def _seeded(
     return roots, [initial_cotangent(root, gradient) for root, gradient in zip(roots, given, strict=True)]
 
 
-def _tracked(inputs: Value | Sequence[Value]) -> list[Value]:
+def _check_inputs(inputs: Value | Sequence[Value]) -> list[Value]:
     given = [inputs] if isinstance(inputs, Value) else list(inputs)
     for number, value in enumerate(given):
         if not value.requires_grad:
@@ -278,7 +278,7 @@ def leaves_of(roots: Sequence[Value], nodes: Sequence[Node]) -> list[Value]:
     return list(leaves.values())
 
 
-def _copied(found: Value, in_place: bool) -> Value:
+def _copy_first(found: Value, in_place: bool) -> Value:
     """Return a first gradient that is not shared: it may be the seed, or the gradient of another leaf."""
     if found.data is None:
         return found

@@ -56,7 +56,7 @@ def normalize_call(
         if op.random and len(operands) >= count and operands[count - 1] is not None and _is_plain(operands[count - 1]):
             count -= 1  # the key is left out
         inputs, rest = operands[:count], operands[count:]
-    return (inputs, {**given, **_placed(op, inputs, rest, given)}) if rest else (inputs, given)
+    return (inputs, {**given, **_positional_attrs(op, inputs, rest, given)}) if rest else (inputs, given)
 
 
 def _fits(op: Op[Any], order: Sequence[str], operands: Sequence[Any], given: Mapping[str, Any]) -> bool:
@@ -85,7 +85,9 @@ def _split(
     return tuple(by_name.get(parameter.name) for parameter in op.inputs), {**given, **named}
 
 
-def _placed(op: Op[Any], inputs: Sequence[Any], rest: tuple[Any, ...], given: Mapping[str, Any]) -> dict[str, Any]:
+def _positional_attrs(
+    op: Op[Any], inputs: Sequence[Any], rest: tuple[Any, ...], given: Mapping[str, Any]
+) -> dict[str, Any]:
     """Name the attributes that are given by place; several integers are one list where the first takes lists."""
     names = tuple(op.attributes) if op.call.by_place is None else op.call.by_place
     spread = bool(names) and op.attributes[names[0]].lists_integers and all(_is_integer(value) for value in rest)

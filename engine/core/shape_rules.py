@@ -104,7 +104,7 @@ def nonempty_reduction(x: Value, *, axis: Axes = None, keepdims: bool = False, *
     return reduction(x, axis=axis, keepdims=keepdims)
 
 
-def size_of(shape: Shape) -> int:
+def count_elements(shape: Shape) -> int:
     """Return the number of elements, exactly."""
     return math.prod(shape)
 

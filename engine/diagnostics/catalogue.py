@@ -26,7 +26,7 @@ KINDS = {"b": "truth values", "i": "integers", "u": "integers", "f": "numbers"}
 
 def op_catalogue() -> list[dict[str, Any]]:
     """Describe every op, in the order of the families; at the end those of other engines that are not supported."""
-    refused = [_refused(family, name) for family in FAMILIES for name in family.members]
+    refused = [_describe_unsupported(family, name) for family in FAMILIES for name in family.members]
     return [_entry(op) for op in OPS.values()] + refused
 
 
@@ -39,7 +39,7 @@ def op_entry(name: str) -> dict[str, Any]:
     try:
         return _entry(lookup(name))
     except UnsupportedOp:
-        return next(_refused(family, name) for family in FAMILIES if name in family.members)
+        return next(_describe_unsupported(family, name) for family in FAMILIES if name in family.members)
 
 
 def initializer_catalogue() -> list[dict[str, Any]]:
@@ -55,7 +55,7 @@ def initializer_catalogue() -> list[dict[str, Any]]:
 
 
 def _entry(op: Op[Any]) -> dict[str, Any]:
-    observed = _observed(op.name)
+    observed = _observe(op.name)
     return {
         "name": op.name,
         "supported": True,
@@ -86,7 +86,7 @@ def _family(op: Op[Any]) -> str:
     return path[0] if op.body.__module__.startswith("engine.ops.") else path[-1]
 
 
-def _refused(family: Family, name: str) -> dict[str, Any]:
+def _describe_unsupported(family: Family, name: str) -> dict[str, Any]:
     """Describe an operation that is not supported, in the fields of one that is."""
     instead = family.members[name]
     return {
@@ -146,7 +146,7 @@ class _Observed(NamedTuple):
 
 
 @cache
-def _observed(name: str) -> _Observed:
+def _observe(name: str) -> _Observed:
     """Trace the samples of an op and the backward rule on them; only ops that depend on data compute."""
     op = OPS[name]
     last = len(op.inputs) - 1

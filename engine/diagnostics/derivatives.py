@@ -11,7 +11,14 @@ from engine.core.documents import Reader
 from engine.core.errors import REFUSALS, EngineError
 from engine.core.value import Shape, Value
 from engine.diagnostics.requests import DerivativeRequest
-from engine.diagnostics.transforms import Scalar, function_of, leaves_of, one_of, total_of, weighted
+from engine.diagnostics.transforms import (
+    Scalar,
+    as_function,
+    leaves_of,
+    sum_results,
+    unwrap_single,
+    weight_results,
+)
 from engine.execution.interpreter.cost_limits import DERIVATIVES, NODES, PRODUCTS, RESULT_BYTES, check_leaves, refuse
 from engine.graph.trace import Trace
 
@@ -68,7 +75,7 @@ def derive(graph: Trace, wanted: Sequence[DerivativeRequest]) -> list[dict[str, 
     for want in wanted:
         try:
             with graph.trace():
-                made.append(_derived(graph, want))
+                made.append(_derive(graph, want))
         except EngineError as error:
             reader.fault(want.pointer, error.code, str(error))
         except REFUSALS as error:
@@ -78,31 +85,33 @@ def derive(graph: Trace, wanted: Sequence[DerivativeRequest]) -> list[dict[str, 
     return made
 
 
-def _derived(graph: Trace, want: DerivativeRequest) -> dict[str, Value]:
+def _derive(graph: Trace, want: DerivativeRequest) -> dict[str, Value]:
     leaves = leaves_of(graph)
     primals = [leaves[name] for name in want.by]
     directions = [want.vectors[name] for name in want.by if name in want.vectors]
     if want.kind == "jvp":
-        return {name: jvp(one_of(function_of(graph, (name,), want.by)), primals, directions)[1] for name in want.of}
-    function = function_of(graph, want.of, want.by)
+        return {
+            name: jvp(unwrap_single(as_function(graph, (name,), want.by)), primals, directions)[1] for name in want.of
+        }
+    function = as_function(graph, want.of, want.by)
     if want.kind == "jacobian":
-        return {want.by[0]: jacobian(one_of(function), forward=want.forward, vectorize=True)(*primals)}
+        return {want.by[0]: jacobian(unwrap_single(function), forward=want.forward, vectorize=True)(*primals)}
     if want.kind == "hessian":
-        return {want.by[0]: hessian(total_of(function), vectorize=True)(*primals)}
+        return {want.by[0]: hessian(sum_results(function), vectorize=True)(*primals)}
     if want.kind == "derivative":
-        return {",".join(want.by): _of_order(graph, want)}
+        return {",".join(want.by): _derive_of_order(graph, want)}
     if want.kind == "gradient_of":
-        found = gradients(weighted(function, want.of, want.vectors), primals)
+        found = gradients(weight_results(function, want.of, want.vectors), primals)
     else:
-        found = PRODUCTS_OF[want.kind](total_of(function), primals, directions)
+        found = PRODUCTS_OF[want.kind](sum_results(function), primals, directions)
     return dict(zip(want.by, found, strict=True))
 
 
-def _of_order(graph: Trace, want: DerivativeRequest) -> Value:
+def _derive_of_order(graph: Trace, want: DerivativeRequest) -> Value:
     """Differentiate by one leaf after the other, each time in the mode of fewer products."""
     by = tuple(dict.fromkeys(want.by))
-    function = function_of(graph, want.of, by)
-    derived = one_of(function) if len(want.of) == 1 else total_of(function)
+    function = as_function(graph, want.of, by)
+    derived = unwrap_single(function) if len(want.of) == 1 else sum_results(function)
     leaves = leaves_of(graph)
     size = graph.value(want.of[0]).size
     for name in want.by:

@@ -69,7 +69,7 @@ def compute(definition: Definition, request: Mapping[str, Any], admit: Admit = a
     answer = _answer(definition, names, gradients, results)
     if wanted:
         answer["derivatives"] = [
-            _described(want, {name: results[f"{DERIVATIVE}{index}:{name}"] for name in made})
+            _describe(want, {name: results[f"{DERIVATIVE}{index}:{name}"] for name in made})
             for index, (want, made) in enumerate(zip(wanted, derived, strict=True))
         ]
     return answer
@@ -105,5 +105,5 @@ def _answer(
     return answer
 
 
-def _described(want: DerivativeRequest, tensors: dict[str, Array]) -> dict[str, Any]:
+def _describe(want: DerivativeRequest, tensors: dict[str, Array]) -> dict[str, Any]:
     return {"want": want.place, "kind": want.kind, "of": list(want.of), "by": list(want.by), "tensors": tensors}

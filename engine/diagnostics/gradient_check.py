@@ -16,7 +16,7 @@ from engine.core.dtypes import FLOAT64, dtype_of, is_float
 from engine.core.value import Array, Value
 from engine.diagnostics.derivatives import gradients
 from engine.diagnostics.requests import References
-from engine.diagnostics.transforms import default_targets, function_of, leaves_of, weighted
+from engine.diagnostics.transforms import as_function, default_targets, leaves_of, weight_results
 from engine.execution.interpreter.cost_limits import check_leaves, check_memory, check_work, output_bytes
 from engine.execution.interpreter.point import FIELDS, Point, read_point, run
 from engine.execution.plan import NumpyExecutor, Plan, make_plan
@@ -75,14 +75,14 @@ def check_gradients(definition: Definition, request: Mapping[str, Any], admit: A
     tolerances = _tolerances(request, reader)
     named = [request.get("of"), request.get("by")]
     point = read_point(definition, request, reader, wanted=named if any(named) or definition.losses else None)
-    graph = build(_widened(point.definition), point.dims, training=point.training)
+    graph = build(_to_float64(point.definition), point.dims, training=point.training)
     of, by = _names(graph, request, reader)
     reader.finish()
     check_leaves(graph)
     places = {name: _sample(name, leaves_of(graph)[name].size, tolerances.elements, point.seed) for name in by}
     value, slopes = _plans(graph, of, by)
     moves = sum(len(chosen) for chosen in places.values())
-    taken = _taken(value, slopes, point)
+    taken = _estimate_bytes(value, slopes, point)
     operations = check_work(value, "/elements", "ask for fewer elements, or send a smaller batch", 2 * moves + 1)
     operations += check_work(slopes, "/by", "send a smaller batch", beside=point.draw_operations)
     admit(Cost(taken, operations))
@@ -135,7 +135,7 @@ def _names(graph: Trace, request: Mapping[str, Any], reader: Reader) -> tuple[Se
     return of, by
 
 
-def _widened(definition: Definition) -> Definition:
+def _to_float64(definition: Definition) -> Definition:
     """Return the definition with every floating type replaced by float64, also in attributes of nodes."""
 
     def wide(spec: Any) -> Any:
@@ -161,13 +161,13 @@ def _plans(graph: Trace, of: Sequence[str], by: Sequence[str]) -> tuple[Plan, Pl
     state: dict[str, Value] = {**graph.inputs, **graph.parameters, **graph.buffers, KEY: graph.key}
     primals = [leaves_of(graph)[name] for name in by]
     with graph.trace():
-        function = weighted(function_of(graph, of, by), of, _weights(graph, of))
+        function = weight_results(as_function(graph, of, by), of, _weights(graph, of))
         value = {VALUE: function(*primals)}
         slopes = {GRADIENT + n: gradient for n, gradient in zip(by, gradients(function, primals), strict=True)}
     return make_plan({}, state, value, {}), make_plan({}, state, {**value, **slopes}, {})
 
 
-def _taken(value: Plan, slopes: Plan, point: Point) -> dict[str, int]:
+def _estimate_bytes(value: Plan, slopes: Plan, point: Point) -> dict[str, int]:
     """Return the bytes of both plans and of what they are bound to, which are widened copies; refuse too many.
 
     The arrays that both share are counted twice: once for what they were before they were widened.

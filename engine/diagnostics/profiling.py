@@ -97,7 +97,7 @@ def profile(runner: NodeRunner, repeats: int = 1) -> list[Timing]:
     Raises:
         DocumentError: numbers that an op does not take.
     """
-    return _medians([list(_timed(runner)) for _ in range(repeats)])
+    return _medians([list(_time_nodes(runner)) for _ in range(repeats)])
 
 
 def plan_of_update(form: StateLayout, recipe: Recipe) -> Plan:
@@ -108,10 +108,10 @@ def plan_of_update(form: StateLayout, recipe: Recipe) -> Plan:
 def profile_update(plan: Plan, arrays: Mapping[str, Array], repeats: int = 1) -> list[Timing]:
     """Measure an update on copies of the arrays that it works on."""
     executor = NumpyExecutor(plan, {name: arrays[name].copy() for name in plan.state})
-    return _medians([_updated(executor) for _ in range(repeats)])
+    return _medians([_time_steps(executor) for _ in range(repeats)])
 
 
-def _timed(runner: NodeRunner) -> list[Timing]:
+def _time_nodes(runner: NodeRunner) -> list[Timing]:
     return [
         Timing(
             run.name,
@@ -129,7 +129,7 @@ def _timed(runner: NodeRunner) -> list[Timing]:
     ]
 
 
-def _updated(executor: NumpyExecutor) -> list[Timing]:
+def _time_steps(executor: NumpyExecutor) -> list[Timing]:
     plan, timings = executor.plan, []
     for place, step in enumerate(plan.steps):
         inputs, outputs = ([executor.arrays[n] for n in numbers] for numbers in (step.inputs, step.outputs))

@@ -108,7 +108,7 @@ def read_requests(wants: Any, graph: Trace, reader: Reader) -> tuple[list[str], 
         elif isinstance(want, Mapping):
             derivatives += _derivative(references, want, pointer, place)
         else:
-            detail = f"a want is {_listed(NAMES)}, or an object, not {type_name(want)}"
+            detail = f"a want is {_join(NAMES)}, or an object, not {type_name(want)}"
             reader.fault(pointer, "type_mismatch", detail)
     if "gradients" in names and not graph.definition.losses:
         reader.fault("/want", "no_loss", "the graph has no loss to take gradients of")
@@ -119,7 +119,7 @@ def _derivative(names: References, want: Mapping[str, Any], pointer: str, place:
     """Read one object; its kind is the field that names it."""
     kinds = [kind for kind in KINDS if kind in want]
     if len(kinds) != 1:
-        detail = f"an object has exactly one of the fields {_listed(KINDS, 'or')}"
+        detail = f"an object has exactly one of the fields {_join(KINDS, 'or')}"
         unknown = [name for name in want if name not in KINDS]
         hint = nearest(str(unknown[0]), KINDS) if unknown and not kinds else ""
         place_of_fault = f"{pointer}/{escape(unknown[0])}" if hint else pointer
@@ -276,9 +276,9 @@ KINDS: Mapping[str, Callable[[References, Mapping[str, Any], str], dict[str, Any
 def _not_a_name(want: str) -> str:
     if want in KINDS:
         return f"{want!r} is wanted as an object: {{{want!r}: ...}}"
-    return f"'want' takes {_listed(NAMES)}, and objects with {_listed(KINDS, 'or')}{nearest(want, (*NAMES, *KINDS))}"
+    return f"'want' takes {_join(NAMES)}, and objects with {_join(KINDS, 'or')}{nearest(want, (*NAMES, *KINDS))}"
 
 
-def _listed(names: Any, word: str = "and") -> str:
+def _join(names: Any, word: str = "and") -> str:
     *most, last = names
     return f"{', '.join(most)} {word} {last}"

@@ -96,7 +96,7 @@ def losses_by_row(definition: Definition, inputs: Mapping[str, Array], bind: Bin
     """
     if not definition.losses:
         raise DocumentError([Finding("", "no_loss", "the graph has no loss that a row could have")])
-    rows, by_row = _rows(definition, inputs), _by_row(definition, inputs)
+    rows, by_row = _rows(definition, inputs), _given_row_inputs(definition, inputs)
     first = {name: array[:1] if name in by_row else array for name, array in inputs.items()}
     losses = np.empty(rows, np.float64)
     if not rows:
@@ -114,7 +114,7 @@ def losses_by_row(definition: Definition, inputs: Mapping[str, Array], bind: Bin
 
 
 def _rows(definition: Definition, inputs: Mapping[str, Array]) -> int:
-    by_row = _by_row(definition, inputs)
+    by_row = _given_row_inputs(definition, inputs)
     if not by_row:
         raise DocumentError(
             [Finding("/inputs", "shape_mismatch", "no input begins with a named extent, so there are no rows")]
@@ -122,7 +122,7 @@ def _rows(definition: Definition, inputs: Mapping[str, Array]) -> int:
     return len(inputs[by_row[0]])
 
 
-def _by_row(definition: Definition, inputs: Mapping[str, Array]) -> list[str]:
+def _given_row_inputs(definition: Definition, inputs: Mapping[str, Array]) -> list[str]:
     return [name for name in row_inputs(definition) if name in inputs]
 
 

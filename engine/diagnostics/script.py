@@ -217,7 +217,9 @@ def graph_program(
             fed=literal(fed),
             rates=literal(_rates(form, plan)),
             parameters=", ".join(_windows(form, plan)),
-            buffers=", ".join(f"{n!r}: STATE[{f'buffer:{n}'!r}]" for n in _kept(definition.buffers, "buffer:", plan)),
+            buffers=", ".join(
+                f"{n!r}: STATE[{f'buffer:{n}'!r}]" for n in _states_of(definition.buffers, "buffer:", plan)
+            ),
             first=", ".join(first),
         )
         return tables + DATA + (TRAIN if optimizer else EVALUATE) + LAST
@@ -242,7 +244,7 @@ def _rates(form: StateLayout, plan: Plan) -> dict[str, float]:
 
 def _windows(form: StateLayout, plan: Plan) -> Iterator[str]:
     """Yield each parameter that the plan has as a window on the program's state."""
-    for name in _kept(form.definition.parameters, "parameter:", plan):
+    for name in _states_of(form.definition.parameters, "parameter:", plan):
         yield f"{name!r}: STATE[{f'parameter:{name}'!r}]"
     for flat in form.flat_groups:
         for name, offset in flat.offsets.items():
@@ -250,5 +252,5 @@ def _windows(form: StateLayout, plan: Plan) -> Iterator[str]:
             yield f"{name!r}: STATE[{flat.name!r}]{window}"
 
 
-def _kept(specs: Mapping[str, StateSpec], prefix: str, plan: Plan) -> list[str]:
+def _states_of(specs: Mapping[str, StateSpec], prefix: str, plan: Plan) -> list[str]:
     return [name for name in specs if prefix + name in plan.state]

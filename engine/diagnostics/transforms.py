@@ -31,7 +31,7 @@ def default_targets(graph: Trace) -> list[str]:
     return [n for n, value in graph.parameters.items() if is_float(value.dtype) and not specs[n].frozen]
 
 
-def function_of(graph: Trace, of: Sequence[str], by: Sequence[str]) -> Function:
+def as_function(graph: Trace, of: Sequence[str], by: Sequence[str]) -> Function:
     """Return the values `of` as a function of the leaves `by`; every other leaf is that of `graph`.
 
     Each call draws the random numbers that `graph` draws. Call it while tracing `graph`.
@@ -48,21 +48,21 @@ def function_of(graph: Trace, of: Sequence[str], by: Sequence[str]) -> Function:
     return values
 
 
-def one_of(function: Function) -> Scalar:
+def unwrap_single(function: Function) -> Scalar:
     """Return a function of one result as one that returns it alone."""
     return lambda *operands: function(*operands)[0]
 
 
-def total_of(function: Function) -> Scalar:
+def sum_results(function: Function) -> Scalar:
     """Return the sum of the results of a function, each of one element, as a scalar."""
 
     def total(*operands: Operand) -> Value:
-        return _added([reshape(value, shape=()) for value in function(*operands)])
+        return _add_all([reshape(value, shape=()) for value in function(*operands)])
 
     return total
 
 
-def weighted(function: Function, of: Sequence[str], cotangents: Mapping[str, Array]) -> Scalar:
+def weight_results(function: Function, of: Sequence[str], cotangents: Mapping[str, Array]) -> Scalar:
     """Return the sum of the products of results and cotangents; its gradient is the vector-Jacobian product.
 
     A result without a cotangent has one element and counts once.
@@ -70,7 +70,7 @@ def weighted(function: Function, of: Sequence[str], cotangents: Mapping[str, Arr
 
     def total(*operands: Operand) -> Value:
         named = dict(zip(of, function(*operands), strict=True))
-        return _added(
+        return _add_all(
             [
                 sum(mul(value, cotangents[name])) if name in cotangents else reshape(value, shape=())
                 for name, value in named.items()
@@ -80,7 +80,7 @@ def weighted(function: Function, of: Sequence[str], cotangents: Mapping[str, Arr
     return total
 
 
-def _added(values: Sequence[Value]) -> Value:
+def _add_all(values: Sequence[Value]) -> Value:
     total = values[0]
     for value in values[1:]:
         total = total + value

@@ -34,7 +34,7 @@ def graph_overhead(size: int = DEFAULT_GRAPH_SIZE, *, grads: bool = False) -> in
     keys = next_prime(2 * size)
     pointers = 2 * size + keys + (2 * keys if grads else 0)
     words = -(-keys // WORD_BITS)
-    return aligned(OBJECT_BYTES + GRAPH_BYTES + POINTER_BYTES * pointers + COUNT_BYTES * (keys + words))
+    return align(OBJECT_BYTES + GRAPH_BYTES + POINTER_BYTES * pointers + COUNT_BYTES * (keys + words))
 
 
 def next_prime(number: int) -> int:
@@ -45,7 +45,7 @@ def next_prime(number: int) -> int:
     return candidate
 
 
-def aligned(nbytes: int) -> int:
+def align(nbytes: int) -> int:
     """Round up to what a context gives out at a time."""
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
@@ -162,7 +162,7 @@ class Context(DataAccess):
             OutOfContextMemory: its elements and the overhead of a tensor do not fit.
         """
         nbytes = 0 if self.no_alloc else leaf.nbytes
-        self._check(tensor_overhead() + aligned(nbytes))
+        self._check(tensor_overhead() + align(nbytes))
         self.charge(tensor_overhead())
         self._storage.reserve(leaf, allocate_zeroed if self.no_alloc else self.take)
         if leaf.data is not None:
@@ -182,7 +182,7 @@ class Context(DataAccess):
         """
         self._check(nbytes)
         start = self.used_mem
-        self.used_mem += aligned(nbytes)
+        self.used_mem += align(nbytes)
         return start
 
     def take(self, nbytes: int) -> Array:

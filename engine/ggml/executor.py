@@ -16,7 +16,7 @@ from engine.execution.plan.layout import layouts, nbytes
 from engine.execution.plan.numpy_executor import prepare
 from engine.execution.plan.plan import Allocation, Buffer, Step
 from engine.ggml.compute_plan import ComputePlan, Status
-from engine.ggml.context import aligned
+from engine.ggml.context import align
 from engine.ggml.storage import Storage
 from engine.ggml.tensor_table import TensorTable
 from engine.ggml.threadpool import Job, Threadpool
@@ -76,7 +76,7 @@ def make_static_plan(table: TensorTable, sums: Iterable[tuple[Value, Value]]) ->
     arena_bytes = 0
     for number in results:
         allocations.append(Allocation("arena", str(number), values[number].nbytes, arena_bytes))
-        arena_bytes += aligned(nbytes(listing.specs[number]))
+        arena_bytes += align(nbytes(listing.specs[number]))
     root_of = {int(allocation.name): index for index, allocation in enumerate(allocations)}
     buffers = {
         number: Buffer(root_of[at.base], at.offset, listing.specs[number], at.strides, base=at.base)

@@ -80,7 +80,7 @@ class OptContext:
         self.epoch = 1
         self.iteration = 1
         self._position = 0  # in the window of opt_period batches; evaluations without gradients do not count
-        self._state = self._allocated(storage)
+        self._state = self._allocate(storage)
         self._executors: dict[BuildType, NumpyExecutor] = {}
         self._latest: NumpyExecutor | None = None
 
@@ -160,7 +160,7 @@ class OptContext:
                 raise DataError(f"the loss {self.loss_type.name} needs labels; give the dataset some")
             _feed("labels", executor.inputs[LABELS], labels)
         if build is BuildType.OPT:
-            executor.inputs[NUMBERS][...] = self._numbers()
+            executor.inputs[NUMBERS][...] = self._read_parameters()
         executor.run()
         self._latest = executor
         if backward:
@@ -187,7 +187,7 @@ class OptContext:
                 if leaf.data is array:  # a tape that saved it must see that it has changed
                     leaf.shared_counter().version += 1
 
-    def _numbers(self) -> list[float]:
+    def _read_parameters(self) -> list[float]:
         """Ask for the numbers of a step, and return them as the op of the optimizer takes them."""
         pars = self.get_opt_pars(self.epoch)
         if not isinstance(pars, OptimizerParameters):
@@ -207,15 +207,15 @@ class OptContext:
         predictions, ncorrect = outputs["predictions"].reshape(-1), int(outputs["ncorrect"])
         return Batch(self.ndata_batch, loss, self.opt_period, self.loss_type.per_datapoint, predictions, ncorrect)
 
-    def _allocated(self, storage: Storage | None) -> dict[str, Array]:
-        state = {LEAF + name: _array_of(name, leaf, storage) for name, leaf in self._step.leaves.items()}
+    def _allocate(self, storage: Storage | None) -> dict[str, Array]:
+        state = {LEAF + name: _array_for(name, leaf, storage) for name, leaf in self._step.leaves.items()}
         for name, spec in self._step.states.items():
             if name not in state:
                 state[name] = np.zeros(spec.shape, spec.dtype)
         return state
 
 
-def _array_of(name: str, leaf: Value, storage: Storage | None) -> Array:
+def _array_for(name: str, leaf: Value, storage: Storage | None) -> Array:
     """Return the array that a leaf lives in; a leaf's own is brought to row-major order first."""
     if storage is not None and storage.is_filled(leaf):
         return storage.writable(leaf)
@@ -229,11 +229,13 @@ def _array_of(name: str, leaf: Value, storage: Storage | None) -> Array:
 def _feed(what: str, target: Array, source: Array) -> None:
     """Copy a batch in; datapoints may have another shape of as many elements."""
     if source.size != target.size:
-        raise ShapeError(f"the {what} are {_shown(target.shape)}, a batch of {_shown(source.shape)} does not fit them")
+        raise ShapeError(
+            f"the {what} are {_format(target.shape)}, a batch of {_format(source.shape)} does not fit them"
+        )
     if source.dtype != target.dtype:
         raise DataError(f"the {what} are {target.dtype.name}, the batch is {source.dtype.name}; cast the dataset")
     np.copyto(target, source.reshape(target.shape))
 
 
-def _shown(shape: Shape) -> str:
+def _format(shape: Shape) -> str:
     return str(list(shape))

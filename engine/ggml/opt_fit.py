@@ -115,7 +115,7 @@ def opt_fit(
     if nepoch < 0:
         raise AttributeValueError(f"nepoch {nepoch} must be at least 0")
     nbatch = (inputs.shape or (1,))[0] or 1  # inputs without datapoints are refused by the context
-    opt_period, batches = _divided(
+    opt_period, batches = _divide(
         dataset.ndata, nbatch, nbatch if nbatch_logical is None else nbatch_logical, remainder
     )
     opt = OptContext(
@@ -166,7 +166,7 @@ def progress_bar(
     left = elapsed * (ibatch_max - ibatch) / ibatch
     shown = f"\r{part} [{'=' * filled}{' ' * (BAR_CELLS - filled)}] {ibatch * opt.nbatch_physical:>7} datapoints"
     if result is not None:
-        shown += f"  loss {_shown(result.loss())}  accuracy {_shown(result.accuracy())}"
+        shown += f"  loss {_format(result.loss())}  accuracy {_format(result.accuracy())}"
     sys.stderr.write(f"{shown}  {elapsed:.1f} s, {left:.1f} s left" + "\n" * (ibatch == ibatch_max))
     sys.stderr.flush()
 
@@ -188,7 +188,7 @@ def _run(
             callback(train, opt, dataset, result, ibatch, len(batches), t_start_us)
 
 
-def _divided(ndata: int, nbatch: int, nbatch_logical: int, remainder: Remainder) -> tuple[int, int]:
+def _divide(ndata: int, nbatch: int, nbatch_logical: int, remainder: Remainder) -> tuple[int, int]:
     """Return physical batches in a logical one, and logical batches in the dataset."""
     if _is_strict(remainder):
         _require_multiple("nbatch_logical", nbatch_logical, "the physical batch", nbatch)
@@ -213,5 +213,5 @@ def _require_multiple(what: str, count: int, of: str, size: int) -> None:
         raise DataError(f"{what}, {count}, must be a multiple of {of}, {size}; or pass remainder='drop'")
 
 
-def _shown(estimate: Estimate) -> str:
+def _format(estimate: Estimate) -> str:
     return f"{estimate.value:.5f}+-{estimate.uncertainty:.5f}"

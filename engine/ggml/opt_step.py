@@ -82,10 +82,12 @@ class Step:
                 inputs[NUMBERS] = Value((count,), FLOAT64, None, name=NUMBERS)
                 for name, gradient in self.gradients.items():
                     total = updates.get(GRADIENT + name, gradient)
-                    updates.update(self._moved(name, total, state, inputs[NUMBERS]))
+                    updates.update(self._step_parameter(name, total, state, inputs[NUMBERS]))
         return make_plan(inputs, state, outputs, updates)
 
-    def _moved(self, name: str, gradient: Value, state: Mapping[str, Value], numbers: Value) -> dict[str, Value]:
+    def _step_parameter(
+        self, name: str, gradient: Value, state: Mapping[str, Value], numbers: Value
+    ) -> dict[str, Value]:
         """Return the new values of one parameter and its moments."""
         parameter = self.leaves[name]
         if self.optimizer is OptimizerType.SGD:

@@ -57,7 +57,7 @@ class _Drawing:
             fields.append(f"<g> {_op(gradient)}")
         elif value.data is not None and value.size <= SHOWN_ELEMENTS:
             fields[1] = ", ".join(f"{number:g}" for number in value.data.reshape(-1).tolist())
-        label = " | ".join(_escaped(field) for field in fields)
+        label = " | ".join(_escape(field) for field in fields)
         style = f"style = filled, fillcolor = {self.colour(value)}, shape = record"
         return f'  {self.identifiers[value.key]} [{style}, label = "{label}"];'
 
@@ -92,7 +92,7 @@ def _op(value: Value) -> str:
     return "none" if value.node is None else value.node.op.name
 
 
-def _escaped(field: str) -> str:
+def _escape(field: str) -> str:
     """Escape what has a meaning in a record, but for the port a field may begin with."""
     port, text = (field[:4], field[4:]) if field.startswith(("<x> ", "<g> ")) else ("", field)
     for character in '\\"{}|<>':

@@ -209,7 +209,7 @@ class Threadpool:
         self._freed = False
         self._started = 0
         self._refused: list[str] = []
-        self._looks = [0] * self.params.n_threads
+        self._polls = [0] * self.params.n_threads
         self._threads = [
             threading.Thread(target=self._serve, args=(number,), name=f"engine-pool-{number}", daemon=True)
             for number in range(self.params.n_threads)
@@ -241,7 +241,7 @@ class Threadpool:
     @property
     def looks(self) -> int:
         """How often threads without work have looked for some so far, in place of sleeping."""
-        return sum(self._looks)
+        return sum(self._polls)
 
     def affinity(self) -> list[set[int]]:
         """Return the CPUs that each thread may run on now."""
@@ -308,10 +308,10 @@ class Threadpool:
             raise PoolError("the thread pool has been freed; make a new one")
 
     def _serve(self, number: int) -> None:
-        self._settle(number)
+        self._configure_thread(number)
         seen = 0
         while True:
-            self._look(number, seen)
+            self._poll_for_work(number, seen)
             with self._changed:
                 self._changed.wait_for(lambda seen=seen: self._serial != seen or self._freed)  # type: ignore[misc]
                 if self._freed:
@@ -320,15 +320,15 @@ class Threadpool:
             if job is not None and number < active:
                 job.work()
 
-    def _look(self, number: int, seen: int) -> None:
+    def _poll_for_work(self, number: int, seen: int) -> None:
         """Look for work for a while, giving way to other threads: waking a sleeping thread takes longer."""
         for _ in range(self.params.poll * ROUNDS_PER_POLL):
             if self._serial != seen or self._freed or self.paused:
                 return
-            self._looks[number] += 1
+            self._polls[number] += 1
             time.sleep(0)
 
-    def _settle(self, number: int) -> None:
+    def _configure_thread(self, number: int) -> None:
         """Bind and schedule the thread this runs in."""
         refused = _bind(self.params, number)
         applied = _schedule(self.params.prio)

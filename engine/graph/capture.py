@@ -63,7 +63,7 @@ def graph_function(definition: Definition, *, training: bool = False) -> Callabl
     names = (*definition.inputs, *definition.parameters, *definition.buffers)
 
     def function(*operands: Operand, **named: Operand) -> Any:
-        values = _by_name(definition.name, names, operands, named)
+        values = _match_names(definition.name, names, operands, named)
         dims = bind_dims(definition, {key: values[key].shape for key in definition.inputs})
         trace = Trace(definition, dims, training, Value((2,), INT64, None, name="key"))
         for table, leaves in (("inputs", trace.inputs), ("parameters", trace.parameters), ("buffers", trace.buffers)):
@@ -200,7 +200,7 @@ def _wire(value: Any) -> Any:
     return value.name if isinstance(value, np.dtype) else plain(value)
 
 
-def _by_name(
+def _match_names(
     graph: str, names: Sequence[str], operands: Sequence[Operand], named: Mapping[str, Operand]
 ) -> dict[str, Value]:
     if len(operands) > len(names):

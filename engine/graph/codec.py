@@ -221,7 +221,7 @@ def _complete(
     losses = _references(document, "losses", graph, reader) or draft.losses
     outputs = _references(document, "outputs", graph, reader) or draft.outputs
     for index, reference in enumerate(losses):
-        reason = _known(graph, reference) and check_loss(graph.value(reference))
+        reason = _is_known(graph, reference) and check_loss(graph.value(reference))
         if reason:
             reader.fault(f"/losses/{index}", "loss_invalid", f"{reference!r}: {reason}")
     reader.finish()
@@ -242,7 +242,7 @@ def _references(document: Mapping[str, Any], field: str, graph: Trace, reader: R
     references = []
     for index, reference in enumerate(reader.sequence(document.get(field, []), f"/{field}")):
         pointer = f"/{field}/{index}"
-        if not isinstance(reference, str) or not _known(graph, reference):
+        if not isinstance(reference, str) or not _is_known(graph, reference):
             reader.fault(pointer, "unknown_name", "names no value of the graph" + _nearest(reference, graph))
         elif reference in references:
             reader.fault(pointer, "name_taken", f"{reference!r} is listed twice")
@@ -255,7 +255,7 @@ def _nearest(reference: Any, graph: Trace) -> str:
     return nearest(str(reference), [*graph.inputs, *graph.parameters, *graph.values])
 
 
-def _known(graph: Trace, reference: str) -> bool:
+def _is_known(graph: Trace, reference: str) -> bool:
     name, colon, index = reference.partition(":")
     if name in graph.values:
         return not colon or 0 <= output_index(index) < len(graph.values[name])

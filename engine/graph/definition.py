@@ -129,7 +129,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def names_needed(nodes: Mapping[str, NodeSpec], references: Iterable[str]) -> set[str]:
+def needed_names(nodes: Mapping[str, NodeSpec], references: Iterable[str]) -> set[str]:
     """Return the names of all nodes and leaves that values are computed from, themselves included."""
     found: set[str] = set()
     waiting = [_name(reference) for reference in references]
@@ -150,7 +150,7 @@ def needed_inputs(definition: Definition, references: Iterable[str], *, training
         training: whether what a forward pass in training changes is wanted too: running statistics, limited rows.
     """
     nodes = {node.name: node for node in definition.nodes}
-    found = names_needed(nodes, (*references, *(_updating(definition) if training else ())))
+    found = needed_names(nodes, (*references, *(_updating(definition) if training else ())))
     return tuple(name for name in definition.inputs if name in found)
 
 

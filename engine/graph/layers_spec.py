@@ -72,7 +72,7 @@ def _dependent(first: Definition, second: Definition) -> Finding:
     return Finding("/inputs", "shape_invalid", detail)
 
 
-class _StackScope:
+class _LayerScope:
     """The Scope of one layer: collects nodes and states, and traces them at trial extents."""
 
     def __init__(self, name: str, pointer: str, graph: Trace, draft: _Draft) -> None:
@@ -128,7 +128,7 @@ class _StackScope:
         return outputs
 
 
-class _EndScope(_StackScope):
+class _LossScope(_LayerScope):
     """The place of the loss: it may take any value of the graph by its name, and declare constants."""
 
     def others(self) -> tuple[str, ...]:
@@ -196,7 +196,7 @@ def _expand(
         for index, (kind, given_name, attrs) in enumerate(entries):
             number = counts.get(kind, 0)
             counts[kind] = number + 1
-            scope = _StackScope(given_name or f"{kind}_{number}", f"/layers/{index}", graph, parts)
+            scope = _LayerScope(given_name or f"{kind}_{number}", f"/layers/{index}", graph, parts)
             try:
                 x = find_layer(kind)(scope, x, **attrs)
             except DocumentError:
@@ -207,7 +207,7 @@ def _expand(
         losses: tuple[str, ...] = ()
         outputs: tuple[str, ...] = (output,)
         if loss is not None:
-            more = append_loss(loss, x, _EndScope("loss", "/loss", graph, parts))
+            more = append_loss(loss, x, _LossScope("loss", "/loss", graph, parts))
             losses, outputs = ("loss",), (output, *(parts.references[value.key] for value in more))
     return replace(
         draft,

@@ -78,7 +78,7 @@ def append_loss(document: Any, x: Value, stack: LayerStack) -> tuple[Value, ...]
     kind = reader.typed(document.get("kind"), str, "/loss/kind", "kind", "")
     reader.finish()
     op = _find_loss(kind)
-    return _Ending(op, LOSSES[op.name], document, x, stack).build()
+    return _LossBuilder(op, LOSSES[op.name], document, x, stack).build()
 
 
 def _find_loss(kind: str) -> Op[Any]:
@@ -104,7 +104,7 @@ def _find_loss(kind: str) -> Op[Any]:
     return op
 
 
-class _Ending:
+class _LossBuilder:
     """One loss under construction."""
 
     def __init__(self, op: Op[Any], loss: Loss, document: Mapping[str, Any], x: Value, stack: LayerStack) -> None:
@@ -121,7 +121,7 @@ class _Ending:
         sample_weight = self._option("sample_weight", str | None, None)
         per_example = self._option("per_example", bool, False)
         self._find_operands(() if split is None else self.loss.parts)
-        weights = None if sample_weight is None else self._named("sample_weight", sample_weight)
+        weights = None if sample_weight is None else self._find_value("sample_weight", sample_weight)
         self.reader.finish()
         if split is not None:
             self._split(split)
@@ -131,7 +131,7 @@ class _Ending:
         if weights is None and not per_example and self.attrs.get("reduction") != "none":
             self._apply(self.attrs)
             return ()
-        return self._by_example(weights, wanted=per_example or self.attrs.get("reduction") == "none")
+        return self._reduce_rows(weights, wanted=per_example or self.attrs.get("reduction") == "none")
 
     def _read_attributes(self, options: tuple[str, ...]) -> None:
         """Check the options that are attributes of the op; what is no option at all is a fault."""
@@ -161,9 +161,9 @@ class _Ending:
             elif given is None and not operand.required:
                 self.operands[name] = None
             elif operand.takes == "numbers" and given is not None and not isinstance(given, str):
-                self.operands[name] = self._numbers(operand, given)
+                self.operands[name] = self._make_constant(operand, given)
             else:
-                self.operands[name] = self._named(name, given)
+                self.operands[name] = self._find_value(name, given)
 
     def _default_target(self) -> Value | None:
         """Return the only other input, or the only one that nothing else takes."""
@@ -172,9 +172,9 @@ class _Ending:
             free = [name for name in inputs if name not in taken]
             if len(free) == 1:
                 return self.stack.find(free[0])
-        return self._named("target", None)
+        return self._find_value("target", None)
 
-    def _named(self, option: str, name: Any) -> Value | None:
+    def _find_value(self, option: str, name: Any) -> Value | None:
         """Return the value called `name`; an error lists the inputs that exist."""
         found = self.stack.find(name) if isinstance(name, str) else None
         if found is None:
@@ -188,7 +188,7 @@ class _Ending:
             self.reader.fault(f"/loss/{option}", "unknown_name", detail + hint)
         return found
 
-    def _numbers(self, operand: Operand, given: Any) -> Value | None:
+    def _make_constant(self, operand: Operand, given: Any) -> Value | None:
         """Turn numbers in the document into a constant."""
         faults = len(self.reader.findings)
         array = read_tensor(given, f"/loss/{operand.name}", self.reader, FLOAT32)
@@ -279,7 +279,7 @@ class _Ending:
                 raise
             raise DocumentError([Finding(f"/loss/{found[1]}", finding.code, finding.detail)]) from error
 
-    def _by_example(self, weights: Value | None, *, wanted: bool) -> tuple[Value, ...]:
+    def _reduce_rows(self, weights: Value | None, *, wanted: bool) -> tuple[Value, ...]:
         """Compute the losses of the rows, and the loss from them."""
         reduction = self.attrs.get("reduction", "mean")
         values = self._apply({**self.attrs, "reduction": "none"}, "values")
@@ -290,7 +290,7 @@ class _Ending:
             values = self._over_lengths(values)
         rows = self._of_rows(values, "sum" if reduction in ("sum", "batchmean") else "mean")
         if weights is not None:
-            self._weighted(values, rows, self._column(weights, values.shape[0]), reduction)
+            self._append_weighted(values, rows, self._column(weights, values.shape[0]), reduction)
         elif reduction == "none":
             self._add("mean", values)
         else:
@@ -319,7 +319,7 @@ class _Ending:
             weights = self._add("cast", weights, name="factors", dtype=self.x.dtype.name)
         return self._add("reshape", weights, name="row_weights", shape=(-1,)) if weights.ndim > 1 else weights
 
-    def _weighted(self, values: Value, rows: Value, weights: Value, reduction: str) -> None:
+    def _append_weighted(self, values: Value, rows: Value, weights: Value, reduction: str) -> None:
         if (self.op.name == "mse_loss" and self.operands["weight"] is not None) or self.attrs.get("by_weight"):
             detail = f"{self.op.name} divides by the sum of its weight already; give weight or sample_weight"
             raise DocumentError([Finding("/loss/sample_weight", "attribute_invalid", detail)])

@@ -109,15 +109,15 @@ def _traced_lines(graph: Trace, *, backward: bool) -> Iterator[NodeLine]:
             yield NodeLine(name, "", (), {}, value.shape, value.dtype.name, kind, value.requires_grad)
     forward = [value for outputs in graph.values.values() for value in outputs]
     shown: set[object] = set()
-    yield from _computed(forward, "forward", names, shown)
+    yield from _result_lines(forward, "forward", names, shown)
     if backward and graph.definition.losses:
         gradients = {n: g for n, g in graph.gradients(graph.total_loss(), graph.parameters).items() if g is not None}
         for name, value in gradients.items():
             names.known.setdefault(value.key, f"grad for {name}")
-        yield from _computed(list(gradients.values()), "backward", names, shown)
+        yield from _result_lines(list(gradients.values()), "backward", names, shown)
 
 
-def _computed(values: list[Value], kind: str, names: Names, shown: set[object]) -> Iterator[NodeLine]:
+def _result_lines(values: list[Value], kind: str, names: Names, shown: set[object]) -> Iterator[NodeLine]:
     for node in reachable(values):
         if node in shown:
             continue

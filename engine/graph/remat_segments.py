@@ -50,10 +50,10 @@ class RematOptions:
         Raises:
             DocumentError: a pattern that no name fits, or more pieces than nodes; pointers begin at these options.
         """
-        chosen = self._matched(names) if self.match else self._divided(names, nodes, starts)
+        chosen = self._match_names(names) if self.match else self._divide(names, nodes, starts)
         return RematSegments(tuple(starts), tuple(chosen))
 
-    def _matched(self, names: Sequence[str]) -> list[int | None]:
+    def _match_names(self, names: Sequence[str]) -> list[int | None]:
         idle = [place for place, p in enumerate(self.match) if not any(fnmatchcase(name, p) for name in names)]
         if idle:
             raise DocumentError(
@@ -64,12 +64,12 @@ class RematOptions:
             )
         return [next((k for k, p in enumerate(self.match) if fnmatchcase(name, p)), None) for name in names]
 
-    def _divided(self, names: Sequence[str], nodes: Sequence[Node], starts: Sequence[int]) -> list[int | None]:
+    def _divide(self, names: Sequence[str], nodes: Sequence[Node], starts: Sequence[int]) -> list[int | None]:
         count = self.segments or 1
         if count > len(names):
             detail = f"the graph has {len(names)} nodes, which cannot be cut into {count} pieces"
             raise DocumentError([Finding("/segments", "out_of_range", detail)])
-        cuts = _cuts(*_bytes(nodes, starts), count)
+        cuts = _choose_cuts(*_count_bytes(nodes, starts), count)
         chosen: list[int | None] = [bisect_right(cuts, place) for place in range(len(names))]
         return [None if segment == len(cuts) else segment for segment in chosen]
 
@@ -92,7 +92,7 @@ class RematSegments:
         return self.chosen[place] if 0 <= place < len(self.chosen) else None
 
 
-def _bytes(nodes: Sequence[Node], starts: Sequence[int]) -> tuple[list[int], list[int]]:
+def _count_bytes(nodes: Sequence[Node], starts: Sequence[int]) -> tuple[list[int], list[int]]:
     """Return the bytes that each node of a definition makes, and those that are made before it and read from it on."""
     made, crossing = [0] * (len(starts) - 1), [0] * len(starts)
     bases: dict[object, object] = {}
@@ -118,7 +118,7 @@ def _bytes(nodes: Sequence[Node], starts: Sequence[int]) -> tuple[list[int], lis
     return made, list(accumulate(crossing))
 
 
-def _cuts(made: Sequence[int], crossing: Sequence[int], count: int) -> list[int]:
+def _choose_cuts(made: Sequence[int], crossing: Sequence[int], count: int) -> list[int]:
     """Return the places at which to cut: near equal bytes on both sides, where the fewest bytes cross."""
     before = [0, *accumulate(made)]
     piece = before[-1] / count

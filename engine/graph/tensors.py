@@ -84,10 +84,10 @@ def read_tensor(
         reader.fields(value, pointer, known, required=("data",))
         stated = read_dtype(value, pointer, reader) if "dtype" in value else dtype
         shape = read_shape(value["shape"], f"{pointer}/shape", reader) if "shape" in value else None
-        named = _named(value, f"{pointer}/nonfinite", reader) if nonfinite else {}
+        named = _read_nonfinite(value, f"{pointer}/nonfinite", reader) if nonfinite else {}
         value = value.get("data", [])
         value = [0.0 if place in named else item for place, item in enumerate(value)] if named else value
-    array = _numbers(value, stated or dtype, truncate=truncate)
+    array = _to_array(value, stated or dtype, truncate=truncate)
     if array is None:
         detail = f"a tensor is a number or nested lists of one length each, not {_what(value)}"
         reader.fault(pointer, "tensor_invalid", detail)
@@ -133,7 +133,7 @@ def misfit(array: Array, dtype: DType) -> str | None:
     return None
 
 
-def _named(tensor: Mapping[str, Any], pointer: str, reader: Reader) -> dict[int, float]:
+def _read_nonfinite(tensor: Mapping[str, Any], pointer: str, reader: Reader) -> dict[int, float]:
     """Read which elements of a tensor's data are nulls that stand for numbers which are not finite.
 
     A key is a position, or the first and the last one of a run.
@@ -163,7 +163,7 @@ def _run(place: str, size: int) -> range | None:
     return range(start, stop) if start < stop <= size else None
 
 
-def _numbers(value: Any, dtype: DType | None, *, truncate: bool) -> Array | None:
+def _to_array(value: Any, dtype: DType | None, *, truncate: bool) -> Array | None:
     """Return nested lists of numbers as NumPy reads them, or None when they are no tensor.
 
     The types of the elements are looked at first: text among numbers would make NumPy stretch every element to its

@@ -155,7 +155,7 @@ class Passes:
         parts = [batch] if size is None or batch.rows <= size else list(self._feeds.parts(batch, size))
         way = choose_reduction(natural, wanted, parted=len(parts) > 1)
         done = Pass()
-        with self._undone_on_failure(several=len(parts) > 1) as about_to_change:
+        with self._roll_back_on_failure(several=len(parts) > 1) as about_to_change:
             for part in parts:
                 rows = None if way is None or natural is None else (natural, part.rows)
                 executor = self._accumulating(part, rows, outputs=outputs)
@@ -167,7 +167,7 @@ class Passes:
                 run(executor)
                 about_to_change(executor)
                 done.limited |= self._work.take_over(executor)
-                done.add(self._losses_of(executor), share * _weight(executor, rows))
+                done.add(self._read_losses(executor), share * _weight(executor, rows))
                 done.count += 1
         self._work.reach(self._by_losses, executor)
         if outputs:
@@ -187,14 +187,14 @@ class Passes:
             most_shards=self._shards,
         )
 
-    def _losses_of(self, executor: NumpyExecutor) -> dict[str, float]:
+    def _read_losses(self, executor: NumpyExecutor) -> dict[str, float]:
         total = executor.outputs[LOSS].item()
         if len(self._losses) == 1:
             return {"": total, self._losses[0]: total}
         return {"": total, **{name: executor.outputs[EACH_LOSS + name].item() for name in self._losses}}
 
     @contextmanager
-    def _undone_on_failure(self, *, several: bool) -> Iterator[Any]:
+    def _roll_back_on_failure(self, *, several: bool) -> Iterator[Any]:
         """Give back what a later part's failure finds changed by an earlier one; of one part there is no earlier."""
         before: dict[str, Array] = {}
         arrays = self._work.arrays

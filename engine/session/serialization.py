@@ -65,7 +65,7 @@ def restore(checkpoint: Checkpoint, work: SessionState, counters: Counters) -> t
         step = checkpoint.cursor.get("step", 0)
         if type(step) is not int or step < 0:
             raise CheckpointError(f"the checkpoint's cursor is damaged (step {str(step)[:40]!r})")
-        fresh = work.laid_out(work.origin)
+        fresh = work.with_layout(work.origin)
         fresh.clear_momenta()
         state = {**fresh.model.snapshot().optimizer, **checkpoint.optimizer}
         fresh.model.restore(replace(checkpoint, optimizer=state))
@@ -77,7 +77,7 @@ def restore(checkpoint: Checkpoint, work: SessionState, counters: Counters) -> t
         shape = work.model.parameters[name].shape if work.trains(name) else None
         if array.shape != shape:
             raise CheckpointError(f"the checkpoint's {GRADIENT}{name} belongs to no parameter of its shape")
-    fresh = work.laid_out(apart)
+    fresh = work.with_layout(apart)
     fresh.model.restore(checkpoint)
     fresh.clear(forget=True)
     for name, array in sums.items():

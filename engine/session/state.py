@@ -166,9 +166,9 @@ class SessionState:
         apart, names = dict(self.apart), set(names)
         first = 1 + max(apart.values(), default=0)
         apart.update({name: first + vectors[name] for name in names})
-        return self.laid_out(apart)
+        return self.with_layout(apart)
 
-    def laid_out(self, apart: Mapping[str, int]) -> SessionState:
+    def with_layout(self, apart: Mapping[str, int]) -> SessionState:
         """Return the same arrays in the vectors that `apart` asks for."""
         other = SessionState(*self._made_from, apart)
         other.origin = self.origin
@@ -176,14 +176,14 @@ class SessionState:
             if name in self.model.arrays and array.shape == self.model.arrays[name].shape:
                 array[...] = self.model.arrays[name]
         for flat in other.model.flat_groups:
-            for source, target in self._pairs(other, flat):
+            for source, target in self._pair_arrays(other, flat):
                 target[...] = source
         other.reached, other.squares = set(self.reached), dict(self.squares)
         for flat in other.model.flat_groups:
             other.squares[flat.name] = sum(self.squares.get(name, 0.0) for name in flat.shapes)
         return other
 
-    def _pairs(self, other: SessionState, flat: FlatGroup) -> Iterable[tuple[Array, Array]]:
+    def _pair_arrays(self, other: SessionState, flat: FlatGroup) -> Iterable[tuple[Array, Array]]:
         """Yield each array that belongs to a vector of `other`, and before it what it holds here."""
         owners = {name: owner for owner in self.model.flat_groups for name in owner.shapes}
         owner = owners[next(iter(flat.shapes))]

@@ -183,7 +183,7 @@ class GraphRunner:
         shown = graph if abort_after is None else graph.view(0, abort_after + 1)
         with self._unchanged_on_error(graph, [leaf for leaf, _ in inputs]):
             set_all(self._context, inputs)
-            self._seed(graph)
+            self._set_keys(graph)
             status = shown.compute(
                 n_threads=plan.n_threads,
                 threadpool=self._pool.pool,
@@ -200,7 +200,7 @@ class GraphRunner:
         losses_by_name = {graph.name_of(loss): float(graph.get_at(loss)) for loss in losses}
         return Computed(status, shown.n_nodes, losses_by_name, (*warnings, *plan.warnings))
 
-    def _seed(self, graph: Graph) -> None:
+    def _set_keys(self, graph: Graph) -> None:
         graph.seed(self.count)
         if self._values.key in graph:
             self._values.set_key(self.count)

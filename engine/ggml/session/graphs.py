@@ -35,7 +35,7 @@ def append_step(graph: Graph, context: Context, *, kind: StepKind, names: Sequen
     """
     with graph.unchanged_on_error():
         pars = context.hold(Value((len(NUMBERS[kind]),), FLOAT64, None, name=PARS))
-        for parameter, gradient in _trained(graph, names):
+        for parameter, gradient in _trained_parameters(graph, names):
             if kind == "sgd":
                 ggml_opt_step_sgd(graph, parameter, gradient, pars)
                 continue
@@ -43,7 +43,7 @@ def append_step(graph: Graph, context: Context, *, kind: StepKind, names: Sequen
             ggml_opt_step_adamw(graph, parameter, gradient, m, v, pars)
 
 
-def _trained(graph: Graph, names: Sequence[str] | None) -> list[tuple[Value, Value]]:
+def _trained_parameters(graph: Graph, names: Sequence[str] | None) -> list[tuple[Value, Value]]:
     parameters = {graph.name_of(value): value for value in graph.nodes if value.node is None}
     for name in names or ():
         if name not in parameters:
@@ -168,20 +168,22 @@ class SessionGraphs:
         self._apply(Change(verb, number, options, None if source is None else self.numbers[source]))
         self._next += 1
         if name in self.numbers:
-            self._forget(self.graph(name))
+            self._drop_results(self.graph(name))
         self.numbers[name] = number
         self._prune()
 
     def clear(self, name: str) -> None:
         """Remove everything from a graph; losses stay marked."""
-        self._refill(name, "graph_clear", losses=self._losses[self.numbers[name]] if name in self.numbers else [])
+        self._replace_content(
+            name, "graph_clear", losses=self._losses[self.numbers[name]] if name in self.numbers else []
+        )
 
     def copy(self, source: str, name: str) -> None:
         """Replace the content of the graph `name` by that of `source`."""
         self.graph(source)
-        self._refill(name, "graph_cpy", self.numbers[source])
+        self._replace_content(name, "graph_cpy", self.numbers[source])
 
-    def _refill(self, name: str, verb: str, source: int | None = None, **options: Any) -> None:
+    def _replace_content(self, name: str, verb: str, source: int | None = None, **options: Any) -> None:
         """Replace the content of a graph under a new number: copies and views may depend on the old content."""
         graph, before = self.graph(name), self.numbers[name]
         if graph.is_view:
@@ -194,11 +196,11 @@ class SessionGraphs:
 
     def free(self, name: str) -> None:
         """Delete a graph; the leaves keep their data."""
-        self._forget(self.graph(name))
+        self._drop_results(self.graph(name))
         del self.numbers[name]
         self._prune()
 
-    def _forget(self, graph: Graph) -> None:
+    def _drop_results(self, graph: Graph) -> None:
         """Drop the results of a graph; those of a view belong to another graph."""
         if not graph.is_view:
             graph.forget_results()
@@ -254,16 +256,16 @@ class SessionGraphs:
         self._graphs[change.graph], self._losses[change.graph] = graph, list(self._losses[source])
 
     def _cpy(self, change: Change) -> None:
-        graph = self._refilled(change)
+        graph = self._graph_to_refill(change)
         self._source(change).copy_to(graph)
         self._hold_alike(change, graph, change.source)
 
     def _clear(self, change: Change) -> None:
-        graph = self._refilled(change)
+        graph = self._graph_to_refill(change)
         graph.clear()
         self._hold(change, graph, change.options["losses"])
 
-    def _refilled(self, change: Change) -> Graph:
+    def _graph_to_refill(self, change: Change) -> Graph:
         """Return the graph to refill; in a replay the old one may have been pruned, and is created empty."""
         graph = self._graphs.get(change.options["before"])
         return Graph(**change.options["made"], context=self._context) if graph is None else graph
@@ -289,7 +291,7 @@ class SessionGraphs:
 
     def _set_name(self, change: Change) -> None:
         graph = self._of(change)
-        graph.set_name(self._known(graph, change.options["tensor"]), change.options["name"])
+        graph.set_name(self._find_value(graph, change.options["tensor"]), change.options["name"])
 
     def _expand(self, change: Change) -> None:
         options = dict(change.options)
@@ -302,11 +304,11 @@ class SessionGraphs:
     def _backward(self, change: Change) -> None:
         """Differentiate; `given` names the values that get an accumulator of their own."""
         graph, given = self._of(change), change.options["given"]
-        values = [self._known(graph, name) for name in given]
+        values = [self._find_value(graph, name) for name in given]
         leaves = {graph.name_of(value): _leaf_like(value) for value in values}
         graph.build_backward(leaves or None, accumulate=change.options["accumulate"])
 
-    def _known(self, graph: Graph, name: str) -> Value:
+    def _find_value(self, graph: Graph, name: str) -> Value:
         found = graph.find(name)
         return self.values.value(name) if found is None else found
 

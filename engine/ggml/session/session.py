@@ -197,7 +197,7 @@ class StaticSession:
             accumulate: whether parameters without an accumulator get one.
         """
         target = self.graph(graph)
-        given = self._given(target, accumulators)
+        given = self._read_accumulators(target, accumulators)
         for name, array in given.items():
             value = self._graphs.find(graph, name)
             if value is not None:
@@ -214,13 +214,13 @@ class StaticSession:
         Raises:
             ShapeError: neither has `count` entries.
         """
-        return _accumulated(self.graph(graph), count)
+        return _accumulated_values(self.graph(graph), count)
 
-    def _given(self, graph: Graph, accumulators: Given) -> dict[str, Array]:
+    def _read_accumulators(self, graph: Graph, accumulators: Given) -> dict[str, Array]:
         if accumulators is None:
             return {}
         if not isinstance(accumulators, Mapping):
-            values = _accumulated(graph, len(accumulators))
+            values = _accumulated_values(graph, len(accumulators))
             accumulators = {graph.name_of(value): entry for value, entry in zip(values, accumulators, strict=True)}
         return {name: np.asarray(entry) for name, entry in accumulators.items() if entry is not None}
 
@@ -405,7 +405,7 @@ class StaticSession:
         self.threadpool.free()
 
 
-def _accumulated(graph: Graph, count: int) -> Sequence[Value]:
+def _accumulated_values(graph: Graph, count: int) -> Sequence[Value]:
     nodes = graph.forward().nodes
     values = nodes if count == len(nodes) else graph.outputs
     if len(values) != count:

@@ -19,7 +19,7 @@ DEEPEST = 8
 """Maximum depth of layers within layers."""
 
 
-def _named(layers: Layers) -> list[tuple[str, str, dict[str, Any]]]:
+def _read_entries(layers: Layers) -> list[tuple[str, str, dict[str, Any]]]:
     """Return name, kind and options of each: the name given, or its place, from 0, as in torch.nn.Sequential."""
     if not layers:
         raise AttributeValueError("layers must hold at least one layer")
@@ -37,7 +37,7 @@ def _named(layers: Layers) -> list[tuple[str, str, dict[str, Any]]]:
     return named
 
 
-def _built(scope: Scope, x: Value, entry: tuple[str, str, dict[str, Any]]) -> Value:
+def _build(scope: Scope, x: Value, entry: tuple[str, str, dict[str, Any]]) -> Value:
     """Build one layer on x."""
     name, kind, options = entry
     build = find_layer(kind)
@@ -52,8 +52,8 @@ def _built(scope: Scope, x: Value, entry: tuple[str, str, dict[str, Any]]) -> Va
 
 def _through(scope: Scope, x: Value, layers: Layers) -> Value:
     """Let x flow through the layers."""
-    for entry in _named(layers):
-        x = _built(scope, x, entry)
+    for entry in _read_entries(layers):
+        x = _build(scope, x, entry)
     return x
 
 
@@ -80,7 +80,7 @@ def parallel(
 
     The layers as in sequential, and named like there; one of them may be a sequential itself.
     """
-    branches = [_built(scope, x, entry) for entry in _named(layers)]
+    branches = [_build(scope, x, entry) for entry in _read_entries(layers)]
     if join == "concat":
         return scope.apply("concat", *branches, axis=axis)
     if any(branch.shape != branches[0].shape for branch in branches):

@@ -30,7 +30,7 @@ def _check(kind: str, rank: int, x: Value, channels: int, groups: int) -> None:
         raise ShapeError(f"{kind}: groups {groups} must divide the channels {x.shape[1]} and {channels}")
 
 
-def _bordered(
+def _pad(
     scope: Scope,
     x: Value,
     windows: tuple[tuple[int, ...], tuple[int, ...]],
@@ -70,7 +70,7 @@ def _convolution(rank: int) -> Layer:
         window = per_axis(f"{kind}.kernel", kernel, rank)
         shape = (channels, x.shape[1] // groups, *window)
         if padding_mode != "zeros":
-            x = _bordered(scope, x, (window, per_axis(f"{kind}.dilation", dilation, rank)), padding, padding_mode)
+            x = _pad(scope, x, (window, per_axis(f"{kind}.dilation", dilation, rank)), padding, padding_mode)
             padding = 0
         weight = scope.parameter("weight", shape, kind="kaiming_uniform", a=math.sqrt(5))
         start = affine_start(math.prod(shape[1:]))
@@ -86,7 +86,7 @@ def _convolution(rank: int) -> Layer:
     return layer(build)
 
 
-def _transposed(rank: int) -> Layer:
+def _declare_transposed(rank: int) -> Layer:
     kind = f"conv_transpose{rank}d"
 
     def build(
@@ -130,4 +130,4 @@ def _transposed(rank: int) -> Layer:
 for _rank in (1, 2, 3):
     _convolution(_rank)
 for _rank in (1, 2, 3):
-    _transposed(_rank)
+    _declare_transposed(_rank)

@@ -21,7 +21,7 @@ def _table(scope: Scope, kind: str, rows: int, units: int, padding_idx: int | No
     return scope.parameter("weight", (rows, units), kind="normal_rows", zero_row=padding_idx % rows)
 
 
-def _limited(scope: Scope, kind: str, weight: Value, x: Value, max_norm: float | None, norm_type: float) -> Value:
+def _renormalize(scope: Scope, kind: str, weight: Value, x: Value, max_norm: float | None, norm_type: float) -> Value:
     """Bring the rows that are looked up to the length max_norm, if one is given."""
     if max_norm is None:
         return weight
@@ -50,7 +50,9 @@ def embedding(
     brought to that length when they are picked, in training in the table itself. `scale_grad_by_freq` divides the
     gradient of a row by how often a batch picks it. See torch.nn.Embedding.
     """
-    weight = _limited(scope, "embedding", _table(scope, "embedding", rows, units, padding_idx), x, max_norm, norm_type)
+    weight = _renormalize(
+        scope, "embedding", _table(scope, "embedding", rows, units, padding_idx), x, max_norm, norm_type
+    )
     return scope.apply("embedding", weight, x, padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq)
 
 
@@ -77,7 +79,7 @@ def embedding_bag(
     if weights is not None and mode != "sum":
         raise AttributeValueError(f"embedding_bag: weights go with mode 'sum', not {mode!r}")
     table = _table(scope, "embedding_bag", rows, units, padding_idx)
-    inputs = [_limited(scope, "embedding_bag", table, x, max_norm, norm_type), x]
+    inputs = [_renormalize(scope, "embedding_bag", table, x, max_norm, norm_type), x]
     if weights is not None:
         return _weighted_bag(scope, inputs[0], x, scope.input(weights), padding_idx)
     return scope.apply("embedding_bag", *inputs, mode=mode, padding_idx=padding_idx)

@@ -20,10 +20,10 @@ def unflatten(scope: Scope, x: Value, *, axis: int, sizes: tuple[int, ...]) -> V
     place = axis + x.ndim if axis < 0 else axis
     if not 0 < place < x.ndim:
         raise ShapeError(f"unflatten: axis {axis} must be one of {list(x.shape)} after the first")
-    return scope.apply("reshape", x, shape=(-1, *_parted(x, place, sizes)))
+    return scope.apply("reshape", x, shape=(-1, *_split_extent(x, place, sizes)))
 
 
-def _parted(x: Value, place: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
+def _split_extent(x: Value, place: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
     known = 1
     for size in sizes:
         known *= 1 if size == -1 else size

@@ -29,7 +29,7 @@ class _Xavier:
         return self._scope.parameter(name, shape, **({"kind": "xavier_uniform"} if len(shape) > 1 else init))
 
 
-class _Ending(Inner):
+class _FinalNorm(Inner):
     """An inner place whose op is what flows on, and so goes by the name of the whole layer."""
 
     def __init__(self, scope: Scope, name: str, whole: Scope) -> None:
@@ -181,4 +181,4 @@ def transformer(
     masks = Masks(causal, target_mask, target_padding_mask)
     of_memory = Masks(False, memory_mask, memory_padding_mask)
     flowing = form.decoder(place, flowing, memory, decoder_layers, masks, of_memory)
-    return form.norm(_Ending(place, "norm", scope), flowing)
+    return form.norm(_FinalNorm(place, "norm", scope), flowing)

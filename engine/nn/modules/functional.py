@@ -39,7 +39,7 @@ def predict_in_chunks(module: Module, x: Operand, *, chunk: int = 64, layout: La
     array = value.numpy()
     starts = range(0, max(array.shape[axis], 1), chunk)
     with evaluating(module), inference_mode():
-        parts = [module(_cut(array, axis, start, start + chunk)).numpy() for start in starts]
+        parts = [module(_slice_examples(array, axis, start, start + chunk)).numpy() for start in starts]
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=axis)
 
 
@@ -55,7 +55,7 @@ def evaluating(module: Module) -> Iterator[None]:
             part.training = mode
 
 
-def _cut(array: Array, axis: int, start: int, stop: int) -> Value:
+def _slice_examples(array: Array, axis: int, start: int, stop: int) -> Value:
     piece = array[start:stop] if axis == 0 else array[..., start:stop]
     return Value(piece.shape, piece.dtype, piece)
 
@@ -71,17 +71,17 @@ def softmax_cross_entropy_loss(
         layout: of both.
         reduction: over the examples.
     """
-    return cross_entropy(_by_row(logits, layout), _by_row(target, layout), reduction=reduction)
+    return cross_entropy(_to_rows(logits, layout), _to_rows(target, layout), reduction=reduction)
 
 
 def probability_cross_entropy_loss(
     p: Operand, target: Operand, *, layout: Layout = "row", reduction: Reduction = "mean"
 ) -> Value:
     """Cross entropy of probabilities p, limited to 1e-7..1-1e-7, against probabilities; both in the same layout."""
-    return categorical_cross_entropy(_by_row(p, layout), _by_row(target, layout), reduction=reduction)
+    return categorical_cross_entropy(_to_rows(p, layout), _to_rows(target, layout), reduction=reduction)
 
 
-def _by_row(operand: Operand, layout: Layout) -> Value:
+def _to_rows(operand: Operand, layout: Layout) -> Value:
     check_layout(layout)
     value = as_value(operand)
     return reverse_axes(value) if layout == "col" and is_float(value.dtype) else value

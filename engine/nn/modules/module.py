@@ -139,7 +139,7 @@ class Module(ABC):
             if not is_float(chosen):
                 raise DTypeError(f"a module can only become a floating dtype, not {chosen.name}")
             for leaf in (*self.parameters().values(), *self.buffers().values()):
-                _turn(leaf, chosen)
+                _change_dtype(leaf, chosen)
         return self
 
     def state_dict(self) -> dict[str, Array]:
@@ -223,7 +223,7 @@ class Module(ABC):
             raise EngineError(f"{type(self).__name__}: call super().__init__() before the first attribute") from None
 
 
-def _turn(leaf: Value, dtype: DType) -> None:
+def _change_dtype(leaf: Value, dtype: DType) -> None:
     """Change the dtype of a leaf; its gradient no longer fits."""
     if is_float(leaf.dtype) and leaf.dtype != dtype:
         leaf.data = leaf.numpy().astype(dtype)

@@ -52,14 +52,14 @@ class DeclarationScope:
 
     def parameter(self, name: str, shape: Shape, **init: Any) -> Value:
         """Make a parameter."""
-        self.parameters[name] = self._made(name, shape, init, self.dtype)
+        self.parameters[name] = self._create(name, shape, init, self.dtype)
         self.parameters[name].requires_grad = True
         return self.parameters[name]
 
     def buffer(self, name: str, shape: Shape, *, kind: str = "zeros", dtype: str = "float32") -> Value:
         """Make a buffer; one of the default float takes the module's dtype."""
         given = dtype_of(dtype)
-        self.buffers[name] = self._made(name, shape, {"kind": kind}, self.dtype if given == DEFAULT_FLOAT else given)
+        self.buffers[name] = self._create(name, shape, {"kind": kind}, self.dtype if given == DEFAULT_FLOAT else given)
         return self.buffers[name]
 
     def apply(self, op: str, *inputs: Value | float, name: str = "", **attrs: Any) -> Value:
@@ -71,7 +71,7 @@ class DeclarationScope:
         outputs = lookup(op)(*inputs, **attrs)
         return outputs if isinstance(outputs, tuple) else (outputs,)
 
-    def _made(self, name: str, shape: Shape, init: Mapping[str, Any], dtype: DType) -> Value:
+    def _create(self, name: str, shape: Shape, init: Mapping[str, Any], dtype: DType) -> Value:
         full = f"{self.name}.{name}"
         return Value(shape, dtype, initialize(init, full, shape, dtype, self.seed), name=full)
 

@@ -115,7 +115,7 @@ class Sequential(Module):
             counts[kind] = counts.get(kind, 0) + 1
             try:
                 if isinstance(entry, Module):
-                    spec = self._add(name, entry, _traced(entry, spec))
+                    spec = self._add(name, entry, _trace_output(entry, spec))
                 else:
                     name = entry[1] or name
                     layer = Layer(kind, spec, name=name, seed=seed, dtype=dtype, precision=self.precision, **entry[2])
@@ -152,7 +152,7 @@ def _precision(dtype: object, precision: object) -> DType | None:
     return DEFAULTS.dtype if dtype is None and master_dtype(DEFAULTS.dtype) != DEFAULTS.dtype else None
 
 
-def _traced(module: Module, spec: Spec) -> Spec:
+def _trace_output(module: Module, spec: Spec) -> Spec:
     """Return shape and dtype of what `module` gives, running nothing."""
     with tracing(no_key), training_mode(True):
         made = module(Value(spec.shape, spec.dtype, None))

@@ -10,7 +10,7 @@ from typing import Any
 from engine.core.errors import EngineError, UnknownName, nearest
 from engine.core.registry import lookup
 from engine.core.value import Value
-from engine.graph.definition import Definition, NodeSpec, names_needed
+from engine.graph.definition import Definition, NodeSpec, needed_names
 from engine.graph.trace import Trace, output_index
 from engine.ops.elementwise.elementwise import sub
 from engine.training.metrics.operands import NUMBERS, Operands, PredictionForm, derive, misfit
@@ -105,13 +105,13 @@ def _predicts(definition: Definition, nodes: Mapping[str, NodeSpec], predictions
     """Return whether a computed value predicts the input with which it is compared."""
     if predictions.partition(":")[0] not in nodes:
         return False
-    read = names_needed(nodes, [predictions]) & definition.inputs.keys()
+    read = needed_names(nodes, [predictions]) & definition.inputs.keys()
     return predictions in definition.outputs or (bool(read) and targets not in read)
 
 
 def _nodes_of_losses(definition: Definition, nodes: Mapping[str, NodeSpec]) -> list[NodeSpec]:
     """Return the nodes that a declared loss depends on, in order."""
-    found = names_needed(nodes, definition.losses)
+    found = needed_names(nodes, definition.losses)
     return [node for node in definition.nodes if node.name in found]
 
 
