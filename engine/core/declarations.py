@@ -16,6 +16,15 @@ from engine.core.value import Shape, Spec
 Promotion = Literal["common", "float", "none"]
 Autocast = Literal["half", "float32", "widest", "unchanged"]
 View = Literal["", "strided", "reshape"]
+PredictionForm = Literal[
+    "class_logits",
+    "class_log_probabilities",
+    "class_probabilities",
+    "class_scores",
+    "binary_logits",
+    "binary_probabilities",
+    "numbers",
+]
 
 Flops = Callable[[Mapping[str, Any], Sequence[Shape], Sequence[Shape]], int]
 """Arithmetic operations of one application, from attributes, input shapes and output shapes."""
@@ -109,6 +118,23 @@ class Algebra:
     identity: bool = False
     keeps_elements: bool = False
     piecewise_constant: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What a loss compares: its first two inputs are predictions and targets.
+
+    Attributes:
+        form: what the predictions are.
+        class_axis: their axis of classes; 1 is the only axis of a vector.
+        weighted_mean: a mean divides by the weights of the classes of those targets that are not ignored.
+        variance: the third input is the variance of the predictions.
+    """
+
+    form: PredictionForm
+    class_axis: int = 1
+    weighted_mean: bool = False
+    variance: bool = False
 
 
 @dataclass(frozen=True, slots=True)

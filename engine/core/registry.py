@@ -19,6 +19,7 @@ from engine.core.declarations import (
     Documentation,
     Fans,
     Flops,
+    Loss,
     Memory,
     Numerics,
     Sharding,
@@ -99,6 +100,7 @@ class Op(Generic[R]):
         sharding: Sharding | None = None,
         flops: Flops | None = None,
         fans: Fans | None = None,
+        loss: Loss | None = None,
     ) -> None:
         """Read name, documentation, inputs and attributes off `body`.
 
@@ -120,6 +122,7 @@ class Op(Generic[R]):
                 views need none.
             flops: arithmetic operations; by default one for each element of the largest operand.
             fans: fan-in and fan-out of a parameter among the inputs, for ops that are products with a weight.
+            loss: what a loss compares, for metrics and reports.
         """
         self.name = body.__name__.rstrip("_")
         self.body = body
@@ -134,6 +137,7 @@ class Op(Generic[R]):
         self.numerics, self.memory, self.algebra, self.documentation = numerics, memory, algebra, documentation
         self.sharding = sharding
         self.fans = fans
+        self.loss = loss
         self._flops = flops
         # Read at every call on the tape, where a second attribute access is measurable.
         self.promotion, self.promote_from = numerics.promotion, numerics.promote_from

@@ -27,8 +27,9 @@ from engine.core.unsupported_ops import refuse_unsupported
 from engine.core.value import Array, Value
 from engine.graph.tensors import read_tensor
 from engine.nn.layers.losses import BY_EXAMPLE, LOSSES, NOT_BY_EXAMPLE, Loss, Operand
+from engine.ops.loss.ctc import ctc_loss
+from engine.ops.loss.loss import mse_loss
 
-COUNTED = ("cross_entropy", "nll_loss")
 """Losses whose mean over class targets divides by the weights of the targets."""
 
 FACTORS = ("weight", "pos_weight")
@@ -250,7 +251,7 @@ class _LossBuilder:
 
     def _arrange(self) -> None:
         """Bring what flows rows first into the order of the op, and fill in lengths that are not named."""
-        if self.op.name != "ctc_loss":
+        if self.op is not ctc_loss:
             return
         if self.x.ndim != 3:
             detail = f"ctc_loss takes log-probabilities [rows, steps, classes], not {list(self.x.shape)}"
@@ -286,7 +287,7 @@ class _LossBuilder:
         if not values.ndim:
             detail = "losses by example need predictions with an axis of rows; these have one loss in all"
             raise DocumentError([Finding("/loss", "shape_mismatch", detail)])
-        if self.op.name == "ctc_loss" and reduction == "mean":
+        if self.op is ctc_loss and reduction == "mean":
             values = self._over_lengths(values)
         rows = self._of_rows(values, "sum" if reduction in ("sum", "batchmean") else "mean")
         if weights is not None:
@@ -320,11 +321,17 @@ class _LossBuilder:
         return self._add("reshape", weights, name="row_weights", shape=(-1,)) if weights.ndim > 1 else weights
 
     def _append_weighted(self, values: Value, rows: Value, weights: Value, reduction: str) -> None:
-        if (self.op.name == "mse_loss" and self.operands["weight"] is not None) or self.attrs.get("by_weight"):
+        if (self.op is mse_loss and self.operands["weight"] is not None) or self.attrs.get("by_weight"):
             detail = f"{self.op.name} divides by the sum of its weight already; give weight or sample_weight"
             raise DocumentError([Finding("/loss/sample_weight", "attribute_invalid", detail)])
         target = self.operands.get("target")
-        if reduction == "mean" and self.op.name in COUNTED and target is not None and not is_float(target.dtype):
+        if (
+            reduction == "mean"
+            and self.op.loss
+            and self.op.loss.weighted_mean
+            and target is not None
+            and not is_float(target.dtype)
+        ):
             self._weighted_by_class(values, weights, target)
             return
         total = self._add("mul", rows, weights, name="weighted")

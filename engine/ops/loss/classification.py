@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from engine.core.declarations import CallForms, Documentation, Numerics
+from engine.core.declarations import CallForms, Documentation, Loss, Numerics
 from engine.core.dtypes import FLOAT64, computing_dtype, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.registry import composite, primitive
@@ -26,6 +26,7 @@ from engine.ops.shape.shape import permute, reshape
 @composite(
     call=CallForms(by_place=()),
     numerics=Numerics(compute_float32=True, autocast="float32"),
+    loss=Loss(form="class_logits", weighted_mean=True),
     samples=[
         sample((4, 3), integers(0, 3, 4)),
         sample((4, 3), integers(0, 3, 4), positive(3), ignore_index=1, label_smoothing=0.1),
@@ -74,6 +75,7 @@ def cross_entropy(
     aliases=("nll",),
     call=CallForms(by_place=()),
     numerics=Numerics(compute_float32=True, autocast="float32"),
+    loss=Loss(form="class_log_probabilities", weighted_mean=True),
     samples=[
         sample((4, 3), integers(0, 3, 4)),
         sample((2, 3, 2), integers(0, 3, 2, 2), positive(3), ignore_index=0),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from engine.core.declarations import Memory, Numerics
+from engine.core.declarations import Loss, Memory, Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, GradientError, ShapeError
 from engine.core.registry import composite, primitive
@@ -33,6 +33,7 @@ def _require_equal(op: str, x: Value, target: Value) -> None:
 
 @composite(
     numerics=Numerics(compute_float32=True, autocast="float32"),
+    loss=Loss(form="numbers", variance=True),
     samples=[
         sample((2, 3), (2, 3), positive(2, 3)),
         sample((2, 3), (2, 3), positive(2), full=True, reduction="sum"),
@@ -98,6 +99,7 @@ def poisson_nll_loss(
 @composite(
     aliases=("sigmoid_focal_loss",),
     numerics=Numerics(compute_float32=True, autocast="float32"),
+    loss=Loss(form="binary_logits"),
     samples=[
         sample((2, 3), booleans(2, 3)),
         sample((4,), uniform(0.0, 1.0, 4), alpha=-1.0, gamma=1.5, reduction="none"),
@@ -128,6 +130,7 @@ def focal_loss(
 @composite(
     aliases=("weighted_mse",),
     numerics=Numerics(compute_float32=True, autocast="float32"),
+    loss=Loss(form="numbers"),
     samples=[
         sample((2, 3), (2, 3), positive(2, 1)),
         sample((2, 3), (2, 3), positive(2, 3), by_weight=True),
@@ -167,6 +170,7 @@ def _(g: Value, y: Value, x: Value) -> object:
 @composite(
     aliases=("ggml_cross_entropy_loss",),
     numerics=Numerics(compute_float32=True, autocast="float32"),
+    loss=Loss(form="class_logits", class_axis=-1),
     samples=[sample((2, 3), booleans(2, 3)), sample((3,), booleans(3))],
 )
 def ggml_cross_entropy(logits: Value, labels: Value) -> Value:

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from engine.core.batching import spread
-from engine.core.declarations import CallForms, Numerics
+from engine.core.declarations import CallForms, Loss, Numerics
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite, primitive
 from engine.core.samples import Sample, booleans, normal, positive, sample, uniform
@@ -84,6 +84,7 @@ def _pairs(*extra: dict[str, object]) -> list[Sample]:
 @composite(
     aliases=("mse",),
     numerics=Numerics(compute_float32=True, autocast="float32"),
+    loss=Loss(form="numbers"),
     samples=[
         *_pairs(),
         sample((2, 3), (2, 3), positive(2, 3)),
@@ -108,7 +109,12 @@ def mse_loss(x: Value, target: Value, weight: Value | None = None, *, reduction:
     return sum(losses * weight) / sum(broadcast_to(weight, shape=losses.shape))
 
 
-@composite(aliases=("l1", "mae"), numerics=Numerics(compute_float32=True, autocast="float32"), samples=_pairs())
+@composite(
+    aliases=("l1", "mae"),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    loss=Loss(form="numbers"),
+    samples=_pairs(),
+)
 def l1_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
     """Absolute error |x - target|; the gradient at 0 is 0."""
     fit_together("l1_loss", x, target, warn=True)
@@ -119,6 +125,7 @@ def l1_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
     aliases=("huber",),
     call=CallForms(by_place=("reduction", "delta")),
     numerics=Numerics(compute_float32=True, autocast="float32"),
+    loss=Loss(form="numbers"),
     samples=_pairs({"delta": 0.5}, {"delta": 5.0}),
 )
 def huber_loss(x: Value, target: Value, *, delta: float = 1.0, reduction: Reduction = "mean") -> Value:
@@ -138,6 +145,7 @@ def _huber(error: Value, delta: float) -> Value:
 @composite(
     call=CallForms(by_place=()),
     numerics=Numerics(compute_float32=True, autocast="float32"),
+    loss=Loss(form="numbers"),
     samples=_pairs({"beta": 0.5}, {"beta": 5.0}, {"beta": 0.0}),
 )
 def smooth_l1_loss(x: Value, target: Value, *, beta: float = 1.0, reduction: Reduction = "mean") -> Value:
@@ -187,6 +195,7 @@ def _(g: Value, y: Value, p: Value, target: Value) -> object:
 @composite(
     aliases=("bce",),
     numerics=Numerics(compute_float32=True, autocast="float32"),
+    loss=Loss(form="binary_probabilities"),
     samples=[
         sample(uniform(0.1, 0.9, 2, 3), uniform(0.0, 1.0, 2, 3)),
         sample(uniform(0.1, 0.9, 4), booleans(4), reduction="none"),
@@ -213,6 +222,7 @@ def _weighted(op: str, losses: Value, weight: Value | None) -> Value:
 @composite(
     aliases=("bce_with_logits", "binary_cross_entropy_with_logits"),
     numerics=Numerics(compute_float32=True, autocast="float32"),
+    loss=Loss(form="binary_logits"),
     samples=[
         sample((2, 3), uniform(0.0, 1.0, 2, 3)),
         sample((4,), booleans(4), reduction="sum"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.core.declarations import CallForms, Numerics
+from engine.core.declarations import CallForms, Loss, Numerics
 from engine.core.dtypes import BOOL, INT64
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.modes import charge_table
@@ -36,6 +36,7 @@ def _check_scores(op: str, x: Value) -> int:
 @composite(
     call=CallForms(orders=(("x", "target", "p", "margin", "weight"),)),
     numerics=Numerics(compute_float32=True, autocast="float32"),
+    loss=Loss(form="class_scores", class_axis=-1),
     samples=[
         sample((4, 3), integers(0, 3, 4)),
         sample((4, 3), integers(0, 3, 4), positive(3), p=2, margin=0.7, reduction="none"),
@@ -143,6 +144,7 @@ def multilabel_margin_loss(x: Value, target: Value, *, reduction: Reduction = "m
 
 @composite(
     numerics=Numerics(compute_float32=True, autocast="float32"),
+    loss=Loss(form="binary_logits"),
     samples=[
         sample((3, 4), booleans(3, 4)),
         sample((3, 4), positive(3, 4), positive(4), reduction="none"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.core.declarations import Numerics
+from engine.core.declarations import Loss, Numerics
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite
 from engine.core.samples import Argument, sample, uniform
@@ -66,6 +66,7 @@ def hinge_embedding_loss(x: Value, target: Value, *, margin: float = 1.0, reduct
 
 @composite(
     numerics=Numerics(compute_float32=True, autocast="float32"),
+    loss=Loss(form="binary_logits"),
     samples=[sample((2, 3), signs(2, 3)), sample((4,), signs(4), reduction="none")],
 )
 def soft_margin_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import by_itself, folded
-from engine.core.declarations import Numerics
+from engine.core.declarations import Loss, Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32, INT64
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite, primitive
@@ -201,6 +201,7 @@ PAIR = (uniform(0.1, 0.9, 4, 3), uniform(0.1, 0.9, 4, 3))
 @composite(
     aliases=("categorical_crossentropy",),
     numerics=Numerics(compute_float32=True, autocast="float32"),
+    loss=Loss(form="class_probabilities"),
     samples=[
         sample(*PAIR),
         sample(*PAIR, reduction="sum", eps=0.01),

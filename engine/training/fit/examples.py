@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from engine.core.errors import DataError, DocumentError, Finding
+from engine.core.registry import OPS
 from engine.core.value import Array
 from engine.data import (
     Batches,
@@ -32,7 +33,7 @@ from engine.training.fit.train_step import Rows
 from engine.training.metrics import find_comparison
 from engine.training.metrics.target_units import targets_in_units
 from engine.training.recipe import Recipe
-from engine.training.step.reduction import BY_CLASS, with_units_loss
+from engine.training.step.reduction import divides_by_class_weights, with_units_loss
 
 Columns = Mapping[str, Array | Sequence[Array]]
 
@@ -198,10 +199,11 @@ def weigh_classes(
 
 def _weighable(definition: Definition) -> NodeSpec:
     losses = {loss.partition(":")[0] for loss in definition.losses}
-    found = [node for node in definition.nodes if node.op in BY_CLASS]
+    found = [node for node in definition.nodes if divides_by_class_weights(node)]
     found = [node for node in found if node.name in losses] or found
     if len(found) != 1:
-        raise _refused(f"the graph needs one loss of classes ({', '.join(BY_CLASS)}) to weigh; it has {len(found)}")
+        names = ", ".join(op.name for op in OPS.values() if op.loss and op.loss.weighted_mean)
+        raise _refused(f"the graph needs one loss of classes ({names}) to weigh; it has {len(found)}")
     if len(found[0].inputs) > 2:
         raise _refused("the loss has weights of its own; leave out one of both")
     return found[0]

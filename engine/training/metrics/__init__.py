@@ -1,9 +1,10 @@
 """Metrics of predictions, streamed over batches: statistics written in ops, joined, and read as numbers."""
 
+from engine.core.declarations import PredictionForm
 from engine.training.metrics.class_counts import F1, ConfusionMatrix, Precision, Recall
 from engine.training.metrics.comparisons import Comparison, find_comparison, find_operands
 from engine.training.metrics.metric import Metric
-from engine.training.metrics.operands import FORMS, Operands, PredictionForm
+from engine.training.metrics.operands import FORMS, Operands
 from engine.training.metrics.regression import R2, Mae, Rmse
 from engine.training.metrics.scores import Accuracy, Auc, Perplexity, TopKAccuracy
 from engine.training.metrics.table import METRICS, metric_catalogue, read_metrics

@@ -4,38 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any
 
+from engine.core.declarations import PredictionForm
 from engine.core.errors import EngineError, UnknownName, nearest
-from engine.core.registry import lookup
+from engine.core.registry import OPS, lookup
 from engine.core.value import Value
 from engine.graph.definition import Definition, NodeSpec, needed_names
 from engine.graph.trace import Trace, output_index
 from engine.ops.elementwise.elementwise import sub
-from engine.training.metrics.operands import NUMBERS, Operands, PredictionForm, derive, misfit
-
-COMPARED: Mapping[str, tuple[PredictionForm, int]] = MappingProxyType(
-    {
-        "cross_entropy": ("class_logits", 1),
-        "nll_loss": ("class_log_probabilities", 1),
-        "categorical_cross_entropy": ("class_probabilities", 1),
-        "ggml_cross_entropy": ("class_logits", -1),
-        "multi_margin_loss": ("class_scores", -1),
-        "bce_with_logits_loss": ("binary_logits", 1),
-        "bce_loss": ("binary_probabilities", 1),
-        "focal_loss": ("binary_logits", 1),
-        "soft_margin_loss": ("binary_logits", 1),
-        "multilabel_soft_margin_loss": ("binary_logits", 1),
-        "mse_loss": ("numbers", 1),
-        "l1_loss": ("numbers", 1),
-        "huber_loss": ("numbers", 1),
-        "smooth_l1_loss": ("numbers", 1),
-        "weighted_mse_loss": ("numbers", 1),
-        "gaussian_nll_loss": ("numbers", 1),
-    }
-)
-"""Losses whose first two inputs are predictions and targets: the form of the predictions, and the axis of classes."""
+from engine.training.metrics.operands import NUMBERS, Operands, derive, misfit
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +118,14 @@ def find_operands(
 
 def _comparison(node: NodeSpec) -> Comparison | None:
     op = lookup(node.op)
-    if op.name not in COMPARED or len(node.inputs) < 2:
+    if op.loss is None or len(node.inputs) < 2:
         return None
     predictions, targets = node.inputs[:2]
     if not isinstance(predictions, str) or not isinstance(targets, str):
         return None
-    form, axis = COMPARED[op.name]
     ignored: Any = op.attributes["ignore_index"].default if "ignore_index" in op.attributes else None
-    return Comparison(predictions, targets, form, axis, node.attrs.get("ignore_index", ignored), op.name, node.name)
+    ignored = node.attrs.get("ignore_index", ignored)
+    return Comparison(predictions, targets, op.loss.form, op.loss.class_axis, ignored, op.name, node.name)
 
 
 def _references(known: list[Comparison], predictions: str | None, targets: str | None) -> tuple[str, str]:
@@ -156,8 +134,9 @@ def _references(known: list[Comparison], predictions: str | None, targets: str |
     if predictions is not None and targets is not None:
         return predictions, targets
     if not known:
+        losses = ", ".join(op.name for op in OPS.values() if op.loss)
         raise UnknownName(
-            f"the graph has none of the losses that tell what is compared ({', '.join(COMPARED)}): "
+            f"the graph has none of the losses that tell what is compared ({losses}): "
             "name the values to compare in `predictions` and `targets`"
         )
     comparison = (related or known)[0]

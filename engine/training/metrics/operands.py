@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Literal
 
+from engine.core.declarations import PredictionForm
 from engine.core.dtypes import BOOL, FLOAT64, INT64, computing_dtype, is_float
 from engine.core.errors import ShapeError
 from engine.core.value import Shape, Value
@@ -133,16 +133,6 @@ class Operands:
             x = permute(x, axes=(*(k for k in range(x.ndim) if k != axis), axis))
         return reshape(x, shape=(x.size // x.shape[-1], x.shape[-1]))
 
-
-PredictionForm = Literal[
-    "class_logits",
-    "class_log_probabilities",
-    "class_probabilities",
-    "class_scores",
-    "binary_logits",
-    "binary_probabilities",
-    "numbers",
-]
 
 FORMS: Mapping[PredictionForm, str] = MappingProxyType(
     {

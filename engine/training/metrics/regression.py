@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from engine.core.declarations import PredictionForm
 from engine.core.dtypes import FLOAT64, INT64
 from engine.core.errors import AttributeValueError
 from engine.core.value import Array, Value
@@ -19,7 +20,7 @@ from engine.ops.reduce.reduce import sum
 from engine.ops.shape.creation import full
 from engine.ops.shape.shape import reshape
 from engine.training.metrics.metric import TAKEN, Goal, Joining, Metric, Moments, Statistics
-from engine.training.metrics.operands import NUMBERS, Operands, PredictionForm
+from engine.training.metrics.operands import NUMBERS, Operands
 from engine.training.metrics.target_units import Units, loss_in_units
 
 

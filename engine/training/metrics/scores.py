@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from engine.core.constraints import Range
+from engine.core.declarations import PredictionForm
 from engine.core.dtypes import FLOAT64
 from engine.core.errors import AttributeValueError
 from engine.core.value import Array, Value
@@ -29,7 +30,7 @@ from engine.training.metrics.metric import (
     ThresholdMetric,
     check_class_count,
 )
-from engine.training.metrics.operands import BY_CLASS, PROBABLE, Operands, PredictionForm
+from engine.training.metrics.operands import BY_CLASS, PROBABLE, Operands
 
 
 @dataclass(frozen=True, kw_only=True)

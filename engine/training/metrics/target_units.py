@@ -20,7 +20,6 @@ from engine.ops.shape.shape import reshape
 from engine.training.metrics.comparisons import Comparison, numeric_comparisons
 from engine.training.metrics.operands import NUMBERS, Operands
 
-VARIANCE = "gaussian_nll_loss"
 """The loss whose third operand is a variance, in squared units."""
 
 
@@ -70,7 +69,7 @@ def predicted_targets(definition: Definition, normalized: Collection[str]) -> It
     for comparison in normalized_comparisons(definition, normalized):
         for reference in _reshaped(definition, comparison.predictions):
             yield reference, comparison.targets, 1
-        variance = nodes[comparison.node].inputs[2:3] if comparison.op == VARIANCE else ()
+        variance = nodes[comparison.node].inputs[2:3] if _has_variance(comparison) else ()
         for operand in variance:
             if isinstance(operand, str):
                 yield from ((each, comparison.targets, 2) for each in _reshaped(definition, operand))
@@ -116,7 +115,7 @@ def _in_units(graph: Trace, node: NodeSpec, comparison: Comparison, units: Units
     names = {comparison.predictions: f"=predictions.{node.name}", comparison.operand: f"=targets.{node.name}"}
     for reference, name in names.items():
         graph.values[name] = (unit.invert(graph.value(reference)),)
-    if comparison.op == VARIANCE and isinstance(inputs[2], str):
+    if _has_variance(comparison) and isinstance(inputs[2], str):
         names[inputs[2]] = f"=variance.{node.name}"
         graph.values[names[inputs[2]]] = (unit.invert_variance(graph.value(inputs[2])),)
     return replace(node, inputs=tuple(names.get(each, each) if isinstance(each, str) else each for each in inputs))
@@ -132,3 +131,9 @@ def _reshaped(definition: Definition, reference: str) -> set[str]:
                 pair = {node.name, node.inputs[0]}
                 found |= pair if pair & found and node.inputs[0] not in definition.inputs else set()
     return found
+
+
+def _has_variance(comparison: Comparison) -> bool:
+    """Return whether the third operand is a predicted variance."""
+    loss = lookup(comparison.op).loss
+    return loss is not None and loss.variance

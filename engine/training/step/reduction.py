@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Literal
 
 from engine.core.dtypes import FLOAT64, is_float
+from engine.core.registry import OPS
 from engine.core.value import Value
 from engine.graph.definition import Definition, NodeSpec
 from engine.graph.trace import Trace
@@ -18,15 +19,19 @@ from engine.training.recipe import Recipe
 Reduction = Literal["mean", "sum", "weighted"]
 """mean over rows; sum over rows; mean over the weights of the classes, of those targets that are not ignored."""
 
-BY_CLASS = ("cross_entropy", "nll_loss")
-
 
 def weighted_loss(definition: Definition) -> NodeSpec | None:
     """Return the loss if it is the only one and a mean over class targets, which divides by their weights."""
     node = only_loss(definition)
-    if node is None or node.op not in BY_CLASS or node.attrs.get("reduction", "mean") != "mean":
+    if node is None or not divides_by_class_weights(node) or node.attrs.get("reduction", "mean") != "mean":
         return None
     return node
+
+
+def divides_by_class_weights(node: NodeSpec) -> bool:
+    """Return whether a node is a loss whose mean divides by the weights of the classes."""
+    op = OPS.get(node.op)
+    return op is not None and op.loss is not None and op.loss.weighted_mean
 
 
 def weight_of_targets(graph: Trace) -> Value | None:
@@ -62,7 +67,7 @@ def only_loss(definition: Definition) -> NodeSpec | None:
 def named_reduction(definition: Definition) -> Reduction:
     """Return the reduction by the name or the attribute of the loss's op; by default a mean."""
     node = only_loss(definition)
-    summed = node is not None and (node.op == "sum" or node.attrs.get("reduction") == "sum")
+    summed = node is not None and (OPS.get(node.op) is sum or node.attrs.get("reduction") == "sum")
     return "sum" if summed else "mean"
 
 

@@ -13,9 +13,9 @@ from engine.core.value import Array, tensor
 from engine.execution.plan import NumpyExecutor, make_plan
 from engine.graph.codec import parse_graph
 from engine.graph.trace import build
+from engine.ops import OPS
 from engine.ops.loss.softmax_cross_entropy import IGNORE
 from engine.training.metrics import Metric, Tally, metric_statistics, read_metrics
-from engine.training.metrics.comparisons import COMPARED
 from engine.training.metrics.operands import Operands
 
 Measure = Callable[..., dict[str, float]]
@@ -60,13 +60,16 @@ def on_the_tape(
     documents: Sequence[Any], loss: str, predictions: Array, targets: Array, batches: Sequence[int], **attrs: Any
 ) -> dict[str, float]:
     """Compute the same metrics at once, as operations on the tape."""
-    form, axis = COMPARED[loss]
+    compared = OPS[loss].loss
+    assert compared is not None
     ignored = attrs.get("ignore_index", IGNORE if loss in ("cross_entropy", "nll_loss") else None)
     values: dict[str, float] = {}
     for metric in made(documents):
         joined = metric.joining()
         for rows in parts(len(predictions), batches):
-            operands = Operands(tensor(predictions[rows]), tensor(targets[rows]), form, axis, ignored)
+            operands = Operands(
+                tensor(predictions[rows]), tensor(targets[rows]), compared.form, compared.class_axis, ignored
+            )
             joined.add({part: value.numpy() for part, value in metric.statistics(operands).items()})
         values.update(metric.value(joined.arrays()))
     return values
