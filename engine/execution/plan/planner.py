@@ -88,7 +88,7 @@ class _Planner:
         )
         self.last_use = self._last_uses()
         self.allocations: list[Allocation] = []
-        self.place: dict[int, tuple[int, int]] = {}  # base -> (root, byte offset)
+        self.place: dict[int, tuple[int, int]] = {}  # base -> (allocation, byte offset)
         self.fixed: set[int] = set()  # allocations that no other value may be written over
         self.copies: list[tuple[int, int]] = []
 
@@ -100,6 +100,8 @@ class _Planner:
             self._allocate(number, "state", name)
         for number in listing.constants:
             self._allocate(number, "constant", f"%{number}")
+        # What has only one good place goes first. An update in its state's memory saves a copy in every run, and an
+        # input of a pack in the vector saves one too; a summand needs memory of every shard. The rest shares the arena.
         self._place_updates()
         self._place_packs()
         self._place_partials()

@@ -213,6 +213,8 @@ class _Cutter:
         for number, state in zip(instruction.outputs, found.states, strict=True):
             if state is not None:
                 self.sharding.states[number] = state
+        # Phases alternate: even ones are run by all shards, odd ones by one thread. A step may stand in the phase of an
+        # input that the same thread has computed. One that reads what other shards compute has to wait for the next.
         level = 0 if sharded else 1
         for number, window in zip(instruction.inputs, found.windows, strict=True):
             made, by_shards = self.level_of.get(number, (-1, sharded))

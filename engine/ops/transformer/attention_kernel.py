@@ -223,6 +223,8 @@ def _fill(
     scores = _Scores(_Side(q, lead, dtype), _Side(_turned(k, dtype, scale), lead), _masks(mask, lead), causal)
     for block in _blocks(batch, rows, k.shape[-2], causal):
         with WORKSPACE:
+            # A block holds whole rows, so a softmax needs no second pass. It is divided by its sum after the product
+            # with the values, which has fewer columns than there are scores in a row.
             weights = scores.of(block)
             top, total = exponentials(weights, masked_row_zero)
             part = flat[block.low : block.high, block.rows]
@@ -363,6 +365,7 @@ def _add_gradients(
     for block in _blocks(math.prod(lead), rows, k.shape[-2], causal):
         seen = slice(0, block.columns)
         with WORKSPACE:
+            # exp(score - log of the row's sum) gives the weights of the forward pass again, which never were in memory.
             weights = scores.of(block)
             weights -= flat_logs[block.low : block.high, block.rows]
             np.exp(weights, out=weights)
@@ -370,6 +373,7 @@ def _add_gradients(
             gv.add(block, seen, weights.swapaxes(1, 2), part)
             slopes = WORKSPACE.array(block.scores, dtype)
             np.matmul(part, values.of(block)[:, :, seen], out=slopes)
+            # The slope of softmax takes from each score the weighted mean of its row, and sum_j w_j (g . v_j) = g . y.
             shared = np.vecdot(part, ys.of(block)[:, block.rows])[..., None]
             shared -= flat_glogs[block.low : block.high, block.rows]
             slopes -= shared
