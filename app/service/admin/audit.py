@@ -28,7 +28,7 @@ AUDIT = "audit"
 """The folder of the data directory that they are in."""
 
 PARTIAL = "rotating.partial"
-"""A file that is being written; one that is left over means nothing."""
+"""A file that is being written; a leftover one is ignored."""
 
 _NAME = re.compile(r"([0-9]{12,15})-([0-9]{12,15})\.ndjson")
 _FIELDS = tuple(field.name for field in fields(AuditRecord))
@@ -43,13 +43,13 @@ class AuditFile:
     path: Path
 
     def entries(self) -> Iterator[AuditRecord]:
-        """Yield them; TrailBroken at a line that is no entry. That they fit is for others to check."""
+        """Yield the entries; TrailBroken at a malformed line. The hash chain is verified by the caller."""
         with self.path.open("rb") as file:
             for seq, line in enumerate(file, self.first):
                 yield _decode_entry(line, seq)
 
     def end(self) -> AuditRecord:
-        """Return the last one; TrailBroken if it is another than the name says."""
+        """Return the last entry; TrailBroken if it is not the one that the file name says."""
         last = next(iter(deque(self.entries(), maxlen=1)), None)
         if last is None or last.seq != self.last:
             raise TrailBroken(self.last, f"{self.path.name} does not hold it")
@@ -117,7 +117,7 @@ def _decode_entry(line: bytes, seq: int) -> AuditRecord:
 
 ENTRIES_OF_A_FILE = 10_000
 SHARE = 10
-"""The table gives away this part of what it keeps at a time, if that is less."""
+"""The table is rotated in parts of this fraction of its limit, if that is less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class AuditLimits:
 
 
 class AuditRotation:
-    """The trail as a whole, and what is done to keep it small."""
+    """The whole trail, and its rotation."""
 
     def __init__(self, store: Store, files: AuditFiles, terms: AuditLimits = AuditLimits()) -> None:
         """Move entries from `store` to `files`."""
@@ -144,9 +144,9 @@ class AuditRotation:
         self._turn = threading.Lock()
 
     def rotate(self) -> None:
-        """Move what is too much, and delete what is too old.
+        """Move excess entries to files, and delete excess files.
 
-        TrailBroken, and nothing is moved, if files and table do not fit together: somebody has changed one of them.
+        TrailBroken, and nothing is moved, if files and table do not match: one of them was changed.
         """
         with self._turn:
             self._finish()
@@ -155,7 +155,7 @@ class AuditRotation:
             self._delete()
 
     def entries(self) -> Iterator[AuditRecord]:
-        """Yield the whole trail, from the oldest entry that is kept. For a data directory that no server uses."""
+        """Yield the whole trail, oldest first. For a data directory without a running server."""
         last = 0
         for file in self._files.all():
             for entry in file.entries():
@@ -167,12 +167,12 @@ class AuditRotation:
 
     @contextmanager
     def resting(self) -> Iterator[AuditFiles]:
-        """Move nothing for the length of the block, in which files and table are to be copied as they are."""
+        """Suspend the rotation for the length of the block, so that files and table can be copied."""
         with self._turn:
             yield self._files
 
     def _finish(self) -> None:
-        """Do the rest of a move that was cut off."""
+        """Complete a move that was interrupted."""
         newest = self._newest()
         if newest is None:
             return
@@ -185,7 +185,7 @@ class AuditRotation:
             work.audit.drop(newest.last)
 
     def _move(self) -> bool:
-        """Move a file's worth of entries, if there are too many; tell whether there were."""
+        """Move one file of entries if there are too many; return whether there were."""
         with self._store.begin() as work:
             extent = work.audit.extent()
             if extent is None or extent[1] - extent[0] < self._terms.entries:
@@ -200,7 +200,7 @@ class AuditRotation:
         return True
 
     def _delete(self) -> None:
-        """Delete the oldest files, if there are too many, once the trail says so."""
+        """Delete excess files, after an entry about it was stored."""
         files = self._files.all()
         excess = files[: max(0, len(files) - self._terms.files)]
         if not excess:
@@ -239,9 +239,9 @@ class AuditTrail:
         self._turn = asyncio.Lock()
 
     async def record(self, act: Act) -> None:
-        """Enter an act; it is durable on return. Those that come meanwhile share the next commit.
+        """Append an entry; it is durable on return. Concurrent entries share a commit.
 
-        StorageFull, StorageFailed or DatabaseBusy if it cannot be entered. For the event loop.
+        StorageFull, StorageFailed or DatabaseBusy if it cannot be stored. For the event loop.
         """
         batch = self._next
         batch.acts.append(act)

@@ -41,7 +41,7 @@ _logger = logging.getLogger(__name__)
 
 
 class BlobDamaged(AdjointError):  # noqa: N818 (named as the others of its tree)
-    """A blob is gone, or is not what its digest says; met amid a backup, never in an answer."""
+    """A blob is missing or damaged; raised during a backup, never in a response."""
 
     code = "blob_damaged"
     title = "A blob is damaged"
@@ -76,7 +76,7 @@ class Backup:
         self.chunks = self._written()
 
     def close(self) -> None:
-        """Let everything go that is kept for the backup."""
+        """Release what is held for the backup."""
         self.chunks.close()
         self._resources.close()
 
@@ -150,9 +150,9 @@ class Backups:
         self._lock = threading.Lock()
 
     def open(self) -> Backup:
-        """Copy the database and return the backup, to be closed by the caller; everything else goes on meanwhile.
+        """Copy the database and return the backup, to be closed by the caller; the server keeps working.
 
-        BackupInProgress while there is another, StorageFull without room for the copy, StorageFailed.
+        BackupInProgress while there is another, StorageFull without disk space for the copy, StorageFailed.
         """
         if not self._lock.acquire(blocking=False):
             raise BackupInProgress(
@@ -175,7 +175,7 @@ class Backups:
             return Backup(contents, self._storage.blobs, self._storage.integrity, resources.pop_all())
 
     def end(self) -> None:
-        """Begin no backup any more, and wait a moment for one that is being closed: what it needs is closed next."""
+        """Start no more backups, and wait shortly for one that is being closed: its resources are closed next."""
         self._lock.acquire(timeout=END_SECONDS)
 
 
@@ -184,9 +184,9 @@ def _strip_prefix(prefix: str, files: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _write_entry(name: str, file: BinaryIO, size: int) -> Generator[bytes, None, str]:
-    """Write an entry of `size` bytes and return the SHA-256 of what the file really holds.
+    """Write an entry of `size` bytes and return the SHA-256 of the actual content.
 
-    What cannot be read of it becomes zeros, so that the archive remains readable up to the error at its end.
+    Unreadable parts become zeros, so that the archive stays readable up to the error document at its end.
     """
     yield _entry_header(name, size)
     digest, left = hashlib.sha256(), size
@@ -206,7 +206,7 @@ def _read_chunk(file: BinaryIO, size: int) -> bytes:
     try:
         return file.read(size)
     except OSError:
-        _logger.exception("a file cannot be read")
+        _logger.exception("cannot read a file")
         return b""
 
 

@@ -55,7 +55,7 @@ class KeyRing:
         self.closed = self._setting is not None or ever_made > 0
 
     def caller(self, sent: bytes) -> Caller:
-        """Return whose key was sent; Unauthorized if it is nobody's, or its time is over."""
+        """Return the owner of a key; Unauthorized if it is unknown or expired."""
         if self._setting is not None and len(sent) <= SETTING_BYTES_MAX and compare_digest(_hash(sent), self._setting):
             return SETTING
         parts = parse_key(sent)
@@ -70,7 +70,7 @@ class KeyRing:
         return caller
 
     def take_uses(self) -> dict[str, datetime]:
-        """Return when which keys were last used, where that is to be written down, and forget it."""
+        """Return and clear the times of last use that are to be stored."""
         uses, self._to_write = self._to_write, {}
         return dict(uses)
 
@@ -91,11 +91,11 @@ def _is_secret(key: ApiKeyRecord, secret: bytes) -> bool:
 KEYS_MAX = 10_000
 
 Enter = Callable[[UnitOfWork, str], object]
-"""What is called with the id of a key that was changed, before that is committed."""
+"""Called with the id of a changed key, before the commit."""
 
 
 class Keys:
-    """The use cases of keys; `ring` knows of every change before it is acknowledged."""
+    """The use cases of keys; `ring` is updated before a change is acknowledged."""
 
     def __init__(self, store: Store, ring: KeyRing, most: int = KEYS_MAX) -> None:
         """Keep keys in `store`, and have `ring` know those that are there.

@@ -72,14 +72,14 @@ class Quarantine:
         return True
 
     def tidy(self, place: Path) -> None:
-        """Delete the folders above `place`, from which a file was moved back, if they hold nothing any more."""
+        """Delete the directories above `place` that are empty."""
         self._size = None
         with suppress(OSError):
             place.parent.rmdir()
             place.parent.parent.rmdir()
 
     def expire(self) -> int:
-        """Delete what has been here for long enough; return how many folders of starts that was."""
+        """Delete batches that are old enough; return their number."""
         expired = [batch for batch in self._batches() if self._is_expired(batch)]
         for batch in expired:
             self._durable.remove_tree(batch)
@@ -125,7 +125,7 @@ class QuarantineMoves:
 
 
 class Orphans:
-    """Moves what a database does not know to quarantine, and back what it does know. Call it while nothing runs."""
+    """Moves unknown files to quarantine, and known ones back. Call it before anything runs."""
 
     def __init__(self, store: Store, blobs: BlobStore, sessions: Path, staging: Path, quarantine: Quarantine) -> None:
         """Compare `store` with `blobs` and with the folders in `sessions` and `staging`."""

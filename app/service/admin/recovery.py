@@ -1,4 +1,4 @@
-"""What a server that starts makes of what the last one left, however that ended."""
+"""Recovery at the start of a server, however the last one ended."""
 
 import logging
 from dataclasses import asdict, dataclass
@@ -17,10 +17,11 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """What was found at a start: processes of fits that are gone, and files that nothing needs or that are damaged.
+    """What was found at a start: lost attempts, unused files and damaged files.
 
-    `quarantined` counts the blobs and folders that the database does not know, `returned` those that it knows again.
-    A damaged checkpoint's file is missing or has another size; a fit that is to go on from it takes the one before it.
+    `quarantined` counts blobs and directories that the database does not know, `returned` those that it knows
+    again. The file of a damaged checkpoint is missing or has another size; a fit resumes from the checkpoint before
+    it.
     """
 
     at: datetime
@@ -43,9 +44,10 @@ def recover(
     clock: Clock,
     temporary_files: int,
 ) -> Recovery:
-    """Put everything in order, and tell the log if there was anything. To be called once, before anything runs.
+    """Recover, and log the result if there was anything to do. Call it once, before anything runs.
 
-    `temporary_files` is how many unfinished ones are deleted already.
+    The order matters: files return from quarantine before attempts are ended, since the resumed fits need them.
+    `temporary_files` is the number of partial files that are deleted already.
     """
     moved = orphans.move()
     taken_back = attempts.recover()
@@ -64,7 +66,7 @@ def recover(
     )
     found = {name: count for name, count in asdict(recovery).items() if name != "at"}
     if any(found.values()):
-        _logger.warning("recovered what the last server left", extra={**found, "damaged": damaged})
+        _logger.warning("recovery after the last server", extra={**found, "damaged": damaged})
     return recovery
 
 

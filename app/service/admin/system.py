@@ -71,7 +71,7 @@ class System:
         self._fingerprint = engine.fingerprint(self._executors[-1])
 
     def overview(self) -> Overview:
-        """Return what there is to know."""
+        """Return the current overview."""
         counts = self.counts()
         return Overview(
             version=server_version(),

@@ -30,7 +30,7 @@ C = TypeVar("C", bound=_Retainable)
 
 
 def select_retained(checkpoints: Sequence[C], policy: engine.CheckpointPolicy) -> list[C]:
-    """Return those of a fit's checkpoints that `policy` keeps: the furthest ones, always one, and the last best one."""
+    """Return the checkpoints that `policy` retains: the newest ones, at least one, and the last best one."""
     furthest_first = sorted(checkpoints, key=lambda checkpoint: checkpoint.step, reverse=True)
     kept = furthest_first[: max(1, policy.keep_last)]
     best = next((checkpoint for checkpoint in furthest_first if checkpoint.is_best), None)
@@ -48,7 +48,7 @@ def apply_report(
         record_log(work, recorder.fit.id, entry)
     if report.points is not None:
         recorder.points(report.points)
-    # Before the checkpoints: whoever goes on from one of them does not make again what came before it.
+    # Before the checkpoints: an attempt that resumes from one does not repeat what came before it.
     recorder.gradients(report.gradients)
     if recorder.ended:
         return report.digests
@@ -64,7 +64,7 @@ def apply_report(
 
 
 def _apply_status(recorder: AttemptRecorder, report: AttemptReport) -> None:
-    """Enter what the process is and does, apart from what it makes."""
+    """Apply what the process reported about itself, apart from its results."""
     if report.pid is not None:
         recorder.record_start(report.pid)
     if report.waits_for_space:
@@ -78,10 +78,10 @@ def _apply_status(recorder: AttemptRecorder, report: AttemptReport) -> None:
 
 
 def _prune_checkpoints(fit_id: str, work: UnitOfWork, policy: engine.CheckpointPolicy) -> list[str]:
-    """Delete the checkpoints that the fit does not keep, in the commit that makes the newer ones last.
+    """Delete the checkpoints that are not retained, in the same commit that stores the newer ones.
 
-    Pinned ones stay, and do not count. Those whose files are damaged cannot be gone on from: they take no other's
-    place, but go when they would have gone undamaged.
+    Pinned ones are kept, and do not count. Damaged ones cannot be resumed from, so they do not displace others;
+    they are deleted when they would have been deleted undamaged.
     """
     kept = [each for each in work.checkpoints.kept(fit_id) if not each.pinned]
     worth = [*select_retained(kept, policy), *select_retained([each for each in kept if not each.corrupt], policy)]
@@ -97,10 +97,10 @@ NONE_SUCCEEDED = Failed("no_variant_succeeded", "every variant failed or was can
 
 
 class SweepRecorder:
-    """The variants' side of an attempt at a sweep. An attempt at a variant has the token of that at the sweep."""
+    """The variants of an attempt at a sweep. An attempt at a variant has the token of the sweep's attempt."""
 
     def __init__(self, work: UnitOfWork, attempt: Attempt, sweep: AttemptRecorder, notify: Notify) -> None:
-        """Write for the `attempt` at a sweep, whose own entries go to the journal `sweep`."""
+        """Record for the `attempt` at a sweep, whose own changes go to the recorder `sweep`."""
         self._work = work
         self._attempt = attempt
         self._sweep = sweep
@@ -109,7 +109,7 @@ class SweepRecorder:
     def apply_reports(
         self, variants: Mapping[str, AttemptReport], policy: engine.CheckpointPolicy, pid: int | None
     ) -> list[str]:
-        """Enter the news of the variants; return the digests of blobs that may have become superfluous."""
+        """Apply the reports of the variants; return the digests of blobs that may have become unused."""
         discarded: list[str] = []
         for fit_id, report in variants.items():
             fit = self._work.fits.get(fit_id)
@@ -120,7 +120,7 @@ class SweepRecorder:
         return discarded
 
     def end(self, verdict: Verdict) -> Verdict:
-        """End what is open of the variants, and return what `verdict` means for the sweep."""
+        """End the open attempts at variants, and return what `verdict` means for the sweep."""
         for fit in self._work.fits.variants(self._sweep.fit.id):
             attempt = self._work.attempts.latest(fit.id)
             if attempt is not None and attempt.ended_at is None:
@@ -140,7 +140,7 @@ class SweepRecorder:
         return NONE_SUCCEEDED if FitState.FAILED in states else Finished("cancelled")
 
     def _open_attempt(self, fit: FitRecord, pid: int | None) -> AttemptRecorder:
-        """Return the journal of the attempt at a variant, which begins with the first that is told of it."""
+        """Return the recorder of the attempt at a variant, which starts with the first report about it."""
         attempt = self._work.attempts.latest(fit.id)
         if attempt is not None and attempt.token == self._attempt.token and attempt.ended_at is None:
             return AttemptRecorder(self._work, attempt)
@@ -162,7 +162,7 @@ class SweepRecorder:
         return discarded
 
     def _record_progress(self, steps: int) -> None:
-        """Note that this attempt got the sweep further, be it by a variant that runs no more."""
+        """Record that this attempt made progress, even if by a variant that has ended."""
         sweep = self._sweep.fit
         terms = replace(sweep_config_of(sweep), progressed_in=self._attempt.number)
         self._sweep.fit = replace(sweep, step=sweep.step + steps, sweep=asdict(terms))

@@ -23,7 +23,7 @@ _logger = logging.getLogger(__name__)
 
 
 class SpoolDirs:
-    """The folders of attempts. What is in one counts once the server has moved it out."""
+    """The spool directories of attempts. A file counts once the server has moved it out."""
 
     def __init__(self, folder: Path, durable: Durable) -> None:
         """Keep them in `folder`, which is on the file system of the blobs."""
@@ -42,7 +42,7 @@ class SpoolDirs:
         try:
             self._durable.remove_tree(path) if path.is_dir() else self._durable.unlink(path)
         except OSError:
-            _logger.exception("a file of an attempt stays until the next start")
+            _logger.exception("cannot delete a file of an attempt; retrying at the next start")
 
     def remove_attempt(self, token: str) -> None:
         """Delete the folder of an attempt, whose process is gone or has nothing more to write."""
@@ -61,7 +61,7 @@ DAMAGED = "its file was damaged on the way"
 
 
 def lost_artifact_log(written: CheckpointWritten | GradientWritten, detail: str) -> Log:
-    """Return what is told of a checkpoint or gradient that was dropped. The fit goes on, to its next checkpoint."""
+    """Return the log entry for a checkpoint or gradient that was dropped. The fit continues."""
     if isinstance(written, CheckpointWritten):
         return Log("error", f"the checkpoint of step {written.step} could not be kept: {detail}", "checkpoint_lost")
     what = f"the gradient of {written.parameter} at step {written.step}"
@@ -69,9 +69,9 @@ def lost_artifact_log(written: CheckpointWritten | GradientWritten, detail: str)
 
 
 def waits_for_space(work: UnitOfWork, fit_id: str, worked_on: str, report: AttemptReport, error: StorageFull) -> bool:
-    """Whether the fit waits until there is room for what it has written: its journal is told so, the first time.
+    """Whether the fit waits for disk space for its files; the first time this is logged.
 
-    One that is to stop for good does not: it goes without what it has written. Of a variant, `worked_on` is the sweep.
+    A fit that is being cancelled does not wait: its files are dropped. Of a variant, `worked_on` is the sweep.
     """
     fit = work.fits.get(fit_id)
     if work.fits.get(worked_on).state is FitState.CANCELLING:
@@ -88,14 +88,14 @@ def waits_for_space(work: UnitOfWork, fit_id: str, worked_on: str, report: Attem
 
 
 def waiting_log(error: StorageFull) -> Log:
-    """Return what is told of a fit that waits for room."""
-    return Log("warning", f"the fit waits until there is room for what it has written: {error.detail}", error.code)
+    """Return the log entry for a fit that waits for disk space."""
+    return Log("warning", f"the fit is waiting for disk space: {error.detail}", error.code)
 
 
 def import_gradients(blobs: BlobStore, fit_id: str, report: AttemptReport) -> None:
-    """Make blobs of the files that were captured; one that cannot be kept is dropped, with an entry in the journal.
+    """Import captured gradients as blobs; one that cannot be imported is dropped, with a log entry.
 
-    Each that is done leaves the list, so that this can be called again should it raise StorageFull.
+    Each imported file is removed from the report, so that this can be repeated after StorageFull.
     """
     while report.captured:
         written = report.captured[0]
@@ -122,12 +122,14 @@ def _import_gradient(blobs: BlobStore, fit_id: str, written: GradientWritten) ->
 
 
 class ArtifactImport:
-    """Makes blobs of what attempts have written. Each file that is done leaves the news, so it can be gone on with."""
+    """Imports the files of attempts as blobs. Each imported file is removed from the report, so that it can be
+    retried.
+    """
 
     def __init__(
         self, store: Store, blobs: BlobStore, spool: SpoolDirs, notify: Callable[[str], None], clock: Clock
     ) -> None:
-        """Move files from `spool` to `blobs`; call `notify` with a fit's id when its journal tells of trouble."""
+        """Move files from `spool` to `blobs`; call `notify` with the id of a fit if a problem was logged."""
         self._store = store
         self._blobs = blobs
         self._spool = spool
@@ -135,7 +137,7 @@ class ArtifactImport:
         self._clock = clock
 
     def run(self, claim: Claim, report: AttemptReport) -> None:
-        """Make blobs of all files that the news tell of; StorageFull if the fit is to wait until there is room."""
+        """Import all files of a report; StorageFull if the fit has to wait for disk space."""
         for fit_id, each in ((claim.fit.id, report), *report.variants.items()):
             try:
                 self._import_files(claim, fit_id, each)
@@ -186,14 +188,14 @@ class ArtifactImport:
         )
 
     def _wait_for_space(self, claim: Claim, fit_id: str, report: AttemptReport, error: StorageFull) -> None:
-        """Raise `error` again if the fit is to wait for room, of which its journal tells."""
+        """Log that the fit waits, and raise `error` again, if it has to wait for disk space."""
         try:
             with self._store.begin() as work:
                 work.attempts.guard(claim.fit.id, claim.token)
                 is_waiting = waits_for_space(work, fit_id, claim.fit.id, report, error)
                 work.after_commit(partial(self._notify, fit_id))
         except StorageFull:
-            # The database is on the same disk: what there is to be told is written down with all else, later.
+            # The database is on the same disk: the log entry is stored with the report, later.
             if not report.waits_for_space:
                 report.logs.append(waiting_log(error))
             report.waits_for_space = True

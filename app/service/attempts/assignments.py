@@ -28,14 +28,14 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ResumePoint:
-    """The file to go on from, and how to begin with it if the fit was forked from it; no file: from the start."""
+    """The checkpoint file to resume from, and how to restore it if the fit was forked from it; no file: a new start."""
 
     resume_from: str | None = None
     fork: Literal["all", "parameters"] | None = None
 
 
 class ResumePoints:
-    """Finds sound checkpoints; those that are damaged are passed over, and stay to be put right."""
+    """Finds intact checkpoints; damaged ones are skipped, and kept so that they can be repaired."""
 
     def __init__(self, store: Store, integrity: Integrity, notify: Callable[[str], None]) -> None:
         """Open by `integrity` the files of the checkpoints in `store`."""
@@ -44,9 +44,9 @@ class ResumePoints:
         self._notify = notify
 
     def select(self, fit: FitRecord, checkpoints: Iterable[CheckpointRecord]) -> ResumePoint:
-        """Choose among the fit's `checkpoints`, the furthest first; its journal tells of those that are damaged.
+        """Return the first intact one of the fit's `checkpoints`, newest first; damaged ones are logged.
 
-        Corrupt for a fork whose checkpoints are all damaged: it cannot begin anywhere else.
+        Corrupt for a fork with damaged checkpoints only: it cannot start without one.
         """
         damage: Corrupt | None = None
         for checkpoint in checkpoints:
@@ -84,11 +84,14 @@ def _fork_mode(fit: FitRecord, checkpoint: CheckpointRecord) -> Literal["all", "
 
 @dataclass(frozen=True, slots=True)
 class WorkerConfig:
-    """How attempts are made.
+    """How attempts are run.
 
-    Up to `workers` at a time; each writes a checkpoint at least every `checkpoint_seconds`, as far as that is cheap;
-    the first one of each fit is killed before its operation `kill_at_op` on the disk; all take so much `memory`;
-    and of one tenant up to `tenant_running` at a time.
+    Attributes:
+        workers: fits that run at a time, between which the cores are divided.
+        checkpoint_seconds: the interval of checkpoints by the clock, as far as they are cheap.
+        kill_at_op: kill the first process of each fit before this disk operation (for tests of durability).
+        memory: the memory limits.
+        tenant_running: fits of one tenant that run at a time.
     """
 
     workers: int = 1
@@ -99,7 +102,7 @@ class WorkerConfig:
 
 
 class Assignments:
-    """Draws up assignments."""
+    """Builds assignments."""
 
     def __init__(
         self, store: Store, integrity: Integrity, resume_points: ResumePoints, staging: SpoolDirs, terms: WorkerConfig
@@ -112,10 +115,10 @@ class Assignments:
         self._terms = terms
 
     def build_assignment(self, claim: Claim) -> Assignment:
-        """Return what the attempt's process needs to know; NotFound if something is gone, Corrupt if a file is.
+        """Return the assignment of an attempt; NotFound or Corrupt if an input is missing or damaged.
 
-        The process goes on from the furthest checkpoint whose file is sound. TooLarge if it takes more memory than
-        there is by now.
+        The process resumes from the newest intact checkpoint. TooLarge if it needs more memory than there is
+        now.
         """
         fit = claim.fit
         self._check_memory(claim.need)
@@ -154,7 +157,7 @@ class Assignments:
         )
 
     def memory_need(self, work: UnitOfWork, fit: FitRecord) -> MemoryNeed:
-        """Return what the processes of a fit that is to be worked on take of the memory."""
+        """Return the memory that the processes of a fit need."""
         if fit.sweep is None:
             each = fit.memory_bytes
             return MemoryNeed(each, None if each is None else each * replicas_of(fit.request))
@@ -192,7 +195,7 @@ class Assignments:
         resume_points: Mapping[str, ResumePoint],
         runtime: Runtime,
     ) -> SweepShare:
-        """Return what the process of a sweep needs to know of its variants."""
+        """Return the part of the assignment that describes the variants of a sweep."""
         terms = sweep_config_of(sweep)
         shares = [
             VariantShare(

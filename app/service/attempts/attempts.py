@@ -1,7 +1,8 @@
-"""Attempts: the processes that work on fits, as far as the database is concerned.
+"""Attempts: the database side of the processes that run fits.
 
-What a supervisor of processes needs to know and to write down, each in one unit of work. Everything a process reports
-passes the fence of its attempt's token first: a process that was given up can change nothing any more.
+Each operation is one unit of work. At most one attempt of a fit is active: attempt n + 1 is claimed only after n has
+ended, and every report is checked against the fencing token of its attempt. So a process that was abandoned, but is
+still running, cannot change anything.
 """
 
 import secrets
@@ -33,14 +34,14 @@ MEMORY_FULL = (
     "the fit is waiting for memory: it needs about {need} bytes, and of the {budget} for all processes "
     "{reserved} are reserved; no other fit of its priority starts before it"
 )
-LOST_WITH_SERVER = Died("lost", "the server went down; the fit goes on from its last checkpoint")
+LOST_WITH_SERVER = Died("lost", "the server went down; the fit resumes from its last checkpoint")
 
 
 @dataclass(frozen=True, slots=True)
 class ReportResult:
-    """The fit after news were written down.
+    """The fit after a report was stored.
 
-    `ended` tells that the attempt is over, `losses` how many attempts in a row have crashed by then.
+    `ended` tells whether the attempt is over, `losses` how many attempts in a row have crashed.
     """
 
     fit: FitRecord
@@ -50,7 +51,7 @@ class ReportResult:
 
 @dataclass(frozen=True, slots=True)
 class RecoveredAttempts:
-    """What an earlier server was working on when it ended: how many attempts, and the folders they wrote to."""
+    """What an earlier server left: the number of attempts that were active, and of their spool directories."""
 
     attempts: int
     staging_folders: int
@@ -86,7 +87,7 @@ class Attempts:
         self._assignments = Assignments(store, integrity, resume_points, self._spool, config)
 
     def recover(self) -> RecoveredAttempts:
-        """Take back what an earlier server was working on: its processes are gone. Call it before the first claim."""
+        """End the attempts of an earlier server, whose processes are gone. Call it before the first claim."""
         with self._store.begin() as work:
             tokens = work.attempts.tokens()
         folders = self._spool.remove_all(tokens)
@@ -105,10 +106,10 @@ class Attempts:
         return RecoveredAttempts(len(lost), folders)
 
     def claim(self, skip: Collection[str] = ()) -> Claim | None:
-        """Take the next fit in turn, but none of `skip`, and begin an attempt; None if none waits.
+        """Claim the next fit of the queue, except those in `skip`, and start an attempt; None if there is none.
 
-        Also None as long as there is too little memory beside what runs for the fit whose turn it is: then it waits,
-        and others of its priority with it. What it takes is taken until `release` is called.
+        Also None while the next fit waits for memory: fits of the same priority wait behind it, so that a large
+        one is not starved by small ones. The memory is reserved until `release` is called.
         """
         token = secrets.token_hex(16)
         needs: dict[str, MemoryNeed] = {}
@@ -131,15 +132,15 @@ class Attempts:
         return Claim(fit, token, needs[fit.id])
 
     def release(self, claim: Claim) -> None:
-        """Delete the folder that the attempt's processes wrote to, and take their memory back: they are gone."""
+        """Delete the spool directory of an attempt and release its memory; its processes have exited."""
         self.remove_spool_dir(claim)
         self._memory.release_fit(claim.fit.id)
 
     def _reserve_memory(self, work: UnitOfWork, fit: FitRecord, need: MemoryNeed) -> bool:
-        """Give a fit the memory that it needs; if there is too little now, have it wait, and say so the first time."""
+        """Reserve the memory of a fit; if there is too little, mark it as waiting, and log that once."""
         budget = self._memory.budget
         if budget is not None and need.total is not None and need.total > budget:
-            return True  # it would wait for ever, and is told so instead (see `assignment`)
+            return True  # it would wait forever; `assignment` fails it instead
         if self._memory.reserve_fit(fit.id, need.total):
             return True
         if fit.phase != WAITS_FOR_MEMORY:
@@ -150,16 +151,15 @@ class Attempts:
         return False
 
     def assignment(self, claim: Claim) -> Assignment:
-        """Return what the attempt's process needs to know.
+        """Return the assignment of a claimed attempt.
 
-        NotFound if something it needs is gone, Corrupt if a file of its data is, or no checkpoint is whole that a fork
-        could begin with; TooLarge if it
-        takes more memory than there is by now.
+        NotFound if an input was deleted; Corrupt if one is damaged, or no checkpoint of a fork is intact;
+        TooLarge if it needs more memory than there is now.
         """
         return self._assignments.build_assignment(claim)
 
     def fit(self, claim: Claim) -> FitRecord | None:
-        """Return the fit as it is now, None if the attempt does not count any more."""
+        """Return the fit as it is now, None if the attempt was fenced off."""
         with self._store.begin() as work:
             try:
                 work.attempts.guard(claim.fit.id, claim.token)
@@ -168,22 +168,25 @@ class Attempts:
             return work.fits.get(claim.fit.id)
 
     def fail_overdue(self) -> datetime | None:
-        """Have the fits fail that wait beyond their deadline; return the next deadline of one that waits."""
+        """Fail queued fits whose deadline has passed; return the next deadline."""
         with self._store.begin() as work:
             return fail_overdue(work, self._notify)
 
     def record(self, claim: Claim, report: AttemptReport) -> ReportResult:
-        """Write news down, as a whole or, if this raises, not at all; it can then be called again with the same.
+        """Store a report, atomically; if this raises, it can be repeated with the same report.
 
-        Raises Conflict (`fenced`) or NotFound if the attempt does not count any more: its process is to be killed;
-        StorageFull, StorageFailed or DatabaseBusy if the time is not right.
+        Raises Conflict (`fenced`) or NotFound if the attempt is no longer the active one: its process has to be
+        killed. Raises StorageFull, StorageFailed or DatabaseBusy if it has to be retried later.
         """
         try:
+            # Blobs are imported before the transaction, so that it stays short; the sweeper keeps them until the rows
+            # that refer to them are committed.
             with self._sweeper.holding():
                 self._import.run(claim, report)
                 if claim.fit.replay is not None and claim.fit.replay["verdict"] is None:
                     self._compare_replay(claim, report)
                 with self._store.begin() as work:
+                    # The fence: in the same transaction as the writes, so no other attempt can start in between.
                     attempt = work.attempts.guard(claim.fit.id, claim.token)
                     recorder = AttemptRecorder(work, attempt)
                     if claim.fit.sweep is None:
@@ -204,18 +207,18 @@ class Attempts:
         return ReportResult(fit, recorder.ended, losses)
 
     def discard_report(self, report: AttemptReport) -> None:
-        """Delete what was stored for news that are never written down: nothing refers to it."""
+        """Delete the blobs of a report that will not be stored."""
         every = (report, *report.variants.values())
         self._sweeper.discard([digest for each in every for digest in each.digests])
 
     def remove_spool_dir(self, claim: Claim) -> None:
-        """Delete the folder that the attempt's process wrote to, which is gone or has nothing more to write."""
+        """Delete the spool directory of an attempt whose process writes nothing more."""
         self._spool.remove_attempt(claim.token)
 
     def _apply_sweep(
         self, work: UnitOfWork, attempt: Attempt, recorder: AttemptRecorder, claim: Claim, report: AttemptReport
     ) -> list[str]:
-        """Enter the news of a sweep and its variants; what becomes of the sweep goes by theirs."""
+        """Apply the reports of a sweep and of its variants, whose states determine that of the sweep."""
         variants = SweepRecorder(work, attempt, recorder, self._notify)
         discarded = variants.apply_reports(report.variants, claim.policy, report.pid or attempt.pid)
         if report.verdict is not None:
@@ -223,7 +226,7 @@ class Attempts:
         return discarded + apply_report(recorder, work, claim.policy, report)
 
     def _compare_replay(self, claim: Claim, report: AttemptReport) -> None:
-        """Add to the last news of a replay, if it succeeds, how it compares, so that one commit takes both."""
+        """Add the comparison to the last report of a successful replay, so that one commit stores both."""
         if isinstance(report.verdict, Finished) and report.verdict.outcome == "succeeded":
             with self._store.begin() as work:
                 fit = work.fits.get(claim.fit.id)

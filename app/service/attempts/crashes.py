@@ -1,4 +1,4 @@
-"""Why processes die on a fit, and what can be done about each."""
+"""Reasons of crashes, and advice for each."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -21,22 +21,22 @@ CRASHES: Mapping[str, str] = MappingProxyType(
 """Reasons that count as a crash, each with advice; that the server went down, or stopped it, does not."""
 
 FOR_MEMORY = frozenset({"out_of_memory", "blas_abort"})
-"""Those that say that the process found no memory."""
+"""The reasons that mean a lack of memory."""
 
 OUT_OF_MEMORY = Failed(
     "out_of_memory", "the fit needs more memory than it was given; try a smaller batch_size, or a smaller model"
 )
-"""The verdict on a fit that has found no memory within what it was given: to start it again would not help."""
+"""The verdict on a fit that ran out of the memory that it was granted; another attempt would not help."""
 
 _LOOP = "{losses} processes in a row died without getting any further; the last one ({reason}): {detail}; {advice}"
 
 
 def advice(reason: str, again: str) -> str:
-    """Say what can be done about a crash; `again` is what is to be done then."""
+    """Return advice for a crash; `again` is what to do afterwards."""
     return CRASHES[reason].format(again=again)
 
 
 def crash_loop(losses: int, reason: str, detail: str) -> dict[str, str]:
-    """Return the error of a fit that is given up, since attempt after attempt crashed."""
+    """Return the error of a fit that is given up after too many crashes in a row."""
     text = _LOOP.format(losses=losses, reason=reason, detail=detail, advice=advice(reason, "resume it"))
     return {"code": OUT_OF_MEMORY.code if reason in FOR_MEMORY else "crash_loop", "detail": text}

@@ -27,7 +27,7 @@ from app.domain.runtime import Comparison
 
 @dataclass(frozen=True, slots=True)
 class MemoryNeed:
-    """Bytes that the processes of an attempt take: each of them, and all together; None: nobody knows."""
+    """Bytes that each process of an attempt needs, and all together; None if unknown."""
 
     each: int | None = None
     total: int | None = None
@@ -35,7 +35,7 @@ class MemoryNeed:
 
 @dataclass(frozen=True)
 class Claim:
-    """A fit that this server took, and the attempt it is about to make."""
+    """A fit that this server has claimed, with the fencing token of its attempt."""
 
     fit: FitRecord
     token: str
@@ -43,7 +43,7 @@ class Claim:
 
     @cached_property
     def policy(self) -> engine.CheckpointPolicy:
-        """Which checkpoints the fit keeps, or each variant of the sweep."""
+        """Which checkpoints of the fit, or of each variant of the sweep, are retained."""
         # Not from the whole recipe: that of a sweep is complete in its variants only.
         fields = {name: value for name, value in self.fit.request.items() if name in ("checkpoint", "preset")}
         return engine.read_recipe({"epochs": 1, **fields}).checkpoint
@@ -51,14 +51,16 @@ class Claim:
 
 @dataclass(slots=True)
 class AttemptReport:
-    """News of an attempt, applied in the order of the fields.
+    """Reports of an attempt, applied in the order of the fields.
 
-    `seconds` is how long the fit has run by now, over all attempts.
-    `written` are checkpoint files that are still in the staging folder, `checkpoints` those that are blobs by now;
-    the same holds for `captured` and `gradients`.
-    `comparison` says how a replay that succeeds compares with what it reproduces.
-    `variants` are the news of a sweep's variants by their fits, `reached` what the metric was at a variant's rungs.
-    `waits_for_space` once it was told that there is none for a checkpoint.
+    Attributes:
+        seconds: how long the fit has run, over all attempts.
+        written: checkpoint files in the spool directory; `checkpoints` are those that were imported.
+        captured: gradient files in the spool directory; `gradients` are those that were imported.
+        comparison: how a successful replay compares with the original.
+        reached: the metric at the rungs that a variant has reached.
+        variants: the reports of a sweep's variants, by fit.
+        waits_for_space: whether it was logged that there is no disk space for a file.
     """
 
     pid: int | None = None
@@ -81,12 +83,12 @@ class AttemptReport:
 
     @property
     def digests(self) -> list[str]:
-        """The blobs that this brings along."""
+        """The blobs of this report."""
         checkpoints = [checkpoint.digest for checkpoint in self.checkpoints]
         return checkpoints + [gradient.digest for gradient in self.gradients]
 
     def add(self, message: Message) -> None:
-        """Take a message that the process sent after the others."""
+        """Add the next message of the process."""
         match message:
             case Started(pid):
                 self.pid = pid
@@ -106,7 +108,7 @@ class AttemptReport:
                 self._collect(message)
 
     def _collect(self, message: Message) -> None:
-        """Take a message of which each counts."""
+        """Add a message that does not replace an earlier one."""
         match message:
             case Log():
                 self.logs.append(message)

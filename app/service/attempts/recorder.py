@@ -1,4 +1,4 @@
-"""What an attempt's news change: the fit's record, its journal and its checkpoints, within one unit of work."""
+"""What the reports of an attempt change: the fit's record, event log and checkpoints, within one unit of work."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -33,10 +33,10 @@ OUTCOMES = MappingProxyType({"succeeded": FitState.SUCCEEDED, "cancelled": FitSt
 
 
 class AttemptRecorder:
-    """One attempt's entries. Its writes stand when the unit of work is committed; `save` comes last."""
+    """The changes of one attempt. They are committed with the unit of work; `save` comes last."""
 
     def __init__(self, work: UnitOfWork, attempt: Attempt) -> None:
-        """Write for `attempt`, which must have passed the fence in this unit of work."""
+        """Record for `attempt`, whose token was checked in this unit of work."""
         self._work = work
         self._attempt = attempt
         self.fit: FitRecord = work.fits.get(attempt.fit_id)
@@ -48,28 +48,28 @@ class AttemptRecorder:
         return self.fit
 
     def record_start(self, pid: int) -> None:
-        """Note the process; the fit runs, unless it is to stop already."""
+        """Record the process; the fit is running, unless it is to stop already."""
         self._work.attempts.set_pid(self.fit.id, self._attempt.number, pid)
         if self.fit.state is FitState.STARTING:
             self._set_state(FitState.RUNNING, phase="loading")
 
     def clear_storage_wait(self) -> None:
-        """Note that there was room after all for what the fit had written."""
+        """Record that the fit no longer waits for disk space."""
         if self.fit.state is FitState.RUNNING and self.fit.phase == WAITS_FOR_STORAGE:
             self.fit = replace(self.fit, phase="training")
 
     def record_seconds(self, seconds: float) -> None:
-        """Note how long the fit has run by now, over all attempts."""
+        """Record how long the fit has run, over all attempts."""
         self.fit = replace(self.fit, seconds=max(self.fit.seconds, seconds))
 
     def record_numerics_change(self, change: NumericsChanged) -> None:
-        """Note that from here on the fit's numbers need not be those of one that was never interrupted."""
+        """Record that the numbers may differ from those of an uninterrupted fit from here on."""
         self.fit = replace(self.fit, bit_exact=False)
         entry = Log("warning", NUMERICS_CHANGED.format(changes=_format_changes(change)), "numerics_changed")
         record_log(self._work, self.fit.id, entry)
 
     def phase(self, phase: str, total_steps: int | None, runtime: dict[str, Any] | None) -> None:
-        """Note what the process is doing, and how many steps there are and what it runs with if it has found out."""
+        """Record the phase, and the number of steps and the runtime once known."""
         if self.fit.state is FitState.RUNNING:
             self.fit = replace(self.fit, phase=phase)
         if total_steps is not None:
@@ -78,9 +78,9 @@ class AttemptRecorder:
             self.fit = replace(self.fit, runtime=runtime)
 
     def points(self, points: Points) -> None:
-        """Store new rows. Those that a resumed fit makes again must come out the same, else the fit fails.
+        """Append metric rows. Rows that a resumed fit repeats must be equal, else the fit fails.
 
-        Under other numerics they need not, and are dropped: a row that was read never changes.
+        With changed numerics they may differ, and are dropped: a row that a client has read never changes.
         """
         rows = [(json.loads(row)["seq"], row) for row in points.rows]
         last = self._work.events.last_metric_seq(self.fit.id)
@@ -91,15 +91,15 @@ class AttemptRecorder:
             self.end(Failed("numerics_diverged", DIVERGED.format(seq=different[0])))
             return
         self._work.events.append_metrics(self.fit.id, rows[len(repeated) :])
-        # While rows are made again, the fit is further than its process.
+        # While rows are repeated, the fit is further than its process.
         if len(repeated) < len(rows) or (not rows and points.step >= self.fit.step):
             self.fit = replace(self.fit, step=points.step, epoch=points.epoch, latest=points.latest, best=points.best)
 
     def gradients(self, captured: Sequence[GradientRecord]) -> None:
-        """Store captured gradients, whose blobs must be durable by now.
+        """Store captured gradients, whose blobs must be durable.
 
-        Those that a resumed fit captures again must come out the same, else the fit fails. The first one stays where
-        another is no fault: under other numerics, and where the fit itself went back and comes by a step again.
+        Those that a resumed fit captures again must be equal, else the fit fails. The first one is kept where a
+        difference is no error: with changed numerics, and after a rollback.
         """
         for gradient in () if self.ended else captured:
             clear_storage_wait = self._work.gradients.add(gradient)
@@ -117,7 +117,7 @@ class AttemptRecorder:
         return (self.fit.request.get("divergence") or {}).get("action") == "roll_back"
 
     def checkpoint(self, checkpoint: CheckpointRecord) -> None:
-        """Store a checkpoint, whose blob must be durable by now."""
+        """Store a checkpoint, whose blob must be durable."""
         self._work.checkpoints.add(checkpoint)
         metrics, nonfinite = finite_part(checkpoint.metrics)
         body = {
@@ -133,13 +133,13 @@ class AttemptRecorder:
         self._work.events.append(self.fit.id, "checkpoint", _to_json(body))
 
     def record_rungs(self, values: Sequence[float | None]) -> None:
-        """Note what the metric was at the rungs that the fit, a variant of a sweep, has come to."""
+        """Record the metric at the rungs that a variant has reached."""
         if values and self.fit.variant is not None:
             before = self.fit.variant["reached"]
             self.fit = replace(self.fit, variant={**self.fit.variant, "reached": [*before, *values]})
 
     def end(self, verdict: Verdict, comparison: Comparison | None = None) -> None:
-        """Note that the attempt is over, what that makes of the fit and, of a replay, how it came out."""
+        """End the attempt, and set the state of the fit; of a replay, store the comparison."""
         self.ended = True
         if comparison is not None:
             self._record_comparison(comparison)
@@ -160,13 +160,13 @@ class AttemptRecorder:
                 self._on_process_lost(reason, detail)
 
     def count_losses(self) -> int:
-        """Return how many attempts, this one included, crashed since the fit last got any further."""
+        """Return how many attempts, including this one, crashed since the last progress of the fit."""
         first = self._first_attempt_since_progress()
         attempts = self._work.attempts.for_fit(self.fit.id)
         return sum(attempt.outcome in CRASHES for attempt in attempts if attempt.number >= first)
 
     def _record_comparison(self, comparison: Comparison) -> None:
-        """Note whether the fit, a replay, came out as the one that it runs again, and what it really ran with."""
+        """Store how a replay compares with the original, and the numerics that it really ran with."""
         assert self.fit.replay is not None
         replay = Replay(**self.fit.replay)
         now = (self.fit.runtime or {}).get("fingerprint") or {}
@@ -195,7 +195,7 @@ class AttemptRecorder:
             self._stop(state)
 
     def _state_after_stop(self) -> FitState:
-        """Return what a fit becomes whose process has stopped short of the end: what was asked for, if anything."""
+        """Return the state of a fit whose process stopped early: the requested one, if any."""
         asked = {FitState.CANCELLING: FitState.CANCELLED, FitState.PAUSING: FitState.PAUSED}
         return asked.get(self.fit.state, FitState.INTERRUPTED)
 
@@ -217,9 +217,9 @@ class AttemptRecorder:
         self._work.attempts.end(self.fit.id, self._attempt.number, outcome)
 
     def _first_attempt_since_progress(self) -> int:
-        """Return the attempt that made the last row or checkpoint, by the order of the journal: clocks may jump.
+        """Return the attempt that made the last row or checkpoint, by the order of the event log: clocks may jump.
 
-        Of a fit that was taken up again after its end, those before that do not count.
+        Attempts before the fit was reopened do not count.
         """
         if self.fit.sweep is not None:
             return sweep_config_of(self.fit).progressed_in

@@ -1,4 +1,4 @@
-"""The verdict on a replay that is about to succeed: whether the same bits came out."""
+"""The verdict on a replay that is about to succeed: whether the results are bit-identical."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -39,7 +39,7 @@ def compare_replay(store: Store, integrity: Integrity, fit: FitRecord, progress:
 
 
 def _new_rows(store: Store, fit_id: str, progress: AttemptReport) -> Iterator[str]:
-    """Yield the rows that are stored, then those that came after them."""
+    """Yield the stored rows, then those of the report."""
     last = 0
     for seq, row in scan_rows(store, fit_id):
         last = seq
@@ -66,7 +66,7 @@ def _final_state(
 
 
 def _find_first_difference(rows: Iterable[str], others: Iterable[str]) -> int | None:
-    """Return the number of the first row that is another one, None if there is none or nothing to compare with."""
+    """Return the number of the first row that differs; None if there is none, or nothing to compare with."""
     for seq, (row, other) in enumerate(zip_longest(rows, others), 1):
         if row != other:
             return None if seq == 1 and other is None else seq

@@ -21,19 +21,19 @@ from app.store.unit_of_work import Store, UnitOfWork
 
 
 class FitRequeue:
-    """Queues fits again."""
+    """Puts fits back into the queue; they resume from their last checkpoint."""
 
     def __init__(self, notifier: Notifier, workforce: Workforce, terms: FitLimits) -> None:
-        """Queue for the `workforce`; tell watchers by `notifier`."""
+        """Wake the `workforce` and notify by `notifier` after the commit."""
         self._notifier = notifier
         self._workforce = workforce
         self._terms = terms
 
     def queue(self, work: UnitOfWork, fit: FitRecord, variants: Iterable[FitRecord] = ()) -> FitRecord:
-        """Queue a paused or ended fit, and `variants` of it that have ended; each keeps at which step it had ended.
+        """Queue a paused or ended fit, and `variants` of it that have ended; each keeps the step at which it had ended.
 
-        Their journals go on: what said that nothing follows says from now on that they were taken up again. Conflict
-        if the fit's time is up or what it works with is gone, QueueFull.
+        Their event logs continue: the `end` event is replaced by one that says that the fit was reopened.
+        Conflict if a time limit is reached or an input was deleted, QueueFull.
         """
         check_startable(work, fit)
         self._terms.check_queue(work)
@@ -57,7 +57,7 @@ class FitRequeue:
 
 
 def check_startable(work: UnitOfWork, fit: FitRecord) -> None:
-    """Conflict if the fit would fail at once, since its time is up or what it works with is gone."""
+    """Conflict if the fit would fail at once: a time limit is reached, or an input was deleted."""
     limit = check_expired(fit, fit.seconds, work.now)
     if limit is not None:
         raise Conflict(f"fit {fit.id} cannot go on: {limit.detail}", code=limit.code)
@@ -70,7 +70,7 @@ def check_startable(work: UnitOfWork, fit: FitRecord) -> None:
 
 
 KILLED_BY_CLIENT = "killed_by_client"
-"""The outcome of an attempt whose process was killed at a client's wish."""
+"""The outcome of an attempt that a client killed."""
 
 _IDLE = (*CLAIMABLE, FitState.PAUSED)
 _ACTIVE = (*CLAIMABLE, FitState.STARTING, FitState.RUNNING)
@@ -87,9 +87,9 @@ class FitControl:
         self._requeue = FitRequeue(notifier, workforce, terms)
 
     def cancel(self, fit_id: str) -> FitView:
-        """Ask for the fit to stop: at once if no process works on it, else after a last checkpoint.
+        """Stop the fit: at once if it has no process, else after a last checkpoint.
 
-        With a sweep all its variants stop; without one of them the sweep goes on. To cancel what is cancelled changes
+        The variants of a sweep stop with it; without one of them the sweep goes on. Cancelling again changes
         nothing; Conflict if it has ended otherwise.
         """
         with self._store.begin() as work:
@@ -101,9 +101,9 @@ class FitControl:
             return build_view(work, fit)
 
     def kill(self, fit_id: str) -> FitView:
-        """End the fit now, without a checkpoint: what its process still says does not count.
+        """End the fit now, without a checkpoint: later reports of its process are fenced off.
 
-        With a sweep all its variants end; without one of them the sweep goes on. To kill what was killed changes
+        The variants of a sweep end with it; without one of them the sweep goes on. Killing again changes
         nothing; Conflict if it has ended otherwise.
         """
         with self._store.begin() as work:
@@ -119,9 +119,10 @@ class FitControl:
             return build_view(work, fit)
 
     def pause(self, fit_id: str) -> FitView:
-        """Ask for the fit to rest: at once if no process works on it, else after a checkpoint that frees the worker.
+        """Pause the fit: at once if it has no process, else after a checkpoint; the worker becomes free.
 
-        To pause what is paused changes nothing; Conflict if it has ended or is about to, or is a variant of a sweep.
+        Pausing again changes nothing; Conflict if it has ended or is being cancelled, or is a variant of a
+        sweep.
         """
         with self._store.begin() as work:
             fit = work.fits.get(fit_id)
@@ -168,7 +169,7 @@ class FitControl:
         return ended
 
     def _kill_process(self, work: UnitOfWork, fit: FitRecord) -> None:
-        """Have the process go; one variant has none of its own, and is left by that of the sweep."""
+        """Kill the process; a variant has none of its own, so the sweep's process is told to skip it."""
         if fit.parent_id is None:
             work.after_commit(partial(self._workforce.kill, fit.id))
         else:
@@ -200,7 +201,7 @@ class FitControl:
 
 
 def _mark_withdrawn(fit: FitRecord) -> FitRecord:
-    """Return the fit, marked as one that ends by itself if it is a variant."""
+    """Return the fit, marked as ended by the client if it is a variant."""
     return fit if fit.variant is None else replace(fit, variant={**fit.variant, "withdrawn": True})
 
 

@@ -15,18 +15,18 @@ from app.service.resources.notifier import Notifier
 from app.store.unit_of_work import Store, UnitOfWork
 
 REOPENED = "reopened"
-"""The code of the log event that says that a fit which had ended was taken up again."""
+"""The code of the log event of a fit that was reopened after its end."""
 
 
 def record_reopening(work: UnitOfWork, fit: FitRecord) -> None:
-    """Say of a fit that has ended that its journal goes on, in the place of what said that nothing follows."""
+    """Replace the `end` event of a fit by one that says that it was reopened."""
     text = f"the fit had {fit.state} at step {fit.step} and is taken up again"
     body = {"level": "info", "code": REOPENED, "text": text}
     work.events.reopen(fit.id, json.dumps(body, separators=(",", ":")))
 
 
 def record_state(work: UnitOfWork, fit: FitRecord) -> None:
-    """Append the fit's state to its journal; a terminal one is followed by the `end` event."""
+    """Append the fit's state to its event log; a terminal one is followed by the `end` event."""
     body = {
         "state": fit.state,
         "phase": fit.phase,
@@ -49,7 +49,7 @@ def record_log(work: UnitOfWork, fit_id: str, entry: Log) -> None:
 
 BATCH = 100
 BATCH_CHARACTERS = 64 * 1024
-"""Events of one reading, and how long they may be: so much is held in memory for a client that does not take it."""
+"""The most characters of events that are held in memory for a client that does not read them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +71,16 @@ class _Reading:
 
 
 class Events:
-    """The use cases of journals."""
+    """The use cases of event logs."""
 
     def __init__(self, store: Store, notifier: Notifier, heartbeat_seconds: float) -> None:
-        """Read from `store`, wait for `notifier`; after `heartbeat_seconds` of silence a stream says so."""
+        """Read from `store`, wait for `notifier`; an idle stream sends a heartbeat every `heartbeat_seconds`."""
         self._store = store
         self._notifier = notifier
         self._heartbeat_seconds = heartbeat_seconds
 
     def check(self, fit_id: str, after: int = 0) -> None:
-        """NotFound if there is no such fit, Invalid if it has no event `after` to go on from: none would ever come."""
+        """NotFound if there is no such fit, Invalid if it has no event `after`: nothing would ever follow it."""
         with self._store.begin() as work:
             work.fits.get(fit_id)
             last = work.events.last_seq(fit_id)

@@ -1,4 +1,4 @@
-"""Fits: submit, look at, wait for, delete."""
+"""Fits: submit, list, wait for, delete."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -43,10 +43,7 @@ class Fits:
         limits: FitLimits,
         admission: Admission,
     ) -> None:
-        """Queue fits in `store` that `admission` accepts, for the `workforce`; tell watchers by `notifier`.
-
-        What they are made of is opened by `integrity`.
-        """
+        """Queue fits that `admission` accepts, within `limits`, for the `workforce`; notify by `notifier`."""
         self._store = storage.store
         self._integrity = storage.integrity
         self._inputs = InputReader(storage.store, ingestion, storage.clock, limits.graph)
@@ -100,7 +97,7 @@ class Fits:
         return view
 
     def _check_inputs(self, inputs: FitInputs, fork: Fork | None) -> None:
-        """Corrupt if the fit could not begin. Datasets are read as a whole by its process, before the first step."""
+        """Corrupt if an input is known to be damaged: the fit could not start."""
         if fork is not None:
             self._integrity.checkpoint(fork.checkpoint, "/from_checkpoint")
         for place, datasets in (("/dataset", inputs.datasets), ("/validation/dataset", inputs.validation)):

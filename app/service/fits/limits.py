@@ -35,10 +35,10 @@ class FitLimits:
     def check_queue(self, work: UnitOfWork) -> None:
         """QueueFull if as many fits wait as may, of all tenants or of this one."""
         if work.fits.count([FitState.QUEUED]) >= self.max_queue:
-            raise QueueFull(f"{self.max_queue} fits are waiting, which is as many as this server takes")
+            raise QueueFull(f"queue limit reached: {self.max_queue} fits are queued (ADJOINT_MAX_QUEUE)")
         most = self.max_queue_per_tenant
         if most is not None and work.fits.count_own([FitState.QUEUED]) >= most:
-            raise QueueFull(f"{most} of your fits are waiting, which is as many as this server takes of one tenant")
+            raise QueueFull(f"queue limit reached: your tenant has {most} queued fits (ADJOINT_TENANT_QUEUE)")
 
     def share(self, labels: Mapping[str, str]) -> str:
         """Return whose turn it is when it is the turn of a fit with these labels."""

@@ -15,9 +15,9 @@ from app.store.unit_of_work import Store, UnitOfWork
 
 
 def remove_fit(work: UnitOfWork, fit: FitRecord, sweeper: BlobSweeper, notify: Callable[[str], None]) -> None:
-    """Forget a terminal fit with its journal, its checkpoints and its variants; their blobs go after the commit.
+    """Delete a terminal fit with its event log, checkpoints and variants; its blobs are deleted after the commit.
 
-    Conflict if it is not terminal, has a pinned checkpoint, or is a variant of a sweep that goes on.
+    Conflict if it is not terminal, has a pinned checkpoint, or is a variant of a sweep that is not terminal.
     """
     if not fit.terminal:
         raise Conflict(f"fit {fit.id} is {fit.state}; cancel it and wait until it is terminal", code="not_terminal")
@@ -46,7 +46,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RetentionPolicy:
-    """How long fits are kept after their end, and how many of them; None for ever, and all."""
+    """How long fits are kept after their end, and how many of them; None: no limit."""
 
     days: float | None
     fits: int | None
@@ -58,7 +58,7 @@ class Retention:
     def __init__(
         self, store: Store, sweeper: BlobSweeper, notifier: Notifier, terms: RetentionPolicy, clock: Clock
     ) -> None:
-        """Delete from `store` as `terms` say, until `notifier` are closed since the server stops."""
+        """Delete from `store` by these `terms`, until `notifier` is closed."""
         self._store = store
         self._sweeper = sweeper
         self._notifier = notifier
@@ -67,7 +67,7 @@ class Retention:
         self.deleted = 0
 
     def enforce(self) -> None:
-        """Delete every fit whose time is over, a sweep with all its variants; those that ended first go first."""
+        """Delete every fit beyond the limits, a sweep with its variants; those that ended first go first."""
         gone: list[str] = []
         while not self._notifier.closed and (some := self._delete_some()):
             gone += some

@@ -23,10 +23,10 @@ _logger = logging.getLogger(__name__)
 
 
 class BlobSweeper:
-    """Same bytes are the same blob, so one may be wanted again while its last owner is deleted.
+    """Deletes unused blobs. Equal bytes are one blob, so one may be stored again while its last owner is deleted.
 
-    A request that stores blobs does so within `holding`, until the row that refers to them is committed; what is
-    discarded meanwhile is looked at once nobody holds.
+    Therefore a request that stores blobs holds the sweeper until the row that refers to them is committed;
+    deletions are delayed until there are no holders.
     """
 
     def __init__(self, store: Store, blobs: BlobStore) -> None:
@@ -39,9 +39,9 @@ class BlobSweeper:
 
     @contextmanager
     def holding(self) -> Iterator[set[str]]:
-        """Keep every blob in place for the length of the block.
+        """Delete no blob for the length of the block.
 
-        The block notes in the set the digests of what it stores: should it raise, they are discarded.
+        The block adds the digests of the blobs that it stores to the set: they are discarded if it raises.
         """
         stored: set[str] = set()
         with self._lock:
@@ -58,9 +58,9 @@ class BlobSweeper:
                 self._sweep()
 
     def discard(self, digests: Iterable[str]) -> None:
-        """Delete those of the blobs that nothing refers to, as soon as nobody holds. Call it after the commit.
+        """Delete those blobs that nothing refers to, once there are no holders. Call it after the commit.
 
-        Does not raise: what cannot be deleted now is tried again with the next that is discarded, or at the next start.
+        Does not raise: failed deletions are retried with the next ones, or at the next start.
         """
         with self._lock:
             self._discarded.update(digests)
@@ -72,8 +72,8 @@ class BlobSweeper:
         try:
             self._delete_discarded()
         except AdjointError as error:
-            # Whoever calls has committed by now, and must not be told that anything of theirs has failed.
-            _logger.warning("%s blobs stay for now: %s", len(self._discarded), error.detail)
+            # The caller has committed already; its operation has not failed.
+            _logger.warning("cannot delete %s unused blobs now: %s", len(self._discarded), error.detail)
 
     def _delete_discarded(self) -> None:
         with self._store.begin() as work:
@@ -85,9 +85,9 @@ class BlobSweeper:
 
 
 class Integrity:
-    """Opens files of blobs. Call it outside units of work; all that raises Corrupt marks the blob.
+    """Opens the files of blobs. Call it outside units of work; each method that raises Corrupt marks the blob.
 
-    Args of the methods: `pointer` says where a request refers to the thing, for the findings of the error.
+    The argument `pointer` of the methods is the place of the reference in a request, for the findings of the error.
     """
 
     def __init__(self, store: Store, blobs: BlobStore) -> None:

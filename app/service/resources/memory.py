@@ -27,10 +27,7 @@ DATA, PROCESS = "data_bytes", "process_bytes"
 
 @dataclass(frozen=True, slots=True)
 class MemoryConfig:
-    """How many bytes all processes may take together, and what is the most that one fit or session may ask for.
-
-    None is what the machine has.
-    """
+    """Memory limits in bytes: of all processes together, and of one fit or session; None is what the machine has."""
 
     budget_bytes: int | None = None
     fit_bytes: int | None = None
@@ -99,16 +96,15 @@ def memory_needed(estimate: Mapping[str, int], executor: str) -> int:
 
 
 class MemoryPool:
-    """Memory for the processes of fits and sessions, and of those that compute, together. Safe in threads.
+    """The memory that the processes of fits, sessions and computations share. Thread-safe.
 
-    A fit for which there is too little waits, and what it needs is kept for it: processes of sessions that begin
-    meanwhile, and computations, get what is left beside, so that its turn comes when those are gone that run now.
-    A process that computes keeps models while it is idle. Nobody waits for that memory: it is to be given up as soon
-    as others have taken so much that all of it is more than there is.
+    A fit that does not fit waits, and its memory is set aside: new session processes and computations get what is
+    left, so that they cannot starve it. Idle compute processes keep cached models; that memory is not reserved, and
+    they are shut down as soon as the sum of everything exceeds the budget.
     """
 
     def __init__(self, budget: int | None = None) -> None:
-        """Share out `budget` bytes; None: there is room for everything."""
+        """Share `budget` bytes; None: unlimited."""
         self._budget = budget
         self._lock = threading.Lock()
         self._fits: dict[str, int] = {}
@@ -121,11 +117,11 @@ class MemoryPool:
         self._on_overdrawn: Callable[[], object] = lambda: None
 
     def on_released(self, hook: Callable[[], object]) -> None:
-        """Call `hook` whenever the process of a session leaves room, or a computation that a fit waits for."""
+        """Call `hook` when a session process, or a computation that a fit waits for, releases memory."""
         self._on_session_gone = hook
 
     def on_overcommitted(self, hook: Callable[[], object]) -> None:
-        """Call `hook`, from any thread, when idle processes that compute are to give up what they have."""
+        """Call `hook`, from any thread, when idle compute processes have to be shut down."""
         self._on_overdrawn = hook
 
     @property
@@ -135,23 +131,23 @@ class MemoryPool:
 
     @property
     def reserved(self) -> int:
-        """Bytes that processes have now."""
+        """Bytes that processes hold now."""
         with self._lock:
             return self._reserved() + sum(self._idle.values())
 
     @property
     def committed(self) -> int:
-        """Bytes that processes have which are at work, or that are kept for a fit that waits."""
+        """Bytes that are reserved by active processes, or set aside for a waiting fit."""
         with self._lock:
             return self._committed() + self._reserved_by_sessions() + sum(self._compute.values())
 
     @property
     def has_waiting_fit(self) -> bool:
-        """Whether a fit waits for room."""
+        """Whether a fit waits for memory."""
         return self._waiting_bytes > 0
 
     def reserve_fit(self, fit_id: str, needed: int | None) -> bool:
-        """Give a fit what it needs (None: nobody knows, so all there is); else False, and it is the one that waits."""
+        """Reserve memory for a fit (None: unknown, so all of it); if False, it is the waiting fit."""
         if self._budget is None:
             return True
         needed_bytes = self._budget if needed is None else needed
@@ -164,11 +160,11 @@ class MemoryPool:
         return granted
 
     def clear_waiting_fit(self) -> None:
-        """Note that no fit waits for room."""
+        """Record that no fit waits for memory."""
         self._waiting_bytes = 0
 
     def reserve_session(self, session_id: str, needed: int) -> bool:
-        """Give the process of a session what it needs, unless it has it already; False if there is too little."""
+        """Reserve memory for a session process, unless it has it already; False if there is too little."""
         if self._budget is None:
             return True
         with self._lock:
@@ -180,7 +176,7 @@ class MemoryPool:
         return granted
 
     def reserve_compute(self, worker_id: str, needed: int) -> bool:
-        """Give a process that computes what it needs in all; False, and it has what it had, if there is too little."""
+        """Set the reservation of a compute process; if False, there is too little, and it is unchanged."""
         if self._budget is None:
             return True
         with self._lock:
@@ -193,7 +189,7 @@ class MemoryPool:
         return granted
 
     def mark_compute_idle(self, worker_id: str, committed: int) -> None:
-        """Note that a process that computes is idle, and what it keeps."""
+        """Record that a compute process is idle, and how much memory it keeps."""
         with self._lock:
             self._compute.pop(worker_id, None)
             self._idle[worker_id] = committed
@@ -201,30 +197,30 @@ class MemoryPool:
         self._check_overcommitted()
 
     def release_compute(self, worker_id: str) -> None:
-        """Take back what a process that computes has; it is gone."""
+        """Release the memory of a compute process that has exited."""
         with self._lock:
             self._idle.pop(worker_id, None)
             self._compute.pop(worker_id, None)
         self._notify_waiting_fit()
 
     def could_fit(self, needed: int) -> bool:
-        """Whether there were room for the process of a session if those of all other sessions were gone."""
+        """Whether a session process would fit if there were no other sessions."""
         with self._lock:
             committed_bytes = self._committed() + sum(self._compute.values())
             return self._budget is None or committed_bytes + needed <= self._budget
 
     def record_usage(self, sessions: Mapping[str, int]) -> None:
-        """Note what processes of sessions hold in fact, by their sessions: what a step takes nobody knows before."""
+        """Record the actual memory of session processes, which is not known before a step is executed."""
         with self._lock:
             self._session_usage = sessions
 
     def release_fit(self, fit_id: str) -> None:
-        """Take back what a fit has; its processes are gone."""
+        """Release the memory of a fit whose processes have exited."""
         with self._lock:
             self._fits.pop(fit_id, None)
 
     def release_session(self, session_id: str) -> None:
-        """Take back what a session has; its process is gone."""
+        """Release the memory of a session process that has exited."""
         with self._lock:
             had = self._sessions.pop(session_id, None)
         if had is not None:
@@ -234,7 +230,7 @@ class MemoryPool:
         return sum(self._fits.values()) + self._reserved_by_sessions() + sum(self._compute.values())
 
     def _committed(self) -> int:
-        """Return what fits have, or what is kept for the one that waits."""
+        """Return what fits hold, or what is set aside for the waiting one."""
         return max(sum(self._fits.values()), self._waiting_bytes)
 
     def _notify_waiting_fit(self) -> None:

@@ -1,4 +1,4 @@
-"""What was read lately, kept until it changes, so that many who ask for the same cost one reading."""
+"""A read-through cache: values are kept until they change, so that many readers cost one read."""
 
 import threading
 from collections import OrderedDict
@@ -11,7 +11,7 @@ V = TypeVar("V")
 
 
 class _Entry(Generic[V]):
-    """What is being read, or was, and for whom."""
+    """A cached value, or one that is being read, and its tenant."""
 
     __slots__ = ("tenant", "value")
 
@@ -21,22 +21,23 @@ class _Entry(Generic[V]):
 
 
 class ReadThroughCache(Generic[V]):
-    """At most `max_entries` values by key, those in the end that were asked for last. Safe in threads.
+    """At most `max_entries` values by key, least recently used evicted first. Thread-safe.
 
-    An entry is inserted before the read and removed by `invalidate`: a value that was read before a change and arrives
-    after it finds its entry gone and is not cached. So `invalidate` must be called after each commit that changes the
-    value, and before anybody is notified of the change. Entries of one tenant are not visible to the others.
+    An entry is inserted before the read and removed by `invalidate`: a value that was read before a change and
+    arrives after it finds its entry gone and is not cached. So `invalidate` must be called after each commit that
+    changes the value, and before anybody is notified of the change. Entries of one tenant are not visible to the
+    others.
     """
 
     def __init__(self, max_entries: int, is_cacheable: Callable[[V], bool] | None = None) -> None:
-        """Keep what is `is_cacheable`, by default anything."""
+        """Cache values for which `is_cacheable` is true, by default all."""
         self._max_entries = max_entries
         self._is_cacheable = is_cacheable
         self._lock = threading.Lock()
         self._entries: OrderedDict[str, _Entry[V]] = OrderedDict()
 
     def get(self, key: str) -> V | None:
-        """Return the value if it is known. Never waits for a reading, so an event loop may ask."""
+        """Return the value if it is cached. Never waits for a read, so an event loop may call it."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None or entry.value is None or entry.tenant != current_tenant():
@@ -45,7 +46,7 @@ class ReadThroughCache(Generic[V]):
             return entry.value
 
     def read(self, key: str, read: Callable[[str], V]) -> V:
-        """Return the value, by `read` if it is not known; what that raises is not kept."""
+        """Return the value, by `read` if it is not cached; exceptions are not cached."""
         known = self.get(key)
         if known is not None:
             return known
@@ -65,7 +66,7 @@ class ReadThroughCache(Generic[V]):
         return value
 
     def invalidate(self, key: str) -> None:
-        """Have the value read anew by whoever asks next."""
+        """Remove the value of a key."""
         with self._lock:
             self._entries.pop(key, None)
 

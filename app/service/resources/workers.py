@@ -1,4 +1,4 @@
-"""What the use cases need of worker processes: fits, computations, and the resources that a request may ask for."""
+"""The worker processes as the use cases see them, and the resources that a request may ask for."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,33 +25,30 @@ class WorkerStatus:
 
 
 class Workforce(Protocol):
-    """The workers as a use case sees them. Every method is quick, and may be called from any thread."""
+    """The workers of fits. Every method is quick, and may be called from any thread."""
 
     def wake(self) -> None:
-        """Look at the queue: there may be a fit to claim."""
+        """Check the queue: there may be a fit to claim."""
         ...
 
     def cancel(self, fit_id: str, variant: str | None = None) -> None:
-        """Tell the process that works on the fit to stop; nothing happens if there is none.
-
-        Of a sweep it may be one `variant` only that is to stop, by its fit's id.
-        """
+        """Stop the process of the fit, if there is one; of a sweep, stop only `variant` (by its id) if given."""
         ...
 
     def pause(self, fit_id: str) -> None:
-        """Tell the process that works on the fit to write a checkpoint and go; nothing happens if there is none."""
+        """Let the process of the fit write a checkpoint and exit, if there is one."""
         ...
 
     def kill(self, fit_id: str) -> None:
-        """Kill the process that works on the fit, if there is one, whose attempt has ended in the database already."""
+        """Kill the process of the fit, whose attempt has ended in the database, if there is one."""
         ...
 
     def check_requested_state(self, fit_id: str) -> None:
-        """Look at what is asked of the fit that a process works on: its limits of time may be others."""
+        """Read the requested state and time limits of a fit that has a process."""
         ...
 
     def unavailable_reason(self) -> str | None:
-        """Say why no fit can be started at present, None if one can."""
+        """Return why no fit can be started now, None if one can."""
         ...
 
     def workers(self) -> Sequence[WorkerStatus]:
@@ -61,7 +58,7 @@ class Workforce(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ModelReference:
-    """A model that predicts: its name among those that a process keeps, and how to load it, asked for in a thread."""
+    """A model for predictions: its name in the caches of processes, and how to load it; called in a thread."""
 
     name: str
     load: Callable[[], dict[str, Any]]
@@ -69,15 +66,15 @@ class ModelReference:
 
 @dataclass(frozen=True, slots=True)
 class ComputeRequest:
-    """What is to be computed.
+    """A request to a compute process.
 
     Attributes:
-        verb: what to do; "predict" with a `model`, everything else with a graph in the body.
-        options: what goes with it.
-        body: the numbers, as the client sent them or as JSON.
-        media: the type of the body.
-        accept: the type of the answer.
-        model: what predicts. A prediction whose process is lost is made once more.
+        verb: what to compute; "predict" needs a `model`, everything else a graph in the body.
+        options: the options of the verb.
+        body: the input, as the client sent it or as JSON.
+        media: the media type of the body.
+        accept: the media type of the response.
+        model: the model of a prediction. A prediction is retried once if its process is lost.
     """
 
     verb: str
@@ -90,27 +87,27 @@ class ComputeRequest:
 
 @dataclass(frozen=True, slots=True)
 class ComputeResult:
-    """An answer: its type, and its bytes or a file of them that whoever takes it deletes."""
+    """A response: its media type, and its bytes or a file that the receiver deletes."""
 
     media: str
     body: bytes | Path
 
 
 class ComputeService(Protocol):
-    """The processes that compute. Its coroutine belongs to the server's event loop."""
+    """The compute processes. Its coroutine belongs to the server's event loop."""
 
     async def execute(self, order: ComputeRequest) -> ComputeResult:
-        """Have something computed; to cancel this stops it.
+        """Execute a request; cancellation stops it.
 
-        TooLarge if it can never have the memory, ComputationsFull if not now, ComputeTimeout if it takes too long,
-        ComputationLost if its process is lost, ComputationRefused for what is wrong with the request, Draining if the
+        TooLarge if it can never have the memory, ComputationsFull if not now, ComputeTimeout if it takes too
+        long, ComputationLost if its process is lost, StepRefused if the request is wrong, Draining if the
         server is stopping.
         """
         ...
 
 
 def check_resources(resources: Mapping[str, Any]) -> None:
-    """Invalid if the machine has not what the fit is to run with."""
+    """Raise Invalid if this machine does not have the requested resources."""
     executor, here = resources.get("executor") or AUTO, engine.usable_cpus()
     known = f"it may use {_format_ranges(here)}"
     faults = [
@@ -126,7 +123,7 @@ def check_resources(resources: Mapping[str, Any]) -> None:
 
 
 def select_executor(resources: Mapping[str, Any], before: Mapping[str, Any] | None) -> str:
-    """Return what will compute as things stand (see `executor_of`)."""
+    """Return the executor that would be used now (see `executor_of`)."""
     executor, known = executor_of(resources, before), engine.executors()
     return executor if executor in known else known[-1]
 

@@ -1,6 +1,6 @@
-"""The processes of sessions, as far as the database is concerned: what one needs to know, and what it tells.
+"""The database side of session processes: their assignments, and their reports.
 
-A process is known by its session and the number of its attempt; what one tells that is not the latest does not count.
+A process is identified by its session and attempt number; reports of any but the latest attempt are ignored.
 """
 
 import secrets
@@ -30,11 +30,10 @@ RECIPE = ("optimizer", "clip", "precision", "seed", "dataset", "feeds", "static"
 
 @dataclass(frozen=True, slots=True)
 class SessionConfig:
-    """How processes of sessions are made.
+    """How processes of sessions are run.
 
-    They get the threads that a fit would get if there were so many `workers`; the first one of each session is killed
-    before its operation `kill_at_op` on the disk; each may take `memory_bytes`, since what a step takes shows when it
-    is carried out.
+    They get the threads of a fit with this many `workers`; the first process of each session is killed before disk
+    operation `kill_at_op` (for tests); each may take `memory_bytes`, since the need of a step is not known before.
     """
 
     workers: int = 1
@@ -53,16 +52,16 @@ class SessionAttempts:
         terms: SessionConfig,
         integrity: Integrity | None = None,
     ) -> None:
-        """Look things up in `store`; processes read files of `blobs`, and keep theirs in `dirs`."""
+        """Read from `store`; processes read files of `blobs`, and keep their own in `dirs`."""
         self._store = store
         self._dirs = dirs
         self._terms = terms
         self._integrity = integrity or Integrity(store, blobs)
 
     def recover(self) -> int:
-        """Delete the folders of ended sessions that an earlier server did not delete; return how many. For the start.
+        """Delete directories of ended sessions that an earlier server left; return how many.
 
-        The time in which there was no server does not count as time without use.
+        The time while no server was running does not count as idle time.
         """
         with self._store.begin() as work:
             work.sessions.excuse()
@@ -70,11 +69,11 @@ class SessionAttempts:
         return self._dirs.remove_all(inactive_error)
 
     def begin(self, session_id: str, poison: Poison | None = None) -> SessionAssignment:
-        """Begin an attempt, and return what its process needs to know.
+        """Start an attempt, and return its assignment.
 
-        `poison` is the step that the last processes died of, if they did. StepRefused if the session has ended,
-        NotFound if something that it needs is gone, Corrupt if the checkpoint that it begins with is damaged,
-        StorageFull or StorageFailed if it has no place to work.
+        `poison` is a step that must not be executed again. StepRefused if the session has ended, NotFound or
+        Corrupt if an input is missing or damaged, StorageFull or StorageFailed if its directory cannot be
+        created.
         """
         with self._store.begin() as work:
             session = work.sessions.get(session_id)
@@ -114,14 +113,14 @@ class SessionAttempts:
         )
 
     def attachment(self, session_id: str, dataset_id: str) -> Attach:
-        """Return what the process of a session needs to know of a dataset to take rows of it."""
+        """Return the message that makes a dataset available to the process of a session."""
         with self._store.begin() as work:
             dataset = work.datasets.get(dataset_id)
             classes = session_classes(work, work.sessions.get(session_id))
         return Attach(dataset_id, self._integrity.columns(dataset), _class_names(dataset), classes)
 
     def record_runtime(self, session_id: str, attempt: int, runtime: dict[str, Any]) -> None:
-        """Note what the process runs with, which has the session on the disk by now."""
+        """Record the runtime of the process, which has written the first snapshot by now."""
         Runtime.from_json(runtime)
         with self._store.begin() as work:
             for session in self._find_current(work, session_id, attempt):
@@ -129,14 +128,14 @@ class SessionAttempts:
                     work.sessions.update(replace(session, runtime=runtime, begun=True))
 
     def record_numerics_change(self, session_id: str, attempt: int) -> None:
-        """Note that the session went on under other numerics than those of its snapshot."""
+        """Record that the session was restored with other numerics than those of its snapshot."""
         with self._store.begin() as work:
             for session in self._find_current(work, session_id, attempt):
                 if session.bit_exact:
                     work.sessions.update(replace(session, bit_exact=False))
 
     def fail(self, session_id: str, attempt: int, code: str, detail: str) -> None:
-        """Note that the session cannot go on. Its folder stays until it is closed: somebody may want to look at it."""
+        """Mark the session as failed. Its directory stays until it is closed, for inspection."""
         with self._store.begin() as work:
             for session in self._find_current(work, session_id, attempt):
                 error = {"code": code, "detail": detail}
@@ -144,11 +143,11 @@ class SessionAttempts:
                 work.sessions.update(failed)
 
     def mark_damaged(self, blob: str, problem: str) -> None:
-        """Mark a blob that a process has found to be damaged, without which its session cannot be taken up."""
+        """Mark a damaged blob that a session needs."""
         self._integrity.note(blob, problem)
 
     def inactive_error(self, session_id: str) -> StepRefused:
-        """Return what is said to the steps of a session that has ended."""
+        """Return the error for steps of a session that has ended."""
         with self._store.begin() as work:
             return inactive_error(work.sessions.get(session_id))
 

@@ -1,4 +1,4 @@
-"""The class names of a session's model: what it was begun with, and what its first dataset adds."""
+"""The class names of a session's model: those it was created with, and those that its datasets add."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Beginning a session: what it names is looked up, what it leaves out is filled in, and all of it is checked."""
+"""Creating a session: references are resolved, defaults filled in, and everything is validated."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -23,10 +23,10 @@ from app.store.unit_of_work import UnitOfWork
 
 TTL_SECONDS = 3600.0
 BEGINNING_SEQ = 0
-"""The place in the order of steps of the checkpoint that a session begins with: before the first one."""
+"""The sequence number of a session's initial checkpoint: before the first step."""
 
 INHERITED = ("optimizer", "clip", "precision")
-"""What a session that begins with a checkpoint has as the fit or session of that had it, unless it says otherwise."""
+"""Fields that a session with an initial checkpoint inherits from the fit or session of that checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class _References:
 
 
 class SessionCreation:
-    """Begins sessions."""
+    """Creates sessions."""
 
     def __init__(self, storage: StorageContext, notifier: Notifier, limits: SessionLimits) -> None:
         """Keep sessions in `storage`, within `limits`; no session is created once `notifier` is closed."""
@@ -64,13 +64,13 @@ class SessionCreation:
         self._limits = limits
 
     def create(self, request: Mapping[str, Any], keep: Keep[SessionView]) -> SessionView:
-        """Check and store a session; its process is started by its first step.
+        """Validate and store a session; its process is started by its first step.
 
-        A graph that comes inline is stored with it. Of the checkpoint that it begins with it has a record of its own,
-        so that the other may be deleted.
+        An inline graph is stored with it. The session gets a record of its own of its initial checkpoint, so
+        that the other one may be deleted.
 
-        Invalid with what is wrong, Corrupt if the checkpoint is damaged, TooLarge beyond the memory, SessionsFull,
-        StorageFull, Draining while stopping.
+        Invalid with all faults, Corrupt if the checkpoint is damaged, TooLarge beyond the memory, SessionsFull,
+        StorageFull, Draining while the server stops.
         """
         if self._notifier.closed:
             raise Draining("the server is stopping and takes no new sessions; try again when it is back")
@@ -114,7 +114,7 @@ class SessionCreation:
         return view
 
     def _named(self, request: Mapping[str, Any]) -> _References:
-        """Look up what a request refers to; Invalid, with pointers, if it does not exist."""
+        """Resolve the references of a request; Invalid, with pointers, if one does not exist."""
         graph, checkpoint, dataset = (request.get(name) for name in ("graph", "checkpoint", "dataset"))
         if graph is None and checkpoint is None:
             detail = "a session begins with a graph, or with a checkpoint, whose graph it has then: give one of them"
@@ -169,7 +169,7 @@ class SessionCreation:
                 )
 
     def _store_beginning(self, work: UnitOfWork, session: SessionRecord, named: _References) -> None:
-        """Store what the session refers to for itself; NotFound if that was deleted meanwhile."""
+        """Store references of the session; NotFound if a referenced object was deleted in the meantime."""
         if named.checkpoint is not None:
             copy = replace(
                 _require_checkpoint(work, named.checkpoint.id),
@@ -190,7 +190,7 @@ class SessionCreation:
 
 
 def _complete_request(request: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the session is to be, whatever the request leaves out."""
+    """Return the request with defaults."""
     taken = {name: request.get(name) or before.get(name) for name in INHERITED}
     resources = dict(request.get("resources") or {})
     if request.get("threads") is not None:

@@ -1,4 +1,4 @@
-"""The folders in which sessions keep their snapshots and logs."""
+"""The directories in which sessions keep their snapshots and logs."""
 
 import logging
 import os
@@ -11,13 +11,13 @@ from app.domain.errors import StorageFailed, storage_faults
 from app.system.durable import Durable
 
 SESSIONS = "sessions"
-"""The folder of the data directory that theirs are in."""
+"""The directory of the data directory that holds them."""
 
 MAX_TRIES = 100
-"""How often the files of a session are looked at anew that has put itself aside meanwhile."""
+"""How often the files of a session are listed again because it has written a snapshot in between."""
 
 _DURABLE = re.compile(r"(snapshot|saved)-\d+\.safetensors|log-\d+")
-"""What lasts in a folder: each but a log is written once, and a log only grows."""
+"""Durable files of a directory: all but logs are written once, and a log only grows."""
 
 _logger = logging.getLogger(__name__)
 
@@ -41,11 +41,11 @@ class SessionDirs:
         self._durable = durable
 
     def path(self, session_id: str) -> Path:
-        """Return the folder of a session on record, whether it is there or not."""
+        """Return the directory of a session, which may not exist."""
         return self._root / session_id
 
     def create(self, session_id: str) -> Path:
-        """Return the folder of a session on record, made if missing; StorageFull or StorageFailed if it cannot be."""
+        """Return the directory of a session, created if missing; StorageFull or StorageFailed."""
         folder = self.path(session_id)
         with storage_faults("the folder of this session"):
             self._durable.mkdir(folder)
@@ -64,15 +64,15 @@ class SessionDirs:
         return len(folders)
 
     def link(self, into: Path) -> list[SessionFile]:
-        """Give all that sessions have put aside a second name in the empty folder `into`, and return it in order.
+        """Hard-link the durable files of all sessions into the empty directory `into`, and return them in order.
 
-        It is as if all their processes had been killed at that moment; they go on meanwhile.
+        Their state is the one after a crash at this moment; the sessions are not interrupted.
         """
         found = sorted(self._root.iterdir()) if self._root.is_dir() else []
         return [file for folder in found for file in self._link_session(folder, into / folder.name)]
 
     def _link_session(self, folder: Path, target: Path) -> list[SessionFile]:
-        """Link the files of a session; what a process replaces meanwhile is looked at again."""
+        """Hard-link the files of a session; retry if it has written a snapshot in between."""
         for number in range(MAX_TRIES):
             place = target / str(number)
             place.mkdir(parents=True)
@@ -91,13 +91,13 @@ class SessionDirs:
         try:
             self._durable.unlink(file)
         except OSError:
-            _logger.exception("a file of a session stays until the session goes")
+            _logger.exception("cannot delete a file of a session; it stays until the session is deleted")
 
     def _remove(self, folder: Path) -> None:
         try:
             self._durable.remove_tree(folder)
         except OSError:
-            _logger.exception("the folder of a session stays until the next start")
+            _logger.exception("cannot delete the directory of a session; retrying at the next start")
 
 
 def _list_durable(folder: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Sessions: begin, look at, have steps carried out, pause, close, let expire."""
+"""Sessions: create, list, execute steps, pause, close, expire."""
 
 import asyncio
 import logging
@@ -60,35 +60,35 @@ class Sessions:
         return Page(tuple(map(self._view, found.items)), found.next_cursor, found.findings)
 
     async def execute(self, session_id: str, step: Step, body: bytes = b"") -> StepResult:
-        """Have a step carried out, and return what came of it (see `SessionSteps.execute`)."""
+        """Execute a step (see `SessionSteps.execute`)."""
         return await self._steps.execute(session_id, step, body)
 
     async def operation(self, session_id: str, seq: int, wait: float = 0.0) -> StepResult:
-        """Return what came of a step that was accepted, or that it is not done yet (see `SessionSteps.operation`)."""
+        """Return the result of an accepted step (see `SessionSteps.operation`)."""
         return await self._steps.operation(session_id, seq, wait)
 
     async def wake(self, session_id: str) -> SessionView:
-        """Have the session's process started, if it is active and has none, and return the session as that tells."""
+        """Start the process of an active session if it has none, and return the session."""
         view = await asyncio.to_thread(self.get, session_id)
         if view.session.state is SessionState.ACTIVE:
             await self._workforce.wake(view.session)
         return await asyncio.to_thread(self.get, session_id)
 
     async def pause(self, session_id: str) -> SessionView:
-        """Have the session take no steps for now, and its process go; StepRefused if it has ended."""
+        """Accept no steps for now, and suspend the process; StepRefused if the session has ended."""
         await asyncio.to_thread(self._move, session_id, SessionState.PAUSED)
         await self._workforce.suspend(session_id)
         return await asyncio.to_thread(self.get, session_id)
 
     async def resume(self, session_id: str) -> SessionView:
-        """Have the session take steps again; StepRefused if it has ended."""
+        """Accept steps again; StepRefused if the session has ended."""
         await asyncio.to_thread(self._move, session_id, SessionState.ACTIVE)
         return await asyncio.to_thread(self.get, session_id)
 
     async def close(self, session_id: str) -> SessionView:
-        """End the session: its process, and what that has kept on the disk, are gone when this returns.
+        """End the session: its process and its directory are gone when this returns.
 
-        What waits for an answer is refused. One that has ended already stays as it is.
+        Queued steps are refused. A session that has ended already is not changed.
         """
         await asyncio.to_thread(self._end, session_id, SessionState.CLOSED)
         await self._workforce.end(session_id)
@@ -97,7 +97,7 @@ class Sessions:
         return await asyncio.to_thread(self.get, session_id)
 
     async def expire(self) -> None:
-        """End the sessions that have not been used for too long, each with a last checkpoint."""
+        """End the sessions that were idle for too long, each with a last checkpoint."""
         for session in await asyncio.to_thread(self._overdue):
             if self._activity.begin_expiry(session):
                 try:
@@ -144,7 +144,7 @@ class Sessions:
                 self._finish(work, session, state, checkpoint_id)
 
     def _finish(self, work: UnitOfWork, session: SessionRecord, state: SessionState, checkpoint_id: str | None) -> None:
-        """Enter the end of a session; the checkpoint that it began with is not needed any more."""
+        """Store the end of a session, and delete its initial checkpoint."""
         finished = replace(
             session,
             state=state,

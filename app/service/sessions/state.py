@@ -17,9 +17,9 @@ from app.store.unit_of_work import Store
 
 @dataclass(frozen=True, slots=True)
 class SessionStatus:
-    """The process of a session, and where the session is, as far as it has told since this server began.
+    """The process of a session, and the position of the session, as last reported to this server.
 
-    `process` is "starting", "ready" or "stopping", None if there is none now; the next step starts one.
+    `process` is "starting", "ready" or "stopping", None if there is none; the next step starts one.
     """
 
     process: str | None
@@ -29,16 +29,16 @@ class SessionStatus:
 
 
 NO_PROCESS = SessionStatus(None, None, None, None)
-"""Of a session whose process has not been heard of since this server began."""
+"""The status of a session without reports since this server started."""
 
 
 class SessionWorkforce(Protocol):
     """The processes of sessions. Its coroutines belong to the server's event loop."""
 
     async def execute(self, session: SessionRecord, step: Step, body: bytes) -> tuple[Answered | Accepted, bytes]:
-        """Have a step carried out, by a process that is started if there is none; return what came of it.
+        """Execute a step, and return the reply; a process is started if there is none.
 
-        `Accepted` only if the step asks for it. SessionsFull if more wait than may, or no process is to be had;
+        `Accepted` only if the step asks for it. SessionsFull if the queue is full or no process is available;
         Draining if the server is stopping; StepRefused once the session has ended.
         """
         ...
@@ -52,7 +52,7 @@ class SessionWorkforce(Protocol):
         ...
 
     async def suspend(self, session_id: str) -> None:
-        """Have the process write a snapshot and go; returns when it is gone. The next step starts another one."""
+        """Let the process write a snapshot and exit; returns when it has exited. The next step starts another one."""
         ...
 
     async def end(self, session_id: str) -> None:
@@ -60,7 +60,7 @@ class SessionWorkforce(Protocol):
         ...
 
     def status(self, session_id: str) -> SessionStatus:
-        """Say what is known; from any thread."""
+        """Return the status; from any thread."""
         ...
 
 
@@ -85,7 +85,7 @@ REFUSED: Mapping[SessionState, str] = MappingProxyType(
 
 
 def inactive_error(session: SessionRecord, next_seq: int | None = None) -> StepRefused:
-    """Return why a session that is not active takes no steps; `next_seq` is its next step, if that is known."""
+    """Return the error for steps of a session that is not active; `next_seq` is its next sequence number, if known."""
     error = (session.error or {}).get("code", "")
     checkpoint = f" {session.checkpoint_id}" if session.checkpoint_id else ", if it has saved one"
     detail = REFUSED[session.state].format(id=session.id, error=error, checkpoint=checkpoint)
@@ -105,7 +105,7 @@ _logger = logging.getLogger(__name__)
 
 
 class SessionActivity:
-    """Notes of the last use of sessions, and of those that are being brought to their end. For the event loop."""
+    """The last use of sessions, and which of them are expiring. For the event loop."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         """Write to `store`."""
@@ -133,7 +133,7 @@ class SessionActivity:
         return max(session.used_at, self._used.get(session.id, session.used_at))
 
     def begin_expiry(self, session: SessionRecord) -> bool:
-        """Have no step of the session begun any more if it has not been used for long enough; tell whether it is so."""
+        """Accept no more steps if the session has been idle for its TTL; return whether it has."""
         idle = self._clock.now() - self.last_used(session)
         if idle < timedelta(seconds=session.ttl_seconds):
             return False
@@ -141,7 +141,7 @@ class SessionActivity:
         return True
 
     def cancel_expiry(self, session_id: str) -> None:
-        """Let steps be begun again."""
+        """Accept steps again."""
         self._expiring.discard(session_id)
 
     def forget(self, session_id: str) -> None:
@@ -157,4 +157,4 @@ class SessionActivity:
                 if session.state in OPEN:
                     work.sessions.update(replace(session, used_at=max(session.used_at, used_at)))
         except AdjointError as error:
-            _logger.warning("when session %s was last used is not written down: %s", session_id, error.detail)
+            _logger.warning("the last use of session %s cannot be stored: %s", session_id, error.detail)

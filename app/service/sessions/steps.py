@@ -1,6 +1,6 @@
-"""The steps of sessions: what they refer to is looked up, their processes carry them out, and what is saved is kept.
+"""The steps of sessions: resolve their references, execute them, and import saved checkpoints.
 
-All of it belongs to the event loop. A step that refers to nothing new costs no look at the database.
+Used by the event loop. A step without new references needs no database access.
 """
 
 import asyncio
@@ -25,23 +25,23 @@ from app.service.sessions.step_files import SavedCheckpoints, StepInputs, find_r
 
 RECENT_MAX = 1024
 OPERATION_SECONDS = 0.25
-"""How long a question after a step is given, however little its client wants to wait: so long may the answer take."""
+"""The least time that a query about an operation waits for its reply."""
 
 REPLAYED = {"Idempotent-Replayed": "true"}
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What came of a step.
+    """The result of a step.
 
     Attributes:
-        status: 200, 201 for a checkpoint that was saved, 202 if the step was accepted and is still to be carried out.
-        seq: the place that it took, None if it only read.
-        media: the type of the body.
-        body: the answer as the client gets it, or the path of a file that holds it, which whoever sends it deletes;
-            empty if there is a `checkpoint`.
-        checkpoint: what was saved.
-        replayed: whether the step was carried out before, and this is what came of it then.
+        status: 200, 201 for a saved checkpoint, 202 if the step was accepted and is not executed yet.
+        seq: its sequence number, None if it only read.
+        media: the media type of the body.
+        body: the reply, or the path of a file that holds it, which the sender deletes; empty if there is a
+            `checkpoint`.
+        checkpoint: the saved checkpoint.
+        replayed: whether the step was executed before, and this is the reply of that time.
     """
 
     status: int
@@ -61,7 +61,7 @@ class _CachedSession:
 
 
 class SessionSteps:
-    """Has steps carried out."""
+    """Executes steps."""
 
     def __init__(
         self,
@@ -86,10 +86,10 @@ class SessionSteps:
         storage.store.on_change(self._cache.invalidate)
 
     async def execute(self, session_id: str, step: Step, body: bytes = b"") -> StepResult:
-        """Have a step carried out, and return what came of it.
+        """Execute a step, and return its result.
 
-        Raises StepRefused with what keeps it from being carried out, Invalid if it refers to what does not exist,
-        NotFound if there is no such session, SessionsFull, Draining or ProcessLost if it should come again.
+        Raises StepRefused if it cannot be executed, Invalid if a reference does not exist, NotFound if there is
+        no such session, SessionsFull, Draining or ProcessLost if the step should be sent again.
         """
         known = self._cache.get(session_id)
         if known is None:
@@ -115,9 +115,9 @@ class SessionSteps:
         return result.checkpoint
 
     async def operation(self, session_id: str, seq: int, wait: float = 0.0) -> StepResult:
-        """Return what came of a step that was accepted, or after `wait` seconds that it is still being carried out.
+        """Return the result of an accepted step, or after `wait` seconds that it is not executed yet.
 
-        Clients that ask again meanwhile wait for one and the same answer.
+        Concurrent requests for the same operation share one reply.
         """
         place = (current_tenant(), session_id, seq)
         task = self._pending_operations.get(place)
