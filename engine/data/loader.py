@@ -77,11 +77,9 @@ class DataLoader:
         return self._batches.per_epoch
 
     def __len__(self) -> int:
-        """Return the number of batches in an epoch."""
         return self.n_batches
 
     def __iter__(self) -> Iterator[Batch]:
-        """Go through one epoch."""
         return self.epoch()
 
     def epoch(self) -> Iterator[Batch]:
@@ -188,13 +186,11 @@ class Prefetcher:
         self._ahead.clear()
 
     def __enter__(self) -> Self:
-        """Use it in a `with` statement."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close it."""
         self.close()
 
     def _send(self, buffers: Mapping[str, Array]) -> None:

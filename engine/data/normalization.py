@@ -36,7 +36,6 @@ class Standard:
     scale: bool = True
 
     def fit(self, chunks: Chunks) -> Affine:
-        """Return the map that standardises the rows."""
         moments = Moments(chunks())
         constant = moments.low == moments.high
         # The extremes are exact; a deviation of equal values may be positive by rounding.
@@ -52,12 +51,10 @@ class MinMax:
     high: Bound = 1.0
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """Yield what is wrong between the fields."""
         if self.low >= self.high:
             yield "/high", f"must be greater than low ({self.low:g}), not {self.high:g}"
 
     def fit(self, chunks: Chunks) -> Affine:
-        """Return the map that takes the extremes of the rows to the bounds."""
         moments = Moments(chunks())
         with np.errstate(over="ignore", invalid="ignore"):
             spread = (moments.high - moments.low) / (self.high - self.low)
@@ -77,12 +74,10 @@ class Robust:
     upper: Percentile = 75.0
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """Yield what is wrong between the fields."""
         if self.lower >= self.upper:
             yield "/upper", f"must be greater than lower ({self.lower:g}), not {self.upper:g}"
 
     def fit(self, chunks: Chunks) -> Affine:
-        """Return the map that centres the rows at their median."""
         low, median, high = quantiles(chunks, (self.lower / 100, 0.5, self.upper / 100))
         with np.errstate(over="ignore"):
             return Affine(median, _scale(high - low, low == high))

@@ -38,7 +38,6 @@ class Scales:
     of: Mapping[str, Affine] = field(default_factory=dict)
 
     def __contains__(self, name: str) -> bool:
-        """Return whether an input is normalised."""
         return name in self.of
 
     def apply(self, name: str, values: Array, out: Array | None = None) -> Array:

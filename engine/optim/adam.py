@@ -13,7 +13,7 @@ from engine.ops.optimizer.updates import running_mean
 from engine.optim.fusion import AdamLink, decay_link
 from engine.optim.optimizer import Transform, fraction, nonnegative
 from engine.optim.transforms.adam import TwoMoments, longest_average, rectification
-from engine.optim.transforms.base import COUNT, Advanced, Direction, Link, Slots, correct_bias, count_step
+from engine.optim.transforms.link import COUNT, Advanced, Direction, Link, Slots, correct_bias, count_step
 
 MOMENTUM_BASE = 0.96
 """Base of the growth of NAdam's momentum (Dozat 2016)."""
@@ -32,7 +32,6 @@ class Moments(Transform):
     weight_decay: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the domains of the options."""
         nonnegative({"lr": self.lr, "eps": self.eps, "weight_decay": self.weight_decay})
         fraction({"betas[0]": self.betas[0], "betas[1]": self.betas[1]})
 
@@ -49,7 +48,6 @@ class Adam(Moments):
     amsgrad: bool = False
 
     def links(self, momentum: float) -> tuple[Link, ...]:
-        """Weight decay, then the bias-corrected ratio of the moments."""
         adam = AdamLink(beta1=momentum, beta2=self.betas[1], eps=self.eps, amsgrad=self.amsgrad)
         return decay_link(self.weight_decay, decoupled=self.decoupled), adam
 
@@ -71,7 +69,6 @@ class Adamax(Moments):
     lr: float = 2e-3
 
     def links(self, momentum: float) -> tuple[Link, ...]:
-        """Weight decay, then the ratio of the first moment to the maximum."""
         adamax = AdamaxLink(beta1=momentum, beta2=self.betas[1], eps=self.eps)
         return decay_link(self.weight_decay, decoupled=False), adamax
 
@@ -85,11 +82,9 @@ class AdamaxLink(Link):
     eps: float
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The first moment, the decaying maximum and the step count."""
         return {"step": COUNT, "moment1": parameter, "largest": parameter}
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
-        """Divide the first moment by the maximum."""
         step, count = count_step(slots)
         moment1 = running_mean(slots["moment1"], direction.update, self.beta1)
         largest = maximum(slots["largest"] * self.beta2, abs(direction.update) + self.eps)
@@ -112,12 +107,10 @@ class NAdam(Moments):
     decoupled: bool = False
 
     def __post_init__(self) -> None:
-        """Check the domains of the options."""
         super().__post_init__()
         nonnegative({"momentum_decay": self.momentum_decay})
 
     def links(self, momentum: float) -> tuple[Link, ...]:
-        """Weight decay, then the moments with the look ahead."""
         nadam = NAdamLink(b1=momentum, b2=self.betas[1], eps=self.eps, momentum_decay=self.momentum_decay)
         return decay_link(self.weight_decay, decoupled=self.decoupled), nadam
 
@@ -132,11 +125,9 @@ class NAdamLink(TwoMoments):
     momentum_decay: float
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """Both moments, the step count, and the product of the momenta so far."""
         return {**super().slots(parameter), "product": Spec((), FLOAT64)}
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
-        """Divide the look ahead by the root of the second moment."""
         gradient = direction.update
         moments = self.moments(gradient, slots)
         now, following = (self._momentum_at(count) for count in (moments.steps, moments.steps + 1.0))
@@ -161,7 +152,6 @@ class RAdam(Moments):
     decoupled: bool = False
 
     def links(self, momentum: float) -> tuple[Link, ...]:
-        """Weight decay, then the rectified ratio of the moments."""
         radam = RAdamLink(b1=momentum, b2=self.betas[1], eps=self.eps)
         return decay_link(self.weight_decay, decoupled=self.decoupled), radam
 
@@ -175,7 +165,6 @@ class RAdamLink(TwoMoments):
     eps: float
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
-        """Divide the first moment by the root of the second where the average is long enough."""
         moments = self.moments(direction.update, slots)
         ahead = correct_bias(moments.first, self.b1, moments.steps)
         longest = longest_average(self.b2)

@@ -12,7 +12,7 @@ from engine.ops.elementwise.elementwise import clamp, maximum, sign, sqrt, squar
 from engine.ops.optimizer.updates import running_mean
 from engine.optim.fusion import decay_link
 from engine.optim.optimizer import Transform, fraction, nonnegative
-from engine.optim.transforms.base import COUNT, Advanced, Direction, Link, Slots, count_step
+from engine.optim.transforms.link import COUNT, Advanced, Direction, Link, Slots, count_step
 from engine.optim.transforms.momentum import MomentumBuffer, ScaleByLion
 
 
@@ -31,12 +31,10 @@ class Adagrad(Transform):
     eps: float = 1e-10
 
     def __post_init__(self) -> None:
-        """Check the domains of the options."""
         nonnegative({"lr": self.lr, "lr_decay": self.lr_decay, "weight_decay": self.weight_decay, "eps": self.eps})
         nonnegative({"initial_accumulator_value": self.initial_accumulator_value})
 
     def links(self, momentum: float) -> tuple[Link, ...]:
-        """Weight decay, then the division by the root of the sum."""
         adagrad = AdagradLink(lr_decay=self.lr_decay, initial=self.initial_accumulator_value, eps=self.eps)
         return decay_link(self.weight_decay, decoupled=False), adagrad
 
@@ -50,11 +48,9 @@ class AdagradLink(Link):
     eps: float
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The sum of squares, less its initial value, and the step count."""
         return {"step": COUNT, "squares": parameter}
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
-        """Divide the gradient by the root of the sum."""
         step, count = count_step(slots)
         squares = slots["squares"] + square(direction.update)
         root = sqrt(squares + self.initial) + self.eps
@@ -79,12 +75,10 @@ class RMSprop(Transform):
     centered: bool = False
 
     def __post_init__(self) -> None:
-        """Check the domains of the options."""
         nonnegative({"lr": self.lr, "eps": self.eps, "weight_decay": self.weight_decay, "momentum": self.momentum})
         fraction({"alpha": self.alpha})
 
     def links(self, momentum: float) -> tuple[Link, ...]:
-        """Weight decay, the division by the running size, then momentum when there is any."""
         rmsprop = RMSpropLink(alpha=self.alpha, eps=self.eps, centered=self.centered)
         decay = decay_link(self.weight_decay, decoupled=False)
         return (decay, rmsprop, MomentumBuffer(decay=momentum)) if self.momentum else (decay, rmsprop)
@@ -99,11 +93,9 @@ class RMSpropLink(Link):
     centered: bool
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The mean of squares, and with `centered` that of gradients."""
         return {"squares": parameter, **({"mean": parameter} if self.centered else {})}
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
-        """Divide the gradient by its running size."""
         squares = running_mean(slots["squares"], square(direction.update), self.alpha)
         changed, spread = {"squares": squares}, squares
         if self.centered:
@@ -123,12 +115,10 @@ class Adadelta(Transform):
     weight_decay: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the domains of the options."""
         nonnegative({"lr": self.lr, "eps": self.eps, "weight_decay": self.weight_decay})
         fraction({"rho": self.rho})
 
     def links(self, momentum: float) -> tuple[Link, ...]:
-        """Weight decay, then the ratio of the running sizes."""
         return decay_link(self.weight_decay, decoupled=False), AdadeltaLink(rho=self.rho, eps=self.eps)
 
 
@@ -140,11 +130,9 @@ class AdadeltaLink(Link):
     eps: float
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """Running means of the squares of gradients and of steps."""
         return {"squares": parameter, "steps": parameter}
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
-        """Scale the gradient by the ratio of both means' roots."""
         squares = running_mean(slots["squares"], square(direction.update), self.rho)
         update = sqrt(slots["steps"] + self.eps) / sqrt(squares + self.eps) * direction.update
         steps = running_mean(slots["steps"], square(update), self.rho)
@@ -165,7 +153,6 @@ class Rprop(Transform):
     step_sizes: tuple[float, float] = (1e-6, 50.0)
 
     def __post_init__(self) -> None:
-        """Check the domains of the options."""
         nonnegative({"lr": self.lr})
         (shrink, grow), (low, high) = self.etas, self.step_sizes
         if not 0 < shrink < 1 < grow:
@@ -174,7 +161,6 @@ class Rprop(Transform):
             raise AttributeValueError(f"step_sizes must be 0 <= step_sizes[0] <= step_sizes[1], not {low} and {high}")
 
     def links(self, momentum: float) -> tuple[Link, ...]:
-        """The signs of the gradient times the step sizes."""
         return (RpropLink(etas=self.etas, step_sizes=self.step_sizes),)
 
 
@@ -186,11 +172,9 @@ class RpropLink(Link):
     step_sizes: tuple[float, float]
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The previous gradient, the step size of each element, and the step count."""
         return {"step": COUNT, "before": parameter, "size": parameter}
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
-        """Adapt the step sizes; elements whose gradient changed its sign do not move."""
         agreement = direction.update * slots["before"]
         turned = lt(agreement, 0)
         size: Value = where(eq(slots["step"], 0), direction.lr, slots["size"])
@@ -216,10 +200,8 @@ class Lion(Transform):
     weight_decay: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the domains of the options."""
         nonnegative({"lr": self.lr, "weight_decay": self.weight_decay})
         fraction({"betas[0]": self.betas[0], "betas[1]": self.betas[1]})
 
     def links(self, momentum: float) -> tuple[Link, ...]:
-        """The sign of the mixture, then decoupled weight decay."""
         return ScaleByLion(b1=momentum, b2=self.betas[1]), decay_link(self.weight_decay, decoupled=True)

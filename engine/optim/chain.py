@@ -21,7 +21,6 @@ from engine.optim.transforms.adam import (
     ScaleByRadam,
     ScaleByYogi,
 )
-from engine.optim.transforms.base import Direction, GradientTransform, Link, Slots
 from engine.optim.transforms.blocks import (
     Centralize,
     ClipByBlockRms,
@@ -31,6 +30,7 @@ from engine.optim.transforms.blocks import (
     ScaleByParamBlockRms,
     ScaleByTrustRatio,
 )
+from engine.optim.transforms.link import Direction, GradientTransform, Link, Slots
 from engine.optim.transforms.momentum import ApplyEvery, Ema, ScaleByLion, ScaleBySign, Trace
 from engine.optim.transforms.scaling import (
     AdaptiveGradClip,
@@ -90,7 +90,6 @@ class Chain(Transform):
     transforms: Annotated[tuple[GradientTransform, ...], Reads(read_transforms, "a list of objects")] = ()
 
     def links(self, momentum: float) -> tuple[Link, ...]:
-        """The transforms."""
         return self.transforms
 
     def slot_name(self, slot: str, place: int) -> str:

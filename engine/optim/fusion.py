@@ -23,7 +23,7 @@ from engine.ops.optimizer.updates import (
     running_mean,
     sgd_update,
 )
-from engine.optim.transforms.base import COUNT, Advanced, Direction, Link, ShrinkParameter, Slots, count_step
+from engine.optim.transforms.link import COUNT, Advanced, Direction, Link, ShrinkParameter, Slots, count_step
 from engine.optim.transforms.scaling import AddDecayedWeights
 
 Stepped = tuple[Value, dict[str, Value]]
@@ -47,12 +47,10 @@ class AdamLink(Link):
     amsgrad: bool = False
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """First and second moments, the step count, and with `amsgrad` the largest second moment."""
         largest = {"largest": parameter} if self.amsgrad else {}
         return {"step": COUNT, "moment1": parameter, "moment2": parameter, **largest}
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
-        """Divide the first moment by the root of the second."""
         step, count = count_step(slots)
         moment1 = running_mean(slots["moment1"], direction.update, self.beta1)
         moment2 = running_mean(slots["moment2"], square(direction.update), self.beta2)
@@ -72,7 +70,6 @@ class MomentumLink(Link):
     nesterov: bool = False
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The momentum buffer and the step count."""
         return {"step": COUNT, "momentum": parameter}
 
     def share(self, step: Value) -> Value:
@@ -81,7 +78,6 @@ class MomentumLink(Link):
         return where(eq(step, 0), share, _number(1.0 - self.dampening)) if self.dampening else share
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
-        """Add the gradient to the buffer, and step by the buffer."""
         gradient = direction.update
         buffer = slots["momentum"] * self.momentum + gradient * self.share(slots["step"])
         update = gradient + buffer * self.momentum if self.nesterov else buffer

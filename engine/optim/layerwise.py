@@ -20,7 +20,7 @@ from engine.optim.adam import Moments
 from engine.optim.fusion import decay_link
 from engine.optim.optimizer import Transform, nonnegative
 from engine.optim.transforms.adam import ScaleByAdam
-from engine.optim.transforms.base import (
+from engine.optim.transforms.link import (
     COUNT,
     Advanced,
     Direction,
@@ -41,7 +41,6 @@ class WholeLink(Link):
 
     @property
     def elementwise(self) -> bool:
-        """False."""
         return False
 
 
@@ -60,12 +59,10 @@ class LARS(Transform):
     trust_coefficient: float = 1e-3
 
     def __post_init__(self) -> None:
-        """Check the domains of the options."""
         nonnegative({"lr": self.lr, "momentum": self.momentum, "weight_decay": self.weight_decay})
         nonnegative({"trust_coefficient": self.trust_coefficient})
 
     def links(self, momentum: float) -> tuple[Link, ...]:
-        """The gradient at the rate of its parameter, then momentum when there is any."""
         lars = LARSLink(weight_decay=self.weight_decay, trust_coefficient=self.trust_coefficient)
         return (lars, MomentumBuffer(decay=momentum)) if self.momentum else (lars,)
 
@@ -78,7 +75,6 @@ class LARSLink(WholeLink):
     trust_coefficient: float
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
-        """Multiply the gradient by the rate, before momentum."""
         size, slope = l2_norm(direction.parameter), l2_norm(direction.update)
         ratio = ratio_or_one(
             size * self.trust_coefficient, slope + size * self.weight_decay, smaller=minimum(size, slope)
@@ -99,7 +95,6 @@ class LAMB(Moments):
     eps: float = 1e-6
 
     def links(self, momentum: float) -> tuple[Link, ...]:
-        """Adam's direction, weight decay, then the rate of the parameter."""
         adam = ScaleByAdam(b1=momentum, b2=self.betas[1], eps=self.eps)
         return adam, decay_link(self.weight_decay, decoupled=False), TrustRate()
 
@@ -109,7 +104,6 @@ class TrustRate(WholeLink):
     """The rate times the norm of the parameter over that of its update."""
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
-        """Scale the rate."""
         size, length = l2_norm(direction.parameter), l2_norm(direction.update)
         return direction._replace(rate=direction.lr * ratio_or_one(size, length, smaller=minimum(size, length))), {}
 
@@ -131,7 +125,6 @@ class Adafactor(Transform):
     weight_decay: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the domains of the options."""
         nonnegative({"lr": self.lr, "eps[0]": self.eps[0] or 0.0, "eps[1]": self.eps[1]})
         nonnegative({"weight_decay": self.weight_decay})
         if not self.beta2_decay <= 0:
@@ -140,7 +133,6 @@ class Adafactor(Transform):
             raise AttributeValueError(f"d must be at least 1, not {self.d}")
 
     def links(self, momentum: float) -> tuple[Link, ...]:
-        """The gradient over the root of the factored moments, then decoupled weight decay."""
         factored = AdafactorLink(beta2_decay=self.beta2_decay, eps=self.eps, d=self.d)
         return factored, decay_link(self.weight_decay, decoupled=True)
 
@@ -154,7 +146,6 @@ class AdafactorLink(WholeLink):
     d: float
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The second moments of rows and columns, or of all elements, and the step count."""
         shape = parameter.shape
         if len(shape) < 2:
             return {"step": COUNT, "moment2": parameter}
@@ -162,7 +153,6 @@ class AdafactorLink(WholeLink):
         return {"step": COUNT, "rows": Spec(rows, parameter.dtype), "columns": Spec(columns, parameter.dtype)}
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
-        """Divide the gradient by the root of its estimated square."""
         gradient, parameter, lr = direction.update, direction.parameter, direction.lr
         least = self.eps[0]
         if least is None:
@@ -205,13 +195,11 @@ class Muon(Transform):
     adjust_lr_fn: Literal["original", "match_rms_adamw"] = "original"
 
     def __post_init__(self) -> None:
-        """Check the domains of the options."""
         nonnegative({"lr": self.lr, "weight_decay": self.weight_decay, "momentum": self.momentum, "eps": self.eps})
         if not 0 <= self.ns_steps <= MAX_NS_STEPS:
             raise AttributeValueError(f"ns_steps must lie in 0..{MAX_NS_STEPS}, not {self.ns_steps}")
 
     def links(self, momentum: float) -> tuple[Link, ...]:
-        """Momentum, its orthogonal factor, then decoupled weight decay."""
         muon = MuonLink(
             momentum=momentum,
             nesterov=self.nesterov,
@@ -248,7 +236,6 @@ class MuonLink(WholeLink):
         return {"momentum": parameter}
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
-        """Orthogonalise the momentum."""
         gradient = direction.update
         buffer = running_mean(slots["momentum"], gradient, self.momentum)
         ahead = running_mean(buffer, gradient, self.momentum) if self.nesterov else buffer

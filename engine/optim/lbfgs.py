@@ -16,7 +16,7 @@ from engine.core.options import options_of
 from engine.core.value import Array, Spec
 from engine.optim.line_search import Curvature, Trial, curvature_slots, inner, largest, strong_wolfe
 from engine.optim.optimizer import Optimizer
-from engine.optim.transforms.base import COUNT
+from engine.optim.transforms.link import COUNT
 
 Evaluate = Callable[[Array], tuple[float, Array]]
 """Returns the loss and its gradient at a vector; the gradient may be the same array each time."""
@@ -66,7 +66,6 @@ class LBFGS(Optimizer):
     line_search: Literal["strong_wolfe"] | None = None
 
     def __post_init__(self) -> None:
-        """Check the ranges of the options."""
         for name, option in options_of(type(self)).items():
             value = getattr(self, name)
             if option.range is not None and not option.range.holds(value):
@@ -78,7 +77,6 @@ class LBFGS(Optimizer):
         return self.max_iter * 5 // 4 if self.max_eval is None else self.max_eval
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The pairs of steps and changes of the gradient, the last gradient and move, and counts, for one vector."""
         return {
             **curvature_slots(parameter, self.history_size),
             "gradient": parameter,

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self, cast
 from engine.core.errors import AttributeValueError
 from engine.core.value import Spec, Value
 from engine.optim.fusion import fused_step
-from engine.optim.transforms.base import Direction, Link, Slots, advance, cast_like
+from engine.optim.transforms.link import Direction, Link, Slots, advance, cast_like
 
 Stepped = tuple[Value, dict[str, Value]]
 
@@ -28,7 +28,6 @@ class Optimizer(ABC):
     lr: float = 1e-3
 
     def __post_init__(self) -> None:
-        """Check the domains of the options."""
         nonnegative({"lr": self.lr})
 
     @property
@@ -92,11 +91,9 @@ class Transform(Optimizer):
 
     @property
     def elementwise(self) -> bool:
-        """Whether all links are."""
         return all(link.elementwise for link in self.links(self.own_momentum or 0.0))
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """Return shape and dtype of every slot of every link."""
         return {
             self.slot_name(slot, place): spec
             for place, link in enumerate(self.links(self.own_momentum or 0.0))

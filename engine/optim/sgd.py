@@ -12,7 +12,7 @@ from engine.ops.elementwise.comparison import eq, where
 from engine.ops.elementwise.elementwise import maximum, power
 from engine.optim.fusion import MomentumLink, decay_link
 from engine.optim.optimizer import Stepped, Transform, nonnegative
-from engine.optim.transforms.base import COUNT, Advanced, Direction, Link, Slots, count_step
+from engine.optim.transforms.link import COUNT, Advanced, Direction, Link, Slots, count_step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,13 +32,11 @@ class SGD(Transform):
     nesterov: bool = False
 
     def __post_init__(self) -> None:
-        """Check the domains of the options."""
         nonnegative({"lr": self.lr, "momentum": self.momentum, "weight_decay": self.weight_decay})
         if self.nesterov and (self.momentum <= 0 or self.dampening != 0):
             raise AttributeValueError("nesterov needs momentum > 0 and dampening 0")
 
     def links(self, momentum: float) -> tuple[Link, ...]:
-        """Weight decay, then momentum when there is any."""
         decay = decay_link(self.weight_decay, decoupled=self.decoupled)
         if not self.momentum:
             return (decay,)
@@ -61,17 +59,14 @@ class ASGD(Transform):
     weight_decay: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the domains of the options."""
         nonnegative(
             {"lr": self.lr, "lambd": self.lambd, "alpha": self.alpha, "t0": self.t0, "weight_decay": self.weight_decay}
         )
 
     def links(self, momentum: float) -> tuple[Link, ...]:
-        """Weight decay, then the falling step size."""
         return decay_link(self.weight_decay, decoupled=False), FallingRate(lambd=self.lambd, alpha=self.alpha)
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The step count, the size of the next step, and the average."""
         return {**super().slots(parameter), "average": parameter}
 
     def compose(self, links: tuple[Link, ...], direction: Direction, slots: Slots) -> Stepped:
@@ -91,11 +86,9 @@ class FallingRate(Link):
     alpha: float
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The step count and the rate of the next step."""
         return {"step": COUNT, "size": Spec((), FLOAT64)}
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
-        """Take the rate from the slot, and compute the next one."""
         step, count = count_step(slots)
         lr = direction.lr
         size: Value = where(eq(slots["step"], 0), lr, slots["size"])

@@ -10,7 +10,7 @@ from engine.core.value import Spec, Value
 from engine.ops.elementwise.comparison import eq, ge, where
 from engine.ops.elementwise.elementwise import abs, maximum, power, sign, sqrt, square
 from engine.ops.optimizer.updates import running_mean
-from engine.optim.transforms.base import (
+from engine.optim.transforms.link import (
     COUNT,
     Applied,
     Decay,
@@ -35,7 +35,6 @@ class Moments(NamedTuple):
 
     @property
     def slots(self) -> dict[str, Value]:
-        """The slots after the step."""
         return {"step": self.step, "moment1": self.first, "moment2": self.second}
 
 
@@ -48,7 +47,6 @@ class TwoMoments(Link):
     eps_root: float
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """Both moments and the step count."""
         return {"step": COUNT, "moment1": parameter, "moment2": parameter}
 
     def moments(self, update: Value, slots: Slots) -> Moments:
@@ -57,7 +55,6 @@ class TwoMoments(Link):
         return Moments(*count_step(slots), first, self.second_moment(update, first, slots))
 
     def second_moment(self, update: Value, first: Value, slots: Slots) -> Value:
-        """Return the running mean of squares with an update added."""
         return running_mean(slots["moment2"], square(update), self.b2)
 
     def divisor(self, moments: Moments) -> Value:
@@ -105,7 +102,6 @@ class ScaleByAdam(TwoMoments, GradientTransform):
     nesterov: bool = False
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Divide the first moment by the root of the second."""
         moments = self.moments(update, slots)
         ahead = first_moment(moments.first, update, self.b1, moments.steps, nesterov=self.nesterov)
         return ahead / self.divisor(moments), moments.slots
@@ -128,11 +124,9 @@ class ScaleByAmsgrad(TwoMoments, GradientTransform):
     bias_correction_nu: bool = True
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """Both moments, the largest second one and the step count."""
         return {**super().slots(parameter), "largest": parameter}
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Divide the first moment by the root of the largest second one."""
         moments = self.moments(update, slots)
         ahead = correct_bias(moments.first, self.b1, moments.steps) if self.bias_correction_mu else moments.first
         spread = correct_bias(moments.second, self.b2, moments.steps) if self.bias_correction_nu else moments.second
@@ -150,11 +144,9 @@ class ScaleByAdamax(GradientTransform):
     eps: Epsilon = 1e-8
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The first moment, the maximum and the step count."""
         return {"step": COUNT, "moment1": parameter, "largest": parameter}
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Divide the first moment by the maximum."""
         step, count = count_step(slots)
         moment1 = running_mean(slots["moment1"], update, self.b1)
         largest = maximum(slots["largest"] * self.b2, abs(update) + self.eps)
@@ -179,7 +171,6 @@ class ScaleByRadam(TwoMoments, GradientTransform):
     nesterov: bool = False
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Divide the first moment by the root of the second where the average is long enough."""
         moments = self.moments(update, slots)
         ahead = first_moment(moments.first, update, self.b1, moments.steps, nesterov=self.nesterov)
         longest = longest_average(self.b2)
@@ -204,12 +195,10 @@ class ScaleByAdan(GradientTransform):
     eps_root: Epsilon = 0.0
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The moments of updates, changes and squares, the update before, and the step count."""
         kept = ("moment1", "changes", "moment2", "before")
         return {"step": COUNT, **dict.fromkeys(kept, parameter)}
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Divide the moment that looks ahead along the changes by the root of its square's."""
         step, count = count_step(slots)
         change = where(eq(slots["step"], 0), 0.0, update - slots["before"])
         moment1 = running_mean(slots["moment1"], update, self.b1)
@@ -236,11 +225,9 @@ class ScaleByBelief(TwoMoments, GradientTransform):
     nesterov: bool = False
 
     def second_moment(self, update: Value, first: Value, slots: Slots) -> Value:
-        """Return the running mean of squared deviations from the first moment."""
         return running_mean(slots["moment2"], square(update - first), self.b2) + self.eps_root
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Divide the first moment by the root of the second."""
         moments = self.moments(update, slots)
         ahead = first_moment(moments.first, update, self.b1, moments.steps, nesterov=self.nesterov)
         return ahead / (sqrt(correct_bias(moments.second, self.b2, moments.steps)) + self.eps), moments.slots
@@ -261,12 +248,10 @@ class ScaleByYogi(TwoMoments, GradientTransform):
     initial_accumulator_value: Epsilon = 1e-6
 
     def second_moment(self, update: Value, first: Value, slots: Slots) -> Value:
-        """Return the second moment after a step towards the square."""
         before, squares = slots["moment2"], square(update)
         return before - sign(before - squares) * squares * (1.0 - self.b2)
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Divide the first moment by the root of the second."""
         names = ("moment1", "moment2")
         moments = self.moments(
             update, {**slots, **{name: slot_or_initial(slots, name, self.initial_accumulator_value) for name in names}}

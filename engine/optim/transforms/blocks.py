@@ -10,7 +10,7 @@ from engine.ops.elementwise.comparison import eq, gt, where
 from engine.ops.elementwise.elementwise import maximum, minimum, sqrt, square
 from engine.ops.optimizer.updates import running_mean
 from engine.ops.reduce.reduce import mean, sum
-from engine.optim.transforms.base import (
+from engine.optim.transforms.link import (
     COUNT,
     Applied,
     Decay,
@@ -38,7 +38,6 @@ class ScaleByTrustRatio(WholeTransform):
     eps: Epsilon = 0.0
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Scale the update to the norm of the parameter."""
         size, length = (maximum(l2_norm(x), self.min_norm) for x in (parameter, update))
         known = gt(minimum(size, length), 0)
         ratio = size * self.trust_coefficient / (where(known, length, 1.0) + self.eps)
@@ -53,7 +52,6 @@ class ScaleByParamBlockNorm(WholeTransform):
     min_scale: Epsilon = 1e-3
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Multiply by the norm."""
         return update * maximum(l2_norm(parameter), self.min_scale), {}
 
 
@@ -68,7 +66,6 @@ class ScaleByParamBlockRms(WholeTransform):
     min_scale: Epsilon = 1e-3
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Multiply by the root mean square."""
         return update * maximum(root_mean_square(parameter), self.min_scale), {}
 
 
@@ -84,7 +81,6 @@ class NormalizeByUpdateNorm(WholeTransform):
     eps: Positive = 1e-6
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Scale the update to the norm `scale_factor`."""
         return update * (self.scale_factor / (l2_norm(update) + self.eps)), {}
 
 
@@ -96,7 +92,6 @@ class ClipByBlockRms(WholeTransform):
     threshold: Positive
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Divide by the root mean square over the threshold, at least 1."""
         return update / maximum(root_mean_square(update) * (1.0 / self.threshold), 1.0), {}
 
 
@@ -110,7 +105,6 @@ class Centralize(WholeTransform):
     kind: ClassVar[str] = "centralize"
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Subtract the mean of each row."""
         rest = tuple(range(1, update.ndim))
         return (update - mean(update, axis=rest, keepdims=True) if rest else update), {}
 
@@ -131,11 +125,9 @@ class ScaleByNovograd(WholeTransform):
     weight_decay: Epsilon = 0.0
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The momentum, the mean of squared lengths and the step count."""
         return {"step": COUNT, "momentum": parameter, "squares": Spec((), parameter.dtype)}
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Add the normalised update to the momentum, which replaces it."""
         step, _ = count_step(slots)
         total = sum(square(update))
         squares = where(eq(slots["step"], 0), total, running_mean(slots["squares"], total, self.b2))

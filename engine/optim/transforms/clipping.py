@@ -14,13 +14,13 @@ from engine.core.dtypes import FLOAT64, computing_dtype
 from engine.core.options import Reads
 from engine.core.value import Shape, Value, as_value
 from engine.ops.elementwise.casting import cast
-from engine.ops.elementwise.comparison import isfinite, logical_and, lt, where
+from engine.ops.elementwise.comparison import lt, where
 from engine.ops.elementwise.elementwise import clamp, power, sqrt, square
 from engine.ops.random.random import fold_in, random_normal
 from engine.ops.reduce.norms import norm, sum_of_squares
-from engine.ops.reduce.reduce import all, sum
+from engine.ops.reduce.reduce import sum
 from engine.ops.shape.shape import stack
-from engine.optim.transforms.base import cast_like
+from engine.optim.transforms.link import cast_like
 
 Gradients = Mapping[str, Value]
 Units = Literal["last", "first"]
@@ -68,11 +68,6 @@ class Clip:
     value: Annotated[float | None, Range(0, above=True)] = None
     adaptive: AdaptiveClip | None = None
     nonfinite: Literal["apply", "error", "skip"] = "apply"
-
-
-def clip_all(gradients: Gradients, parameters: Mapping[str, Value], clip: Clip) -> dict[str, Value]:
-    """Return the gradients within all limits of `clip`: `clip_per_parameter`, then `clip_jointly`."""
-    return clip_jointly(clip_per_parameter(gradients, parameters, clip), clip)
 
 
 def clip_per_parameter(gradients: Gradients, parameters: Mapping[str, Value], clip: Clip) -> dict[str, Value]:
@@ -178,14 +173,6 @@ def squared_norm(gradients: Gradients) -> Value:
     for other in squares[1:]:
         total = total + other
     return total
-
-
-def all_finite(gradients: Gradients) -> Value:
-    """Return whether all elements are finite: a boolean without axes."""
-    found = as_value(True)
-    for gradient in gradients.values():
-        found = logical_and(found, all(isfinite(gradient)))
-    return found
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,7 +10,7 @@ from engine.core.value import Spec, Value
 from engine.ops.elementwise.comparison import eq, where
 from engine.ops.elementwise.elementwise import sign
 from engine.ops.optimizer.updates import running_mean
-from engine.optim.transforms.base import COUNT, Applied, Decay, GradientTransform, Slots, correct_bias, count_step
+from engine.optim.transforms.link import COUNT, Applied, Decay, GradientTransform, Slots, correct_bias, count_step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,11 +26,9 @@ class Trace(GradientTransform):
     nesterov: bool = False
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The sum."""
         return {self.slot: parameter}
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Add the update to the sum, which replaces it."""
         trace = update + slots[self.slot] * self.decay
         return (update + trace * self.decay if self.nesterov else trace), {self.slot: trace}
 
@@ -51,11 +49,9 @@ class Ema(GradientTransform):
     debias: bool = True
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The average and the step count."""
         return {"step": COUNT, "average": parameter}
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Add the update to the average, which replaces it."""
         step, count = count_step(slots)
         average = running_mean(slots["average"], update, self.decay)
         return (correct_bias(average, self.decay, count) if self.debias else average), {
@@ -75,11 +71,9 @@ class ApplyEvery(GradientTransform):
     k: Length = 1
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The sum, and the number of updates in it."""
         return {"held": COUNT, "sum": parameter}
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Add up, and apply the sum when it is complete."""
         held = slots["held"]
         full = eq(held, self.k - 1)
         total = where(eq(held, 0), 0.0, slots["sum"]) + update
@@ -93,7 +87,6 @@ class ScaleBySign(GradientTransform):
     kind: ClassVar[str] = "scale_by_sign"
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Keep the signs only."""
         return sign(update), {}
 
 
@@ -109,10 +102,8 @@ class ScaleByLion(GradientTransform):
     b2: Decay = 0.99
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The mean of updates."""
         return {"moment1": parameter}
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Keep the signs of the mixture."""
         mixture = running_mean(slots["moment1"], update, self.b1)
         return sign(mixture), {"moment1": running_mean(slots["moment1"], update, self.b2)}

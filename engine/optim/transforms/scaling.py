@@ -10,7 +10,8 @@ from engine.core.value import Spec, Value
 from engine.ops.elementwise.comparison import gt, where
 from engine.ops.elementwise.elementwise import clamp, maximum, rsqrt, sqrt, square
 from engine.ops.optimizer.updates import running_mean
-from engine.optim.transforms.base import (
+from engine.optim.transforms.clipping import Units, clip_adaptively
+from engine.optim.transforms.link import (
     COUNT,
     Applied,
     Decay,
@@ -23,7 +24,6 @@ from engine.optim.transforms.base import (
     count_step,
     slot_or_initial,
 )
-from engine.optim.transforms.clipping import Units, clip_adaptively
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,6 @@ class Scale(GradientTransform):
     step_size: Annotated[float, Range(-1e30, 1e30)]
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Multiply."""
         return update * self.step_size, {}
 
 
@@ -51,11 +50,9 @@ class AddDecayedWeights(GradientTransform):
 
     @property
     def elementwise(self) -> bool:
-        """Whether it does not depend on shapes."""
         return self.min_ndim == 0
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Add the decayed parameter."""
         if not self.weight_decay or parameter.ndim < self.min_ndim:
             return update, {}
         return update + parameter * self.weight_decay, {}
@@ -69,7 +66,6 @@ class Clip(GradientTransform):
     max_delta: Epsilon
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Limit each element."""
         return clamp(update, min=-self.max_delta, max=self.max_delta), {}
 
 
@@ -88,7 +84,6 @@ class AdaptiveGradClip(WholeTransform):
     units: Units = "last"
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Scale down the units that exceed their limit."""
         return clip_adaptively(update, parameter, self.clipping, self.eps, self.units), {}
 
 
@@ -108,11 +103,9 @@ class ScaleByRms(GradientTransform):
     bias_correction: bool = False
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The mean of squares and the step count."""
         return {"step": COUNT, "squares": parameter}
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Divide by the root of the mean."""
         step, count = count_step(slots)
         squares = running_mean(slot_or_initial(slots, "squares", self.initial_scale), square(update), self.decay)
         spread = correct_bias(squares, self.decay, count) if self.bias_correction else squares
@@ -132,11 +125,9 @@ class ScaleByStddev(ScaleByRms):
     kind: ClassVar[str] = "scale_by_stddev"
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The means of updates and of squares, and the step count."""
         return {**super().slots(parameter), "mean": parameter}
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Divide by the root of the variance."""
         step, count = count_step(slots)
         mean = running_mean(slots["mean"], update, self.decay)
         squares = running_mean(slot_or_initial(slots, "squares", self.initial_scale), square(update), self.decay)
@@ -158,11 +149,9 @@ class ScaleByRss(GradientTransform):
     eps: Epsilon = 1e-7
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The sum of squares, less its initial value."""
         return {"squares": parameter}
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Divide by the root of the sum."""
         squares = slots["squares"] + square(update)
         total = squares + self.initial_accumulator_value
         return update * where(gt(total, 0), rsqrt(total + self.eps), 0.0), {"squares": squares}

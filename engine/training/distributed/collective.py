@@ -85,11 +85,9 @@ class Alone:
     size = 1
 
     def allreduce_(self, buffer: Array) -> None:
-        """Leave `buffer` as it is."""
         refuse_unsummable(buffer)
 
     def gather(self, payload: bytes) -> list[bytes]:
-        """Return its own message."""
         return [payload]
 
     def barrier(self) -> None:
@@ -157,34 +155,27 @@ class InMemory:
 
     @property
     def rank(self) -> int:
-        """The index of this rank."""
         return self._rank
 
     @property
     def size(self) -> int:
-        """The number of ranks."""
         return self._table.size
 
     def allreduce_(self, buffer: Array) -> None:
-        """Replace `buffer` by its sum over the ranks."""
         refuse_unsummable(buffer)
         said = self._table.exchange(self._rank, f"allreduce_ of {buffer.size} {buffer.dtype}", buffer.copy())
         sum_in_order(said, out=buffer)
 
     def gather(self, payload: bytes) -> list[bytes]:
-        """Return the message of each rank."""
         return self._table.exchange(self._rank, "gather", payload)
 
     def barrier(self) -> None:
-        """Wait for all."""
         self._table.exchange(self._rank, "barrier", None)
 
     def abort(self, reason: bytes) -> None:
-        """Abort the collective."""
         self._table.leave(partial(RankAborted, self._rank, reason))
 
     def close(self) -> None:
-        """Leave the collective."""
         self._table.leave(partial(RankLost, self._rank))
 
 

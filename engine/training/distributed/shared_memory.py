@@ -105,23 +105,19 @@ class SharedCollective:
 
     @property
     def rank(self) -> int:
-        """The index of this rank."""
         return self._rank
 
     @property
     def size(self) -> int:
-        """The number of ranks."""
         return self._board.ranks
 
     def allreduce_(self, buffer: Array) -> None:
-        """Replace `buffer` by its sum over the ranks."""
         refuse_unsummable(buffer)
         step = self._board.piece_bytes // buffer.itemsize
         for start in range(0, max(1, buffer.size), step):
             self._sum(buffer[start : start + step], buffer.size)
 
     def gather(self, payload: bytes) -> list[bytes]:
-        """Return the message of each rank."""
         said = [bytearray() for _ in range(self.size)]
         done = 0
         while True:
@@ -135,18 +131,15 @@ class SharedCollective:
                 return [bytes(whole) for whole in said]
 
     def barrier(self) -> None:
-        """Wait for all."""
         self._meet(b"barrier")
 
     def abort(self, reason: bytes) -> None:
-        """Abort the collective; a reason longer than a piece is truncated."""
         reason = reason[: self._board.piece_bytes]
         with suppress(CollectiveError):
             self._board.say(self._turn, self._rank, reason)
             self._meet(ABORT, length=len(reason))
 
     def close(self) -> None:
-        """Leave the collective."""
         if not self._closed:
             self._closed = True
             for link in self._links.values():

@@ -93,7 +93,6 @@ class Fit(MonitoredFit):
         self._finish()
 
     def advance(self, steps: int = 1) -> list[Point]:
-        """Run `steps` training steps, and validations when they are due; return the new metric rows."""
         points: list[Point] = []
         captured: list[CapturedGradient] = []
         while steps > 0 and not self.done:

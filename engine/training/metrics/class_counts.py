@@ -46,7 +46,6 @@ class CountedMetric(ThresholdMetric):
         """Return the score of each class from its counts, 0 where it is undefined."""
 
     def of_batch(self, operands: Operands) -> dict[str, Value]:
-        """Count for each class how often it is predicted right, predicted, and the target: int64 [classes]."""
         classes = operands.classes
         if self.average == "binary" and classes != 2:
             raise AttributeValueError(
@@ -63,7 +62,6 @@ class CountedMetric(ThresholdMetric):
         }
 
     def value(self, joined: Statistics) -> dict[str, float]:
-        """Return the average, and with `per_class` the score of each class; NaN without rows."""
         counts = Counts(*(joined[part].astype(FLOAT64) for part in self.parts))
         scores = self.scores(counts)
         if not counts.actual.any():
@@ -100,7 +98,6 @@ class Precision(CountedMetric):
     kind: ClassVar[str] = "precision"
 
     def scores(self, counts: Counts) -> Array:
-        """Return hits / predicted."""
         return _ratio(counts.hits, counts.predicted)
 
 
@@ -114,7 +111,6 @@ class Recall(CountedMetric):
     kind: ClassVar[str] = "recall"
 
     def scores(self, counts: Counts) -> Array:
-        """Return hits / actual."""
         return _ratio(counts.hits, counts.actual)
 
 
@@ -128,7 +124,6 @@ class F1(CountedMetric):
     kind: ClassVar[str] = "f1"
 
     def scores(self, counts: Counts) -> Array:
-        """Return 2 hits / (predicted + actual)."""
         return _ratio(2 * counts.hits, counts.predicted + counts.actual)
 
 
@@ -149,7 +144,6 @@ class ConfusionMatrix(ThresholdMetric):
     normalize: Literal["targets", "predictions", "all"] | None = None
 
     def of_batch(self, operands: Operands) -> dict[str, Value]:
-        """Count every pair of target and predicted class: int64 [classes, classes]."""
         classes = operands.classes
         check_class_count(self, "the matrix", classes)
         pairs = operands.target_classes * classes + operands.predicted_classes(self.threshold)
@@ -157,7 +151,6 @@ class ConfusionMatrix(ThresholdMetric):
         return {"counts": reshape(counts, shape=(classes, classes))}
 
     def value(self, joined: Statistics) -> dict[str, float]:
-        """Return every entry."""
         counts = joined["counts"].astype(FLOAT64)
         axes = {"targets": 1, "predictions": 0, "all": None}
         if self.normalize is not None:

@@ -41,13 +41,11 @@ class Sums:
         self._totals: dict[str, Array] = {}
 
     def add(self, batch: Statistics) -> None:
-        """Add the statistics of a batch."""
         for name, array in batch.items():
             total = array.astype(FLOAT64 if is_float(array.dtype) else INT64)
             self._totals[name] = self._totals[name] + total if name in self._totals else total
 
     def arrays(self) -> dict[str, Array]:
-        """Return the totals."""
         return dict(self._totals)
 
 
@@ -59,12 +57,10 @@ class Collection:
         self._parts: dict[str, list[Array]] = {}
 
     def add(self, batch: Statistics) -> None:
-        """Copy the rows of a batch."""
         for name, array in batch.items():
             self._parts.setdefault(name, []).append(array.copy())
 
     def arrays(self) -> dict[str, Array]:
-        """Return all rows one after another."""
         return {name: np.concatenate(parts) for name, parts in self._parts.items()}
 
 
@@ -81,14 +77,12 @@ class Moments:
         self._merged: dict[str, Array] = {}
 
     def add(self, batch: Statistics) -> None:
-        """Merge the statistics of a batch; one without rows is ignored."""
         if not self._merged or not self._merged["rows"]:
             self._merged = {name: array.copy() for name, array in batch.items()}
         elif batch["rows"]:
             self._merged = _merged(self._merged, batch)
 
     def arrays(self) -> dict[str, Array]:
-        """Return the statistics of all rows."""
         return dict(self._merged)
 
 
@@ -207,7 +201,6 @@ class ClassMetric(Metric):
     ignore_index: int | None = None
 
     def statistics(self, operands: Operands) -> dict[str, Value]:
-        """Return the statistics of one batch without the ignored rows."""
         if self.ignore_index is not None:
             operands = Operands(operands.predictions, operands.targets, operands.form, operands.axis, self.ignore_index)
         return super().statistics(operands)
@@ -220,7 +213,6 @@ class ThresholdMetric(ClassMetric):
     threshold: Threshold = 0.5
 
     def statistics(self, operands: Operands) -> dict[str, Value]:
-        """Return the statistics of one batch; a threshold requires binary predictions."""
         if operands.by_class and self.threshold != 0.5:
             raise AttributeValueError(
                 f"{self.row_name}: threshold is for binary predictions; with an axis of classes the highest one is "

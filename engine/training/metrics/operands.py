@@ -44,7 +44,6 @@ class Operands:
     ignore_index: int | None = None
 
     def __post_init__(self) -> None:
-        """Check that they can be compared."""
         fault = misfit(self.form, self.axis, self.predictions, self.targets)
         if fault is not None:
             raise ShapeError(fault)

@@ -34,12 +34,10 @@ class Mae(Metric):
     goal: ClassVar[Goal | None] = "min"
 
     def of_batch(self, operands: Operands) -> dict[str, Value]:
-        """Add up the errors in float64."""
         x, y = operands.in_float64()
         return {"error": sum(abs(x - y)), "elements": _count(x.size)}
 
     def value(self, joined: Statistics) -> dict[str, float]:
-        """Return the mean error."""
         return {self.row_name: _mean(joined)}
 
 
@@ -53,12 +51,10 @@ class Rmse(Metric):
     goal: ClassVar[Goal | None] = "min"
 
     def of_batch(self, operands: Operands) -> dict[str, Value]:
-        """Add up the squared errors in float64."""
         x, y = operands.in_float64()
         return {"error": sum(square(x - y)), "elements": _count(x.size)}
 
     def value(self, joined: Statistics) -> dict[str, float]:
-        """Return the root of the mean."""
         return {self.row_name: math.sqrt(_mean(joined))}
 
 
@@ -80,7 +76,6 @@ class R2(Metric):
     average: Literal["uniform", "weighted"] = "uniform"
 
     def of_batch(self, operands: Operands) -> dict[str, Value]:
-        """Return the rows, and for each place the mean of the targets, their spread and the squared errors."""
         x, y = operands.in_float64()
         rows = y.shape[0] if y.ndim else 1
         places = math.prod(y.shape[1:])
@@ -94,7 +89,6 @@ class R2(Metric):
         }
 
     def value(self, joined: Statistics) -> dict[str, float]:
-        """Return the average over the places."""
         spread, residual = joined["spread"], joined["residual"]
         if int(joined["rows"]) < 2 or not len(spread):
             return {self.row_name: math.nan}
@@ -149,11 +143,9 @@ class UnitsLoss(Metric):
             return {"loss": cast(total, dtype=FLOAT64) * counted, "rows": full(shape=(), value=float(rows))}
 
     def of_batch(self, operands: Operands) -> dict[str, Value]:
-        """Raise an error: predictions and targets do not determine the loss of a graph."""
         raise AttributeValueError(f"{self.kind} follows from the graph, not from predictions of {operands.form}")
 
     def value(self, joined: Statistics) -> dict[str, float]:
-        """Return the loss over all rows."""
         divisor = 1.0 if self.summed else float(joined["rows"])
         return {self.row_name: float(joined["loss"]) / divisor}
 

@@ -45,11 +45,9 @@ class Accuracy(ThresholdMetric):
     parts: ClassVar[tuple[str, ...]] = ("hits", "rows")
 
     def of_batch(self, operands: Operands) -> dict[str, Value]:
-        """Count the rows and those predicted right."""
         return {"hits": sum(operands.hits(self.threshold)), "rows": operands.row_count}
 
     def value(self, joined: Statistics) -> dict[str, float]:
-        """Return hits / rows."""
         return {self.row_name: share(joined)}
 
 
@@ -69,18 +67,15 @@ class TopKAccuracy(ClassMetric):
 
     @property
     def default_name(self) -> str:
-        """It tells k."""
         return f"top_{self.k}_accuracy"
 
     def of_batch(self, operands: Operands) -> dict[str, Value]:
-        """Count the rows and those whose class is near enough to the top."""
         if self.k > operands.classes:
             raise AttributeValueError(f"{self.row_name}: k {self.k} must be at most {operands.classes}, the classes")
         hits = logical_and(lt(_rank(operands.rows, operands.target_classes), self.k), operands.counted)
         return {"hits": sum(hits), "rows": operands.row_count}
 
     def value(self, joined: Statistics) -> dict[str, float]:
-        """Return hits / rows."""
         return {self.row_name: share(joined)}
 
 
@@ -117,11 +112,9 @@ class Perplexity(ClassMetric):
     goal: ClassVar[Goal | None] = "min"
 
     def of_batch(self, operands: Operands) -> dict[str, Value]:
-        """Add up -log p(target) in float64, and count the rows."""
         return {"surprise": sum(_surprise(operands)), "rows": operands.row_count}
 
     def value(self, joined: Statistics) -> dict[str, float]:
-        """Return the exponential of the mean; inf where it overflows."""
         rows, perplexity = int(joined["rows"]), math.inf
         with suppress(OverflowError):
             perplexity = math.exp(float(joined["surprise"]) / rows) if rows else math.nan
@@ -161,12 +154,10 @@ class Auc(ClassMetric):
     average: Literal["macro", "weighted"] = "macro"
 
     def of_batch(self, operands: Operands) -> dict[str, Value]:
-        """Return scores [rows] or [rows, classes] and target classes [rows], -1 where a row is left out."""
         check_class_count(self, "the scores kept", operands.classes)
         return {"scores": _scores(operands), "targets": where(operands.counted, operands.target_classes, -1)}
 
     def value(self, joined: Statistics) -> dict[str, float]:
-        """Return the area, or the average of the classes' areas."""
         kept = joined["targets"] >= 0
         scores, targets = joined["scores"][kept], joined["targets"][kept]
         if scores.ndim == 1:

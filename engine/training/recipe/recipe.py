@@ -60,7 +60,6 @@ class Validation(Split):
     every_epochs: Annotated[int | None, Range(1, 10**6)] = 1
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """Find options that exclude each other."""
         yield from super().faults()
         if self.split and self.dataset:
             yield "", "give 'split' or 'dataset', not both"

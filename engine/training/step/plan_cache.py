@@ -61,7 +61,6 @@ class PlanCache:
         self._lock = Lock()
 
     def __len__(self) -> int:
-        """Count the plans."""
         return len(self._entries)
 
     def plan(self, make: Callable[P, Plan], *args: P.args, **kwargs: P.kwargs) -> Plan:

@@ -14,8 +14,8 @@ from engine.ops.reduce.norms import sum_of_squares
 from engine.ops.reduce.reduce import all
 from engine.ops.shape.shape import pack
 from engine.optim.optimizer import Transform
-from engine.optim.transforms.base import cast_like
 from engine.optim.transforms.clipping import Clip, add_noise_to_gradients, clip_jointly, clip_per_parameter
+from engine.optim.transforms.link import cast_like
 from engine.training.recipe import Recipe
 from engine.training.step.gradient import pack_gradients
 from engine.training.step.names import AVERAGING, CLIPPED, FINITE, MOMENTUM, SQUARED_NORM, STEP, rate_input

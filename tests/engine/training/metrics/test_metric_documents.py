@@ -66,7 +66,7 @@ def test_options_are_read_and_name_the_rows():
         ([{"kind": "f1", "name": ""}], "/metrics/0/name", "attribute_invalid", "not ''"),
         ([{"kind": "f1", "name": "loss"}], "/metrics/0/name", "attribute_invalid", "'loss' is taken"),
         ([{"kind": "f1", "name": "val_f1"}], "/metrics/0/name", "attribute_invalid", "val_"),
-        (["f1"] * 65, "/metrics", "limit_exceeded", "64 is the most"),
+        (["f1"] * 65, "/metrics", "limit_exceeded", "the maximum is 64"),
     ],
 )
 def test_a_fault_is_told_at_its_place(document, pointer, code, words):

@@ -81,7 +81,6 @@ class GradientTransform(Link):
     kind: ClassVar[str]
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
-        """Transform the update; parameter and rate stay as they are."""
         update, changed = self.apply(direction.update, direction.parameter, slots)
         return direction._replace(update=update), changed
 
@@ -101,7 +100,6 @@ class WholeTransform(GradientTransform):
 
     @property
     def elementwise(self) -> bool:
-        """False."""
         return False
 
 
@@ -112,7 +110,6 @@ class ShrinkParameter(Link):
     weight_decay: float = 0.0
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
-        """Shrink the parameter."""
         if not self.weight_decay:
             return direction, {}
         return direction._replace(parameter=direction.parameter * (1.0 - direction.lr * self.weight_decay)), {}
