@@ -71,7 +71,7 @@ bench: $(VENV)/run.stamp $(PEERS)/peers.stamp ## measure against other libraries
 # Warnings are errors: a link that leads nowhere is one. Links to other sites are not followed.
 docs: $(VENV)/docs.stamp ## write the reference of docs/ from the code, build docs/_build/index.html and check its links
 	$(BIN)/python -m tools.docs
-	$(BIN)/python -m sphinx -q -W --keep-going -n -b html docs docs/_build
+	$(BIN)/python -m sphinx -q -E -W --keep-going -n -b html docs docs/_build
 
 lint: $(VENV)/lint.stamp ## check style, types, layers, deployment files and the committed contract
 	$(BIN)/ruff check

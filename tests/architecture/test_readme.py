@@ -17,7 +17,7 @@ import pytest
 import engine
 from tests.architecture.snippets import FENCE, PAGES, PRINTED_URL, ROOT, Snippet, pages_with, snippets
 from tests.conftest import ServerProcess, serving
-from tools.docs.http_client import send
+from tools.docs.http_client import answers, send
 from tools.docs.http_steps import STEPS
 
 README_LINES_MAX = 150
@@ -101,6 +101,10 @@ def test_every_block_is_of_a_kind_that_is_tested(page: Path) -> None:
 
 
 def test_the_example_of_every_operation_succeeds(server: ServerProcess) -> None:
-    for _ in send(STEPS, server.http):
-        pass
+    recorded = answers()
+    for step, answer in send(STEPS, server.http):
+        shown = recorded.pop(step.operation, {}).get("body")
+        if isinstance(shown, dict):
+            again = "record the answers again: python -m tools.docs.http_client URL"
+            assert answer.json().keys() == shown.keys(), f"{step.operation}: {again}"
     assert not server.tracebacks()

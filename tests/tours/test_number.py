@@ -1,4 +1,4 @@
-"""A number's way through the engine, room by room, as the README tells it."""
+"""A number's way through the engine, as docs/architecture.md describes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request's way through the service, room by room, as the README tells it."""
+"""A request's way through the service, as docs/architecture.md describes it."""
 
 from __future__ import annotations
 
