@@ -25,7 +25,7 @@ def tensor(
     layout: Layout = "row",
     device: str | None = None,
 ) -> Value:
-    """Make a leaf from an array, a number or nested lists.
+    """Create a leaf from an array, a number or nested lists.
 
     Args:
         data: what it holds; it is copied.
@@ -54,7 +54,7 @@ def parameter(
     layout: Layout = "row",
     device: str | None = None,
 ) -> Value:
-    """Make a leaf that is trained (see `tensor`).
+    """Create a leaf that is trained (see `tensor`).
 
     Where the default dtype is float16 or bfloat16 it is float32 all the same: rounding belongs into the forward pass,
     small steps would be lost on narrow weights.
@@ -84,10 +84,10 @@ def zeros(
     name: str | None = None,
     device: str | None = None,
 ) -> Value:
-    """Make a leaf of `shape` that holds 0 everywhere; `dtype` is this thread's default when left out.
+    """Create a leaf of `shape` filled with 0; `dtype` defaults to this thread's default.
 
     Raises:
-        DTypeError: a gradient is required and the dtype is no floating one; so for every function here.
+        DTypeError: a gradient is required and the dtype is not floating; so for every function here.
     """
     return full(shape, 0, dtype=dtype, requires_grad=requires_grad, name=name, device=device)
 
@@ -100,7 +100,7 @@ def ones(
     name: str | None = None,
     device: str | None = None,
 ) -> Value:
-    """Make a leaf of `shape` that holds 1 everywhere (see `zeros`)."""
+    """Create a leaf of `shape` filled with 1 (see `zeros`)."""
     return full(shape, 1, dtype=dtype, requires_grad=requires_grad, name=name, device=device)
 
 
@@ -113,7 +113,7 @@ def full(
     name: str | None = None,
     device: str | None = None,
 ) -> Value:
-    """Make a leaf of `shape` that holds `value` everywhere (see `zeros`)."""
+    """Create a leaf of `shape` filled with `value` (see `zeros`)."""
     chosen = _check_dtype(shape, dtype, requires_grad, device)
     return _leaf(np.full(shape, value, chosen), chosen, requires_grad, name)
 
@@ -126,7 +126,7 @@ def rand(
     name: str | None = None,
     device: str | None = None,
 ) -> Value:
-    """Make a leaf of numbers drawn evenly from 0 <= u < 1, by this thread's seed (see `zeros`)."""
+    """Create a leaf of numbers drawn uniformly from 0 <= u < 1, with this thread's seed (see `zeros`)."""
     chosen = _check_dtype(shape, dtype, requires_grad, device)
     return _leaf(random_uniform(shape=shape, dtype=chosen).numpy(), chosen, requires_grad, name)
 
@@ -139,18 +139,18 @@ def randn(
     name: str | None = None,
     device: str | None = None,
 ) -> Value:
-    """Make a leaf of standard normal numbers, by this thread's seed (see `zeros`)."""
+    """Create a leaf of standard normal numbers, with this thread's seed (see `zeros`)."""
     chosen = _check_dtype(shape, dtype, requires_grad, device)
     return _leaf(random_normal(shape=shape, dtype=chosen).numpy(), chosen, requires_grad, name)
 
 
 def zeros_like(value: Value, *, dtype: object = None, requires_grad: bool = False) -> Value:
-    """Make a leaf of the shape (and dtype, unless given) of `value` that holds 0 everywhere."""
+    """Create a leaf with the shape (and dtype, unless given) of `value`, filled with 0."""
     return zeros(value.shape, dtype=dtype or value.dtype, requires_grad=requires_grad)
 
 
 def ones_like(value: Value, *, dtype: object = None, requires_grad: bool = False) -> Value:
-    """Make a leaf of the shape (and dtype, unless given) of `value` that holds 1 everywhere."""
+    """Create a leaf with the shape (and dtype, unless given) of `value`, filled with 1."""
     return ones(value.shape, dtype=dtype or value.dtype, requires_grad=requires_grad)
 
 

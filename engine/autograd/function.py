@@ -33,7 +33,7 @@ from engine.ops.methods.in_place import rebase
 
 
 class Context:
-    """What a function's forward leaves for its backward.
+    """What a function's forward stores for its backward.
 
     Attributes:
         needs_input_grad: for each input, whether its gradient is wanted.
@@ -64,7 +64,7 @@ class Context:
 
     @property
     def saved(self) -> tuple[Value, ...]:
-        """What `save_for_backward` kept, outputs with their history."""
+        """The values of `save_for_backward`, outputs with their history."""
         if self._saved is None:
             raise GradientError(
                 "trying to backward through the graph a second time: what the function saved was freed; call "
@@ -92,15 +92,15 @@ class Context:
         return self.saved
 
     def mark_dirty(self, *inputs: Value) -> None:
-        """Say which inputs the forward writes in place; each of them must be among its outputs."""
+        """Mark inputs that the forward writes in place; each must be among its outputs."""
         self.dirty = inputs
 
     def mark_non_differentiable(self, *outputs: Value) -> None:
-        """Say which outputs carry no gradient."""
+        """Mark outputs that carry no gradient."""
         self.without_gradient = outputs
 
     def set_materialize_grads(self, flag: bool) -> None:
-        """Let backward see zeros (True, the default) or None for outputs that no gradient reached."""
+        """Set whether backward gets zeros (True, the default) or None for outputs without a gradient."""
         self.materialize = flag
 
     def attach(self, outputs: Sequence[Value], inputs: Sequence[Value]) -> None:
@@ -220,7 +220,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _FunctionOp:
-    """Plays the op of a node that a custom function made."""
+    """The op of a node recorded by a custom function."""
 
     differentiable = True
     composition = None

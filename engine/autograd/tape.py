@@ -143,7 +143,7 @@ def incr_grad(leaf: Value, gradient: Operand) -> None:
 
 
 def requires_grad_(value: Value, flag: bool = True) -> Value:
-    """Make a floating leaf require a gradient, or not."""
+    """Set whether a floating leaf requires a gradient."""
     if flag and not is_float(value.dtype):
         raise DTypeError(f"only floating values can require gradients; this one is {value.dtype.name}")
     if not flag and value.tracked and not value.is_leaf:
@@ -155,7 +155,7 @@ def requires_grad_(value: Value, flag: bool = True) -> Value:
 
 
 def retain_grad(value: Value) -> None:
-    """Let a value that is no leaf keep its cotangent in `.grad`, as the other hooks have left it."""
+    """Store the cotangent of a value that is not a leaf in `.grad`, after the other hooks."""
     if not value.requires_grad:
         raise GradientError("a value that does not require a gradient has none to retain")
     if value.node is None:

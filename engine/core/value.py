@@ -358,7 +358,7 @@ def as_value(operand: Operand) -> Value:
 
 
 def tensor(data: Any, *, dtype: object = None, requires_grad: bool = False, name: str | None = None) -> Value:
-    """Make a leaf from an array, a number or nested lists.
+    """Create a leaf from an array, a number or nested lists.
 
     Floats of Python become float32, as in PyTorch; arrays keep their type unless `dtype` says otherwise.
     Only floating leaves may require a gradient.

@@ -132,7 +132,7 @@ def _input(op: Op[Any], place: int, observed: _Observed) -> dict[str, Any]:
 
 
 class _Observed(NamedTuple):
-    """What the samples of an op show.
+    """What tracing the samples of an op shows.
 
     Attributes:
         kinds: for each input, what it holds: "numbers", "integers", "truth values".

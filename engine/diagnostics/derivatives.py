@@ -27,7 +27,7 @@ MATRICES = ("jacobian", "hessian", "derivative")
 
 NOUNS = {"jacobian": "a Jacobian", "hessian": "a Hessian", "derivative": "a derivative"}
 GROWTH = 4
-"""How many times as many nodes one more differentiation makes of a graph, about."""
+"""Approximate growth of the number of nodes by one more differentiation."""
 
 
 def check_sizes(graph: Trace, wanted: Sequence[DerivativeRequest]) -> None:

@@ -16,7 +16,7 @@ from engine.ggml.threadpool import Threadpool
 
 
 class Status(IntEnum):
-    """How a computation ended (GGML_STATUS_*); the two negative ones are raised, as the status of a ComputeError."""
+    """Status of a computation (GGML_STATUS_*); the negative ones are raised, as the status of a ComputeError."""
 
     SUCCESS = 0
     ABORTED = 1
@@ -29,7 +29,7 @@ DEFAULT_N_THREADS = 4
 
 @dataclass
 class ComputePlan:
-    """How a graph is to be computed.
+    """Options of a computation (ggml_cplan).
 
     Attributes:
         work_size: bytes of all results that the computation makes.
@@ -52,7 +52,7 @@ class ComputePlan:
     warnings: tuple[str, ...] = ()
 
     def allocate(self) -> ComputePlan:
-        """Give the plan the memory it needs, and return it."""
+        """Allocate `work_data`, and return the plan."""
         self.work_data = allocate_zeroed(self.work_size)
         return self
 

@@ -46,7 +46,7 @@ def next_prime(number: int) -> int:
 
 
 def align(nbytes: int) -> int:
-    """Round up to what a context gives out at a time."""
+    """Round up to the alignment of a context."""
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
 
@@ -61,7 +61,7 @@ def declare(
     *,
     requires_grad: bool = False,
 ) -> Value:
-    """Make a leaf without data: operations on it compute nothing, they only infer shapes.
+    """Create a leaf without data: operations on it only infer shapes.
 
     Args:
         shape: its extents in NumPy's order, the last one varying fastest.
@@ -145,7 +145,7 @@ class Context(DataAccess):
         self._storage = Storage(self.take)
 
     def new_tensor(self, dtype: object, *ne: int, name: str | None = None) -> Value:
-        """Make a leaf of extents given in ggml's order, the first varying fastest: [3, 2] has NumPy's shape (2, 3).
+        """Create a leaf with extents in ggml's order, the first varying fastest: [3, 2] has NumPy's shape (2, 3).
 
         Raises:
             OutOfContextMemory: its elements and the overhead of a tensor do not fit.
@@ -156,7 +156,7 @@ class Context(DataAccess):
         return self.hold(declare(ne[::-1], dtype, name))
 
     def hold(self, leaf: Value) -> Value:
-        """Charge a leaf that was made elsewhere, give it its memory here, with the data that it has, and return it.
+        """Charge an existing leaf, copy its data to memory of the context, and return it.
 
         Raises:
             OutOfContextMemory: its elements and the overhead of a tensor do not fit.
@@ -175,7 +175,7 @@ class Context(DataAccess):
         return self._storage
 
     def charge(self, nbytes: int) -> int:
-        """Take `nbytes` off the budget and return where they start.
+        """Charge `nbytes` to the budget and return their offset.
 
         Raises:
             OutOfContextMemory: fewer are left.

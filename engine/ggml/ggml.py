@@ -68,7 +68,7 @@ ggml_get_data = DataAccess.get
 
 
 def ggml_init(mem_size: int, mem_buffer: Any = None, no_alloc: bool = False) -> Context:
-    """Make a `Context`."""
+    """Create a `Context`."""
     return Context(mem_size, mem_buffer, no_alloc=no_alloc)
 
 
@@ -118,12 +118,12 @@ def ggml_opt_step_sgd(graph: Graph, a: Value, grad: Value, params: Value) -> Val
 
 
 def ggml_new_graph(ctx: Context | None = None) -> Graph:
-    """Make a `Graph`."""
+    """Create a `Graph`."""
     return Graph(context=ctx)
 
 
 def ggml_new_graph_custom(ctx: Context | None, size: int, grads: bool) -> Graph:
-    """Make a `Graph`."""
+    """Create a `Graph`."""
     return Graph(size, grads=grads, context=ctx)
 
 
@@ -243,7 +243,7 @@ def ggml_set_i32_nd(holder: DataAccess, tensor: Value, *i: int, value: int) -> N
 
 
 def ggml_threadpool_new(params: ThreadpoolParams) -> Threadpool | None:
-    """Make a `Threadpool`; None when the threads cannot be made as asked for."""
+    """Create a `Threadpool`; None if the system refuses the threads."""
     try:
         return Threadpool(params)
     except PoolError:

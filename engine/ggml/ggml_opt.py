@@ -81,7 +81,7 @@ def ggml_opt_dataset_get_batch(dataset: OptDataset, data_batch: Array, labels_ba
 
 
 class ggml_opt_params(NamedTuple):  # noqa: N801 - ggml's name
-    """What `ggml_opt_init` takes; the defaults are those of ggml_opt_default_params."""
+    """Arguments of `ggml_opt_init`; the defaults are those of ggml_opt_default_params."""
 
     ctx_compute: Context | None
     inputs: Value
@@ -94,7 +94,7 @@ class ggml_opt_params(NamedTuple):  # noqa: N801 - ggml's name
 
 
 def ggml_opt_init(params: ggml_opt_params) -> OptContext:
-    """Make an `OptContext`; `ctx_compute` is the context that the leaves were made in."""
+    """Create an `OptContext`; `ctx_compute` is the context of the leaves."""
     return OptContext(
         params.inputs,
         params.outputs,

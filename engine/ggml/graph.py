@@ -31,10 +31,10 @@ class Graph(Inspection):
     draw other numbers in each computation.
 
     Attributes:
-        size: how many nodes it holds at most, and how many leafs.
-        has_grads: whether it can be differentiated.
+        size: capacity, in nodes and in leafs.
+        has_grads: whether the graph can be differentiated.
         order: which input of a node is visited first.
-        context: what is charged for the graph and what the backward pass needs, and holds the data of the leaves.
+        context: holds the leaves, and is charged for the graph and the backward pass.
     """
 
     def __init__(
@@ -45,11 +45,11 @@ class Graph(Inspection):
         order: EvaluationOrder = "left_to_right",
         context: Context | None = None,
     ) -> None:
-        """Make an empty graph (ggml_new_graph_custom).
+        """Create an empty graph (ggml_new_graph_custom).
 
         Raises:
-            AttributeValueError: no room for a node.
-            OutOfContextMemory: the context has not as many bytes left as `graph_overhead` says.
+            AttributeValueError: `size` is below 1.
+            OutOfContextMemory: the context has fewer bytes left than `graph_overhead`.
         """
         if size < 1:
             raise AttributeValueError(f"size {size} of a graph must be at least 1")
@@ -63,7 +63,7 @@ class Graph(Inspection):
         self._hold(context.storage if context is not None else Storage(), TensorTable(size), GraphKey())
 
     def _hold(self, storage: Storage, table: TensorTable, key: GraphKey) -> None:
-        """Hold a table, without losses and gradients."""
+        """Set the table, without losses and gradients."""
         self._storage = storage
         self._table = table
         self._key = key
@@ -152,7 +152,7 @@ class Graph(Inspection):
 
     @contextmanager
     def unchanged_on_error(self) -> Iterator[None]:
-        """Let the graph be as before, and its context be charged nothing, when an error ends what is built inside."""
+        """Restore the graph and the budget of its context if an error is raised inside."""
         table, marked = self._table.copy(self.size), list(self._marked)
         gradients, ends = self._gradients, self._ends
         sums, updates = self._execution.sums, list(self._execution.updates)
@@ -172,7 +172,7 @@ class Graph(Inspection):
             self.context.charge(tensor_overhead())
 
     def assign(self, leaf: Value, new: Value) -> None:
-        """Let `leaf` take on the value of `new` after each computation that ends: parameters, moments, statistics."""
+        """Assign `new` to `leaf` after each complete computation: for parameters, moments, statistics."""
         if leaf.node is not None or leaf.spec != new.spec:
             raise ShapeError(
                 f"{new.dtype.name}{list(new.shape)} can only be assigned to a leaf of its shape and dtype, not to "
@@ -187,11 +187,11 @@ class Graph(Inspection):
         return tracing(self._key.next_key)
 
     def seed(self, number: int) -> None:
-        """Make what the random ops of the graph draw from here on reproducible."""
+        """Seed the random ops of the graph."""
         self._key.seed(number)
 
     def clear(self) -> None:
-        """Take everything out of the graph, to build another in it; leaves keep their data (ggml_graph_clear)."""
+        """Remove all nodes and leafs; leaves keep their data (ggml_graph_clear)."""
         self._check_whole()
         if self.context is None:
             self._storage = self._storage.without_results()
@@ -226,7 +226,7 @@ class Graph(Inspection):
         return other
 
     def copy_to(self, other: Graph) -> None:
-        """Let `other` hold what this graph holds, over the same data (ggml_graph_cpy).
+        """Replace the content of `other` by that of this graph, over the same data (ggml_graph_cpy).
 
         Raises:
             GraphFull: it does not fit; `other` is as before.
@@ -343,7 +343,7 @@ class Graph(Inspection):
         return [(place, array) for place, value, array in found if array is not None and last.get(value.key) is array]
 
     def resume(self, results: Mapping[int, Array], context: Context | None = None, nbytes: int = 0) -> None:
-        """Hold `results`, by position of the node, as if they had been computed; see `computed` and `reserved`."""
+        """Restore computed results, by position of the node; see `computed` and `reserved`."""
         by_key = {self._table.nodes[place].key: array for place, array in results.items()}
         self._execution.resume(by_key, context, nbytes)
 

@@ -12,7 +12,7 @@ from engine.ggml.tensor_table import EvaluationOrder, TensorTable
 
 
 class Inspection(DataAccess):
-    """What can be seen of a graph, or of the part of one that a view shows."""
+    """Read access to a graph, or to the part of a graph in a view."""
 
     _table: TensorTable
     _gradients: BackwardNodes | None
@@ -25,12 +25,12 @@ class Inspection(DataAccess):
 
     @property
     def n_nodes(self) -> int:
-        """How many nodes there are."""
+        """Number of nodes."""
         return len(self.nodes)
 
     @property
     def n_leafs(self) -> int:
-        """How many leafs there are."""
+        """Number of leafs."""
         return len(self.leafs)
 
     @property
@@ -41,28 +41,28 @@ class Inspection(DataAccess):
 
     @property
     def leafs(self) -> tuple[Value, ...]:
-        """All other leaves; those of a view are with the graph it is of."""
+        """All other leaves; empty for a view."""
         return () if self._window is not None else tuple(self._table.leafs)
 
     @property
     def outputs(self) -> tuple[Value, ...]:
-        """What was expanded to be computed, in that order; gradients are none."""
+        """The values given to `expand`, in order, without gradients."""
         wanted = self._table.wanted
         return tuple(wanted if self._ends is None else (*wanted[: self._ends[0][2]], *wanted[self._ends[1][2] :]))
 
     @property
     def is_view(self) -> bool:
-        """Whether it only shows some nodes of another graph."""
+        """Whether it is a view of another graph."""
         return self._window is not None
 
     @property
     def losses(self) -> tuple[Value, ...]:
-        """What was differentiated; empty before `build_backward`."""
+        """The losses; empty before `build_backward`."""
         return () if self._gradients is None else self._gradients.losses
 
     @property
     def implicit_loss(self) -> bool:
-        """Whether no loss was marked and the only scalar output was taken."""
+        """Whether the loss is the only scalar output, since none was marked."""
         return self._gradients is not None and self._gradients.implicit_loss
 
     @property
@@ -98,12 +98,12 @@ class Inspection(DataAccess):
         return found if found is not None or self._gradients is None else self._gradients.names.get(name)
 
     def name_of(self, value: Value) -> str:
-        """Return what a value of the graph is called."""
+        """Return the name of a value of the graph."""
         self._check_member(value)
         return self._table.name_of(value)
 
     def set_name(self, value: Value, name: str) -> None:
-        """Call a value of the graph `name`, of at most 63 bytes."""
+        """Rename a value of the graph; a name has at most 63 bytes."""
         self._check_member(value)
         self._table.names[value.key] = check_name(name)
 

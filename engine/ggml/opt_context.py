@@ -86,7 +86,7 @@ class OptContext:
 
     @property
     def inputs(self) -> Value:
-        """Where batches are fed in (ggml_opt_inputs)."""
+        """The leaf that receives batches (ggml_opt_inputs)."""
         return self._step.inputs
 
     @property

@@ -119,7 +119,7 @@ class Estimate(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What one physical batch gave.
+    """The result of one physical batch.
 
     `ndata` is its number of datapoints, `loss` what was differentiated: one `opt_period`-th of the loss of the batch
     when it is an average per datapoint. Without a classification `predictions` and `ncorrect` are None.

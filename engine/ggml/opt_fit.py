@@ -17,7 +17,7 @@ from engine.ggml.opt_params import GetOptPars, LossType, OptimizerType, default_
 from engine.ggml.storage import Storage
 
 Remainder = Literal["error", "drop"]
-"""What to do with datapoints that fill no batch: refuse, or leave them out."""
+"""What to do with datapoints that do not fill a batch: raise an error, or drop them."""
 
 EpochCallback = Callable[[bool, OptContext, OptDataset, OptResult | None, int, int, int], object]
 """Called after each batch with (train, opt, dataset, result, ibatch, ibatch_max, t_start_us).
@@ -30,7 +30,7 @@ BAR_CELLS = 25
 
 
 class EpochResult(NamedTuple):
-    """What one epoch of a fit gave; the validation is empty when nothing is held out."""
+    """Results of one epoch of a fit; `validation` is empty if nothing is held out."""
 
     epoch: int
     train: OptResult

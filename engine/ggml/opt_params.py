@@ -35,14 +35,14 @@ class LossType(IntEnum):
 
 
 class OptimizerType(IntEnum):
-    """Which step moves the parameters (GGML_OPT_OPTIMIZER_TYPE_*)."""
+    """Optimizer (GGML_OPT_OPTIMIZER_TYPE_*)."""
 
     ADAMW = 0
     SGD = 1
 
 
 class BuildType(IntEnum):
-    """How much is computed at most: losses, their gradients, or steps of the optimizer (GGML_OPT_BUILD_TYPE_*)."""
+    """What is computed: losses, also gradients, or also optimizer steps (GGML_OPT_BUILD_TYPE_*)."""
 
     FORWARD = 10
     GRAD = 20

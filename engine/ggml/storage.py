@@ -197,7 +197,7 @@ def _place(value: Value, index: int | Sequence[int]) -> tuple[int, ...]:
 
 
 class DataAccess:
-    """What graphs and contexts have in common: the arrays of their values."""
+    """Access to the arrays of values, for graphs and contexts."""
 
     _storage: Storage
 

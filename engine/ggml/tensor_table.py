@@ -12,7 +12,7 @@ from engine.core.value import Value
 from engine.ggml.context import check_name
 
 EvaluationOrder = Literal["left_to_right", "right_to_left"]
-"""Which input of a node is visited first (GGML_CGRAPH_EVAL_ORDER_*)."""
+"""Order in which the inputs of a node are visited (GGML_CGRAPH_EVAL_ORDER_*)."""
 
 
 def post_order(output: Value, known: Container[object], order: EvaluationOrder = "left_to_right") -> list[Value]:
@@ -53,7 +53,7 @@ class TensorTable:
     """
 
     def __init__(self, size: int) -> None:
-        """Make room for `size` nodes and as many leafs."""
+        """Create a table for at most `size` nodes and `size` leafs."""
         self.size = size
         self.version = 0
         self.nodes: list[Value] = []
@@ -99,7 +99,7 @@ class TensorTable:
 
     @contextmanager
     def unchanged_on_error(self) -> Iterator[None]:
-        """Take away what is added inside when an error ends it."""
+        """Remove what is added inside if an error is raised."""
         before = self.mark()
         try:
             yield
@@ -112,7 +112,7 @@ class TensorTable:
         return len(self.nodes), len(self.leafs), len(self.wanted)
 
     def restore(self, mark: tuple[int, int, int]) -> None:
-        """Take away what was added since `mark`."""
+        """Remove what was added since `mark`."""
         nodes, leafs, wanted = mark
         for value in (*self.nodes[nodes:], *self.leafs[leafs:]):
             del self._places[value.key]

@@ -21,7 +21,7 @@ MOST_POLL = 100
 
 
 class Priority(IntEnum):
-    """How the system schedules the threads (GGML_SCHED_PRIO_*)."""
+    """Scheduling priority of threads (GGML_SCHED_PRIO_*)."""
 
     LOW = -1
     NORMAL = 0
@@ -66,7 +66,7 @@ class ThreadpoolParams:
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> ThreadpoolParams:
-        """Make parameters from fields by name; an unknown one is an AttributeValueError."""
+        """Read parameters from a mapping; an unknown name raises AttributeValueError."""
         known = [field.name for field in fields(cls)]
         for name in document:
             if name not in known:
@@ -110,16 +110,16 @@ Task = Callable[[], bool]
 
 
 class Job:
-    """Tasks, each run once, after those it waits for.
+    """Tasks, each run once, after the tasks it depends on.
 
-    What a task computes depends on no other that runs beside it, so the results are those of one thread, to the bit.
+    Tasks that run at the same time are independent, so results are bitwise those of one thread.
 
     Attributes:
-        stopped: whether a task asked to stop; those that had not begun were left out.
+        stopped: whether a task stopped the job; tasks that had not started are skipped.
     """
 
     def __init__(self, tasks: Sequence[Task], sources: Sequence[Sequence[int]]) -> None:
-        """Take the tasks and for each the indices of the tasks it waits for."""
+        """Take the tasks, and for each the indices of the tasks it depends on."""
         self.stopped = False
         self._tasks = tasks
         self._error: BaseException | None = None
@@ -134,7 +134,7 @@ class Job:
         self._changed = threading.Condition()
 
     def work(self) -> None:
-        """Run tasks until none is left. IEEE results (inf, NaN) are results, not warnings."""
+        """Run tasks until none is left, without floating-point warnings: inf and NaN are valid results."""
         with np.errstate(all="ignore"):
             while (index := self._next()) is not None:
                 stop = True
@@ -146,7 +146,7 @@ class Job:
                     self._finish(index, stop)
 
     def wait(self) -> None:
-        """Wait until no task is left or running; raise what a task raised."""
+        """Wait until no task is left or running; raise the error of a failed task."""
         with self._changed:
             self._changed.wait_for(lambda: self._over() and not self._running)
         if self._error is not None:
@@ -176,7 +176,7 @@ class Job:
 
 
 ROUNDS_PER_POLL = 16
-"""How often a thread without work looks for some, for each point of `poll`, before it sleeps."""
+"""Polls of an idle thread before it sleeps, for each point of `poll`."""
 
 START_SECONDS = 30.0
 
@@ -235,12 +235,12 @@ class Threadpool:
 
     @property
     def n_threads(self) -> int:
-        """How many threads there are."""
+        """Number of threads."""
         return self.params.n_threads
 
     @property
     def looks(self) -> int:
-        """How often threads without work have looked for some so far, in place of sleeping."""
+        """Number of polls of idle threads so far."""
         return sum(self._polls)
 
     def affinity(self) -> list[set[int]]:
@@ -249,11 +249,11 @@ class Threadpool:
         return [os.sched_getaffinity(thread.native_id or 0) for thread in self._threads]
 
     def run(self, job: Job, n_threads: int | None = None, *, auto_resume: bool = False) -> None:
-        """Work a job off on `n_threads` of the threads (all by default) and wait for its end.
+        """Run a job on `n_threads` threads (by default all) and wait for its end.
 
         Raises:
             PoolPaused: the pool is paused, and `auto_resume` does not end that.
-            PoolBusy: it is working on another job.
+            PoolBusy: another job is running.
             PoolError: it has been freed.
         """
         with self._changed:
@@ -321,7 +321,7 @@ class Threadpool:
                 job.work()
 
     def _poll_for_work(self, number: int, seen: int) -> None:
-        """Look for work for a while, giving way to other threads: waking a sleeping thread takes longer."""
+        """Poll for work before sleeping: waking a sleeping thread takes longer. Each poll yields the processor."""
         for _ in range(self.params.poll * ROUNDS_PER_POLL):
             if self._serial != seen or self._freed or self.paused:
                 return
@@ -329,7 +329,7 @@ class Threadpool:
             time.sleep(0)
 
     def _configure_thread(self, number: int) -> None:
-        """Bind and schedule the thread this runs in."""
+        """Set the affinity and priority of the calling thread."""
         refused = _bind(self.params, number)
         applied = _schedule(self.params.prio)
         with self._changed:
@@ -340,7 +340,7 @@ class Threadpool:
 
 
 def _bind(params: ThreadpoolParams, number: int) -> str | None:
-    """Bind the calling thread to its CPUs; return why that is not possible, or None."""
+    """Set the CPU affinity of the calling thread; return the reason of a failure, or None."""
     cpus = params.cpumask
     if not cpus:
         return None

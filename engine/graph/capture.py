@@ -1,4 +1,4 @@
-"""Between Python functions and graphs: a function captured as a graph, and a graph called as a function."""
+"""Capture of Python functions as graphs, and graphs as functions."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class _Recording:
             self.names[value.key] = name if len(outputs) == 1 else f"{name}:{index}"
 
     def finish(self, made: Any) -> None:
-        """Take what the function returned as outputs and losses."""
+        """Declare the results of the function as outputs and losses."""
         named = made if isinstance(made, Mapping) else dict(enumerate(made if isinstance(made, tuple) else (made,)))
         for key, value in named.items():
             if not isinstance(value, Value):
@@ -182,7 +182,7 @@ def _two_trials(draft: Definition) -> list[dict[str, int]]:
 
 
 def _compare(first: _Recording, other: _Recording) -> None:
-    """Refuse a function that computes something else when a named extent is another number."""
+    """Raise an error for a function whose graph depends on the number of a named extent."""
     if [node["op"] for node in first.nodes] != [node["op"] for node in other.nodes]:
         raise EngineError("capture: the function calls other ops when a named extent changes; give the extent a number")
     for node, twin in zip(first.nodes, other.nodes, strict=True):

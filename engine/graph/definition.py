@@ -18,7 +18,7 @@ Extent = int | str
 
 @dataclass(frozen=True, slots=True)
 class InputSpec:
-    """What a graph is fed: extents that may be names, and a dtype."""
+    """An input of a graph: extents, which may be names, and a dtype."""
 
     shape: tuple[Extent, ...]
     dtype: DType

@@ -130,7 +130,7 @@ class _Parser:
                 self.assigned[name] = self.rename(name, f"{value}:{index}", line)
 
     def rename(self, name: str, value: Reference, line: int) -> Reference:
-        """Give the node just made the name of the line; a bare name or number becomes a copy, so that it has one."""
+        """Name the last node after the assigned variable; a bare name or number becomes a copy node."""
         fresh = isinstance(value, str) and self.nodes and self.nodes[-1].name == value and value not in self.assigned
         if fresh:
             self.nodes[-1] = replace(self.nodes[-1], name=name)

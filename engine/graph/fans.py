@@ -81,7 +81,7 @@ def fan_findings(definition: Definition, graph: Trace) -> list[Finding]:
 
 
 def _doubt(name: str, spec: StateSpec, uses: list[Fans]) -> str | None:
-    """Say why the fan-in of a parameter may be another one than its initialiser takes; None if it is clear."""
+    """Return why the fan-in of a parameter may differ from that of its initialiser; None if it is clear."""
     given = "fan_in" in spec.init
     taken = spec.init["fan_in"] if given else fans(spec.shape)[0]
     if not uses and not given:

@@ -54,7 +54,7 @@ def expand_layers(layers: Any, loss: Any, draft: Definition) -> Definition:
 
 
 def _dependent(first: Definition, second: Definition) -> Finding:
-    """Say what differs between the same layers at two extents."""
+    """Return the difference between the layers at two extents."""
     what = "an attribute of a node"
     for kind, ones, others in (
         ("parameter", first.parameters, second.parameters),

@@ -1,4 +1,4 @@
-"""How a stack of layers ends in a loss: its operands found, its options checked, its nodes added.
+"""Loss of a stack of layers: find its operands, check its options, append its nodes.
 
 A loss beside its op takes `sample_weight`, the name of an input that holds one weight for each row: the fitted loss is
 then sum(weight * loss) / sum(weight), or with reduction "sum" sum(weight * loss). With `per_example` the losses of the
@@ -45,7 +45,7 @@ REDUCTIONS = {name: f"write a program that ends in loss = {name}(...)" for name 
 
 
 class LayerStack(Protocol):
-    """What a loss needs of the stack that it ends."""
+    """The layers that a loss is appended to."""
 
     def others(self) -> tuple[str, ...]:
         """Return the inputs but the first, which flows through the layers."""
@@ -236,7 +236,7 @@ class _LossBuilder:
                 raise DocumentError([Finding(f"/loss/{operand.name}", "shape_mismatch", detail)])
 
     def _check_paired(self) -> None:
-        """Refuse operands that would broadcast against the predictions, so that rows were compared with other rows."""
+        """Raise an error for operands that would broadcast against the predictions and compare rows with other rows."""
         for name in self.loss.paired:
             value = self.operands.get(name)
             if value is None or value.shape == self.x.shape:
@@ -357,7 +357,7 @@ class _LossBuilder:
 
 
 def _advice(name: str, given: list[int | str], predictions: list[int | str]) -> str:
-    """Say how to make the shapes equal."""
+    """Return advice on making the shapes equal."""
     if [*given, 1] == predictions:
         extents = ", ".join(map(str, predictions[1:]))
         return (

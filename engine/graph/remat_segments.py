@@ -76,7 +76,7 @@ class RematOptions:
 
 @dataclass(frozen=True, slots=True)
 class RematSegments:
-    """Which node of a trace belongs to which segment.
+    """Assignment of the nodes of a trace to segments.
 
     Attributes:
         starts: numbers at which the nodes of a definition begin in the trace, and where the last one ends.

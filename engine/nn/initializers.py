@@ -1,4 +1,4 @@
-"""How parameters and buffers start: a table of initialisers with the semantics of torch.nn.init.
+"""Initialisers of parameters and buffers: a table, with the semantics of torch.nn.init.
 
 Every draw comes from a Philox stream keyed by the seed and the parameter's name, so it depends on nothing else.
 """
@@ -35,7 +35,7 @@ TEMPORARIES: Mapping[str, int] = {
 """Arrays of float64 of the size of the result that an initialiser has at a time, at most; one for others."""
 
 DRAW_OPERATIONS = 20
-"""What drawing a number counts for, in arithmetic operations."""
+"""Cost of drawing a random number, in arithmetic operations."""
 
 INITIALIZERS: dict[str, Draw] = {}
 """Every initialiser by its kind."""
@@ -48,7 +48,7 @@ def initializer(draw: Draw) -> Draw:
 
 
 def initialize(kind: Mapping[str, Any], name: str, shape: Shape, dtype: DType, seed: int) -> Array:
-    """Make the first value of the parameter `name` as `kind` ({"kind": ..., options}) says."""
+    """Return the initial value of the parameter `name`; `kind` is {"kind": ..., options}."""
     draw, options = resolve(kind)
     key = np.array([seed % 2**64, crc32(name.encode())], np.uint64)
     generator = np.random.Generator(np.random.Philox(key=key))

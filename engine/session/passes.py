@@ -29,7 +29,7 @@ Key = tuple[int, int]
 
 @dataclass
 class Pass:
-    """What forward and backward passes give beside gradients.
+    """Results of forward and backward passes beside gradients.
 
     Attributes:
         losses: the sum of the losses under "", and each loss by its reference.
@@ -195,7 +195,7 @@ class Passes:
 
     @contextmanager
     def _roll_back_on_failure(self, *, several: bool) -> Iterator[Any]:
-        """Give back what a later part's failure finds changed by an earlier one; of one part there is no earlier."""
+        """Restore the state if a part of a batch fails after earlier parts changed it. A single part needs no copy."""
         before: dict[str, Array] = {}
         arrays = self._work.arrays
 

@@ -125,7 +125,7 @@ class Session:
 
     @property
     def seed(self) -> int:
-        """What random draws come from; a restored snapshot brings its own."""
+        """Seed of random draws; restoring a snapshot replaces it."""
         return self._counters.seed
 
     @property
@@ -217,7 +217,7 @@ class Session:
         return Stepped(done.losses, loss, found.norm, found.norms, done.outputs if outputs else None)
 
     def optim_step(self, **hyperparameters: Any) -> Updated:
-        """Let the optimizer step the parameters that have gradients, within the limits of `clip`; then there are none.
+        """Take an optimizer step for the parameters with gradients, clipped as `clip` says; then clear the gradients.
 
         Args:
             hyperparameters: options of the optimizer for this step alone (lr, weight_decay, betas, ...), in all of its

@@ -25,7 +25,7 @@ PLANS = 16
 
 @dataclass(frozen=True, slots=True)
 class PassEffects:
-    """What a plan has among its outputs that is of the states of a session.
+    """Outputs of a plan that update the state of a session.
 
     Attributes:
         new: states, each with what it becomes.
@@ -82,7 +82,7 @@ class SessionState:
 
     @property
     def scale(self) -> float:
-        """What the loss is multiplied by."""
+        """Loss scale."""
         return self.model.arrays[LOSS_SCALE].item() if LOSS_SCALE in self.model.arrays else 1.0
 
     def trains(self, name: str) -> bool:

@@ -22,7 +22,7 @@ def _table(scope: Scope, kind: str, rows: int, units: int, padding_idx: int | No
 
 
 def _renormalize(scope: Scope, kind: str, weight: Value, x: Value, max_norm: float | None, norm_type: float) -> Value:
-    """Bring the rows that are looked up to the length max_norm, if one is given."""
+    """Scale the rows that are looked up to a norm of at most max_norm, if one is given."""
     if max_norm is None:
         return weight
     if not max_norm > 0 or not norm_type > 0:

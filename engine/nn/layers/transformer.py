@@ -17,7 +17,7 @@ Between = Literal["relu", "gelu"]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What the parts of one transformer layer share."""
+    """Options that the parts of one transformer layer share."""
 
     scope: Scope
     heads: int

@@ -42,7 +42,7 @@ class _FinalNorm(Inner):
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What all layers of a transformer share."""
+    """Options that all layers of a transformer share."""
 
     kind: str
     heads: int
@@ -58,14 +58,14 @@ class _Form:
         return Block(scope, self.heads, self.width, self.dropout, self.activation, self.eps, self.norm_first, self.bias)
 
     def encoder(self, scope: Scope, x: Value, layers: int, masks: Masks) -> Value:
-        """Let x flow through the layers of an encoder."""
+        """Apply the layers of an encoder to x."""
         self._check(layers)
         for number in range(layers):
             x = encode(self.block(Inner(scope, f"layers.{number}")), x, masks)
         return x
 
     def decoder(self, scope: Scope, x: Value, memory: Value, layers: int, masks: Masks, of_memory: Masks) -> Value:
-        """Let x flow through the layers of a decoder."""
+        """Apply the layers of a decoder to x."""
         self._check(layers)
         for number in range(layers):
             x = decode(self.block(Inner(scope, f"layers.{number}")), x, memory, masks, of_memory)

@@ -24,7 +24,7 @@ Gradients = dict[str, Value]
 
 @dataclass(frozen=True)
 class Trained:
-    """What `dp_train` gives: the model, its parameters by name, and the mean loss of each iteration."""
+    """Result of `dp_train`: the model, its parameters by name, and the mean loss of each iteration."""
 
     model: Module
     parameters: Mapping[str, Value]

@@ -45,7 +45,7 @@ def predict_in_chunks(module: Module, x: Operand, *, chunk: int = 64, layout: La
 
 @contextmanager
 def evaluating(module: Module) -> Iterator[None]:
-    """Put a module and all below it in evaluation mode inside; each gets back the mode it had."""
+    """Set a module and its submodules to evaluation mode inside; restore the modes afterwards."""
     before = [(part, part.training) for part in module.modules()]
     module.eval()
     try:

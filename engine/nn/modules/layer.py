@@ -86,5 +86,5 @@ def draw_seed() -> int:
 
 
 def no_key() -> Value:
-    """Stand for a random key where nothing is drawn."""
+    """Return a constant in place of a random key, for a pass that draws nothing."""
     return Value((2,), INT64, None)

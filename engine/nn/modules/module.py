@@ -59,7 +59,7 @@ class Module(ABC):
         object.__delattr__(self, name)
 
     def register_parameter(self, name: str, value: Value) -> Value:
-        """Hold `value`, a floating leaf, as the parameter `name`, frozen or not; returns it."""
+        """Register `value`, a floating leaf, as the parameter `name`, and return it."""
         if value.node is not None or not is_float(value.dtype):
             raise DTypeError(f"the parameter {name!r} must be a floating leaf; make it with engine.parameter()")
         self._check_free(name)
@@ -67,14 +67,14 @@ class Module(ABC):
         return value
 
     def register_buffer(self, name: str, value: Value) -> Value:
-        """Hold `value` as the buffer `name`: state that is saved but not trained; returns it."""
+        """Register `value` as the buffer `name`, state that is saved but not trained, and return it."""
         value.requires_grad = False
         self._check_free(name)
         self._hold("_buffers", name, value)
         return value
 
     def register_module(self, name: str, module: Module) -> Module:
-        """Hold `module` as the part `name`; returns it."""
+        """Register `module` as the part `name`, and return it."""
         self._check_free(name)
         self._hold("_parts", name, module)
         return module
@@ -106,13 +106,13 @@ class Module(ABC):
         return self._collect("_buffers")
 
     def train(self, mode: bool = True) -> Module:
-        """Put this module and all below it in training mode, or in evaluation mode; returns it."""
+        """Set this module and its submodules to training mode (or evaluation mode), and return it."""
         for module in self.modules():
             module.training = mode
         return self
 
     def eval(self) -> Module:
-        """Put this module and all below it in evaluation mode; returns it."""
+        """Set this module and its submodules to evaluation mode, and return it."""
         return self.train(False)
 
     def zero_grad(self, *, set_to_none: bool = True) -> None:
@@ -185,7 +185,7 @@ class Module(ABC):
         return found
 
     def _name_leaves(self) -> None:
-        """Let leaves be called what this module calls them; what holds this module renames them in turn."""
+        """Name the leaves by their path in this module; a module that contains this one renames them."""
         for name, leaf in (*self.parameters().items(), *self.buffers().items()):
             leaf.name = name
 

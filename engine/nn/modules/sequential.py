@@ -82,7 +82,7 @@ class Sequential(Module):
         self._add_all(items, spec, draw_seed() if seed is None else seed, chosen)  # type: ignore[arg-type]
 
     def forward(self, x: Operand) -> Value:
-        """Let a batch flow through the layers."""
+        """Apply the layers to a batch."""
         value = as_value(x)
         if self.layout == "col":
             value = reverse_axes(value)

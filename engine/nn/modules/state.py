@@ -46,7 +46,7 @@ WIDTH = 32
 
 
 class Part(Protocol):
-    """What is printed of a module."""
+    """What a summary reads of a module."""
 
     @property
     def parts(self) -> Mapping[str, Part]:
