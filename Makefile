@@ -58,7 +58,7 @@ chaos: $(VENV)/test.stamp ## kill, damage and exhaust servers at full counts, an
 
 # FUZZ_SEED=n repeats a run; FUZZ_SECONDS is for all readers together. What breaks one is kept in fuzz-found.
 fuzz: $(VENV)/test.stamp ## send the whole hostile corpus to a server, then fuzz every reader for minutes
-	FUZZ=full $(PYTEST) tests/hostile
+	FUZZ=full $(PYTEST) tests/security
 	$(BIN)/python -m tests.fuzz
 
 # BENCH chooses: `make bench BENCH=--quick`, `make bench BENCH='W1 lstm'`. The last part needs PyTorch, the others do without.

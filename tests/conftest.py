@@ -19,7 +19,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.mould import ForkedServer, Mould
+from tests.fork_server import ForkedServer, ForkServer
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[1]
@@ -109,7 +109,7 @@ def serving(
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("ADJOINT_")}
     said_by_environment = {f"ADJOINT_{name.upper()}": str(value) for name, value in chosen.items()}
     variables = {**inherited, **said_by_environment, **(environment or {})}
-    process = mould().fork(variables) if command is None else _run(command, variables)
+    process = fork_server().fork(variables) if command is None else _run(command, variables)
     assert process.stdout is not None
     assert process.stderr is not None
     stderr, log = process.stderr, []
@@ -139,9 +139,9 @@ def serving(
 
 
 @cache
-def mould() -> Mould:
+def fork_server() -> ForkServer:
     """Return the process that this one has its servers forked from."""
-    started = Mould()
+    started = ForkServer()
     atexit.register(started.close)
     return started
 

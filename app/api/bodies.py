@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
 from app.api.deps import services_of
-from app.domain.errors import AdjointError, Finding, TooLarge, UnsupportedMedia
+from app.domain.errors import ApiError, Finding, TooLarge, UnsupportedMedia
 from app.http.request_scope import header
 from app.http.strict_json import JsonLimits, read_json
 from app.store.blobs.store import BlobWriter
@@ -21,7 +21,7 @@ STALL_SECONDS = 30.0
 """How long a client may send nothing in the middle of a body, however fast it was before."""
 
 
-class RequestTimeout(AdjointError):  # noqa: N818 (named as its answer is)
+class RequestTimeout(ApiError):  # noqa: N818 (named as its answer is)
     """The client stopped sending in the middle of a request."""
 
     code = "request_timeout"

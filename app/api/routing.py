@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 
 from app.api.bodies import content_type, has_body, read_body, read_json_body
 from app.domain.documents import escape, nearest
-from app.domain.errors import AdjointError, Finding, Invalid, UnsupportedMedia
+from app.domain.errors import ApiError, Finding, Invalid, UnsupportedMedia
 from app.http.problems import names_action
 from app.http.redact import redact
 from app.http.responses import add_entity_tag
@@ -157,7 +157,7 @@ class StrictRoute(APIRoute):
             read = await _read(request)
             try:
                 return add_entity_tag(request, await handle(read))
-            except AdjointError as error:
+            except ApiError as error:
                 raise redact(error, await read.json()) from error
 
         return strict

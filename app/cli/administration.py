@@ -67,12 +67,12 @@ def offline(data_dir: Path) -> Iterator["DataDirectory"]:
     """Administer a data directory that no server is using."""
     # Only now: the database takes a while to load.
     from app.cli.data_directory import opened
-    from app.domain.errors import AdjointError, DataDirectoryInUse
+    from app.domain.errors import ApiError, DataDirectoryInUse
 
     try:
         with opened(data_dir) as local:
             yield local
-    except AdjointError as error:
+    except ApiError as error:
         hint = "; or give its --url, to speak with that server" if isinstance(error, DataDirectoryInUse) else ""
         sys.stderr.write(f"adjoint: {error.detail}{hint}\n")
         raise typer.Exit(REFUSED) from error

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from adjoint_client import BackupDamaged, Manifest
 from adjoint_client.archive import read_archive
-from app.domain.errors import AdjointError
+from app.domain.errors import ApiError
 from app.service.admin.audit import AUDIT
 from app.service.sessions.directories import SESSIONS
 from app.store.blobs.local import LocalBlobStore
@@ -41,7 +41,7 @@ def restored(file: Path, data_dir: Path) -> Manifest:
             _sync(target.parent)
     except BackupDamaged as error:
         raise NotRestored(f"{file} cannot be restored: {error}") from error
-    except AdjointError as error:
+    except ApiError as error:
         raise NotRestored(f"{file} cannot be restored: {error.detail}") from error
     except OSError as error:
         raise NotRestored(f"cannot make the data directory {data_dir} ({error.strerror or error})") from error

@@ -50,12 +50,12 @@ def parser() -> argparse.ArgumentParser:
 
 def _run(settings: Settings) -> int:
     # Only now: wrong settings are told at once, before the web framework is loaded.
-    from app.domain.errors import AdjointError
+    from app.domain.errors import ApiError
     from app.main.application import run
 
     try:
         return run(settings, on_ready=_announce)
-    except AdjointError as error:
+    except ApiError as error:
         return _refuse(error.detail)
     except OSError as error:
         return _refuse(_obstacle(settings, error))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from app.domain.audit import TrailBroken, examined
-from app.domain.errors import AdjointError, DatabaseUnusable
+from app.domain.errors import ApiError, DatabaseUnusable
 from app.service.admin.audit import AUDIT, AuditFiles, AuditRotation
 from app.service.admin.directory_identity import foreign_identity
 from app.service.sessions.directories import SESSIONS
@@ -74,7 +74,7 @@ def verify_directory(data_dir: Path) -> Report:
         raise NotADirectoryError(f"{data_dir} is no folder")
     try:
         _verify(data_dir, report)
-    except (DatabaseUnusable, AdjointError) as error:
+    except (DatabaseUnusable, ApiError) as error:
         report.findings.append(Damage("database", FILE_NAME, error.detail))
         report.unreferenced_blobs.clear()
     report.seconds = time.monotonic() - begun
@@ -132,7 +132,7 @@ def _blob_problems(data_dir: Path, known: _Known, verifier: BlobVerifier) -> Ite
     for digest, uses in known.uses.items():
         try:
             problem = verifier.problem(blob_path(data_dir, digest), digest)
-        except AdjointError:
+        except ApiError:
             problem = "is a link, or has a second name"
         if problem is not None:
             yield Damage("blob", digest, f"its file {problem}", uses)

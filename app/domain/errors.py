@@ -26,7 +26,7 @@ class Finding:
     detail: str
 
 
-class AdjointError(Exception):
+class ApiError(Exception):
     """Root of the tree. Raised as itself it means a fault of the server."""
 
     code: str = "internal"
@@ -55,7 +55,7 @@ class AdjointError(Exception):
             self.code = code
 
 
-class Unparsable(AdjointError):
+class Unparsable(ApiError):
     """The request body is not in the format it claims to be in."""
 
     code = "unparsable"
@@ -63,7 +63,7 @@ class Unparsable(AdjointError):
     title = "The request cannot be parsed"
 
 
-class Unauthorized(AdjointError):
+class Unauthorized(ApiError):
     """No key was sent, or one that this server does not know."""
 
     code = "unauthorized"
@@ -75,7 +75,7 @@ class Unauthorized(AdjointError):
         super().__init__(detail, code=code, headers={"WWW-Authenticate": 'Bearer realm="adjoint"'})
 
 
-class Forbidden(AdjointError):
+class Forbidden(ApiError):
     """The request is understood and refused, whoever sends it (a foreign Host or Origin, for example)."""
 
     code = "forbidden"
@@ -83,7 +83,7 @@ class Forbidden(AdjointError):
     title = "The request is refused"
 
 
-class NotFound(AdjointError):
+class NotFound(ApiError):
     """There is no such thing, and as far as is known there never was."""
 
     code = "not_found"
@@ -98,7 +98,7 @@ class FileReplaced(NotFound):
     title = "A file of the server was replaced"
 
 
-class Conflict(AdjointError):
+class Conflict(ApiError):
     """The request does not fit the present state of the thing it names."""
 
     code = "conflict"
@@ -106,7 +106,7 @@ class Conflict(AdjointError):
     title = "Conflict with the present state"
 
 
-class Corrupt(AdjointError):
+class Corrupt(ApiError):
     """A stored file is missing, or does not hold the bytes that its digest names.
 
     It stays so until the same bytes are stored again, or the file is restored from a backup.
@@ -146,7 +146,7 @@ class GradientCorrupt(Corrupt):
     code = "gradient_corrupt"
 
 
-class Gone(AdjointError):
+class Gone(ApiError):
     """The thing existed; its content was deleted."""
 
     code = "gone"
@@ -154,7 +154,7 @@ class Gone(AdjointError):
     title = "Deleted"
 
 
-class LengthRequired(AdjointError):
+class LengthRequired(ApiError):
     """The request needs a Content-Length."""
 
     code = "length_required"
@@ -162,7 +162,7 @@ class LengthRequired(AdjointError):
     title = "Length required"
 
 
-class PreconditionFailed(AdjointError):
+class PreconditionFailed(ApiError):
     """`If-Match` names another version of the thing than the present one."""
 
     code = "precondition_failed"
@@ -170,7 +170,7 @@ class PreconditionFailed(AdjointError):
     title = "Precondition failed"
 
 
-class TooLarge(AdjointError):
+class TooLarge(ApiError):
     """The request, or what it expands to, exceeds a limit of this server."""
 
     code = "too_large"
@@ -182,7 +182,7 @@ class TooLarge(AdjointError):
         super().__init__(detail, code=code, findings=findings, extensions={"limit": limit})
 
 
-class UnsupportedMedia(AdjointError):
+class UnsupportedMedia(ApiError):
     """The request's content type or encoding is not one that this route reads."""
 
     code = "unsupported_media_type"
@@ -190,7 +190,7 @@ class UnsupportedMedia(AdjointError):
     title = "Unsupported media type"
 
 
-class RangeNotSatisfiable(AdjointError):
+class RangeNotSatisfiable(ApiError):
     """The requested byte range lies outside the content."""
 
     code = "range_not_satisfiable"
@@ -202,7 +202,7 @@ class RangeNotSatisfiable(AdjointError):
         super().__init__(detail, headers={"Content-Range": f"bytes */{size_bytes}"})
 
 
-class Invalid(AdjointError):
+class Invalid(ApiError):
     """The request is well-formed and says something that cannot be done."""
 
     code = "invalid"
@@ -210,7 +210,7 @@ class Invalid(AdjointError):
     title = "Invalid request"
 
 
-class StepRefused(AdjointError):
+class StepRefused(ApiError):
     """A step of a session, or a computation, was not carried out, and has changed nothing.
 
     `extensions` are further members of the problem document, such as `expected_seq`.
@@ -237,7 +237,7 @@ class StepRefused(AdjointError):
         self.title = title or type(self).title
 
 
-class ComputeTimeout(AdjointError):
+class ComputeTimeout(ApiError):
     """A prediction or computation took longer than one may, and was stopped."""
 
     code = "compute_timeout"
@@ -249,7 +249,7 @@ class ComputeTimeout(AdjointError):
         super().__init__(detail, extensions={"limit": limit})
 
 
-class IdempotencyMismatch(AdjointError):
+class IdempotencyMismatch(ApiError):
     """An Idempotency-Key was sent again with another body."""
 
     code = "idempotency_key_reused"
@@ -257,7 +257,7 @@ class IdempotencyMismatch(AdjointError):
     title = "Idempotency key reused"
 
 
-class RetryLater(AdjointError):
+class RetryLater(ApiError):
     """A refusal that time cures; carries `Retry-After`. Raise one of its subclasses."""
 
     def __init__(self, detail: str, *, retry_after: int = SECONDS_UNTIL_RETRY, code: str | None = None) -> None:
@@ -337,7 +337,7 @@ class DatabaseBusy(RetryLater):
     title = "The database is busy"
 
 
-class StorageFull(AdjointError):
+class StorageFull(ApiError):
     """The disk (or its quota) has no room for what was to be written."""
 
     code = "storage_full"
@@ -345,7 +345,7 @@ class StorageFull(AdjointError):
     title = "Storage is full"
 
 
-class StorageFailed(AdjointError):
+class StorageFailed(ApiError):
     """The disk failed while something was written. It is not kept; what was acknowledged before still is."""
 
     code = "storage_failed"
@@ -353,7 +353,7 @@ class StorageFailed(AdjointError):
     title = "The storage failed"
 
 
-class DataDirectoryInUse(AdjointError):
+class DataDirectoryInUse(ApiError):
     """Another server holds the data directory; met at start, never in an answer."""
 
     code = "data_directory_in_use"
@@ -361,7 +361,7 @@ class DataDirectoryInUse(AdjointError):
     title = "The data directory is in use"
 
 
-class InsecureBind(AdjointError):
+class InsecureBind(ApiError):
     """Other machines could use the server without a key; met at start, never in an answer."""
 
     code = "door_open"
@@ -369,7 +369,7 @@ class InsecureBind(AdjointError):
     title = "The server needs a key"
 
 
-class DatabaseUnusable(AdjointError):
+class DatabaseUnusable(ApiError):
     """The database file cannot be used as it is; met at start, never in an answer."""
 
     code = "database_unusable"
@@ -377,7 +377,7 @@ class DatabaseUnusable(AdjointError):
     title = "The database cannot be used"
 
 
-class BadMessage(AdjointError):
+class BadMessage(ApiError):
     """What came down the pipe between server and worker is not a message of theirs."""
 
     code = "bad_message"

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.domain.access import Scope as KeyScope
 from app.domain.audit import Act
-from app.domain.errors import AdjointError
+from app.domain.errors import ApiError
 from app.http.problems import problem
 from app.http.rate_limit import TokenBucket
 from app.http.request_scope import (
@@ -61,7 +61,7 @@ class AuditMiddleware:
             if message["type"] == "http.response.start":
                 try:
                     await self._enter(scope, message)
-                except AdjointError as error:
+                except ApiError as error:
                     failed = True
                     _logger.error("the audit trail cannot be written", extra={"detail": error.detail})
                     await problem(Request(scope), error)(scope, receive, send)

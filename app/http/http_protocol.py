@@ -8,7 +8,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from app.domain.errors import AdjointError, RetryLater, Unparsable
+from app.domain.errors import ApiError, RetryLater, Unparsable
 from app.domain.ids import new_id
 from app.http.connections import Connections
 from app.http.intake import ALL_CHUNKS_BURST, ALL_CHUNKS_PER_SECOND, ChunkBudget, Intake, Parser
@@ -163,7 +163,7 @@ class Connection(H11Protocol):
             detail = f"{self._terms.max_connections} connections are open, as many as this server keeps; try again"
             self._answer_and_leave(TooManyConnections(detail))
 
-    def _answer_and_leave(self, error: AdjointError) -> None:
+    def _answer_and_leave(self, error: ApiError) -> None:
         request_id = new_id("req")
         body = unrouted(error, request_id)
         headers = [

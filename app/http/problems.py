@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from app.domain.errors import AdjointError, FileReplaced, Finding, NotFound
+from app.domain.errors import ApiError, FileReplaced, Finding, NotFound
 from app.http.request_scope import HEADER, record_file_replaced, request_id_of
 from app.http.router_index import BODY_ONLY
 from app.http.validation import combine_findings, findings_of
@@ -71,7 +71,7 @@ INTEGER = 2**63
 TYPE_PREFIX = "urn:adjoint:problem:"
 
 
-def encode_problem(error: AdjointError, instance: str, request_id: str) -> bytes:
+def encode_problem(error: ApiError, instance: str, request_id: str) -> bytes:
     """Encode an error as UTF-8 JSON: values that JSON cannot represent are replaced, and nothing is raised."""
     try:
         if not all(map(_is_simple, error.extensions.values())):
@@ -92,7 +92,7 @@ def encode_problem(error: AdjointError, instance: str, request_id: str) -> bytes
         return _encode_leniently(error, instance, request_id)
 
 
-def _encode_leniently(error: AdjointError, instance: str, request_id: str) -> bytes:
+def _encode_leniently(error: ApiError, instance: str, request_id: str) -> bytes:
     document = {
         "type": f"{TYPE_PREFIX}{_to_text(error.code)}",
         "title": _to_text(error.title),
@@ -161,7 +161,7 @@ DETAILS: Mapping[int, str] = MappingProxyType(
 )
 
 
-def problem(request: Request, error: AdjointError) -> Response:
+def problem(request: Request, error: ApiError) -> Response:
     """Render an error of ours."""
     request_id = request_id_of(request.scope)
     # Also set here, since the answer to an error that nobody expected does not pass the middleware.
@@ -173,7 +173,7 @@ def problem(request: Request, error: AdjointError) -> Response:
     return Response(body, error.status, headers, media_type=CONTENT_TYPE)
 
 
-def unrouted(error: AdjointError, request_id: str) -> bytes:
+def unrouted(error: ApiError, request_id: str) -> bytes:
     """Encode the answer to a client whose request no route and no middleware has seen."""
     return encode_problem(error, "", request_id)
 
@@ -182,7 +182,7 @@ def install(app: FastAPI) -> None:
     """Have every error of the app rendered here: by coroutines, which are called without a detour through a thread."""
 
     async def on_adjoint(request: Request, error: Exception) -> Response:
-        assert isinstance(error, AdjointError)
+        assert isinstance(error, ApiError)
         if isinstance(error, FileReplaced):
             record_file_replaced(request.scope)
         return problem(request, error)
@@ -199,9 +199,9 @@ def install(app: FastAPI) -> None:
         return Response(status_code=400)  # nobody is there to read it
 
     async def on_anything(request: Request, _error: Exception) -> Response:
-        return problem(request, AdjointError(DETAILS[500]))
+        return problem(request, ApiError(DETAILS[500]))
 
-    app.add_exception_handler(AdjointError, on_adjoint)
+    app.add_exception_handler(ApiError, on_adjoint)
     app.add_exception_handler(HTTPException, on_http)
     app.add_exception_handler(RequestValidationError, on_validation)
     app.add_exception_handler(ClientDisconnect, on_disconnect)
@@ -213,7 +213,7 @@ def names_action(path_params: Mapping[str, str]) -> bool:
     return any(name.endswith("_id") and ":" in value for name, value in path_params.items())
 
 
-def _from_http(app: FastAPI, request: Request, error: HTTPException) -> AdjointError:
+def _from_http(app: FastAPI, request: Request, error: HTTPException) -> ApiError:
     headers = dict(error.headers or {})
     status = error.status_code
     if status == 405:
@@ -222,7 +222,7 @@ def _from_http(app: FastAPI, request: Request, error: HTTPException) -> AdjointE
             return NotFound(DETAILS[404], code="no_such_route")
     phrase = HTTPStatus(status).phrase
     code = "no_such_route" if status == 404 else re.sub(r"[^a-z]+", "_", phrase.lower())
-    translated = AdjointError(DETAILS.get(status, phrase), code=code, headers=headers)
+    translated = ApiError(DETAILS.get(status, phrase), code=code, headers=headers)
     translated.status, translated.title = status, phrase
     return translated
 
@@ -238,7 +238,7 @@ def _allowed(app: FastAPI, path: str) -> list[str]:
     return sorted(methods | {"HEAD"} if headed else methods)
 
 
-def _from_validation(request: Request, error: RequestValidationError) -> AdjointError:
+def _from_validation(request: Request, error: RequestValidationError) -> ApiError:
     route = request.scope.get("route")
     body_field = route.body_field if isinstance(route, APIRoute) else None
     shape = None if body_field is None else body_field.field_info.annotation

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from app.domain.errors import AdjointError
+from app.domain.errors import ApiError
 
 PLACEHOLDER = "'…'"
 LARGEST = 1e308
@@ -21,7 +21,7 @@ FIELDS_MAX = 64
 """Fields of an object that are looked at: options are fewer, and one error must not cost what 100,000 fields do."""
 
 
-def redact(error: AdjointError, document: Any) -> AdjointError:
+def redact(error: ApiError, document: Any) -> ApiError:
     """Return `error` as it may be told to the client who sent `document`."""
     before = error.findings
     error.findings = tuple(

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.config.settings import Settings
 from app.domain.access import DEFAULT_TENANT, Caller, acting_for
-from app.domain.errors import AdjointError, Forbidden, Unauthorized, Unparsable
+from app.domain.errors import ApiError, Forbidden, Unauthorized, Unparsable
 from app.http.problems import problem
 from app.http.rate_limit import LoginThrottle, RateLimiter
 from app.http.request_scope import SAFE_METHODS, AuthDecision, header, record_decision, scope_needed
@@ -25,7 +25,7 @@ VERSIONS = frozenset({"1.0", "1.1"})
 _HOST = re.compile(r"(?:\[([0-9a-f:.]{2,45})\]|([a-z0-9._\-]{1,253}))(?::[0-9]{0,5})?")
 
 
-class UriTooLong(AdjointError):  # noqa: N818 (named as its answer is)
+class UriTooLong(ApiError):  # noqa: N818 (named as its answer is)
     """The path and query are longer than any of this interface."""
 
     code = "uri_too_long"
@@ -33,7 +33,7 @@ class UriTooLong(AdjointError):  # noqa: N818 (named as its answer is)
     title = "URI too long"
 
 
-class HeadersTooLarge(AdjointError):  # noqa: N818 (likewise)
+class HeadersTooLarge(ApiError):  # noqa: N818 (likewise)
     """The headers are more, or larger, than any client needs."""
 
     code = "headers_too_large"
@@ -66,7 +66,7 @@ class SecurityMiddleware:
                 _check_size(scope, self._settings)
                 _check_framing(scope)
                 held.enter_context(self._admitted(scope))
-            except AdjointError as error:
+            except ApiError as error:
                 answer = problem(Request(scope), error)
             await answer(scope, receive, send)
 

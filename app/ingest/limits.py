@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from app.domain.errors import AdjointError, Finding, Invalid, StorageFull, TooLarge
+from app.domain.errors import ApiError, Finding, Invalid, StorageFull, TooLarge
 
 
 class IngestError(Exception):
@@ -27,7 +27,7 @@ def too_large(code: str, pointer: str, what: str, limit: int) -> IngestError:
     return IngestError(code, pointer, f"more than {limit} {what}; this server takes no more", limit=limit)
 
 
-def domain_error(error: IngestError) -> AdjointError:
+def domain_error(error: IngestError) -> ApiError:
     """Return the same refusal as the service's other errors are."""
     findings = (Finding(error.pointer, error.code, error.detail),)
     if error.code == "storage_full":

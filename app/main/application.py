@@ -120,8 +120,8 @@ def run(settings: Settings, on_ready: Callable[[str], None]) -> int:
     """Serve until a signal ends it, and return the exit status.
 
     Calls `on_ready` with the server's URL when requests are answered and fits are run. Raises DataDirectoryInUse or
-    DatabaseUnusable (AdjointError) if the data directory, OSError if the address cannot be used, and
-    InsecureBind (AdjointError) if other machines could use the server without a key.
+    DatabaseUnusable (ApiError) if the data directory, OSError if the address cannot be used, and
+    InsecureBind (ApiError) if other machines could use the server without a key.
     """
     log_as_json(settings.log_level)
     with open_container(settings) as container:

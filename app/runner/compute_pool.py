@@ -12,7 +12,7 @@ from typing import Any
 from app.config.settings import Settings
 from app.domain.documents import NPY
 from app.domain.errors import (
-    AdjointError,
+    ApiError,
     ComputationLost,
     ComputationsFull,
     ComputeTimeout,
@@ -58,7 +58,7 @@ class ComputeWorker:
         self.models: tuple[str, ...] = ()
         self.kept_bytes = 0
         self.granted = assignment.memory_bytes
-        self.refusal: AdjointError | None = None
+        self.refusal: ApiError | None = None
         """Why its last memory request was denied."""
         self.needs_replacement = False
         """Whether the process is to be replaced after its request."""
@@ -359,7 +359,7 @@ def _reading_bytes(request: ComputeRequest) -> int:
     return len(request.body) * (4 if request.media == NPY else JSON_READ_FACTOR)
 
 
-def _to_error(error: dict[str, Any]) -> AdjointError:
+def _to_error(error: dict[str, Any]) -> ApiError:
     """Convert the error document of a process to an exception."""
     fields = dict(error)
     detail, findings = fields.pop("detail"), [Finding(**finding) for finding in fields.pop("findings")]
@@ -367,7 +367,7 @@ def _to_error(error: dict[str, Any]) -> AdjointError:
     return StepRefused(detail, code=code, status=status, title=title, findings=findings, extensions=fields)
 
 
-def _to_loss_error(lost: WorkerLost) -> AdjointError:
+def _to_loss_error(lost: WorkerLost) -> ApiError:
     death = lost.death
     if death.reason == "blas_abort":
         detail = f"the computation found no more memory within the {lost.granted} bytes that were estimated for it"

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from app.config.settings import Settings
-from app.domain.errors import AdjointError, Corrupt, Draining, SessionsFull, StepRefused
+from app.domain.errors import ApiError, Corrupt, Draining, SessionsFull, StepRefused
 from app.domain.frames import Accepted, Answered, Head, Ready, Step
 from app.domain.messages import Died, Failed, Finished, Log, NumericsChanged, Phase, Started
 from app.domain.session import SessionRecord
@@ -176,7 +176,7 @@ class SessionPool:
 
     async def _start(self, queue: SessionQueue) -> None:
         """Start the process of a session; refuse its queued steps if that fails."""
-        error: AdjointError | None = None
+        error: ApiError | None = None
         try:
             await self._wait_after_losses(queue)
             poison = self._loss_policy.poison(queue.losses)
@@ -192,11 +192,11 @@ class SessionPool:
                     assignment, theirs, partial(self._forward_event, queue, assignment.attempt)
                 )
                 queue.notify_watchers()
-        except AdjointError as refused:
+        except ApiError as refused:
             error = refused
         except Exception:
             _logger.exception("session %s: cannot start its process", queue.session_id)
-            error = AdjointError("the process of the session cannot be started; the server's log says why")
+            error = ApiError("the process of the session cannot be started; the server's log says why")
         if error is not None:
             queue.fail_all(error)
             self._release_slot(queue)
@@ -379,7 +379,7 @@ class SessionPool:
         """Store a report of a process; the session goes on if that fails now."""
         try:
             await asyncio.to_thread(write)
-        except AdjointError as error:
+        except ApiError as error:
             _logger.warning("a report of a session's process cannot be stored: %s", error.detail)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:

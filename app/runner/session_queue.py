@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from app.domain.errors import AdjointError, SessionsFull
+from app.domain.errors import ApiError, SessionsFull
 from app.domain.frames import Accepted, Answered, Attach, Step
 from app.domain.messages import Failed, Finished
 from app.runner.frame_channel import FrameChannel
@@ -110,7 +110,7 @@ class SessionQueue:
             self.queued_bytes -= len(queued.body)
         return queued
 
-    def fail_all(self, error: AdjointError) -> None:
+    def fail_all(self, error: ApiError) -> None:
         """Fail all queued steps and waiting clients with an error."""
         for queued in [*self.queued.values()]:
             self.remove(queued.step.id)

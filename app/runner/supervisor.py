@@ -15,7 +15,7 @@ from typing import Literal
 from app.config.settings import Settings
 from app.domain.clock import Clock
 from app.domain.errors import (
-    AdjointError,
+    ApiError,
     Conflict,
     Corrupt,
     Invalid,
@@ -288,7 +288,7 @@ class Supervisor:
         except RETRYABLE as error:
             attempt.gone_at = now
             attempt.buffer.end(Died(STORAGE_REASON, f"no process could be started: {error.detail}"))
-        except (AdjointError, OSError) as error:
+        except (ApiError, OSError) as error:
             _logger.exception("fit %s cannot be started", claim.fit.id)
             attempt.gone_at = now
             attempt.buffer.end(Died("not_started", f"no process could be started ({type(error).__name__})"))

@@ -15,7 +15,7 @@ from app.__main__ import main
 from app.cli.demo import dataset_path, graph_path
 from app.cli.demo.runner import running_server
 from app.cli.serve import REFUSED
-from tests.conftest import mould
+from tests.conftest import fork_server
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -73,7 +73,7 @@ def serving(*arguments, **environment):
 
 def refused(*arguments, **environment):
     """Status, output and errors of a server that is not to start."""
-    process = mould().fork({**os.environ, **environment}, ["serve", *map(str, arguments)])
+    process = fork_server().fork({**os.environ, **environment}, ["serve", *map(str, arguments)])
     with process.stdout as output, process.stderr as errors:
         return process.wait(), output.read(), errors.read()
 

@@ -116,7 +116,7 @@ class Floor:
         return []
 
 
-class World:
+class SimulatedServer:
     """A server with its processes and clients, driven one action at a time."""
 
     def __init__(self, folder: Path) -> None:

@@ -12,7 +12,7 @@ from app.store.attempts import Attempts
 from tests.chaos import mutants
 from tests.chaos.conftest import Counts
 from tests.chaos.invariants import Broken
-from tests.chaos.simulation import World
+from tests.chaos.simulation import SimulatedServer
 
 MEMORY = Path("/dev/shm")
 SCHEDULES_PER_DATABASE = 1000
@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 def run(folder: Path, seed: str, schedules: int) -> None:
     """Run so many schedules; what breaks is told with the schedule that broke it."""
-    world = World(folder)
+    world = SimulatedServer(folder)
     try:
         for number in range(schedules):
             world.begin(random.Random(f"{seed} {number}"))

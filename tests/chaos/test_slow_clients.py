@@ -14,7 +14,7 @@ import pytest
 from app.config.settings import Settings
 from tests.chaos.conftest import Counts
 from tests.conftest import StartServer
-from tests.hostile.wire import connect, dripped, exchange, read_answer, stalled, until_open
+from tests.security.wire import connect, dripped, exchange, read_answer, stalled, until_open
 
 IDLE = 300
 WAITING: int = Settings.model_fields["max_waiting"].default

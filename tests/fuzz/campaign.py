@@ -11,7 +11,7 @@ from types import FrameType
 from tests.fuzz.edges import Edge, Edges
 from tests.fuzz.mutation import mutated
 from tests.fuzz.targets import Target
-from tests.hostile.memory import memory_bound
+from tests.security.memory import memory_bound
 
 MORE_BYTES = 512 << 20
 SECONDS_MAX = 10

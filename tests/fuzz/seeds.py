@@ -11,7 +11,7 @@ import engine
 from app.domain.frames import Accepted, Step, to_frame
 from app.ingest.encoding import safetensors_body
 from app.worker.session.wal import to_record
-from tests.hostile.corpus import csv, json_bodies, json_columns, ndjson, npy, npz, parquet, safetensors
+from tests.security.corpus import csv, json_bodies, json_columns, ndjson, npy, npz, parquet, safetensors
 
 SMALL = 2048
 _CORPUS = {

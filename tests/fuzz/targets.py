@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import engine
 from app.domain.documents import NPY, NPZ, SAFETENSORS
-from app.domain.errors import AdjointError, BadMessage
+from app.domain.errors import ApiError, BadMessage
 from app.domain.frames import FrameReader
 from app.http.strict_json import read_json
 from app.ingest.arrays import read_arrays
@@ -94,16 +94,16 @@ _READERS = [
     for format in READERS
 ]
 _BODIES = [
-    Target(f"arrays {name}", _arrays(media), seeds.uploads(name), (AdjointError,), seeds.WORDS[name], _INGEST)
+    Target(f"arrays {name}", _arrays(media), seeds.uploads(name), (ApiError,), seeds.WORDS[name], _INGEST)
     for name, media in (("npy", NPY), ("npz", NPZ), ("safetensors", SAFETENSORS))
 ]
 RANDOM = [b"", b"a", b"1"]
 """Whatever bytes there are, they decide which program is made of them."""
-_REFUSED = (AdjointError, engine.EngineError)
+_REFUSED = (ApiError, engine.EngineError)
 TARGETS = (
     *_READERS,
     *_BODIES,
-    Target("json", read_json, seeds.JSON, (AdjointError,), seeds.WORDS["json"], ("app/http/strict_json", *_INGEST)),
+    Target("json", read_json, seeds.JSON, (ApiError,), seeds.WORDS["json"], ("app/http/strict_json", *_INGEST)),
     Target(
         "columns",
         lambda data: parse_columns_spec(data.decode("latin-1")),

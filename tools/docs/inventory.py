@@ -52,20 +52,20 @@ class Limit:
     fixed: str = ""
 
 
-_COMPUTING = "tests/hostile/test_computing.py"
+_COMPUTING = "tests/security/test_computing.py"
 _BOUNDED = "tests/app/api/test_bounds.py"
 _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "max_connections": ("503 `too_many_connections`", "tests/hostile/test_floods.py"),
-        "header_seconds": ("the connection ends", "tests/hostile/test_slow_clients.py"),
-        "body_seconds": ("408 `request_timeout`", "tests/hostile/test_slow_clients.py"),
-        "body_bytes_per_second": ("408 `request_timeout`", "tests/hostile/test_slow_clients.py"),
-        "unread_seconds": ("the connection ends", "tests/hostile/test_slow_clients.py"),
+        "max_connections": ("503 `too_many_connections`", "tests/security/test_floods.py"),
+        "header_seconds": ("the connection ends", "tests/security/test_slow_clients.py"),
+        "body_seconds": ("408 `request_timeout`", "tests/security/test_slow_clients.py"),
+        "body_bytes_per_second": ("408 `request_timeout`", "tests/security/test_slow_clients.py"),
+        "unread_seconds": ("the connection ends", "tests/security/test_slow_clients.py"),
         "failed_logins_per_minute": ("429 `too_many_failed_logins`", "tests/app/api/test_access.py"),
         "requests_per_second": ("429 `rate_limited`", "tests/app/http/test_rate_limit.py"),
         "requests_burst": ("429 `rate_limited`", "tests/app/http/test_rate_limit.py"),
         "requests_at_once": ("429 `too_many_at_once`", "tests/app/http/test_rate_limit.py"),
-        "unread_bytes_per_second": ("the connection ends", "tests/hostile/test_slow_clients.py"),
+        "unread_bytes_per_second": ("the connection ends", "tests/security/test_slow_clients.py"),
         "max_requests_at_once": ("503 `overloaded`", "tests/app/http/test_load_shedding.py"),
         "max_waiting": ("503 `overloaded`", "tests/app/http/test_load_shedding.py"),
         "max_json_bytes": ("413 `too_large`", _BOUNDED),

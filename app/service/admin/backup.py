@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from app.domain.clock import rfc3339
-from app.domain.errors import AdjointError, BackupInProgress, NotFound, storage_faults
+from app.domain.errors import ApiError, BackupInProgress, NotFound, storage_faults
 from app.service.admin.audit import AuditFile, AuditRotation
 from app.service.resources.blobs import Integrity
 from app.service.resources.storage import StorageContext
@@ -40,7 +40,7 @@ END_SECONDS = 2.0
 _logger = logging.getLogger(__name__)
 
 
-class BlobDamaged(AdjointError):  # noqa: N818 (named as the others of its tree)
+class BlobDamaged(ApiError):  # noqa: N818 (named as the others of its tree)
     """A blob is missing or damaged; raised during a backup, never in a response."""
 
     code = "blob_damaged"

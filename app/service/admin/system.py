@@ -9,7 +9,7 @@ import numpy as np
 
 import engine
 from app.config.version import server_version
-from app.domain.errors import AdjointError, NotFound, StorageFailed, StorageFull
+from app.domain.errors import ApiError, NotFound, StorageFailed, StorageFull
 from app.domain.fit import AT_WORK, CLAIMABLE, FitState
 from app.service.admin.quarantine import Quarantine
 from app.service.admin.recovery import Recovery
@@ -19,7 +19,7 @@ from app.service.resources.workers import WorkerStatus, Workforce
 from app.store.unit_of_work import Store, UnitOfWork
 
 
-class NotReady(AdjointError):  # noqa: N818 (named as its answer is)
+class NotReady(ApiError):  # noqa: N818 (named as its answer is)
     """The server is up and cannot do its work at present."""
 
     code = "not_ready"

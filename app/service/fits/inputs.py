@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import engine
 from app.domain.clock import Clock
-from app.domain.errors import AdjointError, Finding, NotFound
+from app.domain.errors import ApiError, Finding, NotFound
 from app.domain.fit import ids_in
 from app.domain.ids import is_id
 from app.domain.records import DatasetRecord, GraphRecord
@@ -98,7 +98,7 @@ class InputReader:
             upload.write(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode())
             try:
                 return self._ingestion.read(upload, UploadOptions("json"), stored)
-            except AdjointError as error:
+            except ApiError as error:
                 error.findings = tuple(replace(fault, pointer=f"/dataset{fault.pointer}") for fault in error.findings)
                 raise
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import engine
-from app.domain.errors import AdjointError, Conflict, Finding, NotFound
+from app.domain.errors import ApiError, Conflict, Finding, NotFound
 from app.domain.fit import ids_in
 from app.domain.records import CheckpointRecord, DatasetRecord
 from app.domain.runtime import COMPARED, NUMPY, Replay, changed_numerics
@@ -242,6 +242,6 @@ def _relocate_findings(place: Callable[[str], str]) -> Iterator[None]:
     """Let the findings of errors that the block raises point to where `place` says that their pointers lie."""
     try:
         yield
-    except AdjointError as error:
+    except ApiError as error:
         error.findings = tuple(Finding(place(each.pointer), each.code, each.detail) for each in error.findings)
         raise

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from app.domain.errors import (
-    AdjointError,
+    ApiError,
     CheckpointCorrupt,
     Corrupt,
     DatasetCorrupt,
@@ -71,7 +71,7 @@ class BlobSweeper:
             return
         try:
             self._delete_discarded()
-        except AdjointError as error:
+        except ApiError as error:
             # The caller has committed already; its operation has not failed.
             _logger.warning("cannot delete %s unused blobs now: %s", len(self._discarded), error.detail)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from app.domain.errors import AdjointError, StepRefused
+from app.domain.errors import ApiError, StepRefused
 from app.domain.frames import Step
 from app.domain.session import OPEN, SessionRecord, SessionState
 from app.service.resources.idempotency import Keep
@@ -102,7 +102,7 @@ class Sessions:
             if self._activity.begin_expiry(session):
                 try:
                     await self._expire(session)
-                except AdjointError as error:
+                except ApiError as error:
                     _logger.warning("session %s cannot expire yet: %s", session.id, error.detail)
                 finally:
                     self._activity.cancel_expiry(session.id)

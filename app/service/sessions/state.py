@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from app.domain.clock import Clock
-from app.domain.errors import AdjointError, StepRefused
+from app.domain.errors import ApiError, StepRefused
 from app.domain.frames import Accepted, Answered, Step
 from app.domain.session import OPEN, SessionRecord, SessionState
 from app.store.unit_of_work import Store
@@ -156,5 +156,5 @@ class SessionActivity:
                 session = work.sessions.get(session_id)
                 if session.state in OPEN:
                     work.sessions.update(replace(session, used_at=max(session.used_at, used_at)))
-        except AdjointError as error:
+        except ApiError as error:
             _logger.warning("the last use of session %s cannot be stored: %s", session_id, error.detail)

@@ -68,7 +68,7 @@ class Result:
 class Handler:
     """How to execute a verb.
 
-    `run` changes nothing if it raises an EngineError, an AdjointError or a MemoryError, which become the reply;
+    `run` changes nothing if it raises an EngineError, an ApiError or a MemoryError, which become the reply;
     after any other error the session is restored from disk. Its effect must depend on nothing but the backend and
     the call, to the bit: otherwise a replay would not reproduce it. A handler with a `durability` of None only
     reads.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import engine
-from app.domain.errors import AdjointError, Corrupt, StorageFailed, StorageFull
+from app.domain.errors import ApiError, Corrupt, StorageFailed, StorageFull
 from app.domain.frames import Step
 from app.worker.session.backend import SessionBackend
 from app.worker.session.replies import POISON_REQUEST, encode_answer, encode_error
@@ -114,7 +114,7 @@ class _Replay:
             result = dispatch(self._backend.handlers[step.verb], step, record.body, seq, self._dir)
         except (Corrupt, StorageFull, StorageFailed):
             raise
-        except (engine.EngineError, AdjointError) as error:
+        except (engine.EngineError, ApiError) as error:
             if error.code == ALLOC_FAILED:
                 # The log is intact: there was memory for the step once, so a later process can replay it.
                 raise MemoryError(f"step {seq} cannot be replayed now: {error}") from error

@@ -9,7 +9,7 @@ import numpy as np
 
 import engine
 from app.domain.documents import JSON, NPY, SAFETENSORS, nonfinite_name
-from app.domain.errors import AdjointError
+from app.domain.errors import ApiError
 from app.ingest.encoding import json_body, npy_body, safetensors_body, tensor_document
 from app.service.resources.engine_documents import engine_faults
 from app.worker.session.backend import Array
@@ -126,20 +126,20 @@ def encode_error(error: Exception) -> dict[str, Any]:
         error = _to_domain_error(error)
     if isinstance(error, MemoryError):
         return dict(OUT_OF_MEMORY)
-    if not isinstance(error, AdjointError):
-        return _problem(AdjointError("internal error; the step was rolled back"))
+    if not isinstance(error, ApiError):
+        return _problem(ApiError("internal error; the step was rolled back"))
     return _problem(error)
 
 
-def _problem(error: AdjointError) -> dict[str, Any]:
+def _problem(error: ApiError) -> dict[str, Any]:
     findings = [{"pointer": f.pointer, "code": f.code, "detail": f.detail} for f in error.findings]
     fields = {"status": error.status, "title": error.title, "code": error.code, "detail": error.detail}
     return {**fields, "findings": findings, **error.extensions}
 
 
-def _to_domain_error(error: engine.EngineError) -> AdjointError:
+def _to_domain_error(error: engine.EngineError) -> ApiError:
     try:
         with engine_faults():
             raise error
-    except AdjointError as refused:
+    except ApiError as refused:
         return refused

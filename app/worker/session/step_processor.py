@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import engine
-from app.domain.errors import AdjointError, Conflict, NotFound, StorageFailed, StorageFull
+from app.domain.errors import ApiError, Conflict, NotFound, StorageFailed, StorageFull
 from app.domain.frames import Accepted, Answered, Step
 from app.worker.frame_channel import FrameChannel
 from app.worker.session.backend import Array, Handler, SessionBackend
@@ -140,7 +140,7 @@ class StepProcessor:
     def _process(self, step: Step, body: bytes) -> None:
         try:
             frame = self._execute_batch(step, body) if step.verb == "batch" else self._execute(step, body)
-        except AdjointError as error:
+        except ApiError as error:
             frame = self._error_reply(step, error)
         self._send(frame)
 
@@ -247,7 +247,7 @@ class StepProcessor:
             result = dispatch(handler, step, body, seq, self._dir, arrays)
         except (StorageFull, StorageFailed):
             raise
-        except (engine.EngineError, AdjointError, MemoryError) as error:
+        except (engine.EngineError, ApiError, MemoryError) as error:
             return _Failed(encode_error(error), broken=False)
         except Exception as error:
             _logger.exception("internal error in a step")
@@ -287,7 +287,7 @@ class StepProcessor:
             if step.seq is not None and step.seq > self._log.next_seq:
                 raise _sequence_gap(step.seq, self._log.next_seq)
             return self._execute(step, each.body, each.arrays)
-        except AdjointError as error:
+        except ApiError as error:
             return self._error_reply(step, error)
 
     def _skipped_reply(self, step: Step) -> Reply:
@@ -297,13 +297,13 @@ class StepProcessor:
         error = None if reply.error is None else self._with_seq(reply.error)
         return Answered(step.id, self.standing, reply.seq, reply.media, replayed, error, reply.file), reply.body
 
-    def _error_reply(self, step: Step, error: AdjointError) -> Reply:
+    def _error_reply(self, step: Step, error: ApiError) -> Reply:
         return Answered(step.id, self.standing, error=self._with_seq(encode_error(error))), b""
 
     def _with_seq(self, error: Mapping[str, Any], seq: int | None = None) -> dict[str, Any]:
         return {**error, "expected_seq": self._log.next_seq if seq is None else seq}
 
-    def _fail_uncommitted(self, error: AdjointError) -> None:
+    def _fail_uncommitted(self, error: ApiError) -> None:
         """Fail the steps since the last commit: they are not durable, and discarded."""
         lost = [head for head, _ in self._outbox]
         first = min((head.seq for head in lost if head.seq is not None), default=self._log.next_seq)

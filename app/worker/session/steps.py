@@ -168,8 +168,8 @@ def dispatch(
     """Call the handler of a step, the first time or in a replay; `arrays` are those of the body, if known.
 
     Raises:
-        AdjointError: the body cannot be read.
-        EngineError, AdjointError, MemoryError: as the handler does.
+        ApiError: the body cannot be read.
+        EngineError, ApiError, MemoryError: as the handler does.
     """
     if arrays is None:
         arrays = read_arrays(body, step.media, _LIMITS).arrays if step.media else {}

@@ -1,7 +1,7 @@
 import pytest
 
 from app.domain import errors
-from app.domain.errors import AdjointError, Finding
+from app.domain.errors import ApiError, Finding
 
 STATUSES = {
     "Invalid": (422, "invalid"),
@@ -28,7 +28,7 @@ STATUSES = {
     "LengthRequired": (411, "length_required"),
 }
 
-CLASSES = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, AdjointError)]
+CLASSES = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, ApiError)]
 
 
 @pytest.mark.parametrize("name", STATUSES)

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from starlette.requests import Request
 
-from app.domain.errors import AdjointError, Finding
+from app.domain.errors import ApiError, Finding
 from app.http.problems import LONGEST, problem, unrouted
 from app.main.application import openapi_document
 
@@ -103,7 +103,7 @@ def test_other_methods_are_refused_with_those_that_are_taken(http: httpx.Client,
         assert {*response.headers["allow"].split(", ")} - {"HEAD"} == taken
 
 
-@pytest.mark.parametrize("path", ["/", "/v1", "/v1/", "/v1/graphs/", "/v2/health", "/docs", "/v1/../etc/passwd"])
+@pytest.mark.parametrize("path", ["/", "/v1", "/v1/", "/v1/graphs/", "/v2/health", "/redoc", "/v1/../etc/passwd"])
 def test_other_paths_do_not_exist(http: httpx.Client, path: str) -> None:
     assert read_problem(http.get(path), 404)["code"] == "no_such_route"
 
@@ -184,7 +184,7 @@ VALUES: Mapping[str, Any] = {
 def test_whatever_an_error_holds_it_is_answered(value: Any, place: str) -> None:
     finding = Finding(value if place == "pointer" else "/x", "bad", value if place == "detail" else "no")
     extensions = {"extension": {"more": value}, "limit": {"limit": value}, "clash": {"detail": value}}.get(place)
-    error = AdjointError(
+    error = ApiError(
         value if place == "detail" else "it is so",
         code=value if place == "code" else "some_code",
         findings=[finding],

@@ -6,7 +6,7 @@ import pytest
 
 from app.domain.errors import Unparsable
 from app.http.strict_json import read_json
-from tests.hostile.corpus.json_bodies import BODIES
+from tests.security.corpus.json_bodies import BODIES
 
 DEEP = 64
 GOOD: dict[str, Any] = {

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from app.domain.documents import NPY, NPZ, SAFETENSORS
-from app.domain.errors import AdjointError, Invalid, TooLarge, UnsupportedMedia
+from app.domain.errors import ApiError, Invalid, TooLarge, UnsupportedMedia
 from app.ingest.arrays import read_arrays
 from app.ingest.encoding import npy_body, safetensors_body
 from app.ingest.limits import IngestLimits
@@ -88,7 +88,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("media", "body", "code"), WRONG, ids=range(len(WRONG)))
 def test_hostile_bodies_are_refused(media: str, body: bytes, code: str) -> None:
-    with pytest.raises(AdjointError) as refused:
+    with pytest.raises(ApiError) as refused:
         read_arrays(body, media, LIMITS)
     assert isinstance(refused.value, Invalid | TooLarge)
     assert refused.value.code == code
@@ -112,7 +112,7 @@ def test_no_cut_or_flipped_body_breaks_the_reader(name: str) -> None:
             broken[chance.integers(0, len(broken))] ^= 1 << chance.integers(0, 8)
         try:
             read_arrays(bytes(broken), media, LIMITS)
-        except AdjointError as error:
+        except ApiError as error:
             statuses.add(error.status)
     assert statuses <= {413, 422}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from app.ingest.limits import IngestLimits
-from tests.hostile.corpus.csv import REFUSED
+from tests.security.corpus.csv import REFUSED
 
 
 def encoded(text: str | bytes) -> bytes:

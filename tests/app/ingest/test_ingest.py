@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.domain.errors import AdjointError, Invalid, StorageFull, TooLarge
+from app.domain.errors import ApiError, Invalid, StorageFull, TooLarge
 from app.ingest import ingest as front_door
 from app.ingest.ingest import FORMATS, ChildError, ingest
 from app.ingest.limits import MIB, IngestError, IngestLimits, IngestOptions, domain_error
@@ -209,4 +209,4 @@ def test_the_servers_memory_does_not_grow_with_the_file(tmp_path):
 
 @pytest.mark.parametrize("error", [IngestError("bad_magic", "", "no"), IngestError("x", "/a", "no", limit=3)])
 def test_every_refusal_is_an_error_of_the_domain(error):
-    assert isinstance(domain_error(error), AdjointError)
+    assert isinstance(domain_error(error), ApiError)

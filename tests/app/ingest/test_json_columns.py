@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from app.ingest.limits import IngestLimits
-from tests.hostile.corpus.json_columns import REFUSED, columns
+from tests.security.corpus.json_columns import REFUSED, columns
 
 
 @pytest.mark.parametrize("name", REFUSED)

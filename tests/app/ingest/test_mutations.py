@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from app.ingest.formats import READERS, read_file
 from app.ingest.limits import MIB, IngestError, IngestLimits, IngestOptions
-from tests.hostile.corpus import parquet
+from tests.security.corpus import parquet
 
 LIMITS = IngestLimits(max_expanded_bytes=MIB, max_npy_header_bytes=4096, max_header_bytes=4096)
 INTERESTING = [0, 1, 0x7F, 0x80, 0xFF, *b"\"'\\{}[](),.:-+eE_nN09\n\r\0"]

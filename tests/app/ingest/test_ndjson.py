@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from app.ingest.limits import IngestLimits
-from tests.hostile.corpus.ndjson import REFUSED
+from tests.security.corpus.ndjson import REFUSED
 
 
 @pytest.mark.parametrize("name", REFUSED)

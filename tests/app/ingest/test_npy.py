@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from app.ingest.limits import IngestLimits
-from tests.hostile.corpus.npy import DTYPES, GOOD, REFUSED, SHAPES, npy, raw
+from tests.security.corpus.npy import DTYPES, GOOD, REFUSED, SHAPES, npy, raw
 
 
 @pytest.mark.parametrize("name", REFUSED)

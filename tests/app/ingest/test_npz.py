@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from app.ingest.limits import IngestLimits
-from tests.hostile.corpus.npz import ONE, REFUSED, savez
+from tests.security.corpus.npz import ONE, REFUSED, savez
 
 
 @pytest.mark.parametrize("name", REFUSED)

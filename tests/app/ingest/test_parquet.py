@@ -9,7 +9,7 @@ import pytest
 from app.ingest import parquet
 from app.ingest.ingest import ingest
 from app.ingest.limits import IngestLimits, IngestOptions
-from tests.hostile.corpus.parquet import CODED, GOOD, REFUSED
+from tests.security.corpus.parquet import CODED, GOOD, REFUSED
 
 arrow = pytest.importorskip("pyarrow", "21", "the extra parquet is not installed")
 writer = pytest.importorskip("pyarrow.parquet")

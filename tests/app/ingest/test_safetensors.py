@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.hostile.corpus.safetensors import DTYPES, REFUSED, X, entry, file, raw
+from tests.security.corpus.safetensors import DTYPES, REFUSED, X, entry, file, raw
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.domain.errors import AdjointError, Conflict, StorageFailed, StorageFull
+from app.domain.errors import ApiError, Conflict, StorageFailed, StorageFull
 from app.domain.fit import FitState
 from app.domain.messages import Died, Finished
 from app.service.attempts.progress import AttemptReport
@@ -65,7 +65,7 @@ def test_gradients_of_a_full_disk_are_taken_when_there_is_room(office: Office, m
     assert [*office.gradients()] == [3, 2, 1]
 
 
-def fail_to_adopt(office: Office, error: AdjointError, monkeypatch: pytest.MonkeyPatch) -> None:
+def fail_to_adopt(office: Office, error: ApiError, monkeypatch: pytest.MonkeyPatch) -> None:
     def adopt(_path: Path) -> None:
         raise error
 

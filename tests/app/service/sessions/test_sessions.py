@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.domain.errors import AdjointError, SessionsFull, StepRefused
+from app.domain.errors import ApiError, SessionsFull, StepRefused
 from app.domain.frames import Answered, Step
 from app.domain.session import SessionRecord, SessionState
 from app.store.pages import PageRequest
@@ -91,7 +91,7 @@ def test_a_session_that_cannot_be_saved_now_expires_later_by_the_same_step(burea
 def test_no_step_gets_between_the_last_checkpoint_and_the_end(bureau: Bureau) -> None:
     session = bureau.create(ttl_seconds=60.0)
     bureau.clock.advance(60.0)
-    refused: list[AdjointError] = []
+    refused: list[ApiError] = []
     plain = bureau.workforce.execute
 
     async def execute(record: SessionRecord, step: Step, body: bytes) -> Answer:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import engine
-from app.domain.errors import AdjointError
+from app.domain.errors import ApiError
 from app.domain.runtime import Runtime
 from app.service.resources.memory import memory_left
 from app.worker.session import static_backend as static_computing
@@ -76,7 +76,7 @@ def call(made: StaticBackend, verb: str, **options: Any) -> Any:
     found = made.handlers[verb]
     try:
         result = found.run(Call(options, {}, 1, {}, "application/json", no_file))
-    except (AdjointError, engine.EngineError) as error:
+    except (ApiError, engine.EngineError) as error:
         return encode_error(error)
     return encode_answer(result.document, None, "application/json")[1].decode()
 
@@ -133,7 +133,7 @@ REFUSALS: list[tuple[str, dict[str, Any], int]] = [
 def test_what_stands_in_the_way_is_told_from_what_is_wrong(
     verb: str, options: dict[str, Any], status: int, tmp_path: Path
 ) -> None:
-    with pytest.raises((AdjointError, engine.EngineError)) as refused:
+    with pytest.raises((ApiError, engine.EngineError)) as refused:
         bench(tmp_path).handlers[verb].run(Call(options, {}, 1, {}, "application/json", no_file))
     assert encode_error(refused.value)["status"] == status
 

@@ -1,6 +1,6 @@
 """Methods that are unknown, or not those of the path."""
 
-from tests.hostile.wire import Exchange
+from tests.security.wire import Exchange
 
 
 def asked(method: bytes, path: bytes, *statuses: int, code: str = "", cut: bool = False) -> Exchange:
@@ -10,7 +10,7 @@ def asked(method: bytes, path: bytes, *statuses: int, code: str = "", cut: bool 
 
 
 WRONG = (b"TRACE", b"TRACK", b"PROPFIND", b"MOVE", b"COPY", b"LINK", b"DEBUG", b"QUERY", b"get", b"Post")
-EXCHANGES = (
+HTTP_CASES = (
     *(asked(method, b"/v1/fits", 405, code="method_not_allowed") for method in WRONG),
     asked(b"DELETE", b"/healthz", 405, code="method_not_allowed"),
     asked(b"PUT", b"/v1/fits/@FIT@", 405, code="method_not_allowed"),

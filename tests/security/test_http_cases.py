@@ -10,21 +10,21 @@ import httpx
 import pytest
 
 from tests.conftest import PATIENCE, ServerProcess
-from tests.hostile.exchanges import bodies, framing, headers, methods, origins, paths, ranges, request_lines
-from tests.hostile.listeners import family, listeners
-from tests.hostile.siege import HEALTHY_SECONDS, Siege
-from tests.hostile.wire import PROBLEM, Answer, Exchange, exchange
 from tests.patience import LONGEST_WAIT
+from tests.security.http_cases import bodies, framing, headers, methods, origins, paths, ranges, request_lines
+from tests.security.listeners import family, listeners
+from tests.security.target_server import HEALTHY_SECONDS, AttackFixture
+from tests.security.wire import PROBLEM, Answer, Exchange, exchange
 
 TABLES: dict[str, tuple[Exchange, ...]] = {
-    "request line": request_lines.EXCHANGES,
-    "header": headers.EXCHANGES,
-    "framing": framing.EXCHANGES,
-    "body": bodies.EXCHANGES,
-    "origin": origins.EXCHANGES,
-    "range": ranges.EXCHANGES,
-    "path": paths.EXCHANGES,
-    "method": methods.EXCHANGES,
+    "request line": request_lines.HTTP_CASES,
+    "header": headers.HTTP_CASES,
+    "framing": framing.HTTP_CASES,
+    "body": bodies.HTTP_CASES,
+    "origin": origins.HTTP_CASES,
+    "range": ranges.HTTP_CASES,
+    "path": paths.HTTP_CASES,
+    "method": methods.HTTP_CASES,
 }
 ALL = [(f"{kind}: {each.name}", each) for kind, table in TABLES.items() for each in table]
 AT_LEAST = 80
@@ -40,7 +40,7 @@ FIT = {"dataset": {"columns": {"x": [1, 2, 3.5]}}, "steps": 3, "resources": {"ex
 class Target:
     """A server, ids of what is in it, how long its log was at first, and how many requests it was sent since."""
 
-    siege: Siege
+    attack: AttackFixture
     server: ServerProcess
     ids: dict[bytes, bytes]
     logged: int
@@ -62,7 +62,7 @@ class Target:
     @property
     def requests(self) -> int:
         """How many requests the server was sent since the beginning."""
-        return self.sent + self.siege.probes(self.server)
+        return self.sent + self.attack.probes(self.server)
 
     def lines(self) -> list[dict[str, Any]]:
         """Return what was logged of requests since the beginning."""
@@ -71,8 +71,8 @@ class Target:
 
 
 @pytest.fixture(scope="module")
-def target(siege: Siege) -> Target:
-    server = siege.start(log_level="info")
+def target(attack: AttackFixture) -> Target:
+    server = attack.start(log_level="info")
     http = server.http
     graph = http.post("/v1/graphs", json=GRAPH).json()["id"]
     fit = http.post("/v1/fits", json={"graph": graph, **FIT}).json()["id"]
@@ -82,7 +82,7 @@ def target(siege: Siege) -> Target:
     named = {"GRAPH": graph, "DATASET": dataset, "FIT": fit, "CHECKPOINT": checkpoint}
     settled(server.log)
     return Target(
-        siege, server, {f"@{name}@".encode(): value.encode() for name, value in named.items()}, len(server.log)
+        attack, server, {f"@{name}@".encode(): value.encode() for name, value in named.items()}, len(server.log)
     )
 
 
@@ -114,7 +114,7 @@ def test_hostile_bytes_are_answered_as_the_table_says(target: Target, each: Exch
     assert "set-cookie" not in answer.headers
 
 
-@pytest.mark.parametrize("each", ranges.EXCHANGES, ids=[each.name for each in ranges.EXCHANGES])
+@pytest.mark.parametrize("each", ranges.HTTP_CASES, ids=[each.name for each in ranges.HTTP_CASES])
 def test_no_range_takes_long(target: Target, each: Exchange) -> None:
     assert min(target.exchange(each).seconds for _ in range(TRIES)) < RANGE_SECONDS
 
@@ -186,7 +186,7 @@ def test_every_request_is_one_line_of_the_log(target: Target) -> None:
 
 
 def test_nothing_else_is_listened_on_while_a_fit_and_a_session_run(target: Target) -> None:
-    target.siege.files_may_be_left = True  # checkpoints
+    target.attack.files_may_be_left = True  # checkpoints
     http, graph = target.server.http, target.ids[b"@GRAPH@"].decode()
     endless = {**FIT, "graph": graph, "steps": 100_000_000, "record": {"every_steps": 1}}
     fit = http.post("/v1/fits", json=endless).json()["id"]

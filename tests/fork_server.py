@@ -1,6 +1,6 @@
 """A process that has the application loaded, from which servers are forked: loading takes most of a server's start.
 
-`python -m tests.mould`, as `Mould` starts it, takes orders on the socket that is its standard input until that ends.
+`python -m tests.fork_server`, as `ForkServer` starts it, takes orders on its standard input, a socket, until that ends.
 """
 
 import gc
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TextIO
 
 ROOT = Path(__file__).parents[1]
-COMMAND = (sys.executable, "-m", "tests.mould")
+COMMAND = (sys.executable, "-m", "tests.fork_server")
 ORDER_MAX = 1 << 17
 NUMBER = 8
 """Bytes of a number, as pids and exit statuses are told."""
@@ -68,7 +68,7 @@ class ForkedServer:
         self._told.close()
 
 
-class Mould:
+class ForkServer:
     """Forks servers from a process of its own."""
 
     def __init__(self) -> None:

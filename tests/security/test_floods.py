@@ -7,9 +7,9 @@ import httpx
 import pytest
 
 from tests.conftest import PATIENCE, ServerProcess
-from tests.hostile.attackers import ATTACKS, HOST, POST, REFUSED, Attack, Attacker
-from tests.hostile.siege import Siege
-from tests.hostile.wire import connect, read_answer, received
+from tests.security.attackers import ATTACKS, HOST, POST, REFUSED, Attack, Attacker
+from tests.security.target_server import AttackFixture
+from tests.security.wire import connect, read_answer, received
 
 SECONDS = 0.5
 """How long this server waits for anything."""
@@ -21,10 +21,10 @@ ANSWERS_MOST = 300
 
 
 @pytest.fixture(scope="module")
-def flooded(siege: Siege) -> ServerProcess:
+def flooded(attack: AttackFixture) -> ServerProcess:
     """Start a server that waits for nobody, with few connections."""
     patience = dict.fromkeys(("header_seconds", "body_seconds", "unread_seconds"), SECONDS)
-    return siege.start(**patience, max_connections=CONNECTIONS)
+    return attack.start(**patience, max_connections=CONNECTIONS)
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=[attack.name for attack in ATTACKS])
@@ -62,8 +62,8 @@ def test_a_body_that_is_not_read_ends_the_connection_unless_it_is_small(
                 assert received(connection) == b""
 
 
-def test_many_small_chunks_of_a_body_are_read_nevertheless(siege: Siege, flooded: ServerProcess) -> None:
-    siege.files_may_be_left = True  # the data set
+def test_many_small_chunks_of_a_body_are_read_nevertheless(attack: AttackFixture, flooded: ServerProcess) -> None:
+    attack.files_may_be_left = True  # the data set
     rows = b"".join(b"%x\r\n%b\r\n" % (len(row), row) for row in (b"%d,%d\n" % (n, n * n) for n in range(3000)))
     request = POST.replace(b"application/json", b"text/csv") % (b"/v1/datasets", b"") + b"4\r\na,b\n\r\n" + rows
     with connect(flooded.url) as connection:
@@ -80,8 +80,8 @@ PAUSED: dict[str, Any] = {
 }
 
 
-def test_a_connection_too_many_is_told_so_where_all_are_used(siege: Siege, flooded: ServerProcess) -> None:
-    siege.files_may_be_left = True  # the graph and the data set
+def test_a_connection_too_many_is_told_so_where_all_are_used(attack: AttackFixture, flooded: ServerProcess) -> None:
+    attack.files_may_be_left = True  # the graph and the data set
     fit = flooded.http.post("/v1/fits", json=PAUSED).json()["id"]
     streams = f"GET /v1/fits/{fit}/events HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     with ExitStack() as opened:

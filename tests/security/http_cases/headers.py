@@ -1,6 +1,6 @@
 """Headers that are too many, too large, malformed, or name another host."""
 
-from tests.hostile.wire import Exchange
+from tests.security.wire import Exchange
 
 GET = b"GET /healthz HTTP/1.1\r\n"
 
@@ -20,7 +20,7 @@ def hosted(name: str, host: bytes, status: int = 403, code: str = "host_not_allo
     return Exchange(f"Host: {name}", GET + b"Host: " + host + b"\r\n\r\n", (status,), code)
 
 
-EXCHANGES = (
+HTTP_CASES = (
     headed("a header of 1 MiB", b"X: " + b"x" * 2**20, 400, 431, cut=True),
     headed("20,000 headers", b"\r\n".join(b"X-%d: x" % n for n in range(20_000)), 400, 431, cut=True),
     headed("101 headers", b"\r\n".join(b"X-%d: x" % n for n in range(101)), 431, code="headers_too_large", cut=True),

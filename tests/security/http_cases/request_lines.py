@@ -1,6 +1,6 @@
 """Request lines that are none, or that another protocol begins with."""
 
-from tests.hostile.wire import Exchange
+from tests.security.wire import Exchange
 
 HOST = b"Host: localhost\r\n\r\n"
 
@@ -15,7 +15,7 @@ def malformed(name: str, first: bytes) -> Exchange:
     return line(name, first, 400, code="unparsable", cut=True)
 
 
-EXCHANGES = (
+HTTP_CASES = (
     malformed("no version, as in HTTP/0.9", b"GET /healthz"),
     malformed("the method alone", b"GET"),
     malformed("two spaces", b"GET  /healthz HTTP/1.1"),

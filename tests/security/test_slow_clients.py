@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.conftest import ServerProcess
-from tests.hostile.siege import Siege
-from tests.hostile.wire import LITTLE, connect, dripped, read_answer, received, stalled, until_open
+from tests.security.target_server import AttackFixture
+from tests.security.wire import LITTLE, connect, dripped, read_answer, received, stalled, until_open
 
 SECONDS = 0.5
 """How long this server waits for anything."""
@@ -34,11 +34,11 @@ LEAST = 200_000
 
 
 @pytest.fixture(scope="module")
-def hasty(siege: Siege) -> ServerProcess:
+def hasty(attack: AttackFixture) -> ServerProcess:
     """Start a server that waits for nobody."""
     patience = dict.fromkeys(("header_seconds", "body_seconds", "unread_seconds"), SECONDS)
     others = {"unread_bytes_per_second": LEAST, "event_heartbeat_seconds": SECONDS / 2}
-    return siege.start(**others, **patience)
+    return attack.start(**others, **patience)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The house stands as its plan says: what imports what, what is documented, what must never appear."""
+"""The layout of the sources: what is documented, what must never appear."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ OTHERS_MAKE = {".hypothesis", ".pytest_cache"}
 
 
 @dataclass
-class Besieged:
+class TargetServer:
     """A server, the folder that its temporary files go to, and how much memory it took before it was attacked."""
 
     server: ServerProcess
@@ -55,12 +55,12 @@ class Besieged:
 
 
 @dataclass
-class Siege:
+class AttackFixture:
     """The servers that a module of tests attacks."""
 
     running: ExitStack
     folder: Path
-    besieged: list[Besieged] = field(default_factory=list)
+    targets: list[TargetServer] = field(default_factory=list)
     files_may_be_left: bool = False
 
     def start(self, headers: dict[str, str] | None = None, warm: Sequence[str] = (), **settings: Any) -> ServerProcess:
@@ -68,7 +68,7 @@ class Siege:
 
         What it builds once to answer a path of `warm` is not for them either.
         """
-        place = self.folder / str(len(self.besieged))
+        place = self.folder / str(len(self.targets))
         temporary = place / "tmp"
         temporary.mkdir(parents=True)
         started = serving(place / "data", headers, environment={"TMPDIR": str(temporary)}, **settings)
@@ -76,12 +76,12 @@ class Siege:
         server.http.post("/v1/graphs:validate", json={"inputs": {"x": [2]}, "program": "a = x"})
         for path in warm:
             server.http.get(path)
-        self.besieged.append(Besieged(server, temporary, resident(server)))
+        self.targets.append(TargetServer(server, temporary, resident(server)))
         return server
 
     def probes(self, server: ServerProcess) -> int:
         """Return how many requests were sent to a server to see whether it is well."""
-        return next(each.probes for each in self.besieged if each.server is server)
+        return next(each.probes for each in self.targets if each.server is server)
 
 
 def resident(server: ServerProcess) -> int:

@@ -1,6 +1,6 @@
 """What pages of other sites make a browser send, with every method that changes something."""
 
-from tests.hostile.wire import Exchange
+from tests.security.wire import Exchange
 
 CHANGES = (
     (b"POST", b"/v1/graphs"),
@@ -29,7 +29,7 @@ def sent(method: bytes, path: bytes, headers: bytes, statuses: tuple[int, ...], 
     return Exchange(f"{method.decode()} {path.decode()} with {headers.splitlines()[-1].decode()}", head, statuses, code)
 
 
-EXCHANGES = (
+HTTP_CASES = (
     *(sent(method, path, mark, (403,), "origin_not_allowed") for method, path in CHANGES for mark in MARKS),
     *(sent(b"OPTIONS", path, PREFLIGHT + method, (405,), "method_not_allowed") for method, path in CHANGES),
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from tests.hostile.wire import connect
+from tests.security.wire import connect
 
 HOST = b"Host: localhost\r\n"
 GET = b"GET /healthz HTTP/1.1\r\n" + HOST

@@ -1,6 +1,6 @@
 """Ids and names that reach for files, hide characters, or are odd."""
 
-from tests.hostile.wire import Exchange
+from tests.security.wire import Exchange
 
 TRAVERSALS = (
     b"..",
@@ -42,7 +42,7 @@ def asked(path: bytes, *statuses: int, method: bytes = b"GET", code: str = "") -
     return Exchange(f"{method.decode()} {path[:60].decode()}", head, statuses, code)
 
 
-EXCHANGES = (
+HTTP_CASES = (
     *(asked(b"/v1/%b/%b" % (noun, odd), 404) for noun in NOUNS for odd in TRAVERSALS),
     *(asked(b"/v1/checkpoints/%b/content" % odd, 404) for odd in TRAVERSALS),
     *(asked(b"/v1/checkpoints/@CHECKPOINT@/parameters/%b" % name, 404) for name in NAMES),
@@ -70,5 +70,5 @@ EXCHANGES = (
     asked(b"/v1/sessions/sess_" + b"0" * 26 + b"/operations/" + b"9" * 400, 404, 422),
     asked(b"/static/../../app/config/settings.py", 404),
     asked(b"/.git/config", 404),
-    asked(b"/docs", 404),
+    asked(b"/redoc", 404),
 )

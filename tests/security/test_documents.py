@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.hostile.siege import Siege
+from tests.security.target_server import AttackFixture
 
 GRAPH = {"inputs": {"x": ["n"]}, "parameters": {"w": []}, "program": "loss = mean((x * w - 1) ** 2)"}
 DATASET = {"columns": {"x": [1.0, 2.0]}}
@@ -57,8 +57,8 @@ LAX: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.fixture(scope="module")
-def http(siege: Siege) -> httpx.Client:
-    return siege.start().http
+def http(attack: AttackFixture) -> httpx.Client:
+    return attack.start().http
 
 
 @pytest.mark.parametrize("reference", REACHING, ids=[reference[:24] for reference in REACHING])

@@ -3,7 +3,7 @@
 import gzip
 import zlib
 
-from tests.hostile.wire import Exchange
+from tests.security.wire import Exchange
 
 ROUTES = (
     b"/v1/graphs",
@@ -41,7 +41,7 @@ def compressed(name: str, coding: bytes, body: bytes, path: bytes = b"/v1/graphs
     return posted(name, path, headers, body, "content_encoding")
 
 
-EXCHANGES = (
+HTTP_CASES = (
     *(
         posted(f"a form to {path.decode()}", path, b"Content-Type: " + FORMS[0], MULTIPART, "unsupported_media_type")
         for path in ROUTES[:-1]

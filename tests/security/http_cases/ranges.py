@@ -1,6 +1,6 @@
 """Ranges that once took a server minutes, or gave away what is beside a file."""
 
-from tests.hostile.wire import Exchange
+from tests.security.wire import Exchange
 
 PATH = b"/v1/checkpoints/@CHECKPOINT@/content"
 
@@ -11,7 +11,7 @@ def asked(name: str, value: bytes, *statuses: int, more: bytes = b"") -> Exchang
     return Exchange(f"Range: {name}", head, statuses, "range_not_satisfiable" if statuses == (416,) else "")
 
 
-EXCHANGES = (
+HTTP_CASES = (
     asked("one", b"bytes=0-9", 206),
     asked("the end", b"bytes=-1", 206),
     asked("beyond the end", b"bytes=999999999-", 416),

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 import engine
-from tests.hostile.corpus.graphs import BOMBS, GIANTS
-from tests.hostile.memory import memory_bound
+from tests.security.corpus.graphs import BOMBS, GIANTS
+from tests.security.memory import memory_bound
 
 MORE_BYTES = 64 << 20
 WITH_TABLES = {"masks that add up": 4}

@@ -1,6 +1,6 @@
 """Bodies whose end two readers may see at different places: requests smuggled in others."""
 
-from tests.hostile.wire import Exchange
+from tests.security.wire import Exchange
 
 SMUGGLED = b"GET /v1/system HTTP/1.1\r\nHost: localhost\r\n\r\n"
 POST = b"POST /v1/graphs:validate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -17,7 +17,7 @@ def refused(name: str, headers: bytes, body: bytes = b"{}" + SMUGGLED) -> Exchan
 
 
 CHUNKED = b"Transfer-Encoding: chunked"
-EXCHANGES = (
+HTTP_CASES = (
     refused("two lengths", b"Content-Length: 2\r\nContent-Length: 3"),
     refused("two lengths in one", b"Content-Length: 2, 3"),
     refused("a negative length", b"Content-Length: -1"),

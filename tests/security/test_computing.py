@@ -15,7 +15,7 @@ from adjoint_client.tensors import from_wire
 from app.domain.documents import SAFETENSORS
 from app.ingest.encoding import safetensors_body
 from tests.conftest import PATIENCE, ServerProcess, StartServer
-from tests.hostile.siege import Siege
+from tests.security.target_server import AttackFixture
 
 MIB = 1024**2
 WIDE = {"inputs": {"x": ["n", 1]}, "parameters": {"w": [1, 1_000_000]}, "program": "y = x @ w", "outputs": ["y"]}
@@ -81,9 +81,9 @@ def later(server: ServerProcess, path: str, body: dict[str, Any], answers: list[
 
 
 @pytest.fixture(scope="module")
-def small(siege: Siege) -> ServerProcess:
+def small(attack: AttackFixture) -> ServerProcess:
     """Return a server with little memory for processes."""
-    return siege.start(memory_budget_bytes=700 * MIB, max_answer_bytes=16 * MIB, compute_operations=5 * 10**9)
+    return attack.start(memory_budget_bytes=700 * MIB, max_answer_bytes=16 * MIB, compute_operations=5 * 10**9)
 
 
 @pytest.fixture(scope="module")
@@ -103,8 +103,8 @@ def test_a_prediction_that_is_too_large_is_refused_with_the_figures(
     assert figure in answer.json()["detail"]
 
 
-def test_a_prediction_of_too_many_operations_is_refused(siege: Siege, small: ServerProcess) -> None:
-    siege.files_may_be_left = True  # the folder of its blob
+def test_a_prediction_of_too_many_operations_is_refused(attack: AttackFixture, small: ServerProcess) -> None:
+    attack.files_may_be_left = True  # the folder of its blob
     deep = model(small.http, DEEP, w=np.ones((500, 500)))
     assert small.http.post(f"{deep}:predict", json={"inputs": {"x": [[0.5] * 500]}}).status_code == 200
     answer = small.http.post(f"{deep}:predict", json={"inputs": {"x": [[0] * 500] * 1001}})
@@ -130,8 +130,10 @@ def test_millions_of_numbers_that_are_not_finite_are_named_by_their_runs(small: 
     assert np.isnan(from_wire(told)).all()
 
 
-def test_a_computation_for_which_there_is_no_memory_now_may_come_again(siege: Siege, small: ServerProcess) -> None:
-    siege.files_may_be_left = True  # the folder of sessions
+def test_a_computation_for_which_there_is_no_memory_now_may_come_again(
+    attack: AttackFixture, small: ServerProcess
+) -> None:
+    attack.files_may_be_left = True  # the folder of sessions
     held, request = graph(small.http, HELD), {"want": ["outputs"]}
     assert small.http.post(f"{held}:compute", json=request).status_code == 200
     session: dict[str, Any] = {"graph": LINE, "optimizer": "sgd", "resources": {"executor": "numpy"}}

@@ -13,8 +13,8 @@ import orjson
 import pytest
 
 from tests.conftest import PATIENCE, ServerProcess
-from tests.hostile.siege import Siege
-from tests.hostile.wire import connect, received
+from tests.security.target_server import AttackFixture
+from tests.security.wire import connect, received
 
 KEY = "of-those-who-leave"
 LEAVING = 200
@@ -71,9 +71,9 @@ def answers_own(server: ServerProcess, key: str, number: int) -> int:
 
 
 @pytest.fixture(scope="module")
-def keyed(siege: Siege) -> ServerProcess:
+def keyed(attack: AttackFixture) -> ServerProcess:
     """Start a server that wants a key."""
-    return siege.start({"X-API-Key": KEY}, warm=["/openapi.json"], api_key=KEY)
+    return attack.start({"X-API-Key": KEY}, warm=["/openapi.json"], api_key=KEY)
 
 
 @pytest.fixture(scope="module")
@@ -124,8 +124,8 @@ def steps() -> list[tuple[str, dict[str, Any]]]:
     return [(verb, {**said, "seq": seq}) for seq, (verb, said) in enumerate(verbs, 1)]
 
 
-def test_a_step_whose_client_has_gone_is_carried_out_once(siege: Siege, keyed: ServerProcess) -> None:
-    siege.files_may_be_left = True  # checkpoints
+def test_a_step_whose_client_has_gone_is_carried_out_once(attack: AttackFixture, keyed: ServerProcess) -> None:
+    attack.files_may_be_left = True  # checkpoints
     http = keyed.http
     undisturbed = begin(http)
     told = [http.post(f"/v1/sessions/{undisturbed}:{verb}", json=step).json() for verb, step in steps()]

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import LAUNCH, ServerProcess, serving
-from tests.hostile.listeners import family
 from tests.patience import LONGEST_WAIT
+from tests.security.listeners import family
 
 WATCHED = ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto", "socket.bind")
 HOOK = f"""

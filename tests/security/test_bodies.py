@@ -6,8 +6,8 @@ from app.domain.documents import NPY, NPZ, SAFETENSORS
 from app.domain.errors import Invalid, TooLarge
 from app.ingest.arrays import read_arrays
 from app.ingest.limits import IngestLimits
-from tests.hostile.corpus import npy, npz, safetensors
-from tests.hostile.memory import memory_bound
+from tests.security.corpus import npy, npz, safetensors
+from tests.security.memory import memory_bound
 
 MORE_BYTES = 128 << 20
 BODIES = {

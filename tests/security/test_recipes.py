@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import engine
-from tests.hostile.memory import memory_bound
+from tests.security.memory import memory_bound
 
 MORE_BYTES = 64 << 20
 BRIEF = {"optimizer": "sgd", "epochs": 1}

@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.hostile.corpus import csv, graphs, json_bodies, json_columns, ndjson, npy, npz, parquet, safetensors
-from tests.hostile.siege import Siege
+from tests.security.corpus import csv, graphs, json_bodies, json_columns, ndjson, npy, npz, parquet, safetensors
+from tests.security.target_server import AttackFixture
 
 UPLOADS: dict[str, ModuleType] = {
     "application/x-npy": npy,
@@ -37,9 +37,9 @@ def every(step: int, table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def attacked(siege: Siege) -> httpx.Client:
+def attacked(attack: AttackFixture) -> httpx.Client:
     """Return the client of a server that only these tests use."""
-    return siege.start().http
+    return attack.start().http
 
 
 def check_refusal(answer: httpx.Response, *codes: str) -> None:

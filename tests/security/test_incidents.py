@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
-EXCHANGES = "hostile/test_exchanges.py::test_hostile_bytes_are_answered_as_the_table_says"
+HTTP_CASES = "hostile/test_exchanges.py::test_hostile_bytes_are_answered_as_the_table_says"
 UPLOADS = "hostile/test_http.py::test_hostile_uploads_leave_the_server_as_it_was"
 BOMBS = "hostile/test_graphs.py::test_a_bomb_is_refused_within_little_memory"
 BOMBS_SENT = "hostile/test_http.py::test_graph_bombs_leave_the_server_as_it_was"
@@ -31,14 +31,14 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "deploy/test_container_files.py::test_the_server_is_published_on_loopback_only_and_wants_a_key",
     ),
     "S2": ("hostile/test_exchanges.py::test_nothing_else_is_listened_on_while_a_fit_and_a_session_run",),
-    "S3": (EXCHANGES, "app/http/test_guard.py::test_a_foreign_host_is_refused"),
-    "S4": (EXCHANGES, "app/http/test_guard.py::test_pages_of_other_sites_cannot_change_anything"),
+    "S3": (HTTP_CASES, "app/http/test_guard.py::test_a_foreign_host_is_refused"),
+    "S4": (HTTP_CASES, "app/http/test_guard.py::test_pages_of_other_sites_cannot_change_anything"),
     "S5": (
-        EXCHANGES,
+        HTTP_CASES,
         "hostile/test_exchanges.py::test_no_answer_holds_the_host_that_was_asked",
         "architecture/test_doors_that_are_not_there.py::test_no_address_is_made_from_what_a_client_says_the_address_is",
     ),
-    "S6": (EXCHANGES, REFERENCES),
+    "S6": (HTTP_CASES, REFERENCES),
     "S7": ("architecture/test_doors_that_are_not_there.py::test_no_request_names_an_address_or_a_path",),
     "S8": (
         "architecture/test_doors_that_are_not_there.py::test_the_server_connects_to_nobody",
@@ -76,9 +76,9 @@ SHOWN: dict[str, tuple[str, ...]] = {
     ),
     "S19": (TEXTS, TEXTS_SENT),
     "S20": ("hostile/test_documents.py::test_a_value_of_another_type_is_not_taken_for_what_it_could_mean",),
-    "S21": (EXCHANGES, "hostile/test_exchanges.py::test_no_range_takes_long"),
-    "S22": (EXCHANGES, "hostile/test_exchanges.py::test_nothing_that_reads_forms_is_installed_with_the_server"),
-    "S23": (EXCHANGES, "hostile/test_exchanges.py::test_every_request_is_one_line_of_the_log"),
+    "S21": (HTTP_CASES, "hostile/test_exchanges.py::test_no_range_takes_long"),
+    "S22": (HTTP_CASES, "hostile/test_exchanges.py::test_nothing_that_reads_forms_is_installed_with_the_server"),
+    "S23": (HTTP_CASES, "hostile/test_exchanges.py::test_every_request_is_one_line_of_the_log"),
     "S24": (
         "hostile/test_slow_clients.py::test_headers_that_do_not_come_are_not_waited_for",
         "hostile/test_slow_clients.py::test_bodies_that_hardly_come_are_not_waited_for",
@@ -101,7 +101,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "S28": (UPLOADS, "app/ingest/test_csv.py::test_a_hostile_file_is_refused_with_its_code"),
     "S29": (TEXTS, "architecture/test_patterns.py::test_no_pattern_repeats_what_takes_more_or_less"),
     "S30": (BOMBS, BOMBS_SENT, "hostile/test_graphs.py::test_what_is_large_and_good_is_taken_within_little_memory"),
-    "S31": (EXCHANGES,),
+    "S31": (HTTP_CASES,),
     "S32": (
         "deploy/test_audit.py::test_every_requirement_is_pinned_to_one_version",
         "deploy/test_audit.py::test_known_vulnerabilities_and_packages_nothing_is_known_of_are_told_apart",

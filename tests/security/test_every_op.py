@@ -7,7 +7,7 @@ import pytest
 
 import engine
 from engine.ops import OPS
-from tests.hostile.memory import memory_bound
+from tests.security.memory import memory_bound
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # of shapes that are seldom meant
 
