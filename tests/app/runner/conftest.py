@@ -22,7 +22,6 @@ from app.domain.messages import Points, Started
 from app.domain.records import CheckpointRecord, Column, DatasetRecord, GraphRecord
 from app.runner import local
 from app.runner.local import LocalRunner
-from app.runner.memory import InMemoryRunner
 from app.runner.port import Handle, Runner
 from app.runner.supervisor import Supervisor, SupervisorOptions
 from app.service.attempts.assignments import WorkerConfig
@@ -35,6 +34,7 @@ from app.store.unit_of_work import Store, UnitOfWork
 from tests.gate import Gate
 from tests.patience import PATIENCE
 from tests.support.fits import fit_record
+from tests.support.in_memory_runner import InMemoryRunner
 from tests.support.storage import storage_context
 
 from .session_stage import SetStage, Stage, stage_in

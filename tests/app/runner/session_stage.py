@@ -17,7 +17,6 @@ from app.domain.frames import Accepted, Answered, Attach, FrameReader, Ready, St
 from app.domain.messages import Message, SessionAssignment, Started
 from app.domain.records import GraphRecord
 from app.domain.session import SessionRecord, SessionState
-from app.runner.memory import InMemoryRunner
 from app.runner.port import Handle
 from app.runner.process_losses import LossPolicy
 from app.runner.process_manager import ProcessManager
@@ -31,6 +30,7 @@ from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
 from tests.patience import PATIENCE
+from tests.support.in_memory_runner import InMemoryRunner
 from tests.support.storage import storage_context
 
 CLOCK = SystemClock()

@@ -3,8 +3,8 @@
 import pytest
 
 from app.domain.messages import Finished, Started
-from app.runner.memory import InMemoryRunner
 from app.runner.supervisor import CANCEL_GRACE_SECONDS
+from tests.support.in_memory_runner import InMemoryRunner
 
 from .conftest import Workshop, begin, points
 

@@ -1,8 +1,8 @@
 """The supervisor, with processes that the test plays: fits that wait for memory."""
 
 from app.domain.messages import Finished, Started
-from app.runner.memory import InMemoryRunner
 from app.service.resources.memory import MemoryPool
+from tests.support.in_memory_runner import InMemoryRunner
 
 from .conftest import Workshop
 
