@@ -15,9 +15,9 @@ FORK_SERVER = """
 import os, time
 from pathlib import Path
 import app.worker.fork_server
-from app.worker.reporter import Recorder
+from app.worker.reporter import Reporter
 
-gate, add = Path({gate!r}), Recorder.add
+gate, report_step = Path({gate!r}), Reporter.report_step
 
 def is_held(fit):
     try:
@@ -29,14 +29,14 @@ def is_held(fit):
         return False
     return fit.step >= int(number)
 
-def add_and_wait(self, fit, *rest):
-    made = add(self, fit, *rest)
+def report_and_wait(self, fit, *rest):
+    made = report_step(self, fit, *rest)
     while is_held(fit):
         self.flush()
         time.sleep(0.002)
     return made
 
-Recorder.add = add_and_wait
+Reporter.report_step = report_and_wait
 app.worker.fork_server.main()
 os._exit(0)
 """
