@@ -76,7 +76,7 @@ def serve(channel, line):
         said = play(scene, others.collective) or []
         words = [json.loads(part) for part in said], os.fstat(channel.fileno()).st_ino
     except engine.RankLost:
-        others.mourn()
+        others.exit_with_peer()
     except engine.RankAborted as error:
         words = error.reason.decode()
     except engine.CollectiveError as error:
