@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import engine
+from app.domain.documents import escape
 from app.domain.errors import Conflict, Finding, Gone, NotFound, storage_faults
 from app.domain.ids import is_id, new_id
 from app.domain.records import CheckpointRecord, GraphRecord
@@ -98,7 +99,7 @@ def _invalid_counts(cursor: Mapping[str, Any]) -> Iterator[Finding]:
 def _pointer(name: str) -> str:
     """Point at a tensor; at the file where its name is not one that anybody can read."""
     plain = name.isascii() and name.isprintable() and len(name) <= NAME_MAX
-    return "/" + name.replace("~", "~0").replace("/", "~1") if plain else ""
+    return f"/{escape(name)}" if plain else ""
 
 
 Alias = Literal["latest", "best"]

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import engine
+from app.domain.documents import escape
 from app.domain.errors import Finding
 from app.domain.records import CheckpointRecord, Column, DatasetRecord, GraphRecord
 from app.service.resources.engine_documents import engine_faults, invalid
@@ -176,7 +177,7 @@ def _feed_faults(applicant: SessionCandidate) -> Iterator[Finding]:
     for name in feeds:
         if name not in inputs:
             detail = f"the graph has no input of this name; it has {', '.join(inputs)}"
-            yield Finding(f"/feeds/{_escaped(name)}", "unknown_name", detail)
+            yield Finding(f"/feeds/{escape(name)}", "unknown_name", detail)
     if applicant.dataset is None:
         return
     columns = {column.name: column for column in applicant.dataset.columns}
@@ -186,7 +187,7 @@ def _feed_faults(applicant: SessionCandidate) -> Iterator[Finding]:
         source = feeds.get(name, name)
         if name not in needed and name not in feeds and source not in columns:
             continue
-        pointer = f"/feeds/{_escaped(name)}" if name in feeds else "/dataset"
+        pointer = f"/feeds/{escape(name)}" if name in feeds else "/dataset"
         if source not in columns:
             yield Finding(
                 pointer,
@@ -224,7 +225,3 @@ def _memory_needed(applicant: SessionCandidate, memory: MemoryConfig) -> int:
     with engine_faults():
         held["input_bytes"] = count_input_bytes(applicant.definition, static.get("dims") or {})
     return memory.check(memory_terms(held, executor), "/dims", "the session", "use smaller extents")
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
