@@ -81,7 +81,7 @@ _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "session_workers": ("429 `sessions_full`", "tests/app/runner/test_session_pool.py"),
         "max_sessions": ("429 `sessions_full`", "tests/app/service/sessions/test_creation.py"),
         "session_idle_seconds": ("the process is released", "tests/app/runner/test_session_pool.py"),
-        "step_seconds": ("503 `process_lost`", "tests/app/runner/test_session_pool.py"),
+        "step_seconds": ("422 `step_lost_worker`", "tests/app/runner/test_session_pool.py"),
         "max_step_bytes": ("413 `too_large`", "tests/app/api/test_session_steps.py"),
         "compute_workers": ("429 `computations_full`", _COMPUTING),
         "compute_seconds": ("503 `compute_timeout`", _COMPUTING),

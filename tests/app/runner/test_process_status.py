@@ -1,4 +1,4 @@
-"""None"""
+"""Exit codes and signals as causes of a process end."""
 
 import signal
 from pathlib import Path

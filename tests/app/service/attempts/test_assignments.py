@@ -1,4 +1,4 @@
-"""None"""
+"""Assignments hold what a worker process needs, and name the checkpoint that it starts from."""
 
 from dataclasses import asdict, replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""None"""
+"""Changes of fits that exist: more epochs or steps, labels, priorities."""
 
 from typing import Any
 
