@@ -500,6 +500,11 @@ def _mark(op: Op[Any], inputs: tuple[Value, ...], values: tuple[Value, ...]) -> 
             counter.mark_unrecorded_view(view)
 
 
+def find_op(name: str) -> Op[Any] | None:
+    """Return the op called `name` (or known by that alias), or None."""
+    return OPS.get(name) or ALIASES.get(name)
+
+
 def lookup(name: str) -> Op[Any]:
     """Return the op called `name` (or known by that alias).
 
@@ -507,7 +512,7 @@ def lookup(name: str) -> Op[Any]:
         UnsupportedOp: an operation of the engines this one follows that it does not have.
         UnknownName: any other name; the message has the nearest known one.
     """
-    op = OPS.get(name) or ALIASES.get(name)
+    op = find_op(name)
     if op is None:
         refuse_unsupported(name)
         raise UnknownName(f"there is no op called {name[:64]!r}{accepted_names(name, [*OPS, *ALIASES], 'GET /v1/ops')}")

@@ -22,7 +22,7 @@ from engine.core.errors import (
     escape,
     nearest,
 )
-from engine.core.registry import ALIASES, OPS, Op
+from engine.core.registry import Op, find_op
 from engine.core.unsupported_ops import refuse_unsupported
 from engine.core.value import Array, Value
 from engine.graph.tensors import read_tensor
@@ -92,7 +92,7 @@ def _find_loss(kind: str) -> Op[Any]:
         refuse_unsupported(kind)
     except UnsupportedOp as error:
         raise DocumentError([Finding("/loss/kind", error.code, str(error))]) from error
-    op = OPS.get(kind) or ALIASES.get(kind)
+    op = find_op(kind)
     if op is None or op.name not in LOSSES:
         asked = GGML_LOSSES.get(kind.upper().removeprefix("GGML_OPT_LOSS_TYPE_"), kind)
         if asked in REDUCTIONS:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from engine.core.errors import nearest
-from engine.core.registry import ALIASES, OPS
+from engine.core.registry import ALIASES, OPS, find_op
 from engine.ops import (
     activation,
     arrange,
@@ -52,7 +52,7 @@ bind_value_methods()
 
 
 def __getattr__(name: str) -> Any:
-    op = OPS.get(name) or ALIASES.get(name)
+    op = find_op(name)
     if op is None:
         raise AttributeError(f"there is no op called {name!r}{nearest(name, [*OPS, *ALIASES])}")
     return op

@@ -14,7 +14,7 @@ from engine.core.defaults import DEVICES, check_device
 from engine.core.dtypes import DType, dtype_of
 from engine.core.errors import DTypeError, GradientError, ShapeError
 from engine.core.modes import MODES
-from engine.core.registry import ALIASES, OPS, Op
+from engine.core.registry import OPS, Op, find_op
 from engine.core.value import Array, Operand, Value, as_value
 from engine.ops.elementwise.casting import cast
 
@@ -135,7 +135,7 @@ def _apply_ufunc(self: Value, ufunc: np.ufunc, method: str, *inputs: Any, **opti
 
 def _op_of(name: str) -> Op[Any] | None:
     name = UFUNCS.get(name, name)
-    return OPS.get(name) or ALIASES.get(name)
+    return find_op(name)
 
 
 def _to(self: Value, *targets: Any, dtype: object = None, device: str | None = None, copy: bool = False) -> Value:

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec
 
 import numpy as np
 
-from engine.core.registry import OPS
+from engine.core.registry import find_op
 from engine.core.value import Array
 from engine.execution.native import bind
 from engine.execution.plan import NumpyExecutor, Plan
@@ -112,7 +112,7 @@ def fact(value: Any) -> Hashable:
         return (StateLayout, fact(value.definition), fact(value.groups), *map(fact, arrays))
     if isinstance(value, Definition):
         ops = sorted({node.op for node in value.nodes})
-        return (Definition, value.digest, *(OPS.get(op) for op in ops))  # a name may be given to another op
+        return (Definition, value.digest, *(find_op(op) for op in ops))  # a name may be given to another op
     if isinstance(value, Mapping):
         return (dict, tuple((fact(key), fact(item)) for key, item in value.items()))
     if isinstance(value, tuple | list):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Literal
 
 from engine.core.dtypes import FLOAT64, is_float
-from engine.core.registry import OPS
+from engine.core.registry import find_op
 from engine.core.value import Value
 from engine.graph.definition import Definition, NodeSpec
 from engine.graph.trace import Trace
@@ -30,7 +30,7 @@ def weighted_loss(definition: Definition) -> NodeSpec | None:
 
 def divides_by_class_weights(node: NodeSpec) -> bool:
     """Return whether a node is a loss whose mean divides by the weights of the classes."""
-    op = OPS.get(node.op)
+    op = find_op(node.op)
     return op is not None and op.loss is not None and op.loss.weighted_mean
 
 
@@ -67,7 +67,7 @@ def only_loss(definition: Definition) -> NodeSpec | None:
 def named_reduction(definition: Definition) -> Reduction:
     """Return the reduction by the name or the attribute of the loss's op; by default a mean."""
     node = only_loss(definition)
-    summed = node is not None and (OPS.get(node.op) is sum or node.attrs.get("reduction") == "sum")
+    summed = node is not None and (find_op(node.op) is sum or node.attrs.get("reduction") == "sum")
     return "sum" if summed else "mean"
 
 

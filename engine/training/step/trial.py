@@ -8,6 +8,7 @@ import numpy as np
 
 from engine.core.dtypes import is_float
 from engine.core.errors import REFUSALS, EngineError
+from engine.core.registry import find_op
 from engine.core.value import Array
 from engine.execution.plan import NumpyExecutor
 from engine.graph.definition import Definition
@@ -33,7 +34,8 @@ def batch_reduction(definition: Definition, *, parted: bool = True) -> Reduction
     """
     said: Reduction = "weighted" if weighted_loss(definition) is not None else named_reduction(definition)
     node = only_loss(definition)
-    if not parted and node is not None and node.op in LOSSES:
+    op = None if node is None else find_op(node.op)
+    if not parted and op is not None and op.name in LOSSES:
         return said
     try:
         first, second = _rows(definition, 0), _rows(definition, 1)

@@ -31,3 +31,20 @@ def test_the_reduction_of_a_loss_is_found(program, expected):
     parameters = {"w": {"shape": [3, 3], "init": "normal"}}
     definition = engine.parse_graph({"inputs": inputs, "parameters": parameters, "program": program})
     assert batch_reduction(definition) == reduction
+
+
+def test_a_loss_by_an_alias_in_a_node_is_reduced_as_by_its_name():
+    definitions = [
+        engine.parse_graph(
+            {
+                "inputs": CLASSES,
+                "nodes": [
+                    {"name": "scores", "op": "log_softmax", "inputs": ["x"]},
+                    {"name": "loss", "op": op, "inputs": ["scores", "y"]},
+                ],
+                "losses": ["loss"],
+            }
+        )
+        for op in ("nll_loss", "nll")
+    ]
+    assert [batch_reduction(definition) for definition in definitions] == ["weighted", "weighted"]
