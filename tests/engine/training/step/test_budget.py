@@ -65,7 +65,7 @@ def test_a_budget_that_nothing_meets_is_refused_with_the_least_there_is() -> Non
     (fault,) = caught.value.findings
     assert (fault.pointer, fault.code) == ("/memory_budget", "memory_exceeded")
     least = min(planned(recompute={"segments": n}).peak_bytes for n in (2, 3, 4, 6, 8, 12, 16, 24))
-    assert f"takes {least} bytes at least" in fault.detail
+    assert f"needs at least {least} bytes" in fault.detail
 
 
 def test_a_fit_is_refused_before_it_starts() -> None:
