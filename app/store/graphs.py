@@ -1,5 +1,6 @@
 """Graphs in the database."""
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -57,8 +58,9 @@ class Graphs:
             yield GraphRecord(*row)
 
     def equal_to(self, definition: Mapping[str, Any], digest: str) -> GraphRecord | None:
-        """Return the oldest graph of this digest with the same definition, its name included; None if there is none."""
-        return next((graph for graph in self.with_digest(digest, "") if graph.definition == definition), None)
+        """Return the oldest graph of this digest with the same definition, its names in the same order; else None."""
+        text = json.dumps(definition)
+        return next((graph for graph in self.with_digest(digest, "") if json.dumps(graph.definition) == text), None)
 
     def list(self, page: PageRequest) -> Page[GraphRecord]:
         """Return a page of graphs."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 EXAMPLES = Path(__file__).parent
 DATA = EXAMPLES / "data"
-DEMO = EXAMPLES.parents[1] / "app" / "demo"
+DEMO = EXAMPLES.parents[1] / "app" / "cli" / "demo"
 
 Floats = NDArray[np.float32]
 

@@ -115,7 +115,7 @@ def test_a_disk_that_is_full_to_the_last_byte_holds_fits_up_and_costs_nothing(
     assert refused is not None
     assert (refused.status_code, refused.json()["code"]) == (507, "storage_full"), refused.text
     assert "disk" in refused.json()["detail"]
-    until(lambda: any("waits" in line for line in server.log), "nothing had to wait")
+    until(lambda: any("is delayed" in line for line in server.log), "nothing had to wait")
     until(lambda: fill(small_disk).exists() and http.get("/readyz").status_code == 503, "a full server is ready")
     assert http.get(url).json()["state"] == "running"
     assert all(http.get(f"/v1/fits/{each}").status_code == 200 for each in acknowledged)

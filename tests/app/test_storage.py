@@ -152,4 +152,4 @@ def test_a_server_tells_what_it_found_when_it_started(start_server: StartServer,
     assert (recovery["attempts_lost"], recovery["staging_folders"], recovery["temporary_files"]) == (1, 1, 1)
     assert recovery["orphan_blobs"] >= 1
     assert again.http.get(f"/v1/fits/{fit_id}").json()["state"] in {"interrupted", "starting", "running"}
-    assert any("recovered what the last server left" in line for line in again.log)
+    assert any("recovery after the last server" in line for line in again.log)

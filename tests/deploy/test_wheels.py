@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from app.cli.demo import dataset_path, graph_path
-from app.cli.demo.examples import LESSONS
+from app.cli.demo.examples import EXAMPLES
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("app", "engine", "deploy/bin", "pyproject.toml", "README.md", "LICENSE", "clients/python")
@@ -98,13 +98,13 @@ def url(installation: Installation) -> Iterator[str]:
 def test_the_demo_trains_well_and_leaves_nothing_behind(installation: Installation) -> None:
     text = installation.run("adjoint", "demo")
     assert "f = 16, df/dx = 12" in text
-    for lesson in LESSONS:
-        (accuracy,) = re.findall(rf"^{lesson.name}: held-out accuracy ([\d.]+)", text, re.MULTILINE)
-        assert float(accuracy) >= lesson.enough
-        assert re.search(rf"^{lesson.name} succeeded .*loss .*val_accuracy", text, re.MULTILINE)
-        assert f"{lesson.name}.safetensors" in text
-    assert text.count("truth") == len(LESSONS)
-    assert text.count("norm of the gradient") == len(LESSONS)
+    for example in EXAMPLES:
+        (accuracy,) = re.findall(rf"^{example.name}: held-out accuracy ([\d.]+)", text, re.MULTILINE)
+        assert float(accuracy) >= example.enough
+        assert re.search(rf"^{example.name} succeeded .*loss .*val_accuracy", text, re.MULTILINE)
+        assert f"{example.name}.safetensors" in text
+    assert text.count("truth") == len(EXAMPLES)
+    assert text.count("norm of the gradient") == len(EXAMPLES)
     assert "linear_0.weight" in text
     assert "curl -s" in text
     assert not list((installation.folder / "tmp").glob("adjoint-demo-*"))
@@ -114,9 +114,9 @@ def test_the_demo_trains_well_and_leaves_nothing_behind(installation: Installati
 def test_the_command_fits_a_table(installation: Installation, url: str) -> None:
     shutil.copy(graph_path("iris"), installation.folder / "iris.json")
     shutil.copy(dataset_path("iris"), installation.folder / "iris.csv")
-    (lesson,) = (each for each in LESSONS if each.name == "iris")
+    (example,) = (each for each in EXAMPLES if each.name == "iris")
     given = ["iris.json", "iris.csv", "--url", url]
-    text = installation.run("adjoint", "fit", *given, "--columns", lesson.columns, "--epochs", "3")
+    text = installation.run("adjoint", "fit", *given, "--columns", example.columns, "--epochs", "3")
     assert "succeeded" in text
 
 

@@ -119,13 +119,13 @@ TARGETS = (
         "recipe", _recipe, seeds.RECIPES, _REFUSED, seeds.WORDS["recipe"], ("engine/training/recipe", "engine/optim")
     ),
     Target("frames", _frames, seeds.FRAMES, (BadMessage,), seeds.WORDS["frames"], ("app/domain/frames",)),
-    Target("log", read_records, seeds.LOGS, (DamagedLog,), seeds.WORDS["frames"], ("app/worker/session/records",)),
+    Target("log", read_records, seeds.LOGS, (DamagedLog,), seeds.WORDS["frames"], ("app/worker/session/wal",)),
     Target(
         "checkpoint",
         _checkpoint,
         seeds.CHECKPOINTS,
         _REFUSED,
         seeds.WORDS["safetensors"],
-        ("engine/data/checkpoint", "app/service/resources/uploaded_checkpoint"),
+        ("engine/data/checkpoint", "app/service/resources/checkpoints"),
     ),
 )

@@ -27,14 +27,14 @@ def flooded(attack: AttackFixture) -> ServerProcess:
     return attack.start(**patience, max_connections=CONNECTIONS)
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=[attack.name for attack in ATTACKS])
-def test_others_are_answered_under(attack: Attack, flooded: ServerProcess) -> None:
-    with Attacker(flooded.url, attack, ELSEWHERE).running() as attacker:
+@pytest.mark.parametrize("flood", ATTACKS, ids=[attack.name for attack in ATTACKS])
+def test_others_are_answered_under(flood: Attack, flooded: ServerProcess) -> None:
+    with Attacker(flooded.url, flood, ELSEWHERE).running() as attacker:
         for _ in range(ROUNDS):
             with httpx.Client(base_url=flooded.url, timeout=PATIENCE) as anew:
                 assert anew.get("/healthz").status_code == 200
         received_meanwhile = attacker.received
-        if attack.is_cut:
+        if flood.is_cut:
             assert attacker.was_cut.wait(PATIENCE)
     assert received_meanwhile <= ANSWERS_MOST * ROUNDS
 

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
-HTTP_CASES = "hostile/test_exchanges.py::test_hostile_bytes_are_answered_as_the_table_says"
-UPLOADS = "hostile/test_http.py::test_hostile_uploads_leave_the_server_as_it_was"
-BOMBS = "hostile/test_graphs.py::test_a_bomb_is_refused_within_little_memory"
-BOMBS_SENT = "hostile/test_http.py::test_graph_bombs_leave_the_server_as_it_was"
+HTTP_CASES = "security/test_http_cases.py::test_hostile_bytes_are_answered_as_the_table_says"
+UPLOADS = "security/test_http.py::test_hostile_uploads_leave_the_server_as_it_was"
+BOMBS = "security/test_graphs.py::test_a_bomb_is_refused_within_little_memory"
+BOMBS_SENT = "security/test_http.py::test_graph_bombs_leave_the_server_as_it_was"
 TEXTS = "app/http/test_strict_json.py::test_what_readers_could_understand_differently_is_refused"
 TEXTS_SENT = "app/http/test_strict_json.py::test_hostile_bodies_are_answered_with_a_problem"
-REFERENCES = "hostile/test_documents.py::test_a_reference_that_reaches_for_a_file_is_none"
+REFERENCES = "security/test_documents.py::test_a_reference_that_reaches_for_a_file_is_none"
 
 SHOWN: dict[str, tuple[str, ...]] = {
     "S1": (
@@ -30,30 +30,30 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "app/config/test_settings.py::test_another_address_is_refused_without_allowed_hosts",
         "deploy/test_container_files.py::test_the_server_is_published_on_loopback_only_and_wants_a_key",
     ),
-    "S2": ("hostile/test_exchanges.py::test_nothing_else_is_listened_on_while_a_fit_and_a_session_run",),
-    "S3": (HTTP_CASES, "app/http/test_guard.py::test_a_foreign_host_is_refused"),
-    "S4": (HTTP_CASES, "app/http/test_guard.py::test_pages_of_other_sites_cannot_change_anything"),
+    "S2": ("security/test_http_cases.py::test_nothing_else_is_listened_on_while_a_fit_and_a_session_run",),
+    "S3": (HTTP_CASES, "app/http/test_security.py::test_a_foreign_host_is_refused"),
+    "S4": (HTTP_CASES, "app/http/test_security.py::test_pages_of_other_sites_cannot_change_anything"),
     "S5": (
         HTTP_CASES,
-        "hostile/test_exchanges.py::test_no_answer_holds_the_host_that_was_asked",
-        "architecture/test_doors_that_are_not_there.py::test_no_address_is_made_from_what_a_client_says_the_address_is",
+        "security/test_http_cases.py::test_no_answer_holds_the_host_that_was_asked",
+        "architecture/test_attack_surface.py::test_no_address_is_made_from_what_a_client_says_the_address_is",
     ),
     "S6": (HTTP_CASES, REFERENCES),
-    "S7": ("architecture/test_doors_that_are_not_there.py::test_no_request_names_an_address_or_a_path",),
+    "S7": ("architecture/test_attack_surface.py::test_no_request_names_an_address_or_a_path",),
     "S8": (
-        "architecture/test_doors_that_are_not_there.py::test_the_server_connects_to_nobody",
-        "hostile/test_connections.py::test_no_process_of_the_server_connects_to_anybody",
+        "architecture/test_attack_surface.py::test_the_server_connects_to_nobody",
+        "security/test_connections.py::test_no_process_of_the_server_connects_to_anybody",
     ),
     "S9": (
-        "architecture/test_doors_that_are_not_there.py::test_nothing_is_run_that_comes_from_a_file_or_a_message",
+        "architecture/test_attack_surface.py::test_nothing_is_run_that_comes_from_a_file_or_a_message",
         UPLOADS,
     ),
     "S10": (BOMBS, BOMBS_SENT),
-    "S11": (BOMBS, "hostile/test_documents.py::test_a_value_of_another_type_is_not_taken_for_what_it_could_mean"),
+    "S11": (BOMBS, "security/test_documents.py::test_a_value_of_another_type_is_not_taken_for_what_it_could_mean"),
     "S12": (
         BOMBS,
         UPLOADS,
-        "hostile/test_exchanges.py::test_a_file_that_is_a_link_is_not_sent",
+        "security/test_http_cases.py::test_a_file_that_is_a_link_is_not_sent",
         "app/store/blobs/test_local.py::test_what_is_planted_in_the_place_of_a_blob_is_not_read",
     ),
     "S13": (UPLOADS, "app/ingest/test_npy.py::test_a_hostile_file_is_refused_with_its_code"),
@@ -75,13 +75,13 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "app/api/test_metrics.py::test_every_route_of_a_fit_that_diverges_answers_with_what_is_json",
     ),
     "S19": (TEXTS, TEXTS_SENT),
-    "S20": ("hostile/test_documents.py::test_a_value_of_another_type_is_not_taken_for_what_it_could_mean",),
-    "S21": (HTTP_CASES, "hostile/test_exchanges.py::test_no_range_takes_long"),
-    "S22": (HTTP_CASES, "hostile/test_exchanges.py::test_nothing_that_reads_forms_is_installed_with_the_server"),
-    "S23": (HTTP_CASES, "hostile/test_exchanges.py::test_every_request_is_one_line_of_the_log"),
+    "S20": ("security/test_documents.py::test_a_value_of_another_type_is_not_taken_for_what_it_could_mean",),
+    "S21": (HTTP_CASES, "security/test_http_cases.py::test_no_range_takes_long"),
+    "S22": (HTTP_CASES, "security/test_http_cases.py::test_nothing_that_reads_forms_is_installed_with_the_server"),
+    "S23": (HTTP_CASES, "security/test_http_cases.py::test_every_request_is_one_line_of_the_log"),
     "S24": (
-        "hostile/test_slow_clients.py::test_headers_that_do_not_come_are_not_waited_for",
-        "hostile/test_slow_clients.py::test_bodies_that_hardly_come_are_not_waited_for",
+        "security/test_slow_clients.py::test_headers_that_do_not_come_are_not_waited_for",
+        "security/test_slow_clients.py::test_bodies_that_hardly_come_are_not_waited_for",
         "chaos/test_slow_clients.py::test_hundreds_that_do_not_go_on_hold_nobody_up",
     ),
     "S25": (
@@ -90,8 +90,8 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "app/api/test_access.py::test_no_secret_is_found_where_it_does_not_belong",
     ),
     "S26": (
-        "hostile/test_clients_that_leave.py::test_nobody_gets_an_answer_that_was_meant_for_one_who_left",
-        "hostile/test_clients_that_leave.py::test_a_step_whose_client_has_gone_is_carried_out_once",
+        "security/test_clients_that_leave.py::test_nobody_gets_an_answer_that_was_meant_for_one_who_left",
+        "security/test_clients_that_leave.py::test_a_step_whose_client_has_gone_is_carried_out_once",
     ),
     "S27": (
         "app/api/test_access.py::test_only_a_good_key_with_the_right_scope_reaches_a_route",
@@ -100,7 +100,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     ),
     "S28": (UPLOADS, "app/ingest/test_csv.py::test_a_hostile_file_is_refused_with_its_code"),
     "S29": (TEXTS, "architecture/test_patterns.py::test_no_pattern_repeats_what_takes_more_or_less"),
-    "S30": (BOMBS, BOMBS_SENT, "hostile/test_graphs.py::test_what_is_large_and_good_is_taken_within_little_memory"),
+    "S30": (BOMBS, BOMBS_SENT, "security/test_graphs.py::test_what_is_large_and_good_is_taken_within_little_memory"),
     "S31": (HTTP_CASES,),
     "S32": (
         "deploy/test_audit.py::test_every_requirement_is_pinned_to_one_version",

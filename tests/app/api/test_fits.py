@@ -191,7 +191,8 @@ def test_what_is_cancelled_may_be_cancelled_again_and_what_has_ended_may_not(
 
 
 def test_what_a_fit_works_with_is_not_deleted_before_it_ends(http: httpx.Client, long_fit: dict[str, Any]) -> None:
-    fit = http.post("/v1/fits", json={**INLINE, "steps": 10_000_000}).json()
+    graph = {**INLINE["graph"], "name": "shared with no other fit"}
+    fit = http.post("/v1/fits", json={**INLINE, "graph": graph, "steps": 10_000_000}).json()
     paths = [f"/v1/graphs/{fit['graph']}", f"/v1/datasets/{fit['dataset']}", f"/v1/fits/{fit['id']}"]
     for path in paths:
         assert http.delete(path).status_code == 409
