@@ -284,6 +284,11 @@ def _codes_of(
     if isinstance(node, ast.ClassDef):
         for code in _class_attribute(node, "code"):
             yield code, OF_THE_ENGINE if engine else statuses.get(node.name, "500")
+    if isinstance(node, ast.Dict):  # a reply of a session's process
+        said = {_text(key): value for key, value in zip(node.keys, node.values, strict=True) if key is not None}
+        code, status = (said.get(name) for name in ("code", "status"))
+        if code is not None and isinstance(status, ast.Constant) and (given := _text(code) or "").isidentifier():
+            yield given, str(status.value)
     if not isinstance(node, ast.Call):
         return
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
