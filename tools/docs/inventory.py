@@ -284,11 +284,8 @@ def _codes_of(
     if isinstance(node, ast.ClassDef):
         for code in _class_attribute(node, "code"):
             yield code, OF_THE_ENGINE if engine else statuses.get(node.name, "500")
-    if isinstance(node, ast.Dict):  # a reply of a session's process
-        said = {_text(key): value for key, value in zip(node.keys, node.values, strict=True) if key is not None}
-        code, status = (said.get(name) for name in ("code", "status"))
-        if code is not None and isinstance(status, ast.Constant) and (given := _text(code) or "").isidentifier():
-            yield given, str(status.value)
+    if isinstance(node, ast.Dict):
+        yield from _code_of_reply(node)
     if not isinstance(node, ast.Call):
         return
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -299,6 +296,14 @@ def _codes_of(
     for keyword in node.keywords:
         if keyword.arg == "code" and (given := _text(keyword.value)):
             yield given, _status_of(node, statuses.get(name), engine=engine)
+
+
+def _code_of_reply(node: ast.Dict) -> Iterator[tuple[str, str]]:
+    """Yield code and status of a reply of a session's process, which is an object with both."""
+    fields = {_text(key): value for key, value in zip(node.keys, node.values, strict=True) if key is not None}
+    code, status = _text(fields.get("code", node)), fields.get("status")
+    if code is not None and code.isidentifier() and isinstance(status, ast.Constant):
+        yield code, str(status.value)
 
 
 def _status_of(node: ast.Call, known: str | None, *, engine: bool) -> str:
