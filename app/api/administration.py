@@ -105,7 +105,7 @@ class BackupAnswer(StreamingResponse):
         super().__init__(backup.chunks, headers=headers, media_type=TAR)
 
     async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
-        """Send it, and close it whatever comes between: blobs are kept for it, and others wait."""
+        """Send it and close it, also on an error: it holds blobs, and other backups wait."""
         try:
             await super().__call__(scope, receive, send)
         finally:

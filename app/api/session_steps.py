@@ -113,7 +113,7 @@ _KEY = re.compile(KEY_PATTERN)
 async def relay(
     request: Request, session_id: str, verb: str, payload: StepPayload, answers: tuple[str, ...]
 ) -> Response:
-    """Have a step carried out, and answer with what came of it in the one of `answers` that the client likes best."""
+    """Execute a step and answer with its result in the media type of `answers` that the client prefers."""
     scope = request.scope
     step = Step(
         id=secrets.token_hex(STEP_ID_BYTES),
@@ -138,7 +138,7 @@ def session_id_of(request: Request) -> str:
 
 
 def step_response(session_id: str, step_id: str, carried: StepResult) -> Response:
-    """Answer with what came of a step."""
+    """Answer with the result of a step."""
     headers = {"Idempotent-Replayed": "true"} if carried.replayed else {}
     if carried.checkpoint is not None:
         headers["Location"] = f"/v1/checkpoints/{carried.checkpoint.id}"

@@ -35,7 +35,8 @@ def create_key(
         str | None, typer.Option("--expires", help="When it ends, as 2027-01-31T12:00:00Z; by default never.")
     ] = None,
     tenant: Annotated[
-        str | None, typer.Option("--tenant", help="Whose things it is for; by default those of whoever makes it.")
+        str | None,
+        typer.Option("--tenant", help="Tenant of the key; by default that of the key that creates it."),
     ] = None,
     url: ServerOption = None,
     key_file: KeyFileOption = None,

@@ -1,4 +1,4 @@
-"""The audit trail: who asked for which change, and what came of it. Each entry vouches for all before it."""
+"""The audit trail: who requested which change, and its outcome. Each entry vouches for all before it."""
 
 import hashlib
 import json

@@ -74,14 +74,14 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """From the process: what came of a step; the body is the answer's, empty with an `error` or a `file`.
+    """From the process: the result of a step; the body is the answer's, empty with an `error` or a `file`.
 
     Attributes:
         id: the request's.
         standing: where the session is: next_seq, step (of the optimizer), passes, tapes.
         seq: the place that the step took, None for one that only reads.
         media: the type of the body.
-        replayed: whether it was carried out before, and this is what came of it then.
+        replayed: whether it was executed before, and this is the result of then.
         error: status, title, code, detail, findings (pointer, code, detail), and what else the problem should hold.
         file: the name of a file in the session's folder that holds the body; whoever takes the answer deletes it.
     """

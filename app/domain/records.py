@@ -51,7 +51,7 @@ class Column:
 class DatasetRecord:
     """An uploaded dataset. `digest` is the SHA-256 of the bytes as they came, which are kept; `format` names them.
 
-    `corrupt` tells that the file of these bytes, or of a column, was found to be missing or not what its digest says.
+    `corrupt` tells that the file of these bytes, or of a column, is missing or does not match its digest.
     """
 
     id: str
@@ -73,7 +73,7 @@ class CheckpointRecord:
     `fit_id` is None unless a fit wrote it, `session_id` unless a session saved it, with its step `session_seq`.
 
     `digest` is the file's SHA-256. A `deleted` checkpoint stays on record; its content is gone. One that is `pinned`
-    is kept whatever newer ones come. `corrupt` tells that the file was found to be missing or not what its digest says.
+    is kept when newer ones are written. `corrupt` tells that the file is missing or does not match its digest.
     """
 
     id: str
@@ -99,7 +99,7 @@ class GradientRecord:
     """The gradient of a fit's loss by one parameter, at the parameters as they were after `step` steps: a .npy blob.
 
     `digest` is the file's SHA-256, `size_bytes` its length. One that was stored never changes. `corrupt` tells that the
-    file was found to be missing or not what its digest says.
+    file is missing or does not match its digest.
     """
 
     fit_id: str

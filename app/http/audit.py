@@ -36,7 +36,7 @@ _logger = logging.getLogger(__name__)
 
 
 class AuditMiddleware:
-    """Has the trail say of a change what came of it before the client is told: no answer goes out without its entry.
+    """Records the outcome of a change before the client is answered: no answer is sent without its audit entry.
 
     What cannot be entered is answered with the reason, though it may have been done; a client that sends it again
     under its Idempotency-Key is given what was made. On an open server, which knows nobody, only administration is

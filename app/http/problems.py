@@ -1,4 +1,4 @@
-"""Errors as problem documents (RFC 9457): one schema for every error, whoever raised it."""
+"""Errors as problem documents (RFC 9457): one schema for every error."""
 
 import json
 import re

@@ -90,7 +90,7 @@ def _shown(key: ApiKeyRecord) -> dict[str, Any]:
 
 
 class AuditEntry(ResourceShape):
-    """A change that was asked for, and what came of it."""
+    """A requested change and its outcome."""
 
     seq: int = Field(description="Its place in the trail: 1, 2, 3 ...")
     at: Moment

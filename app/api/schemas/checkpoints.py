@@ -29,7 +29,7 @@ class Checkpoint(ResourceShape):
     step: int
     epoch: int
     is_best: bool
-    pinned: bool = Field(description="Kept whatever newer ones come.")
+    pinned: bool = Field(description="Whether it is kept when newer checkpoints are written.")
     corrupt: bool = Field(description="Its file is missing or damaged, until the same bytes are uploaded again.")
     metrics: dict[str, float | None]
     nonfinite: dict[str, str]
@@ -84,7 +84,7 @@ class CheckpointList(ResourceShape):
 class CheckpointChanges(RequestShape):
     """What can be changed about a checkpoint."""
 
-    pinned: bool = Field(description="Whether it is kept whatever newer ones come.")
+    pinned: bool = Field(description="Whether it is kept when newer checkpoints are written.")
 
 
 class ParameterSummary(ResourceShape):

@@ -121,7 +121,7 @@ class ShuffleChoice(RequestShape):
 
 
 class SamplingChoice(RequestShape):
-    """Examples drawn anew each epoch, in proportion to weights."""
+    """Examples drawn for each epoch in proportion to weights."""
 
     weights: str = Field(description='A column of numbers from 0 on, or "balanced": every class of `of` equally often.')
     of: str | None = Field(default=None, description="The column of classes that are balanced.")
@@ -354,7 +354,7 @@ class ForkChoice(RequestShape):
         default=None,
         description=(
             '"all": the fit goes on where the checkpoint was made, on the same graph and rows, with optimizer state '
-            'and data order, to a later end; "parameters": it begins anew with the values of parameters and buffers. '
+            'and data order, to a later end; "parameters": it starts again with the values of parameters and buffers. '
             'Default "all", for an uploaded checkpoint "parameters".'
         ),
     )

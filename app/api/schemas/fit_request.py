@@ -152,7 +152,7 @@ class FitRequest(RequestShape):
     micro_batch_size: int | None = Field(
         default=None, description="Rows that are computed at a time, 1 to batch_size; their gradients are added up."
     )
-    shuffle: Shuffle | None = Field(default=None, description="The order of rows, anew each epoch; default true.")
+    shuffle: Shuffle | None = Field(default=None, description="Order of rows, drawn for each epoch; default true.")
     sampling: SamplingChoice | None = Field(default=None, description="Rows drawn by weights; by default all, once.")
     windows: WindowsChoice | None = Field(default=None, description="Examples of several rows; by default a row.")
     normalize: dict[str, Normalize] | None = Field(

@@ -96,7 +96,8 @@ class ForwardBackwardRequest(BatchStep):
     """A forward and a backward pass, whose gradients add to those that there are."""
 
     reduction: Literal["sum", "mean"] | None = Field(
-        default=None, description="How rows count together, whatever the loss does; by default what it does."
+        default=None,
+        description="How the losses of rows are combined; by default as in the loss of the graph.",
     )
     micro_batch_size: Annotated[int, Field(ge=1, le=ROW_MAX)] | None = Field(
         default=None, description="Rows that are computed at a time; by default all."
@@ -131,7 +132,7 @@ class ResetRequest(StepRequest):
     """Gradients, or the optimizer's momenta, begin anew."""
 
     gradients: bool = Field(default=True, description="Whether the gradients are set to 0.")
-    momenta: bool = Field(default=False, description="Whether the optimizer begins anew.")
+    momenta: bool = Field(default=False, description="Whether the optimizer state is reset.")
 
 
 class SessionPredictRequest(BatchStep):
@@ -167,7 +168,7 @@ class LoadRequest(StepRequest):
 
     checkpoint: Annotated[str, Field(max_length=64)] = Field(description="Id of a checkpoint.")
     optimizer: bool = Field(
-        default=True, description="Whether the optimizer's state is taken too, or begins anew; default true."
+        default=True, description="Whether the optimizer state is restored too, or reset; default true."
     )
 
 
@@ -293,7 +294,7 @@ class StepProblem(ResourceShape):
 
 
 class BatchedAnswer(ResourceShape):
-    """What came of one step of a batch: an answer, or an error."""
+    """The result of one step of a batch: an answer or an error."""
 
     seq: PlaceTaken
     status: int
@@ -302,13 +303,13 @@ class BatchedAnswer(ResourceShape):
 
 
 class BatchAnswer(ResourceShape):
-    """What came of each step of a batch, in their order."""
+    """The results of the steps of a batch, in order."""
 
     data: list[BatchedAnswer]
 
 
 class Operation(ResourceShape):
-    """A step that was accepted, and what came of it."""
+    """A step that was accepted, and its result."""
 
     id: str | None = Field(default=None, description="Of the request, in the answer to it.")
     seq: int

@@ -154,7 +154,7 @@ class DescribedBy:
         return core_schema.no_info_plain_validator_function(self._check)
 
     def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Name the shape; whoever completes the OpenAPI document turns the name into a reference."""
+        """Name the schema; `app.api.openapi` replaces the name by a reference."""
         named = {SHAPE_NAME: self._shape.__name__}
         if self._also is None:
             return named

@@ -121,7 +121,7 @@ class Keys:
     ) -> tuple[ApiKeyRecord, str]:
         """Create a key and return it with its text, which cannot be recovered later.
 
-        It is for `tenant`, by default for the one of whoever makes it.
+        It is for `tenant`, by default for the tenant of the caller.
 
         Invalid if it has expired already, or if it closes an open server to all administrators; Conflict if there are
         too many.

@@ -141,7 +141,13 @@ def find_fork(work: UnitOfWork, request: Mapping[str, Any]) -> Fork:
     """Return the fork that a request with `from_checkpoint` is for; Invalid if that is none to begin from."""
     named = request["from_checkpoint"]
     if request.get("sweep") is not None:
-        raise invalid([Finding("/sweep", "conflict", "a sweep begins anew; leave this or from_checkpoint out")])
+        raise invalid(
+            [
+                Finding(
+                    "/sweep", "conflict", "a sweep does not start from a checkpoint; leave this or from_checkpoint out"
+                )
+            ]
+        )
     choice: Mapping[str, Any] = {"checkpoint": named} if isinstance(named, str) else named
     checkpoint = _require_checkpoint(work, choice["checkpoint"])
     by_default: Restore = "parameters" if checkpoint.fit_id is None else "all"

@@ -204,7 +204,7 @@ class Checkpoints:
         return found
 
     def pin(self, checkpoint_id: str, *, pinned: bool) -> CheckpointRecord:
-        """Have the checkpoint kept whatever newer ones come, or not any more; Gone if it is deleted.
+        """Keep the checkpoint when newer ones are written, or stop keeping it; Gone if it is deleted.
 
         One that is unpinned may be superfluous: it goes when its fit next writes a checkpoint.
         """

@@ -1,8 +1,8 @@
 """Where machine code is kept on disk: in a folder of the user, named by digests of the sources it was compiled from.
 
-All checkouts and environments of a user share it, whatever their paths and the times of their files: equal sources give
-equal code. Code that an installation has for all users (`share_code`) is copied there when it is first needed, since
-numba reads only where it can write. A process that finds no folder keeps its code in memory.
+All checkouts and environments of a user share it, since neither their paths nor the times of their files count: equal
+sources give equal code. Code that an installation has for all users (`share_code`) is copied there when it is first
+needed, since numba reads only where it can write. A process that finds no folder keeps its code in memory.
 """
 
 from __future__ import annotations

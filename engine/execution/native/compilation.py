@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from contextvars import ContextVar
-from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
 from engine.core.dtypes import DType
@@ -127,6 +125,10 @@ def compile_kernels(names: Iterable[str] | None, processes: int, progress: Progr
     progress(0, len(wanted))
     if not wanted:
         return
+    # Imported here: every process that trains loads this module, and only an installation compiles in other processes.
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from multiprocessing import get_context
+
     with ProcessPoolExecutor(min(processes, len(wanted)), get_context("spawn")) as pool:
         jobs = [pool.submit(_compile, position) for position in wanted]
         for count, job in enumerate(as_completed(jobs), 1):

@@ -89,7 +89,7 @@ GRAPH = {
     "outputs": ["centered"],
     "losses": ["loss"],
 }
-GRAPH["nodes"].insert(2, {"name": "squared", "op": "square", "inputs": ["centered"]})  # type: ignore[attr-defined]
+GRAPH["nodes"].insert(2, {"name": "squared", "op": "square", "inputs": ["centered"]})  # type: ignore[attr-defined]  # a list of nodes
 
 
 def expected(x: Any, w: Any) -> tuple[Any, Any]:

@@ -101,7 +101,7 @@ def test_no_step_gets_between_the_last_checkpoint_and_the_end(bureau: Bureau) ->
             refused.append(caught.value)
         return await plain(record, step, body)
 
-    bureau.workforce.execute = execute  # type: ignore[method-assign]
+    bureau.workforce.execute = execute  # type: ignore[method-assign]  # a step comes while it is saved
     asyncio.run(bureau.sessions.expire())
     assert [error.code for error in refused] == ["session_expired"]
 

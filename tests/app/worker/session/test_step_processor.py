@@ -98,7 +98,7 @@ class Work:
         found = recover(place, Counter, Counter, None)
         self.backend: Any = found.backend
         self.log = found.log
-        self.processor = StepProcessor(found.backend, found.log, place, self, None)  # type: ignore[arg-type]
+        self.processor = StepProcessor(found.backend, found.log, place, self, None)  # type: ignore[arg-type]  # it only answers
 
     def send(self, *frames: tuple[Head, bytes]) -> None:
         self.sent += frames

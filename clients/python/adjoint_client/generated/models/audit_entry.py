@@ -12,7 +12,7 @@ T = TypeVar("T", bound="AuditEntry")
 
 @_attrs_define
 class AuditEntry:
-    """A change that was asked for, and what came of it."""
+    """A requested change and its outcome."""
 
     action: str
     """ The operation; the method, where the request was refused before one was found. """

@@ -15,7 +15,7 @@ T = TypeVar("T", bound="BatchAnswer")
 
 @_attrs_define
 class BatchAnswer:
-    """What came of each step of a batch, in their order."""
+    """The results of the steps of a batch, in order."""
 
     data: list[BatchedAnswer]
     """ The entries. """

@@ -18,7 +18,7 @@ T = TypeVar("T", bound="BatchedAnswer")
 
 @_attrs_define
 class BatchedAnswer:
-    """What came of one step of a batch: an answer, or an error."""
+    """The result of one step of a batch: an answer or an error."""
 
     seq: int | None
     """ The place that the step took; null for one that only reads. """

@@ -45,7 +45,7 @@ class Checkpoint:
     nonfinite: CheckpointNonfinite
     """ `nan`, `inf` or `-inf` for each value that is null because JSON cannot represent it. """
     pinned: bool
-    """ Kept whatever newer ones come. """
+    """ Whether it is kept when newer checkpoints are written. """
     session: None | str
     """ The session that it was saved by, if it was. """
     session_seq: int | None

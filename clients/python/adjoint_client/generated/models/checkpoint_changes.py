@@ -13,7 +13,7 @@ class CheckpointChanges:
     """What can be changed about a checkpoint."""
 
     pinned: bool
-    """ Whether it is kept whatever newer ones come. """
+    """ Whether it is kept when newer checkpoints are written. """
 
     def to_dict(self) -> dict[str, Any]:
         pinned = self.pinned

@@ -91,7 +91,7 @@ class FitChanges:
     seed: Any | Unset = UNSET
     """ What splits, orders, first values and draws come from, at least 0; default 0. """
     shuffle: Any | Unset = UNSET
-    """ The order of rows, anew each epoch; default true. """
+    """ Order of rows, drawn for each epoch; default true. """
     steps: Any | Unset = UNSET
     """ Training steps, at least 1, in place of epochs. """
     validation: Any | Unset = UNSET

@@ -123,7 +123,7 @@ class FitRequest:
     seed: int | None | Unset = UNSET
     """ What splits, orders, first values and draws come from, at least 0; default 0. """
     shuffle: bool | None | ShuffleChoice | Unset = UNSET
-    """ The order of rows, anew each epoch; default true. """
+    """ Order of rows, drawn for each epoch; default true. """
     start_paused: bool | None | Unset = UNSET
     """ Whether it waits to be resumed; default false. """
     steps: int | None | Unset = UNSET

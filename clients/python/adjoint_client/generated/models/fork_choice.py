@@ -19,7 +19,7 @@ class ForkChoice:
     """ Id of a checkpoint. """
     restore: ForkChoiceRestoreType0 | None | Unset = UNSET
     """ "all": the fit goes on where the checkpoint was made, on the same graph and rows, with optimizer state and
-    data order, to a later end; "parameters": it begins anew with the values of parameters and buffers. Default
+    data order, to a later end; "parameters": it starts again with the values of parameters and buffers. Default
     "all", for an uploaded checkpoint "parameters". """
 
     def to_dict(self) -> dict[str, Any]:

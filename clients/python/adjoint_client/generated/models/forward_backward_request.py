@@ -33,7 +33,7 @@ class ForwardBackwardRequest:
     outputs: bool | Unset = False
     """ Whether the answer holds the outputs. """
     reduction: ForwardBackwardRequestReductionType0 | None | Unset = UNSET
-    """ How rows count together, whatever the loss does; by default what it does. """
+    """ How the losses of rows are combined; by default as in the loss of the graph. """
     rows: None | RowsChoice | Unset = UNSET
     """ Rows of a dataset, in the place of `inputs`. """
     seq: int | None | Unset = UNSET

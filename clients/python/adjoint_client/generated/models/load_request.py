@@ -17,7 +17,7 @@ class LoadRequest:
     checkpoint: str
     """ Id of a checkpoint. """
     optimizer: bool | Unset = True
-    """ Whether the optimizer's state is taken too, or begins anew; default true. """
+    """ Whether the optimizer state is restored too, or reset; default true. """
     seq: int | None | Unset = UNSET
     """ The step's place in the order of steps, from 1 on; by default the next when its turn has come. """
 

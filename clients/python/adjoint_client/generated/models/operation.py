@@ -18,7 +18,7 @@ T = TypeVar("T", bound="Operation")
 
 @_attrs_define
 class Operation:
-    """A step that was accepted, and what came of it."""
+    """A step that was accepted, and its result."""
 
     done: bool
     """ Whether the step is done. """

@@ -17,7 +17,7 @@ class ResetRequest:
     gradients: bool | Unset = True
     """ Whether the gradients are set to 0. """
     momenta: bool | Unset = False
-    """ Whether the optimizer begins anew. """
+    """ Whether the optimizer state is reset. """
     seq: int | None | Unset = UNSET
     """ The step's place in the order of steps, from 1 on; by default the next when its turn has come. """
 

@@ -12,7 +12,7 @@ T = TypeVar("T", bound="SamplingChoice")
 
 @_attrs_define
 class SamplingChoice:
-    """Examples drawn anew each epoch, in proportion to weights."""
+    """Examples drawn for each epoch in proportion to weights."""
 
     weights: str
     """ A column of numbers from 0 on, or "balanced": every class of `of` equally often. """
