@@ -21,15 +21,9 @@ _FUSED = "it is a fused inference kernel"
 
 FAMILIES = (
     Family(
-        "fused attention",
-        _FUSED,
-        dict.fromkeys(("flash_attn_ext", "flash_attn_back"), "scaled_dot_product_attention"),
+        "fused attention", _FUSED, dict.fromkeys(("flash_attn_ext", "flash_attn_back"), "scaled_dot_product_attention")
     ),
-    Family(
-        "state space models",
-        _FUSED,
-        {"ssm_conv": "conv1d with groups", "ssm_scan": "linear_recurrence"},
-    ),
+    Family("state space models", _FUSED, {"ssm_conv": "conv1d with groups", "ssm_scan": "linear_recurrence"}),
     Family(
         "linear attention",
         _FUSED,

@@ -18,14 +18,7 @@ from engine.data.rounding import CAST_BYTES, RoundedInput, cast_inputs, rounded_
 from engine.data.sampling import Sampler, Sampling, class_weights, make_sampler
 from engine.data.scaling import Affine, Scales
 from engine.data.source import Source, open_source
-from engine.data.splitting import (
-    Split,
-    grouped_split,
-    held_out_rows,
-    split_examples,
-    split_rows,
-    stratified_split,
-)
+from engine.data.splitting import Split, grouped_split, held_out_rows, split_examples, split_rows, stratified_split
 from engine.data.windows import Windows
 
 __all__ = [

@@ -11,14 +11,7 @@ from engine.core.documents import Reader
 from engine.core.errors import REFUSALS, EngineError
 from engine.core.value import Shape, Value
 from engine.diagnostics.requests import DerivativeRequest
-from engine.diagnostics.transforms import (
-    Scalar,
-    as_function,
-    leaves_of,
-    sum_results,
-    unwrap_single,
-    weight_results,
-)
+from engine.diagnostics.transforms import Scalar, as_function, leaves_of, sum_results, unwrap_single, weight_results
 from engine.execution.interpreter.cost_limits import DERIVATIVES, NODES, PRODUCTS, RESULT_BYTES, check_leaves, refuse
 from engine.graph.trace import Trace
 

@@ -55,11 +55,7 @@ NAME_BYTES = 63
 
 
 def declare(
-    shape: int | Sequence[int] = (),
-    dtype: object = "float32",
-    name: str | None = None,
-    *,
-    requires_grad: bool = False,
+    shape: int | Sequence[int] = (), dtype: object = "float32", name: str | None = None, *, requires_grad: bool = False
 ) -> Value:
     """Create a leaf without data: operations on it only infer shapes.
 

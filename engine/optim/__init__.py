@@ -13,13 +13,7 @@ from engine.optim.closure_optimizer import ClosureOptimizer
 from engine.optim.lbfgs import LBFGS, LBFGSStep
 from engine.optim.loss_scaler import LossScaler, ScaledStep
 from engine.optim.optimizer import Optimizer, Transform
-from engine.optim.optimizers import (
-    CLOSURE_OPTIMIZERS,
-    OPTIMIZERS,
-    make_optimizer,
-    make_transform,
-    optimizer_catalogue,
-)
+from engine.optim.optimizers import CLOSURE_OPTIMIZERS, OPTIMIZERS, make_optimizer, make_transform, optimizer_catalogue
 from engine.optim.scheduler import Scheduler
 from engine.optim.schedules import SCHEDULES, Plateau, Schedule, make_schedule, read_schedule, schedule_catalogue
 from engine.optim.tape_optimizer import Group, TapeOptimizer

@@ -73,12 +73,7 @@ class Point:
 
 
 def read_point(
-    definition: Definition,
-    request: Mapping[str, Any],
-    reader: Reader,
-    *,
-    training: bool = False,
-    wanted: Any = None,
+    definition: Definition, request: Mapping[str, Any], reader: Reader, *, training: bool = False, wanted: Any = None
 ) -> Point:
     """Read the fields `FIELDS` of a request.
 

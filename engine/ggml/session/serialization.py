@@ -25,11 +25,7 @@ STATIC = "static"
 
 
 def snapshot(
-    definition: Definition,
-    graphs: SessionGraphs,
-    runner: GraphRunner,
-    context: Context,
-    pool: SessionThreadpool,
+    definition: Definition, graphs: SessionGraphs, runner: GraphRunner, context: Context, pool: SessionThreadpool
 ) -> Checkpoint:
     """Return a checkpoint of the whole session; parameters and buffers are stored under their names."""
     storage, leaves = context.storage, graphs.values.leaves

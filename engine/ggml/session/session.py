@@ -174,12 +174,7 @@ class StaticSession:
         self._graphs.change("set_name", graph, tensor=tensor, name=name)
 
     def build_forward_expand(
-        self,
-        outputs: Sequence[str],
-        graph: str = MAIN,
-        *,
-        order: EvaluationOrder | None = None,
-        compute: bool = True,
+        self, outputs: Sequence[str], graph: str = MAIN, *, order: EvaluationOrder | None = None, compute: bool = True
     ) -> None:
         """Append values of the definition and their dependencies; see `Graph.expand`."""
         self._graphs.change("build_forward_expand", graph, outputs=list(outputs), order=order, compute=compute)

@@ -205,10 +205,7 @@ def loss_catalogue() -> list[dict[str, Any]]:
             "doc": OPS[name].doc,
             "predictions": loss.predictions,
             "operands": [operand.to_json() for operand in loss.operands],
-            "attrs": [
-                *(attribute.to_json() for attribute in lookup(name).attributes.values()),
-                *_options(name, loss),
-            ],
+            "attrs": [*(attribute.to_json() for attribute in lookup(name).attributes.values()), *_options(name, loss)],
         }
         for name, loss in LOSSES.items()
     ]

@@ -2,9 +2,4 @@
 
 from engine.ops.activation import activation, gated, shrinkage, softmax
 
-FAMILIES = (
-    activation,
-    gated,
-    shrinkage,
-    softmax,
-)
+FAMILIES = (activation, gated, shrinkage, softmax)

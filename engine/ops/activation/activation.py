@@ -75,9 +75,7 @@ def _into(out: Array, result: Array) -> Array:
     return out
 
 
-@relu_backward.vjp
-def _(u: Value, gx: Value, g: Value, y: Value) -> object:
-    return relu_backward(u, y), None
+relu_backward.vjp(lambda u, gx, g, y: (relu_backward(u, y), None))
 
 
 @primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=SHAPES)
@@ -110,9 +108,7 @@ def _sigmoid_slope(out: Array, g: Array, y: Array, slope: Array) -> None:
     np.multiply(g, slope, out=out)
 
 
-@sigmoid_backward.vjp
-def _(u: Value, gx: Value, g: Value, y: Value) -> object:
-    return sigmoid_backward(u, y), lambda: u * g * (1.0 - 2.0 * y)
+sigmoid_backward.vjp(lambda u, gx, g, y: (sigmoid_backward(u, y), lambda: u * g * (1.0 - 2.0 * y)))
 
 
 @primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=SHAPES)
@@ -122,9 +118,7 @@ def logsigmoid(x: Array, *, out: Array | None = None) -> Array:
     return np.subtract(np.minimum(x, 0), tail, out=out)
 
 
-@logsigmoid.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return g * sigmoid(-x)
+logsigmoid.vjp(lambda g, y, x: g * sigmoid(-x))
 
 
 def _softplus(x: Value, *, beta: float, threshold: float) -> Spec:

@@ -105,10 +105,7 @@ def gelu_backward(g: Array, x: Array, *, approximate: Approximation = "none", ou
 
 @gelu_backward.vjp
 def _(u: Value, gx: Value, g: Value, x: Value, *, approximate: Approximation) -> object:
-    return (
-        lambda: gelu_backward(u, x, approximate=approximate),
-        lambda: u * g * _second_derivative(x, approximate),
-    )
+    return (lambda: gelu_backward(u, x, approximate=approximate), lambda: u * g * _second_derivative(x, approximate))
 
 
 def _second_derivative(x: Value, approximate: Approximation) -> Value:
@@ -267,12 +264,7 @@ def reglu(gate: Value, x: Value | None = None, *, axis: int = -1, swapped: bool 
     numerics=Numerics(compute_float32=True), samples=[*SAMPLES, sample((2, 4), approximate="tanh", swapped=True)]
 )
 def geglu(
-    gate: Value,
-    x: Value | None = None,
-    *,
-    axis: int = -1,
-    swapped: bool = False,
-    approximate: Approximation = "none",
+    gate: Value, x: Value | None = None, *, axis: int = -1, swapped: bool = False, approximate: Approximation = "none"
 ) -> Value:
     """gelu(gate) x; packed, the gate is the first half along `axis`, or the second one when `swapped` (as in ggml).
 

@@ -93,9 +93,7 @@ def celu(x: Array, *, alpha: float = 1.0, out: Array | None = None) -> Array:
 celu.batch(by_itself)
 
 
-@celu.vjp
-def _(g: Value, y: Value, x: Value, *, alpha: float) -> Value:
-    return g * where(gt(x, 0.0), 1.0, exp(where(lt(x, 0.0), x, 0.0) / alpha))
+celu.vjp(lambda g, y, x, *, alpha: g * where(gt(x, 0.0), 1.0, exp(where(lt(x, 0.0), x, 0.0) / alpha)))
 
 
 @composite(
@@ -139,9 +137,7 @@ def hardshrink(x: Array, *, lambd: float = 0.5, out: Array | None = None) -> Arr
 hardshrink.batch(by_itself)
 
 
-@hardshrink.vjp
-def _(g: Value, y: Value, x: Value, *, lambd: float) -> Value:
-    return where((x >= -lambd) & (x <= lambd), 0.0, g)
+hardshrink.vjp(lambda g, y, x, *, lambd: where((x >= -lambd) & (x <= lambd), 0.0, g))
 
 
 @primitive(shape_rule=_positive_width, numerics=Numerics(promotion="float"), samples=SHRINKABLE)
@@ -154,9 +150,7 @@ def softshrink(x: Array, *, lambd: float = 0.5, out: Array | None = None) -> Arr
 softshrink.batch(by_itself)
 
 
-@softshrink.vjp
-def _(g: Value, y: Value, x: Value, *, lambd: float) -> Value:
-    return where((x >= -lambd) & (x <= lambd), 0.0, g)
+softshrink.vjp(lambda g, y, x, *, lambd: where((x >= -lambd) & (x <= lambd), 0.0, g))
 
 
 @composite(numerics=Numerics(compute_float32=True), samples=[sample((2, 3)), sample(())])

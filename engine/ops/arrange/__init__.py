@@ -2,9 +2,4 @@
 
 from engine.ops.arrange import joining, padding, replace, tiling
 
-FAMILIES = (
-    joining,
-    padding,
-    replace,
-    tiling,
-)
+FAMILIES = (joining, padding, replace, tiling)

@@ -20,7 +20,7 @@ Mode = Literal["reflect", "replicate", "circular"]
         sample((6, 3), widths=((1, 2), (0, 0)), mode="reflect"),
         sample((4, 5), widths=((1, 0), (0, 3)), mode="replicate"),
         sample((5,), widths=((1, 2),), mode="circular"),
-    ],
+    ]
 )
 def pad_back(x: Value, *, widths: Pairs, mode: Mode) -> Value:
     """The inner part of x with its borders of `widths` added to the elements pad took them from: its transpose."""

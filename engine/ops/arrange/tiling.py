@@ -50,7 +50,7 @@ def repeat_back(x: Value, *, shape: Ints) -> Value:
 
 
 @composite(
-    samples=[sample((2, 3), repeats=2), sample((2, 3), repeats=3, axis=1), sample((2, 3), repeats=(2, 0, 1), axis=1)],
+    samples=[sample((2, 3), repeats=2), sample((2, 3), repeats=3, axis=1), sample((2, 3), repeats=(2, 0, 1), axis=1)]
 )
 def repeat_interleave(x: Value, *, repeats: int | Ints, axis: int | None = None) -> Value:
     """Each element of x `repeats` times in a row along `axis`, or of the flattened x; a list has a number for each."""

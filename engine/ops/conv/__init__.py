@@ -2,15 +2,4 @@
 
 from engine.ops.conv import adaptive, columns, conv, conv_primitives, grid, patches, pool, pooling, resize, unpool
 
-FAMILIES = (
-    adaptive,
-    columns,
-    conv,
-    conv_primitives,
-    grid,
-    patches,
-    pool,
-    pooling,
-    resize,
-    unpool,
-)
+FAMILIES = (adaptive, columns, conv, conv_primitives, grid, patches, pool, pooling, resize, unpool)

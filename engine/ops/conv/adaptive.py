@@ -190,7 +190,7 @@ def adaptive_avg_pool3d(x: Value, *, output_size: Window) -> Value:
         sample(distinct(1, 2, 5), output_size=2),
         sample(distinct(2, 3), output_size=4),
         sample(distinct(1, 2, 5), output_size=2, return_indices=True),
-    ],
+    ]
 )
 def adaptive_max_pool1d(x: Value, *, output_size: Window, return_indices: bool = False) -> Value | tuple[Value, Value]:
     """Largest elements of bins of x [N, C, L] chosen so that the result has the extent `output_size`, as PyTorch's.

@@ -111,14 +111,7 @@ def _convolution_fans(attrs: Attrs, index: int, shape: Shape) -> tuple[int, int]
     ],
 )
 def convolution(
-    x: Array,
-    weight: Array,
-    *,
-    stride: Ints,
-    padding: Pairs,
-    dilation: Ints,
-    groups: int = 1,
-    out: Array | None = None,
+    x: Array, weight: Array, *, stride: Ints, padding: Pairs, dilation: Ints, groups: int = 1, out: Array | None = None
 ) -> Array:
     """Cross-correlation of x [N, C, *spatial] with weight [out, in / groups, *kernel], in 1, 2 or 3 spatial axes.
 
@@ -304,7 +297,4 @@ def _(call: Call) -> Outputs:
 @convolution_weight.vjp
 def _(c: Value, y: Value, x: Value, g: Value, *, stride: Ints, padding: Pairs, dilation: Ints, groups: int) -> object:
     window = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-    return (
-        lambda: convolution_input(g, c, shape=x.shape, **window),
-        lambda: convolution(x, c, **window),
-    )
+    return (lambda: convolution_input(g, c, shape=x.shape, **window), lambda: convolution(x, c, **window))

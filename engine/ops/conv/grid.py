@@ -47,12 +47,7 @@ class _Corner(NamedTuple):
     ],
 )
 def grid_sample(
-    x: Value,
-    grid: Value,
-    *,
-    mode: Mode = "bilinear",
-    padding_mode: Border = "zeros",
-    align_corners: bool = False,
+    x: Value, grid: Value, *, mode: Mode = "bilinear", padding_mode: Border = "zeros", align_corners: bool = False
 ) -> Value:
     """x [N, C, H, W] read at the places grid [N, h, w, 2] tells as (x, y): -1 is the left or upper border, 1 the other.
 
@@ -173,7 +168,7 @@ def _read(rows: Value, corners: tuple[_Corner, ...]) -> Value:
 
 
 @composite(
-    samples=[sample((2, 2, 3), shape=(2, 1, 3, 2)), sample((1, 3, 4), shape=(1, 1, 2, 3, 2), align_corners=True)],
+    samples=[sample((2, 2, 3), shape=(2, 1, 3, 2)), sample((1, 3, 4), shape=(1, 1, 2, 3, 2), align_corners=True)]
 )
 def affine_grid(theta: Value, *, shape: Ints, align_corners: bool = False) -> Value:
     """The grid for grid_sample by which an output of `shape` [N, C, H, W] shows the image under the affine maps theta.

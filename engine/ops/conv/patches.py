@@ -54,13 +54,7 @@ def _im2col(x: Value, *, kernel: Window, stride: Window, padding: Window, dilati
     ],
 )
 def im2col(
-    x: Array,
-    *,
-    kernel: Window,
-    stride: Window = 1,
-    padding: Window = 0,
-    dilation: Window = 1,
-    out: Array | None = None,
+    x: Array, *, kernel: Window, stride: Window = 1, padding: Window = 0, dilation: Window = 1, out: Array | None = None
 ) -> Array:
     """The windows of x [N, C, *spatial] as columns [N, C * kernel elements, positions].
 

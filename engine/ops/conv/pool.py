@@ -58,7 +58,7 @@ def _max(
         sample(distinct(1, 2, 5), kernel=2),
         sample(distinct(2, 6), kernel=3, stride=2, padding=1),
         sample(distinct(1, 2, 5), kernel=2, return_indices=True),
-    ],
+    ]
 )
 def max_pool1d(
     x: Value,
@@ -81,7 +81,7 @@ def max_pool1d(
     samples=[
         sample(distinct(1, 2, 4, 4), kernel=2),
         sample(distinct(1, 1, 4, 5), kernel=(3, 2), stride=2, padding=1, ceil_mode=True),
-    ],
+    ]
 )
 def max_pool2d(
     x: Value,

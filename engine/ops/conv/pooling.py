@@ -325,13 +325,7 @@ avg_pool.batch(folded(0))
 
 
 def _counts(
-    extents: Shape,
-    result: Shape,
-    kernel: Ints,
-    stride: Ints,
-    padding: Ints,
-    with_padding: bool,
-    divisor: int | None,
+    extents: Shape, result: Shape, kernel: Ints, stride: Ints, padding: Ints, with_padding: bool, divisor: int | None
 ) -> Array:
     """Return how many elements each window's mean is over; what ceil mode adds at the end never counts."""
     if divisor is not None:

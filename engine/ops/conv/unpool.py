@@ -81,7 +81,7 @@ def _unpooled(
     samples=[
         sample((2, 1, 3), _places(6, 2, 1, 3), kernel=2),
         sample((1, 1, 2), _places(5, 1, 1, 2), kernel=2, output_size=(5,), unsafe=True),
-    ],
+    ]
 )
 def max_unpool1d(
     x: Value,

@@ -13,15 +13,4 @@ from engine.ops.elementwise import (
     special,
 )
 
-FAMILIES = (
-    bits,
-    casting,
-    comparison,
-    elementwise,
-    error_function,
-    hyperbolic,
-    limits,
-    ndtri,
-    rounding,
-    special,
-)
+FAMILIES = (bits, casting, comparison, elementwise, error_function, hyperbolic, limits, ndtri, rounding, special)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.core.batching import Call, Outputs, by_itself
+from engine.core.batching import by_itself
 from engine.core.declarations import Algebra, Documentation, Memory, Numerics
 from engine.core.dtypes import BOOL, DType, Strength, is_float, result_type, to_float
 from engine.core.errors import AttributeValueError, DTypeError
@@ -36,9 +36,7 @@ def cast(x: Array, *, dtype: DType, out: Array | None = None) -> Array:
 cast.batch(by_itself)
 
 
-@cast.vjp
-def _(g: Value, y: Value, x: Value) -> Value | None:
-    return cast(g, dtype=x.dtype) if is_float(x.dtype) else None
+cast.vjp(lambda g, y, x: cast(g, dtype=x.dtype) if is_float(x.dtype) else None)
 
 
 @composite(numerics=Numerics(autocast="unchanged"), samples=[sample((2, 3), (4,)), sample((2, 3), integers(0, 9, 1))])
@@ -104,9 +102,7 @@ def copy(x: Array, *, out: Array | None = None) -> Array:
     return out
 
 
-@copy.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return g
+copy.vjp(lambda g, y, x: g)
 
 
 @primitive(
@@ -123,14 +119,10 @@ def barrier(x: Array, after: Array | None = None) -> Array:
     return x
 
 
-@barrier.batch
-def _(call: Call) -> Outputs:
-    return call.again(call.spread(0), *call.inputs[1:])
+barrier.batch(lambda call: call.again(call.spread(0), *call.inputs[1:]))
 
 
-@barrier.vjp
-def _(g: Value, y: Value, x: Value, after: Value | None = None) -> tuple[Value | None, ...]:
-    return (g,) if after is None else (g, None)
+barrier.vjp(lambda g, y, x, after=None: (g,) if after is None else (g, None))
 
 
 def common_type(*values: Value) -> DType:
@@ -173,6 +165,4 @@ def nonnegative(x: Array, *, what: str = "numbers", out: Array | None = None) ->
     return result
 
 
-@nonnegative.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return g
+nonnegative.vjp(lambda g, y, x: g)

@@ -111,6 +111,4 @@ def where(condition: Array, a: Array, b: Array, *, out: Array | None = None) -> 
 where.batch(by_itself)
 
 
-@where.vjp
-def _(g: Value, y: Value, condition: Value, a: Value, b: Value) -> object:
-    return None, lambda: where(condition, g, 0.0), lambda: where(condition, 0.0, g)
+where.vjp(lambda g, y, condition, a, b: (None, lambda: where(condition, g, 0.0), lambda: where(condition, 0.0, g)))

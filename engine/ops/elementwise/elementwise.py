@@ -34,9 +34,7 @@ def add(a: Array, b: Array, *, out: Array | None = None) -> Array:
     return np.add(a, b, out=out)
 
 
-@add.vjp
-def _(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
-    return g, g
+add.vjp(lambda g, y, a, b: (g, g))
 
 
 @primitive(
@@ -66,9 +64,7 @@ def mul(a: Array, b: Array, *, out: Array | None = None) -> Array:
     return np.multiply(a, b, out=out)
 
 
-@mul.vjp
-def _(g: Value, y: Value, a: Value, b: Value) -> object:
-    return lambda: g * b, lambda: g * a
+mul.vjp(lambda g, y, a, b: (lambda: g * b, lambda: g * a))
 
 
 @primitive(
@@ -82,9 +78,7 @@ def div(a: Array, b: Array, *, out: Array | None = None) -> Array:
     return np.divide(a, b, out=out)
 
 
-@div.vjp
-def _(g: Value, y: Value, a: Value, b: Value) -> object:
-    return lambda: g / b, lambda: -(g * (y / b))
+div.vjp(lambda g, y, a, b: (lambda: g / b, lambda: -(g * (y / b))))
 
 
 @primitive(shape_rule=same_number, algebra=Algebra(additive=True, affine=True), samples=SHAPES)
@@ -93,9 +87,7 @@ def neg(x: Array, *, out: Array | None = None) -> Array:
     return np.negative(x, out=out)
 
 
-@neg.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return -g
+neg.vjp(lambda g, y, x: -g)
 
 
 @primitive(
@@ -163,9 +155,7 @@ def square(x: Array, *, out: Array | None = None) -> Array:
     return np.multiply(x, x, out=out)
 
 
-@square.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return g * x * 2.0  # 2 x may overflow where the gradient does not
+square.vjp(lambda g, y, x: g * x * 2.0)  # 2 x may overflow where the gradient does not
 
 
 @primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=POSITIVES)
@@ -174,9 +164,7 @@ def sqrt(x: Array, *, out: Array | None = None) -> Array:
     return np.sqrt(x, out=out)
 
 
-@sqrt.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return g / (y * 2.0)
+sqrt.vjp(lambda g, y, x: g / (y * 2.0))
 
 
 @primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=POSITIVES)
@@ -186,9 +174,7 @@ def rsqrt(x: Array, *, out: Array | None = None) -> Array:
     return np.divide(1, root, out=out, dtype=x.dtype)
 
 
-@rsqrt.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return g * (y * y * y) * -0.5
+rsqrt.vjp(lambda g, y, x: g * (y * y * y) * -0.5)
 
 
 @primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=POSITIVES)
@@ -197,9 +183,7 @@ def reciprocal(x: Array, *, out: Array | None = None) -> Array:
     return np.divide(1, x, out=out, dtype=x.dtype)
 
 
-@reciprocal.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return -(g * y * y)
+reciprocal.vjp(lambda g, y, x: -(g * y * y))
 
 
 @primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=SHAPES)
@@ -208,9 +192,7 @@ def exp(x: Array, *, out: Array | None = None) -> Array:
     return np.exp(x, out=out)
 
 
-@exp.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return g * y
+exp.vjp(lambda g, y, x: g * y)
 
 
 @primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=SHAPES)
@@ -219,9 +201,7 @@ def expm1(x: Array, *, out: Array | None = None) -> Array:
     return np.expm1(x, out=out)
 
 
-@expm1.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return g * (y + 1.0)
+expm1.vjp(lambda g, y, x: g * (y + 1.0))
 
 
 @primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=POSITIVES)
@@ -230,9 +210,7 @@ def log(x: Array, *, out: Array | None = None) -> Array:
     return np.log(x, out=out)
 
 
-@log.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return g / x
+log.vjp(lambda g, y, x: g / x)
 
 
 @primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=POSITIVES)
@@ -241,9 +219,7 @@ def log1p(x: Array, *, out: Array | None = None) -> Array:
     return np.log1p(x, out=out)
 
 
-@log1p.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return g / (x + 1.0)
+log1p.vjp(lambda g, y, x: g / (x + 1.0))
 
 
 @primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=SHAPES)
@@ -263,9 +239,7 @@ def cos(x: Array, *, out: Array | None = None) -> Array:
     return np.cos(x, out=out)
 
 
-@cos.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return -(g * sin(x))
+cos.vjp(lambda g, y, x: -(g * sin(x)))
 
 
 @primitive(
@@ -278,9 +252,7 @@ def tan(x: Array, *, out: Array | None = None) -> Array:
     return np.tan(x, out=out)
 
 
-@tan.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return g * (square(y) + 1.0)
+tan.vjp(lambda g, y, x: g * (square(y) + 1.0))
 
 
 @primitive(
@@ -293,9 +265,7 @@ def asin(x: Array, *, out: Array | None = None) -> Array:
     return np.arcsin(x, out=out)
 
 
-@asin.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return g * rsqrt(1.0 - square(x))
+asin.vjp(lambda g, y, x: g * rsqrt(1.0 - square(x)))
 
 
 @primitive(
@@ -308,9 +278,7 @@ def acos(x: Array, *, out: Array | None = None) -> Array:
     return np.arccos(x, out=out)
 
 
-@acos.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return -(g * rsqrt(1.0 - square(x)))
+acos.vjp(lambda g, y, x: -(g * rsqrt(1.0 - square(x))))
 
 
 @primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=SHAPES)
@@ -319,9 +287,7 @@ def atan(x: Array, *, out: Array | None = None) -> Array:
     return np.arctan(x, out=out)
 
 
-@atan.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return g / (square(x) + 1.0)
+atan.vjp(lambda g, y, x: g / (square(x) + 1.0))
 
 
 @primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=SHAPES)
@@ -341,9 +307,7 @@ def cosh(x: Array, *, out: Array | None = None) -> Array:
     return np.cosh(x, out=out)
 
 
-@cosh.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return g * sinh(x)
+cosh.vjp(lambda g, y, x: g * sinh(x))
 
 
 @primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=SHAPES)
@@ -369,9 +333,7 @@ def _tanh_slope(out: Array, g: Array, y: Array, slope: Array) -> None:
     np.multiply(g, slope, out=out)
 
 
-@tanh_backward.vjp
-def _(u: Value, gx: Value, g: Value, y: Value) -> object:
-    return tanh_backward(u, y), lambda: u * g * (y * -2.0)
+tanh_backward.vjp(lambda u, gx, g, y: (tanh_backward(u, y), lambda: u * g * (y * -2.0)))
 
 
 @primitive(shape_rule=same, samples=[sample(away_from((0.0,), 2, 3))])
@@ -396,9 +358,7 @@ def sign(x: Array, *, out: Array | None = None) -> Array:
     return np.sign(x, out=out)
 
 
-@sign.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return where(False, g, 0.0)
+sign.vjp(lambda g, y, x: where(False, g, 0.0))
 
 
 @primitive(
@@ -411,9 +371,7 @@ def maximum(a: Array, b: Array, *, out: Array | None = None) -> Array:
     return np.maximum(a, b, out=out)
 
 
-@maximum.vjp
-def _(g: Value, y: Value, a: Value, b: Value) -> object:
-    return lambda: g * _share(a, b, y), lambda: g * _share(b, a, y)
+maximum.vjp(lambda g, y, a, b: (lambda: g * _share(a, b, y), lambda: g * _share(b, a, y)))
 
 
 @primitive(
@@ -426,9 +384,7 @@ def minimum(a: Array, b: Array, *, out: Array | None = None) -> Array:
     return np.minimum(a, b, out=out)
 
 
-@minimum.vjp
-def _(g: Value, y: Value, a: Value, b: Value) -> object:
-    return lambda: g * _share(a, b, y), lambda: g * _share(b, a, y)
+minimum.vjp(lambda g, y, a, b: (lambda: g * _share(a, b, y), lambda: g * _share(b, a, y)))
 
 
 def _share(mine: Value, other: Value, chosen: Value) -> Value:

@@ -85,10 +85,7 @@ def _regions(y: Array, x: Array, *, complement: bool) -> None:
     centre = x[near]
     value = centre * _ratio(centre * centre, CENTRE_P, CENTRE_Q)
     result[near] = 1 - value if complement else value
-    for place, approximation in (
-        ((size > CENTRE) & (size <= TAIL), _erfc_between),
-        (size > TAIL, _erfc_tail),
-    ):
+    for place, approximation in (((size > CENTRE) & (size <= TAIL), _erfc_between), (size > TAIL, _erfc_tail)):
         rest = approximation(size[place])
         negative = x[place] < 0
         result[place] = np.where(negative, 2 - rest, rest) if complement else np.where(negative, rest - 1, 1 - rest)
@@ -117,9 +114,7 @@ def erf(x: Array, *, out: Array | None = None) -> Array:
     return erf_array(x, out)
 
 
-@erf.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return g * (exp(-square(x)) * TWO_OVER_ROOT_PI)
+erf.vjp(lambda g, y, x: g * (exp(-square(x)) * TWO_OVER_ROOT_PI))
 
 
 @primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=[sample((2, 3)), sample(normal())])
@@ -128,9 +123,7 @@ def erfc(x: Array, *, out: Array | None = None) -> Array:
     return erf_array(x, out, complement=True)
 
 
-@erfc.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return g * (exp(-square(x)) * -TWO_OVER_ROOT_PI)
+erfc.vjp(lambda g, y, x: g * (exp(-square(x)) * -TWO_OVER_ROOT_PI))
 
 
 @composite(samples=[sample((2, 3))])
@@ -164,9 +157,7 @@ def erfcx(x: Array, *, out: Array | None = None) -> Array:
     return in_float64(_erfcx, x, out)
 
 
-@erfcx.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return g * (x * y * 2.0 - TWO_OVER_ROOT_PI)
+erfcx.vjp(lambda g, y, x: g * (x * y * 2.0 - TWO_OVER_ROOT_PI))
 
 
 def _log_ndtr(y: Array, x: Array) -> None:

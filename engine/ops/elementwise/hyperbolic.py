@@ -44,9 +44,7 @@ def acosh(x: Array, *, out: Array | None = None) -> Array:
     return np.arccosh(x, out=out)
 
 
-@acosh.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return g * (rsqrt(x - 1.0) * rsqrt(x + 1.0))
+acosh.vjp(lambda g, y, x: g * (rsqrt(x - 1.0) * rsqrt(x + 1.0)))
 
 
 @primitive(
@@ -72,9 +70,7 @@ def one_minus_square(x: Array, *, out: Array | None = None) -> Array:
     return result
 
 
-@one_minus_square.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return g * x * -2.0
+one_minus_square.vjp(lambda g, y, x: g * x * -2.0)
 
 
 @primitive(shape_rule=broadcast, numerics=Numerics(promotion="float"), samples=PAIRS)
@@ -115,9 +111,7 @@ def copysign(a: Array, b: Array, *, out: Array | None = None) -> Array:
     return np.copysign(a, b, out=out)
 
 
-@copysign.vjp
-def _(g: Value, y: Value, a: Value, b: Value) -> object:
-    return lambda: g * (sign(a) * copysign(1.0, b)), lambda: zero_slope(g)
+copysign.vjp(lambda g, y, a, b: (lambda: g * (sign(a) * copysign(1.0, b)), lambda: zero_slope(g)))
 
 
 @primitive(
@@ -177,6 +171,4 @@ def _sinc_series(u: Array, order: int) -> Array:
     return total * u if order % 2 else total
 
 
-@sinc_derivative.vjp
-def _(g: Value, y: Value, x: Value, *, order: int) -> Value:
-    return g * sinc_derivative(x, order=order + 1)
+sinc_derivative.vjp(lambda g, y, x, *, order: g * sinc_derivative(x, order=order + 1))

@@ -49,9 +49,7 @@ def clamp_min(x: Array, low: Array, *, out: Array | None = None) -> Array:
     return np.maximum(x, low, out=out)
 
 
-@clamp_min.vjp
-def _(g: Value, y: Value, x: Value, low: Value) -> object:
-    return lambda: where(ge(x, low), g, 0.0), lambda: where(lt(x, low), g, 0.0)
+clamp_min.vjp(lambda g, y, x, low: (lambda: where(ge(x, low), g, 0.0), lambda: where(lt(x, low), g, 0.0)))
 
 
 @primitive(shape_rule=broadcast, numerics=Numerics(promotion="common"), samples=DISTINCT)
@@ -60,9 +58,7 @@ def clamp_max(x: Array, high: Array, *, out: Array | None = None) -> Array:
     return np.minimum(x, high, out=out)
 
 
-@clamp_max.vjp
-def _(g: Value, y: Value, x: Value, high: Value) -> object:
-    return lambda: where(le(x, high), g, 0.0), lambda: where(gt(x, high), g, 0.0)
+clamp_max.vjp(lambda g, y, x, high: (lambda: where(le(x, high), g, 0.0), lambda: where(gt(x, high), g, 0.0)))
 
 
 @composite(aliases=("clip",), samples=[sample(distinct(2, 3), uniform(-0.1, 0.1, 3), uniform(0.1, 0.15))])
@@ -88,9 +84,7 @@ def threshold(x: Array, *, threshold: float, value: float, out: Array | None = N
 threshold.batch(by_itself)
 
 
-@threshold.vjp
-def _(g: Value, y: Value, x: Value, *, threshold: float) -> Value:
-    return where(le(x, threshold), 0.0, g)
+threshold.vjp(lambda g, y, x, *, threshold: where(le(x, threshold), 0.0, g))
 
 
 @primitive(shape_rule=same, algebra=Algebra(piecewise_constant=True), samples=[sample(away_from((0.0,), 2, 3))])
@@ -99,9 +93,7 @@ def step(x: Array, *, out: Array | None = None) -> Array:
     return stored(np.greater(x, 0).astype(x.dtype), out)
 
 
-@step.vjp
-def _(g: Value, y: Value, x: Value) -> object:
-    return lambda: zero_slope(g)
+step.vjp(lambda g, y, x: lambda: zero_slope(g))
 
 
 @composite(samples=[sample(away_from((0.0,), 2, 3), (3,))])
@@ -144,6 +136,4 @@ def nan_to_num(
 nan_to_num.batch(by_itself)
 
 
-@nan_to_num.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return where(isfinite(x), g, 0.0)
+nan_to_num.vjp(lambda g, y, x: where(isfinite(x), g, 0.0))

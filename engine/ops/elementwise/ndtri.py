@@ -74,9 +74,7 @@ def erfinv(x: Array, *, out: Array | None = None) -> Array:
     return in_float64(_erfinv, x, out)
 
 
-@erfinv.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return g * (exp(square(y)) * (math.sqrt(math.pi) / 2))
+erfinv.vjp(lambda g, y, x: g * (exp(square(y)) * (math.sqrt(math.pi) / 2)))
 
 
 def _ndtri(y: Array, p: Array) -> None:
@@ -109,9 +107,7 @@ def ndtri(p: Array, *, out: Array | None = None) -> Array:
     return in_float64(_ndtri, p, out)
 
 
-@ndtri.vjp
-def _(g: Value, y: Value, p: Value) -> Value:
-    return g * (exp(square(y) * 0.5) * math.sqrt(2 * math.pi))
+ndtri.vjp(lambda g, y, p: g * (exp(square(y) * 0.5) * math.sqrt(2 * math.pi)))
 
 
 def _eps_in_range(x: Value, *, eps: float | None) -> Spec:
@@ -163,6 +159,4 @@ def entr(x: Array, *, out: Array | None = None) -> Array:
     return stored(np.where(x < 0, -np.inf, value).astype(x.dtype, copy=False), out)
 
 
-@entr.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return -(g * (log(x) + 1.0))
+entr.vjp(lambda g, y, x: -(g * (log(x) + 1.0)))

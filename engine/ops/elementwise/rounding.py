@@ -37,9 +37,7 @@ def floor(x: Array, *, out: Array | None = None) -> Array:
     return _rounded(x, np.floor, out)
 
 
-@floor.vjp
-def _(g: Value, y: Value, x: Value) -> object:
-    return lambda: zero_slope(g)
+floor.vjp(lambda g, y, x: lambda: zero_slope(g))
 
 
 @primitive(shape_rule=same, samples=SHAPES)
@@ -48,9 +46,7 @@ def ceil(x: Array, *, out: Array | None = None) -> Array:
     return _rounded(x, np.ceil, out)
 
 
-@ceil.vjp
-def _(g: Value, y: Value, x: Value) -> object:
-    return lambda: zero_slope(g)
+ceil.vjp(lambda g, y, x: lambda: zero_slope(g))
 
 
 @primitive(shape_rule=same, aliases=("fix",), samples=SHAPES)
@@ -59,9 +55,7 @@ def trunc(x: Array, *, out: Array | None = None) -> Array:
     return _rounded(x, np.trunc, out)
 
 
-@trunc.vjp
-def _(g: Value, y: Value, x: Value) -> object:
-    return lambda: zero_slope(g)
+trunc.vjp(lambda g, y, x: lambda: zero_slope(g))
 
 
 def _round(x: Value, *, decimals: int) -> Spec:
@@ -73,8 +67,7 @@ def _round(x: Value, *, decimals: int) -> Spec:
 
 
 @primitive(
-    shape_rule=_round,
-    samples=[sample(away_from((-2.5, -1.5, -0.5, 0.5, 1.5, 2.5), 2, 3)), sample((3,), decimals=2)],
+    shape_rule=_round, samples=[sample(away_from((-2.5, -1.5, -0.5, 0.5, 1.5, 2.5), 2, 3)), sample((3,), decimals=2)]
 )
 def round(x: Array, *, decimals: int = 0, out: Array | None = None) -> Array:
     """Nearest whole number, halves to the even one; with `decimals` the nearest multiple of 10**-decimals.
@@ -89,9 +82,7 @@ def round(x: Array, *, decimals: int = 0, out: Array | None = None) -> Array:
 round.batch(by_itself)
 
 
-@round.vjp
-def _(g: Value, y: Value, x: Value) -> object:
-    return lambda: zero_slope(g)
+round.vjp(lambda g, y, x: lambda: zero_slope(g))
 
 
 @composite(samples=SHAPES)
@@ -131,9 +122,7 @@ def floor_divide(a: Array, b: Array, *, out: Array | None = None) -> Array:
 floor_divide.batch(by_itself)
 
 
-@floor_divide.vjp
-def _(g: Value, y: Value, a: Value, b: Value) -> object:
-    return lambda: zero_slope(g), lambda: zero_slope(g)
+floor_divide.vjp(lambda g, y, a, b: (lambda: zero_slope(g), lambda: zero_slope(g)))
 
 
 @primitive(shape_rule=_numbers, aliases=("mod",), numerics=Numerics(promotion="common"), samples=DIVISIONS)
@@ -146,9 +135,7 @@ def remainder(a: Array, b: Array, *, out: Array | None = None) -> Array:
 remainder.batch(by_itself)
 
 
-@remainder.vjp
-def _(g: Value, y: Value, a: Value, b: Value) -> object:
-    return g, lambda: -(g * floor_divide(a, b))
+remainder.vjp(lambda g, y, a, b: (g, lambda: -(g * floor_divide(a, b))))
 
 
 @primitive(shape_rule=_numbers, numerics=Numerics(promotion="common"), samples=DIVISIONS)
@@ -188,6 +175,4 @@ def trunc_divide(a: Array, b: Array, *, out: Array | None = None) -> Array:
 trunc_divide.batch(by_itself)
 
 
-@trunc_divide.vjp
-def _(g: Value, y: Value, a: Value, b: Value) -> object:
-    return lambda: zero_slope(g), lambda: zero_slope(g)
+trunc_divide.vjp(lambda g, y, a, b: (lambda: zero_slope(g), lambda: zero_slope(g)))

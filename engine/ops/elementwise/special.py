@@ -198,14 +198,11 @@ def polygamma(x: Array, *, order: int, out: Array | None = None) -> Array:
 polygamma.batch(by_itself)
 
 
-@polygamma.vjp
-def _(g: Value, y: Value, x: Value, *, order: int) -> Value:
-    return g * polygamma(x, order=order + 1)
+polygamma.vjp(lambda g, y, x, *, order: g * polygamma(x, order=order + 1))
 
 
 @composite(
-    aliases=("multigammaln",),
-    samples=[sample(uniform(2.0, 4.0, 2, 3), order=3), sample(uniform(1.0, 2.0, 2), order=1)],
+    aliases=("multigammaln",), samples=[sample(uniform(2.0, 4.0, 2, 3), order=3), sample(uniform(1.0, 2.0, 2), order=1)]
 )
 def mvlgamma(x: Value, *, order: int) -> Value:
     """The logarithm of the multivariate gamma function: the sum of lgamma(x - j / 2) for j < order, and a constant."""

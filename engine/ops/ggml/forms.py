@@ -43,7 +43,7 @@ def cpy(x: Value, like: Value) -> Value:
 
 
 @composite(
-    samples=[sample(distinct(1, 2, 6), mode="max", kernel=2), sample((2, 1, 5), mode="avg", kernel=3, padding=1)],
+    samples=[sample(distinct(1, 2, 6), mode="max", kernel=2), sample((2, 1, 5), mode="avg", kernel=3, padding=1)]
 )
 def pool_1d(x: Value, *, mode: Pooling, kernel: Window, stride: Window | None = None, padding: Window = 0) -> Value:
     """Largest element or mean of each window of x [N, C, L]; padding counts, the stride is the kernel."""
@@ -57,7 +57,7 @@ def pool_1d(x: Value, *, mode: Pooling, kernel: Window, stride: Window | None = 
     samples=[
         sample(distinct(1, 1, 4, 4), mode="max", kernel=2),
         sample((1, 2, 4, 5), mode="avg", kernel=(2, 3), stride=1, padding=1),
-    ],
+    ]
 )
 def pool_2d(x: Value, *, mode: Pooling, kernel: Window, stride: Window | None = None, padding: Window = 0) -> Value:
     """Largest element or mean of each window of x [N, C, H, W]; padding counts, the stride is the kernel."""

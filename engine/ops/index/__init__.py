@@ -2,12 +2,4 @@
 
 from engine.ops.index import advanced_index, embedding, index, nonzero, scatter, search, slice_scatter
 
-FAMILIES = (
-    advanced_index,
-    embedding,
-    index,
-    nonzero,
-    scatter,
-    search,
-    slice_scatter,
-)
+FAMILIES = (advanced_index, embedding, index, nonzero, scatter, search, slice_scatter)

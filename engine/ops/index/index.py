@@ -64,9 +64,7 @@ def gather(x: Array, index: Array, *, axis: int) -> Array:
     return np.take_along_axis(_crop(x, index, axis % x.ndim), index, axis)
 
 
-@gather.batch
-def _(call: Call) -> Outputs:
-    return along("axis")(call) if call.rank(0) == call.rank(1) else each(call)
+gather.batch(lambda call: along("axis")(call) if call.rank(0) == call.rank(1) else each(call))
 
 
 @gather.vjp
@@ -115,9 +113,7 @@ def _(call: Call) -> Outputs:
     return call.again(call.spread(0), call.spread(1), axis=axis, shape=shape)
 
 
-@scatter_add.vjp
-def _(g: Value, y: Value, x: Value, index: Value, *, axis: int) -> object:
-    return gather(g, index, axis=axis), None
+scatter_add.vjp(lambda g, y, x, index, *, axis: (gather(g, index, axis=axis), None))
 
 
 def _embedding(weight: Value, index: Value, *, padding_idx: int | None, scale_grad_by_freq: bool) -> Spec:

@@ -162,10 +162,7 @@ def _scatter_prod(x: Value, index: Value, src: Value, *, axis: int) -> Spec:
     return _check("scatter_prod", x, index, src, axis)
 
 
-@primitive(
-    shape_rule=_scatter_prod,
-    samples=[sample(positive(3, 2), integers(0, 3, 4, 2), positive(4, 2), axis=0)],
-)
+@primitive(shape_rule=_scatter_prod, samples=[sample(positive(3, 2), integers(0, 3, 4, 2), positive(4, 2), axis=0)])
 def scatter_prod(x: Array, index: Array, src: Array, *, axis: int, out: Array | None = None) -> Array:
     """x with its elements at `index` along `axis` multiplied by those of src. For gradients none may be 0."""
     out = _copied(x, out)

@@ -133,9 +133,7 @@ def slogdet(x: Array) -> tuple[Array, Array]:
 slogdet.batch(by_itself)
 
 
-@slogdet.vjp
-def _(g: tuple[Value | None, Value | None], y: tuple[Value, Value], x: Value) -> object:
-    return None if g[1] is None else as_factor(g[1], x) * adjoint(inv(x, check=False))
+slogdet.vjp(lambda g, y, x: None if g[1] is None else as_factor(g[1], x) * adjoint(inv(x, check=False)))
 
 
 @composite(numerics=Numerics(autocast="float32"), samples=[sample(regular(3, 3)), sample(regular(2, 2, 2))])

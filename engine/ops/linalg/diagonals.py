@@ -47,9 +47,7 @@ def tril(x: Array, *, diagonal: int = 0, out: Array | None = None) -> Array:
 tril.batch(by_itself)
 
 
-@tril.vjp
-def _(g: Value, y: Value, x: Value, *, diagonal: int) -> Value:
-    return tril(g, diagonal=diagonal)
+tril.vjp(lambda g, y, x, *, diagonal: tril(g, diagonal=diagonal))
 
 
 def _triu(x: Value, *, diagonal: int) -> Spec:
@@ -65,9 +63,7 @@ def triu(x: Array, *, diagonal: int = 0, out: Array | None = None) -> Array:
 triu.batch(by_itself)
 
 
-@triu.vjp
-def _(g: Value, y: Value, x: Value, *, diagonal: int) -> Value:
-    return triu(g, diagonal=diagonal)
+triu.vjp(lambda g, y, x, *, diagonal: triu(g, diagonal=diagonal))
 
 
 def _diag_mask_inf(x: Value, *, n_past: int) -> Spec:
@@ -173,9 +169,7 @@ def _(call: Call) -> Outputs:
     return call.again(call.inputs[0], shape=(call.size, *shape), **axes)
 
 
-@diagonal_scatter.vjp
-def _(g: Value, y: Value, x: Value, *, offset: int, axis0: int, axis1: int) -> Value:
-    return diagonal(g, offset=offset, axis0=axis0, axis1=axis1)
+diagonal_scatter.vjp(lambda g, y, x, *, offset, axis0, axis1: diagonal(g, offset=offset, axis0=axis0, axis1=axis1))
 
 
 @composite(samples=[sample((2, 3)), sample((2, 3), offset=1), sample((2, 2), offset=-1, axis0=0, axis1=2)])

@@ -271,7 +271,7 @@ def inv_ex(x: Value, *, check_errors: bool = False) -> tuple[Value, Value]:
         sample(regular(3, 3), (3,)),
         sample(regular(2, 2, 2), (2, 2, 1)),
         sample(regular(2, 2), (3, 2), left=False),
-    ],
+    ]
 )
 def solve_ex(a: Value, b: Value, *, left: bool = True, check_errors: bool = False) -> tuple[Value, Value]:
     """The x that solve gives, and for each matrix of a an int32 that is 0 where there is one, else 1.

@@ -85,7 +85,7 @@ def _extreme(values: Value, sign: float) -> Value:
         sample(distinct(2, 3), order="inf", axis=1),
         sample((3, 2), order=2.0),
         sample((4,), order=3.0),
-    ],
+    ]
 )
 def linalg_norm(x: Value, *, order: Order | None = None, axis: Axes = None, keepdims: bool = False) -> Value:
     """PyTorch's linalg.norm: the norm of vectors on one axis, or of matrices on two.
@@ -190,7 +190,7 @@ def tensorinv(x: Value, *, ind: int = 2) -> Value:
 
 
 @composite(
-    samples=[sample(regular(4, 4), (4,)), sample(_system(2, 2, 4), (2, 2)), sample(regular(3, 3), (3,), axes=(0,))],
+    samples=[sample(regular(4, 4), (4,)), sample(_system(2, 2, 4), (2, 2)), sample(regular(3, 3), (3,), axes=(0,))]
 )
 def tensorsolve(a: Value, b: Value, *, axes: Ints = ()) -> Value:
     """x with tensordot(a, x, axes=x.ndim) = b, where a has the axes of b and then those of x.

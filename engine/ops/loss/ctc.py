@@ -36,11 +36,7 @@ def _check(op: str, log_probs: Value, targets: Value, input_lengths: Value, targ
 
 
 def _check_lengths(op: str, targets: Value, input_lengths: Value, target_lengths: Value, rows: int) -> None:
-    for name, value in (
-        ("targets", targets),
-        ("input_lengths", input_lengths),
-        ("target_lengths", target_lengths),
-    ):
+    for name, value in (("targets", targets), ("input_lengths", input_lengths), ("target_lengths", target_lengths)):
         require_integer(op, name, value)
     if not (targets.ndim == 1 or (targets.ndim == 2 and targets.shape[0] == rows)):
         raise ShapeError(
@@ -184,14 +180,7 @@ ctc_losses.batch(rows_joined((0,), (1, 2, 3)))
 
 @ctc_losses.vjp
 def _(
-    g: Value,
-    y: Value,
-    log_probs: Value,
-    targets: Value,
-    input_lengths: Value,
-    target_lengths: Value,
-    *,
-    blank: int,
+    g: Value, y: Value, log_probs: Value, targets: Value, input_lengths: Value, target_lengths: Value, *, blank: int
 ) -> object:
     gx = ctc_losses_backward(g, log_probs, targets, input_lengths, target_lengths, blank=blank)
     return gx, None, None, None
@@ -253,13 +242,7 @@ def _ctc_lattice(
     samples=[sample(_lists(2, 2), integers(4, 5, 2), integers(1, 3, 2), steps=4, classes=3)],
 )
 def ctc_lattice(
-    targets: Array,
-    input_lengths: Array,
-    target_lengths: Array,
-    *,
-    steps: int,
-    classes: int,
-    blank: int = 0,
+    targets: Array, input_lengths: Array, target_lengths: Array, *, steps: int, classes: int, blank: int = 0
 ) -> tuple[Array, ...]:
     """The states of ctc_losses [rows, 2 * longest + 1]: their classes, where to skip a blank, to start, to end."""
     labels = _labels("ctc_loss", targets, target_lengths, input_lengths, steps, classes)

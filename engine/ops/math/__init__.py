@@ -2,11 +2,4 @@
 
 from engine.ops.math import arithmetic, covariance, differences, fourier, hermitian, logarithm
 
-FAMILIES = (
-    arithmetic,
-    covariance,
-    differences,
-    fourier,
-    hermitian,
-    logarithm,
-)
+FAMILIES = (arithmetic, covariance, differences, fourier, hermitian, logarithm)

@@ -20,11 +20,7 @@ from engine.ops.shape.shape import reshape, transpose, unsqueeze
 @composite(
     call=CallForms(by_place=()),
     numerics=Numerics(compute_float32=True, autocast="float32"),
-    samples=[
-        sample((2, 4)),
-        sample((5,), correction=0),
-        sample((2, 4), integers(1, 4, 4), positive(4)),
-    ],
+    samples=[sample((2, 4)), sample((5,), correction=0), sample((2, 4), integers(1, 4, 4), positive(4))],
 )
 def cov(x: Value, fweights: Value | None = None, aweights: Value | None = None, *, correction: int = 1) -> Value:
     """The covariances of the rows of x [variables, observations]: a matrix; of a single row its variance.

@@ -30,9 +30,7 @@ def exp2(x: Array, *, out: Array | None = None) -> Array:
     return np.exp2(x, out=out)
 
 
-@exp2.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return g * (y * LN_2)
+exp2.vjp(lambda g, y, x: g * (y * LN_2))
 
 
 @primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=POSITIVES)
@@ -41,9 +39,7 @@ def log2(x: Array, *, out: Array | None = None) -> Array:
     return np.log2(x, out=out)
 
 
-@log2.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return g / (x * LN_2)
+log2.vjp(lambda g, y, x: g / (x * LN_2))
 
 
 @primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=POSITIVES)
@@ -52,9 +48,7 @@ def log10(x: Array, *, out: Array | None = None) -> Array:
     return np.log10(x, out=out)
 
 
-@log10.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return g / (x * LN_10)
+log10.vjp(lambda g, y, x: g / (x * LN_10))
 
 
 @primitive(shape_rule=broadcast, numerics=Numerics(promotion="float", autocast="float32"), samples=SUMS)

@@ -2,8 +2,4 @@
 
 from engine.ops.normalization import channel_norm, image_norm, normalization
 
-FAMILIES = (
-    channel_norm,
-    image_norm,
-    normalization,
-)
+FAMILIES = (channel_norm, image_norm, normalization)

@@ -2,7 +2,4 @@
 
 from engine.ops.optimizer import opt_step, updates
 
-FAMILIES = (
-    opt_step,
-    updates,
-)
+FAMILIES = (opt_step, updates)

@@ -70,18 +70,10 @@ def _opt_step_adamw(x: Value, grad: Value, m: Value, v: Value, params: Value) ->
     multi_output=True,
     differentiable=False,
     numerics=Numerics(autocast="float32"),
-    samples=[
-        sample((2, 3), (2, 3), (2, 3), positive(2, 3), _fixed(0.1, 0.9, 0.999, 1e-8, 0.01, 10.0, 1000.0)),
-    ],
+    samples=[sample((2, 3), (2, 3), (2, 3), positive(2, 3), _fixed(0.1, 0.9, 0.999, 1e-8, 0.01, 10.0, 1000.0))],
 )
 def opt_step_adamw(
-    x: Array,
-    grad: Array,
-    m: Array,
-    v: Array,
-    params: Array,
-    *,
-    out: tuple[Array, Array, Array] | None = None,
+    x: Array, grad: Array, m: Array, v: Array, params: Array, *, out: tuple[Array, Array, Array] | None = None
 ) -> tuple[Array, ...]:
     """The parameter and both moments after a step of ggml's AdamW (Loshchilov & Hutter 2019).
 

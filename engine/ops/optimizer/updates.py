@@ -52,11 +52,7 @@ def _require_number(op: str, number: Value) -> None:
 
 
 def _by_blocks(
-    kernel: Callable[..., None],
-    vectors: Sequence[Array],
-    kept: int,
-    out: tuple[Array, ...] | None,
-    scratch: int,
+    kernel: Callable[..., None], vectors: Sequence[Array], kept: int, out: tuple[Array, ...] | None, scratch: int
 ) -> tuple[Array, ...]:
     """Run `kernel(*outs, *vectors, *scratch)` over blocks; `kept` of the vectors, from the second on, have an out."""
     like = vectors[1]

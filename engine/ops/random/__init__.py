@@ -2,8 +2,4 @@
 
 from engine.ops.random import draws, dropout, random
 
-FAMILIES = (
-    draws,
-    dropout,
-    random,
-)
+FAMILIES = (draws, dropout, random)

@@ -160,10 +160,7 @@ def _multinomial(weights: Value, key: Value, *, samples: int, replacement: bool)
     shape_rule=_multinomial,
     random=True,
     differentiable=False,
-    samples=[
-        sample(positive(2, 3), key(), samples=2),
-        sample(positive(3), key(), samples=5, replacement=True),
-    ],
+    samples=[sample(positive(2, 3), key(), samples=2), sample(positive(3), key(), samples=5, replacement=True)],
 )
 def multinomial(
     weights: Array, key: Array, *, samples: int = 1, replacement: bool = False, out: Array | None = None

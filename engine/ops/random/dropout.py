@@ -29,10 +29,7 @@ def _dropped(op: str, x: Value, key: Value, shared: int, first: int, p: float, t
     return x * dropout_mask(key, shape=shape, p=p, dtype=x.dtype)
 
 
-@composite(
-    random=True,
-    samples=[sample((2, 3, 2), key(), p=0.3, training=True), sample((2, 3), key(), training=False)],
-)
+@composite(random=True, samples=[sample((2, 3, 2), key(), p=0.3, training=True), sample((2, 3), key(), training=False)])
 def feature_dropout(x: Value, key: Value, *, p: float = 0.5, training: bool | None = None) -> Value:
     """x [rows, channels, ...] with a share p of its channels set to 0 and the others divided by 1 - p."""
     if x.ndim < 2:
@@ -51,8 +48,7 @@ def _channels(rank: int, x: Value, key: Value, p: float, training: bool | None) 
 
 
 @composite(
-    random=True,
-    samples=[sample((2, 3, 2), key(), p=0.3, training=True), sample((3, 2), key(), p=0.3, training=True)],
+    random=True, samples=[sample((2, 3, 2), key(), p=0.3, training=True), sample((3, 2), key(), p=0.3, training=True)]
 )
 def dropout1d(x: Value, key: Value, *, p: float = 0.5, training: bool | None = None) -> Value:
     """x [rows, channels, length] (or without rows) with a share p of its channels set to 0, the others over 1 - p."""

@@ -112,13 +112,7 @@ def _uniform(key: Value, *, shape: Ints, low: float, high: float, dtype: DType) 
     samples=[sample(key(), shape=(2, 3), low=-1.0, high=1.0)],
 )
 def random_uniform(
-    key: Array,
-    *,
-    shape: Ints,
-    low: float = 0.0,
-    high: float = 1.0,
-    dtype: np.dtype = FLOAT32,
-    out: Array | None = None,
+    key: Array, *, shape: Ints, low: float = 0.0, high: float = 1.0, dtype: np.dtype = FLOAT32, out: Array | None = None
 ) -> Array:
     """Numbers drawn evenly from low <= u < high."""
     drawn = computing_dtype(dtype)
@@ -147,13 +141,7 @@ def _normal(key: Value, *, shape: Ints, mean: float, std: float, dtype: DType) -
     samples=[sample(key(), shape=(2, 3), mean=1.0, std=0.5)],
 )
 def random_normal(
-    key: Array,
-    *,
-    shape: Ints,
-    mean: float = 0.0,
-    std: float = 1.0,
-    dtype: np.dtype = FLOAT32,
-    out: Array | None = None,
+    key: Array, *, shape: Ints, mean: float = 0.0, std: float = 1.0, dtype: np.dtype = FLOAT32, out: Array | None = None
 ) -> Array:
     """Numbers drawn from the normal distribution of this mean and standard deviation."""
     drawn = computing_dtype(dtype)
@@ -217,12 +205,7 @@ def _dropout_mask(key: Value, *, shape: Ints, p: float, dtype: DType) -> Spec:
 
 @primitive(shape_rule=_dropout_mask, random=True, differentiable=False, samples=[sample(key(), shape=(2, 3), p=0.3)])
 def dropout_mask(
-    key: Array,
-    *,
-    shape: Ints,
-    p: float = 0.5,
-    dtype: np.dtype = FLOAT32,
-    out: Array | None = None,
+    key: Array, *, shape: Ints, p: float = 0.5, dtype: np.dtype = FLOAT32, out: Array | None = None
 ) -> Array:
     """0 with probability p, else 1 / (1 - p); nothing but 0 when p is 1."""
     chances, threshold = _chances(key, shape, p)

@@ -66,19 +66,10 @@ def rnn_cell(
 @composite(
     numerics=Numerics(compute_float32=True, autocast="half"),
     documentation=Documentation(outputs=("h", "c")),
-    samples=[
-        sample((2, 3), (2, 2), (2, 2), (8, 3), (8, 2), (8,), (8,)),
-        sample((3,), (1,), (1,), (4, 3), (4, 1)),
-    ],
+    samples=[sample((2, 3), (2, 2), (2, 2), (8, 3), (8, 2), (8,), (8,)), sample((3,), (1,), (1,), (4, 3), (4, 1))],
 )
 def lstm_cell(
-    x: Value,
-    h: Value,
-    c: Value,
-    w_ih: Value,
-    w_hh: Value,
-    b_ih: Value | None = None,
-    b_hh: Value | None = None,
+    x: Value, h: Value, c: Value, w_ih: Value, w_hh: Value, b_ih: Value | None = None, b_hh: Value | None = None
 ) -> tuple[Value, Value]:
     """The next states h and c of an LSTM, as in PyTorch; the gates lie in the weights in the order i f g o.
 
@@ -92,10 +83,7 @@ def lstm_cell(
 
 @composite(
     numerics=Numerics(compute_float32=True, autocast="half"),
-    samples=[
-        sample((2, 3), (2, 2), (6, 3), (6, 2), (6,), (6,)),
-        sample((3,), (1,), (3, 3), (3, 1)),
-    ],
+    samples=[sample((2, 3), (2, 2), (6, 3), (6, 2), (6,), (6,)), sample((3,), (1,), (3, 3), (3, 1))],
 )
 def gru_cell(
     x: Value, h: Value, w_ih: Value, w_hh: Value, b_ih: Value | None = None, b_hh: Value | None = None

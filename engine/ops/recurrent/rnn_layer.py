@@ -81,15 +81,7 @@ rnn_steps.batch(rows_joined((0,), (2, 3)))
 
 @rnn_steps.vjp
 def _(
-    g: Value,
-    h: Value,
-    x: Value,
-    w_hh: Value,
-    h0: Value,
-    lengths: Value,
-    *,
-    nonlinearity: Nonlinearity,
-    reverse: bool,
+    g: Value, h: Value, x: Value, w_hh: Value, h0: Value, lengths: Value, *, nonlinearity: Nonlinearity, reverse: bool
 ) -> object:
     gx, gh = rnn_steps_backward(g, h, w_hh, lengths, nonlinearity=nonlinearity, reverse=reverse)
     return gx, lambda: weight_gradient(gx, before(h, h0, reverse)), gh, None

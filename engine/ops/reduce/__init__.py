@@ -2,14 +2,4 @@
 
 from engine.ops.reduce import counting, norms, products, quantiles, reduce, reductions, scan, sort, summary
 
-FAMILIES = (
-    counting,
-    norms,
-    products,
-    quantiles,
-    reduce,
-    reductions,
-    scan,
-    sort,
-    summary,
-)
+FAMILIES = (counting, norms, products, quantiles, reduce, reductions, scan, sort, summary)

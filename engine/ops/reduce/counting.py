@@ -80,11 +80,7 @@ def _counted(weights: Value | None) -> np.dtype[np.generic]:
 
 
 @primitive(
-    shape_rule=_bincount,
-    samples=[
-        sample(integers(0, 4, 6), bins=5),
-        sample(integers(0, 4, 6), positive(6), bins=4),
-    ],
+    shape_rule=_bincount, samples=[sample(integers(0, 4, 6), bins=5), sample(integers(0, 4, 6), positive(6), bins=4)]
 )
 def bincount(index: Array, weights: Array | None = None, *, bins: int | None = None, minlength: int = 0) -> Array:
     """How often each of 0, 1, 2, ... occurs in a vector of whole numbers, int64; with `weights` the sums of these.
@@ -106,9 +102,7 @@ def bincount(index: Array, weights: Array | None = None, *, bins: int | None = N
 bincount.batch(each)
 
 
-@bincount.vjp
-def _(g: Value, y: Value, index: Value, weights: Value | None = None) -> object:
-    return (None,) if weights is None else (None, embedding(g, index))
+bincount.vjp(lambda g, y, index, weights=None: (None,) if weights is None else (None, embedding(g, index)))
 
 
 def _isin(x: Value, elements: Value, *, invert: bool) -> Spec:

@@ -8,7 +8,6 @@ from typing import Literal
 import numpy as np
 
 from engine.core.attributes import Axes
-from engine.core.batching import Call, Outputs
 from engine.core.declarations import CallForms, Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32, computing_dtype
 from engine.core.errors import AttributeValueError, ShapeError
@@ -63,14 +62,10 @@ def sum_of_squares(x: Array, *, out: Array | None = None) -> Array:
     return out
 
 
-@sum_of_squares.batch
-def _(call: Call) -> Outputs:
-    return sum(square(reshape(call.inputs[0], shape=(call.size, -1))), axis=1)
+sum_of_squares.batch(lambda call: sum(square(reshape(call.inputs[0], shape=(call.size, -1))), axis=1))
 
 
-@sum_of_squares.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return x * (g * 2.0)
+sum_of_squares.vjp(lambda g, y, x: x * (g * 2.0))
 
 
 @composite(

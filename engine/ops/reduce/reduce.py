@@ -136,9 +136,7 @@ def sum(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | Non
 sum.batch(along("axis"))
 
 
-@sum.vjp
-def _(g: Value, y: Value, x: Value, *, axis: Axes, keepdims: bool) -> Value:
-    return spread(g, x, axis, keepdims)
+sum.vjp(lambda g, y, x, *, axis, keepdims: spread(g, x, axis, keepdims))
 
 
 def _split_sum_to(case: Case) -> Cut:
@@ -180,9 +178,7 @@ def _(call: Call) -> Outputs:
     return call.reshaped(*call.made(call.inputs[0], shape=(call.size, *kept)))
 
 
-@sum_to.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return broadcast_to(g, shape=x.shape)
+sum_to.vjp(lambda g, y, x: broadcast_to(g, shape=x.shape))
 
 
 def _mean(x: Value, *, axis: Axes, keepdims: bool) -> Spec:
@@ -208,9 +204,7 @@ def mean(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | No
 mean.batch(along("axis"))
 
 
-@mean.vjp
-def _(g: Value, y: Value, x: Value, *, axis: Axes, keepdims: bool) -> Value:
-    return spread(g / max_int(count(x.shape, axis)), x, axis, keepdims)
+mean.vjp(lambda g, y, x, *, axis, keepdims: spread(g / max_int(count(x.shape, axis)), x, axis, keepdims))
 
 
 def max_int(number: int) -> float:
@@ -255,9 +249,7 @@ def amax(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | No
 amax.batch(along("axis"))
 
 
-@amax.vjp
-def _(g: Value, y: Value, x: Value, *, axis: Axes, keepdims: bool) -> Value:
-    return _share_ties(g, y, x, axis, keepdims)
+amax.vjp(lambda g, y, x, *, axis, keepdims: _share_ties(g, y, x, axis, keepdims))
 
 
 @primitive(
@@ -272,9 +264,7 @@ def amin(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | No
 amin.batch(along("axis"))
 
 
-@amin.vjp
-def _(g: Value, y: Value, x: Value, *, axis: Axes, keepdims: bool) -> Value:
-    return _share_ties(g, y, x, axis, keepdims)
+amin.vjp(lambda g, y, x, *, axis, keepdims: _share_ties(g, y, x, axis, keepdims))
 
 
 def _share_ties(g: Value, y: Value, x: Value, axis: Axes, keepdims: bool) -> Value:
@@ -366,12 +356,7 @@ any.batch(along("axis"))
     samples=[*REDUCTIONS, sample((2, 3), axis=1, zero_grad_at_neg_inf=True)],
 )
 def logsumexp(
-    x: Array,
-    *,
-    axis: Axes = None,
-    keepdims: bool = False,
-    zero_grad_at_neg_inf: bool = False,
-    out: Array | None = None,
+    x: Array, *, axis: Axes = None, keepdims: bool = False, zero_grad_at_neg_inf: bool = False, out: Array | None = None
 ) -> Array:
     """log(sum(exp(x))) over `axis`, stable; -inf when every element is. Integers count as float32.
 

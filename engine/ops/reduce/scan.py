@@ -76,9 +76,7 @@ def cumsum(x: Array, *, axis: int = -1, out: Array | None = None) -> Array:
 cumsum.batch(along("axis"))
 
 
-@cumsum.vjp
-def _(g: Value, y: Value, x: Value, *, axis: int) -> Value:
-    return _reversed(cumsum, g, axis=axis)
+cumsum.vjp(lambda g, y, x, *, axis: _reversed(cumsum, g, axis=axis))
 
 
 def _recurrence(a: Value, b: Value, *, axis: int) -> Spec:

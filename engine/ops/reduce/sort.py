@@ -62,11 +62,7 @@ def sort(x: Value, *, axis: int = -1, descending: bool = False) -> tuple[Value, 
 @composite(
     aliases=("top_k",),
     documentation=Documentation(outputs=("values", "indices")),
-    samples=[
-        sample(distinct(2, 4), k=2),
-        sample(distinct(3, 2), k=1, axis=0),
-        sample(distinct(5), k=3, largest=False),
-    ],
+    samples=[sample(distinct(2, 4), k=2), sample(distinct(3, 2), k=1, axis=0), sample(distinct(5), k=3, largest=False)],
 )
 def topk(x: Value, *, k: int, axis: int = -1, largest: bool = True) -> tuple[Value, Value]:
     """The k largest (or smallest) elements along `axis`, best first, and their indices; of equals the first ones."""

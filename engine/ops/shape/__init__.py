@@ -2,11 +2,4 @@
 
 from engine.ops.shape import arrangement, creation, pad_modes, shape, sliding, strided
 
-FAMILIES = (
-    arrangement,
-    creation,
-    pad_modes,
-    shape,
-    sliding,
-    strided,
-)
+FAMILIES = (arrangement, creation, pad_modes, shape, sliding, strided)

@@ -59,14 +59,10 @@ def reshape(x: Array, *, shape: Ints) -> Array:
     return x.reshape(shape)
 
 
-@reshape.batch
-def _(call: Call) -> Outputs:
-    return call.again(call.inputs[0], shape=(call.size, *call.outputs[0].shape))
+reshape.batch(lambda call: call.again(call.inputs[0], shape=(call.size, *call.outputs[0].shape)))
 
 
-@reshape.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
-    return reshape(g, shape=x.shape)
+reshape.vjp(lambda g, y, x: reshape(g, shape=x.shape))
 
 
 @composite(
@@ -207,9 +203,7 @@ def _(call: Call) -> Outputs:
     return call.again(call.aligned(0, len(shape)), shape=(call.size, *shape))
 
 
-@broadcast_to.vjp
-def _(g: Value, y: Value, x: Value) -> object:
-    return OPS["sum_to"](g, shape=x.shape)
+broadcast_to.vjp(lambda g, y, x: OPS["sum_to"](g, shape=x.shape))
 
 
 def _parts(xs: Sequence[Shaped]) -> Sequence[Shaped]:
@@ -240,11 +234,7 @@ def _concat(*xs: Value, axis: int) -> Spec:
     numerics=Numerics(promotion="common"),
     algebra=Algebra(additive=True),
     sharding=ALONG_AXIS,
-    samples=[
-        sample((2, 3), (1, 3)),
-        sample((2, 3), (2, 1), (2, 2), axis=1),
-        sample((2,), axis=-1),
-    ],
+    samples=[sample((2, 3), (1, 3)), sample((2, 3), (2, 1), (2, 2), axis=1), sample((2,), axis=-1)],
 )
 def concat(*xs: Array, axis: int = 0, out: Array | None = None) -> Array:
     """The inputs one after another along `axis`; their other extents must agree, but shape [0] goes with any."""
@@ -296,11 +286,7 @@ def _slice(x: Value, *, axis: int, start: int | None, stop: int | None, step: in
     shape_rule=_slice,
     call=CallForms(by_place=()),
     memory=Memory(view="strided"),
-    samples=[
-        sample((4, 3), start=1, stop=3),
-        sample((2, 5), axis=1, start=0, stop=5, step=2),
-        sample((4,), start=-2),
-    ],
+    samples=[sample((4, 3), start=1, stop=3), sample((2, 5), axis=1, start=0, stop=5, step=2), sample((4,), start=-2)],
 )
 def slice(x: Array, *, axis: int = 0, start: int | None = None, stop: int | None = None, step: int = 1) -> Array:
     """The part start:stop:step of one axis, by Python's rule (negative bounds count from the end; step >= 1)."""
@@ -427,9 +413,7 @@ def flip(x: Array, *, axis: Axes = None, out: Array | None = None) -> Array:
 flip.batch(along("axis"))
 
 
-@flip.vjp
-def _(g: Value, y: Value, x: Value, *, axis: Axes) -> Value:
-    return flip(g, axis=axis)
+flip.vjp(lambda g, y, x, *, axis: flip(g, axis=axis))
 
 
 def _pad(x: Value, *, widths: Pairs, value: float, mode: Border) -> Spec:
@@ -490,9 +474,7 @@ def pad(x: Array, *, widths: Pairs, value: float = 0.0, mode: Border = "constant
     return out
 
 
-@pad.batch
-def _(call: Call) -> Outputs:
-    return call.again(call.inputs[0], widths=((0, 0), *call.attrs["widths"]))
+pad.batch(lambda call: call.again(call.inputs[0], widths=((0, 0), *call.attrs["widths"])))
 
 
 @pad.vjp

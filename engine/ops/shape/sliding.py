@@ -67,8 +67,7 @@ def _unfold_back(x: Value, *, axis: int, extent: int, step: int) -> Spec:
 
 
 @primitive(
-    shape_rule=_unfold_back,
-    samples=[sample((4, 2), axis=0, extent=5), sample((2, 2, 2, 3), axis=1, extent=6, step=2)],
+    shape_rule=_unfold_back, samples=[sample((4, 2), axis=0, extent=5), sample((2, 2, 2, 3), axis=1, extent=6, step=2)]
 )
 def unfold_back(x: Array, *, axis: int, extent: int, step: int = 1, out: Array | None = None) -> Array:
     """The sum of windows where they overlap, along an axis of `extent` elements: the transpose of unfold."""

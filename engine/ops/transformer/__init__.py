@@ -2,10 +2,4 @@
 
 from engine.ops.transformer import attention, attention_kernel, general_attention, masked_softmax, rotary
 
-FAMILIES = (
-    attention,
-    attention_kernel,
-    general_attention,
-    masked_softmax,
-    rotary,
-)
+FAMILIES = (attention, attention_kernel, general_attention, masked_softmax, rotary)

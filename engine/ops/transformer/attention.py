@@ -163,11 +163,7 @@ def _projected(query: Value, key: Value, value: Value, weight: Value, bias: Valu
         return tuple(slice(together, axis=-1, start=n * width, stop=(n + 1) * width) for n in range(3))
     thirds = [(n * width, (n + 1) * width) for n in range(3)]
     return tuple(
-        linear(
-            x,
-            slice(weight, start=low, stop=high),
-            None if bias is None else slice(bias, start=low, stop=high),
-        )
+        linear(x, slice(weight, start=low, stop=high), None if bias is None else slice(bias, start=low, stop=high))
         for x, (low, high) in zip((query, key, value), thirds, strict=True)
     )
 

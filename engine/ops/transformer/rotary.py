@@ -51,13 +51,7 @@ def _rotate_pairs(x: Value, cosines: Value, sines: Value, *, mode: Mode, inverse
     ],
 )
 def rotate_pairs(
-    x: Array,
-    cosines: Array,
-    sines: Array,
-    *,
-    mode: Mode = "normal",
-    inverse: bool = False,
-    out: Array | None = None,
+    x: Array, cosines: Array, sines: Array, *, mode: Mode = "normal", inverse: bool = False, out: Array | None = None
 ) -> Array:
     """Pairs (a, b) on the last axis of x turned into (a cos - b sin, a sin + b cos); what lies beyond them stays.
 
@@ -262,13 +256,7 @@ def _sinusoidal(*, length: int, dims: int, base: float, offset: int, dtype: DTyp
     samples=[sample(length=3, dims=4), sample(length=2, dims=3, base=100.0, offset=5, dtype="float64")],
 )
 def sinusoidal_encoding(
-    *,
-    length: int,
-    dims: int,
-    base: float = 10000.0,
-    offset: int = 0,
-    dtype: DType = FLOAT32,
-    out: Array | None = None,
+    *, length: int, dims: int, base: float = 10000.0, offset: int = 0, dtype: DType = FLOAT32, out: Array | None = None
 ) -> Array:
     """Encodings [length, dims] of the positions from `offset` on (Vaswani et al. 2017).
 

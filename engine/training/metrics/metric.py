@@ -184,10 +184,7 @@ class Metric(ABC):
         if name is None:
             return
         if not NAME.match(name) or "/" in name or len(name) > LONGEST_NAME:
-            yield (
-                "/name",
-                f"a name is a letter or _, then up to 63 letters, digits and _ . -, not {name[:64]!r}",
-            )
+            yield ("/name", f"a name is a letter or _, then up to 63 letters, digits and _ . -, not {name[:64]!r}")
         elif name in TAKEN or name.startswith("val_"):
             yield "/name", f"{name!r} is taken: {', '.join(TAKEN)} and what begins with val_ are other values of a row"
 

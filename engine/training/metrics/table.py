@@ -18,19 +18,7 @@ from engine.training.metrics.scores import Accuracy, Auc, Perplexity, TopKAccura
 METRICS: Mapping[str, type[Metric]] = MappingProxyType(
     {
         metric.kind: metric
-        for metric in (
-            Accuracy,
-            TopKAccuracy,
-            Precision,
-            Recall,
-            F1,
-            Auc,
-            ConfusionMatrix,
-            Perplexity,
-            R2,
-            Mae,
-            Rmse,
-        )
+        for metric in (Accuracy, TopKAccuracy, Precision, Recall, F1, Auc, ConfusionMatrix, Perplexity, R2, Mae, Rmse)
     }
 )
 """Every metric by its kind."""

@@ -62,13 +62,7 @@ def plan_accumulation(
 
 
 def plan_forward(
-    model: StateLayout,
-    dims: Mapping[str, int],
-    recipe: Recipe,
-    *,
-    training: bool,
-    keep: bool,
-    most_shards: int = 1,
+    model: StateLayout, dims: Mapping[str, int], recipe: Recipe, *, training: bool, keep: bool, most_shards: int = 1
 ) -> Plan:
     """Plan a forward pass: the declared outputs, and each loss.
 

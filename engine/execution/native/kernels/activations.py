@@ -116,11 +116,7 @@ GELU: Mapping[str, Kernel] = {
 GELU_BACKWARD: Mapping[str, Kernel] = {
     "none": Kernel(binary, name="gelu_backward", parts={"apply": _gelu_backward}),
     "tanh": Kernel(binary, name="gelu_tanh_backward", parts={"apply": _tanh_gelu_backward}),
-    "quick": Kernel(
-        binary,
-        name="gelu_quick_backward",
-        parts={"apply": _quick_gelu_backward},
-    ),
+    "quick": Kernel(binary, name="gelu_quick_backward", parts={"apply": _quick_gelu_backward}),
 }
 
 
