@@ -15,7 +15,7 @@ PROJECTS := pyproject.toml clients/python/pyproject.toml $(CONSTRAINTS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo serve test check chaos fuzz bench docs lint client audit image-test pin clean
+.PHONY: help demo serve test check chaos fuzz mutants bench docs lint client audit image-test pin clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -60,6 +60,10 @@ chaos: $(VENV)/test.stamp ## kill, damage and exhaust servers at full counts, an
 fuzz: $(VENV)/test.stamp ## send the whole hostile corpus to a server, then fuzz every reader for minutes
 	FUZZ=full $(PYTEST) tests/security
 	$(BIN)/python -m tests.fuzz
+
+# MUTANTS chooses: `make mutants MUTANTS='--only relu_gradient_at_zero'`, or `MUTANTS=--list`.
+mutants: $(VENV)/test.stamp $(VENV)/kernels.stamp ## plant a hundred faults in a copy of the sources, one at a time: do the tests notice?
+	$(BIN)/python -m tests.mutation $(MUTANTS)
 
 # BENCH chooses: `make bench BENCH=--quick`, `make bench BENCH='W1 lstm'`. The last part needs PyTorch, the others do without.
 bench: $(VENV)/run.stamp $(PEERS)/peers.stamp ## measure against other libraries, and write the tables of docs/benchmarks.md; not part of the tests
