@@ -5,7 +5,7 @@ import httpx
 import pytest
 
 from tests.app.api.conftest import PARABOLA, created
-from tests.conftest import ServerProcess, serving
+from tests.support.server import ServerProcess, serving
 
 CRAMPED_KEY = "correct-horse-battery-staple"
 

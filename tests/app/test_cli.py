@@ -15,8 +15,8 @@ from app.__main__ import main
 from app.cli.demo import dataset_path, graph_path
 from app.cli.demo.runner import running_server
 from app.cli.serve import REFUSED
-from tests.conftest import fork_server
-from tests.patience import PATIENCE
+from tests.support.patience import PATIENCE
+from tests.support.server import fork_server
 
 ROOT = Path(__file__).parents[2]
 KEY = "not-so-secret-as-that"

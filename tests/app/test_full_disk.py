@@ -13,8 +13,9 @@ import httpx
 import pytest
 
 from tests.app.test_storage import FIT, PROGRAM, created, until_logged
-from tests.conftest import PATIENCE, StartServer
-from tests.gate import VARIABLE, Gate
+from tests.support.gate import VARIABLE, Gate
+from tests.support.patience import PATIENCE
+from tests.support.server import StartServer
 
 BYTES = 24 * 1024 * 1024
 STEPS = 1500

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from tests.conftest import ServerProcess, StartServer
+from tests.support.server import ServerProcess, StartServer
 
 MIB = 1024**2
 # Each of the processes here takes a little more than 96 MiB.

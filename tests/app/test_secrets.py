@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.conftest import COMMAND, ServerProcess, serving
+from tests.support.server import COMMAND, ServerProcess, serving
 
 KEY = "k3y-that-nobody-may-see-7f1d9a"
 WRONG = "wr0ng-key-that-nobody-may-see-5c2e"

@@ -13,8 +13,8 @@ from app.config.settings import Settings
 from app.main.bootstrap import open_container
 from app.store.blobs.local import LocalBlobStore
 from app.system.durable import Durable
-from tests.conftest import PATIENCE, ServerProcess, StartServer
-from tests.patience import LONGEST_WAIT
+from tests.support.patience import LONGEST_WAIT, PATIENCE
+from tests.support.server import ServerProcess, StartServer
 
 PROGRAM = {
     "inputs": {"x": ["batch"], "y": ["batch"]},

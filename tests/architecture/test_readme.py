@@ -16,7 +16,7 @@ import pytest
 
 import engine
 from tests.architecture.snippets import FENCE, PAGES, PRINTED_URL, ROOT, Snippet, pages_with, snippets
-from tests.conftest import ServerProcess, serving
+from tests.support.server import ServerProcess, serving
 from tools.docs.http_client import answers, send
 from tools.docs.http_steps import STEPS
 

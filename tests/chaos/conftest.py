@@ -11,7 +11,7 @@ import pytest
 
 from tests.chaos import invariants
 from tests.chaos.driver import Driver
-from tests.conftest import ROOT
+from tests.support.server import ROOT
 
 
 @dataclass(frozen=True)

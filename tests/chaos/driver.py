@@ -13,8 +13,9 @@ from typing import Any
 import httpx
 
 from tests.chaos import processes
-from tests.conftest import PATIENCE, ServerProcess, serving
-from tests.gate import VARIABLE, Gate
+from tests.support.gate import VARIABLE, Gate
+from tests.support.patience import PATIENCE
+from tests.support.server import ServerProcess, serving
 
 POLL_SECONDS = 0.05
 BOUND_SECONDS = 120.0

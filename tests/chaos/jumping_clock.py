@@ -9,7 +9,7 @@ from pathlib import Path
 from app.config.settings import Settings
 from app.domain.clock import SystemClock
 from app.main import application as main
-from tests.gate import VARIABLE, use_gate
+from tests.support.gate import VARIABLE, use_gate
 
 SERVE = (sys.executable, "-m", "tests.chaos.jumping_clock")
 

@@ -6,7 +6,7 @@ from schemathesis.specs.openapi import checks
 
 from tests.app.api import test_schemathesis as few
 from tests.chaos.conftest import size
-from tests.conftest import ServerProcess
+from tests.support.server import ServerProcess
 
 # All but `positive_data_acceptance`: what is well-formed may still make no sense.
 ALL_CHECKS = [

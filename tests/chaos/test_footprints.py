@@ -12,7 +12,7 @@ import pytest
 from app.domain.runtime import NATIVE, NUMPY
 from tests.chaos.conftest import Counts
 from tests.chaos.footprints import Measured
-from tests.conftest import ROOT
+from tests.support.server import ROOT
 
 LEAST, MOST = 0.4, 1.0
 

@@ -15,7 +15,8 @@ from tests.chaos import invariants
 from tests.chaos.conftest import Counts
 from tests.chaos.driver import Driver
 from tests.chaos.workload import fit_request
-from tests.conftest import PATIENCE, ROOT
+from tests.support.patience import PATIENCE
+from tests.support.server import ROOT
 
 CLIENTS = 50
 REFUSED = 2

@@ -11,7 +11,7 @@ import pytest
 
 from app.cli.restoration import restored
 from tests.chaos.conftest import Counts
-from tests.conftest import ServerProcess, StartServer
+from tests.support.server import ServerProcess, StartServer
 
 GRAPH = {
     "inputs": {"x": {"shape": ["batch", 4]}, "y": {"shape": ["batch", 1]}},

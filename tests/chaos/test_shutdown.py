@@ -14,7 +14,7 @@ from tests.chaos.conftest import MakeDriver
 from tests.chaos.driver import Driver
 from tests.chaos.workload import CHECKPOINT_EVERY, fit_request
 from tests.extent import FULL
-from tests.patience import PATIENCE
+from tests.support.patience import PATIENCE
 
 ENDS_WITHIN_SECONDS = 10.0 if FULL else PATIENCE
 STEPS = 400

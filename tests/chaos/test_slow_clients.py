@@ -13,8 +13,8 @@ import pytest
 
 from app.config.settings import Settings
 from tests.chaos.conftest import Counts
-from tests.conftest import StartServer
 from tests.security.wire import connect, dripped, exchange, read_answer, stalled, until_open
+from tests.support.server import StartServer
 
 IDLE = 300
 WAITING: int = Settings.model_fields["max_waiting"].default

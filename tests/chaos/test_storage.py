@@ -12,7 +12,7 @@ from tests.chaos import invariants, storage
 from tests.chaos.conftest import Counts
 from tests.chaos.driver import Journal
 from tests.chaos.invariants import Broken
-from tests.conftest import ROOT
+from tests.support.server import ROOT
 
 OPERATIONS_MIN = 40
 

@@ -11,7 +11,7 @@ import httpx
 import numpy as np
 
 from adjoint_client import Client
-from tests.patience import LONGEST_WAIT, PATIENCE
+from tests.support.patience import LONGEST_WAIT, PATIENCE
 
 GRAPH = {
     "inputs": {"x": ["batch", 8], "y": ["batch"]},

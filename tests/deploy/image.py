@@ -20,7 +20,7 @@ import httpx
 import yaml
 
 from tests.deploy.exercise import begin, go_on
-from tests.patience import PATIENCE
+from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 API = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))["services"]["api"]

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 import engine
-from tests.conftest import LAUNCH, ROOT, serving
 from tests.deploy.exercise import FITS, begin, go_on
 from tests.extent import FULL
+from tests.support.server import LAUNCH, ROOT, serving
 
 USER = 10001
 SETUPTOOLS = 77

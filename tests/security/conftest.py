@@ -6,8 +6,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.conftest import PATIENCE
 from tests.security.target_server import AttackFixture
+from tests.support.patience import PATIENCE
 
 
 @pytest.fixture(scope="module")

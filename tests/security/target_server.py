@@ -9,8 +9,8 @@ from typing import Any
 
 import psutil
 
-from tests.conftest import ROOT, ServerProcess, serving
 from tests.extent import FULL
+from tests.support.server import ROOT, ServerProcess, serving
 
 GROWTH_BYTES_MAX = 64 << 20
 HEALTHY_SECONDS = 2.0 if FULL else 10.0

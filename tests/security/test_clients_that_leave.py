@@ -12,9 +12,10 @@ import httpx
 import orjson
 import pytest
 
-from tests.conftest import PATIENCE, ServerProcess
 from tests.security.target_server import AttackFixture
 from tests.security.wire import connect, received
+from tests.support.patience import PATIENCE
+from tests.support.server import ServerProcess
 
 KEY = "of-those-who-leave"
 LEAVING = 200

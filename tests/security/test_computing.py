@@ -14,8 +14,9 @@ import pytest
 from adjoint_client.tensors import from_wire
 from app.domain.documents import SAFETENSORS
 from app.ingest.encoding import safetensors_body
-from tests.conftest import PATIENCE, ServerProcess, StartServer
 from tests.security.target_server import AttackFixture
+from tests.support.patience import PATIENCE
+from tests.support.server import ServerProcess, StartServer
 
 MIB = 1024**2
 WIDE = {"inputs": {"x": ["n", 1]}, "parameters": {"w": [1, 1_000_000]}, "program": "y = x @ w", "outputs": ["y"]}

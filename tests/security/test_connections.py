@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import LAUNCH, ServerProcess, serving
-from tests.patience import LONGEST_WAIT
 from tests.security.listeners import family
+from tests.support.patience import LONGEST_WAIT
+from tests.support.server import LAUNCH, ServerProcess, serving
 
 WATCHED = ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto", "socket.bind")
 HOOK = f"""

@@ -6,10 +6,11 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.conftest import PATIENCE, ServerProcess
 from tests.security.attackers import ATTACKS, HOST, POST, REFUSED, Attack, Attacker
 from tests.security.target_server import AttackFixture
 from tests.security.wire import connect, read_answer, received
+from tests.support.patience import PATIENCE
+from tests.support.server import ServerProcess
 
 SECONDS = 0.5
 """How long this server waits for anything."""

@@ -9,12 +9,12 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.conftest import PATIENCE, ServerProcess
-from tests.patience import LONGEST_WAIT
 from tests.security.http_cases import bodies, framing, headers, methods, origins, paths, ranges, request_lines
 from tests.security.listeners import family, listeners
 from tests.security.target_server import HEALTHY_SECONDS, AttackFixture
 from tests.security.wire import PROBLEM, Answer, Exchange, exchange
+from tests.support.patience import LONGEST_WAIT, PATIENCE
+from tests.support.server import ServerProcess
 
 TABLES: dict[str, tuple[Exchange, ...]] = {
     "request line": request_lines.HTTP_CASES,

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import ServerProcess
 from tests.security.target_server import AttackFixture
 from tests.security.wire import LITTLE, connect, dripped, read_answer, received, stalled, until_open
+from tests.support.server import ServerProcess
 
 SECONDS = 0.5
 """How long this server waits for anything."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from adjoint_client import Client
-from tests.conftest import ServerProcess
+from tests.support.server import ServerProcess
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from tests.conftest import ServerProcess
+from tests.support.server import ServerProcess
 
 
 def test_a_request_becomes_a_curve_a_checkpoint_and_predictions(server: ServerProcess) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.patience import LONGEST_WAIT
+from tests.support.patience import LONGEST_WAIT
 
 PARABOLA = {"inputs": {"a": [], "b": []}, "parameters": {"x": []}, "program": "f = a*x**2 + b"}
 LINE = {

@@ -17,7 +17,7 @@ from app.main.application import create_app
 from app.main.bootstrap import open_container
 from app.service.sessions.sessions import Sessions
 from tests.app.api.fake_sessions import SESSION, FakeSessions
-from tests.patience import PATIENCE
+from tests.support.patience import PATIENCE
 
 LIMIT = 32 * 1024
 HERE = f"/v1/sessions/{SESSION}"

@@ -21,7 +21,7 @@ from app.http.request_scope import scope_needed
 from app.main.application import openapi_document
 from app.service.admin.keys import KeyRing, Keys
 from app.store.unit_of_work import Store
-from tests.conftest import ServerProcess, StartServer, serving
+from tests.support.server import ServerProcess, StartServer, serving
 
 YEARS_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 OPERATIONS = [

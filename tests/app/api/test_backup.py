@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from adjoint_client.archive import Manifest, Nowhere, read_archive
-from tests.conftest import ServerProcess, StartServer
-from tests.patience import PATIENCE
+from tests.support.patience import PATIENCE
+from tests.support.server import ServerProcess, StartServer
 
 GET = b"GET /v1/backup HTTP/1.1\r\nHost: localhost\r\n\r\n"
 

@@ -18,8 +18,8 @@ from app.config.settings import Settings
 from app.ingest.limits import IngestLimits
 from app.main.bootstrap import graph_limits, ingest_limits, open_container
 from engine.graph.limits import LIMITS
-from tests.conftest import ServerProcess, serving
 from tests.security.wire import Answer, exchange
+from tests.support.server import ServerProcess, serving
 
 KEY = "correct-horse-battery-staple"
 JSON, CSV, NPZ = "application/json", "text/csv", "application/x-npz"

@@ -10,7 +10,7 @@ import pytest
 
 from app.api.schemas.bundles import Bundle
 from app.http.validation import validated
-from tests.patience import LONGEST_WAIT
+from tests.support.patience import LONGEST_WAIT
 
 from .conftest import LINE, POINTS, RECIPE, bundle_of, created, refused
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import engine
-from tests.patience import LONGEST_WAIT
+from tests.support.patience import LONGEST_WAIT
 
 # Range headers, and the bytes they stand for (None: all of them, with 200).
 RANGES: dict[str, tuple[int, int] | None] = {

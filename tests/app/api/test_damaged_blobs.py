@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from app.cli.verification import verify_directory
-from tests.conftest import ServerProcess
 from tests.extent import FULL
-from tests.patience import LONGEST_WAIT
+from tests.support.patience import LONGEST_WAIT
+from tests.support.server import ServerProcess
 
 from .conftest import LINE, RECIPE, created
 

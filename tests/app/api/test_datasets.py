@@ -13,7 +13,7 @@ import httpx
 import numpy as np
 import pytest
 
-from tests.patience import PATIENCE
+from tests.support.patience import PATIENCE
 
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
 Y = np.array([0, 1, 1, 0], dtype=np.int64)

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from app.api.documentation import CONTENT_TYPES
-from tests.conftest import StartServer
+from tests.support.server import StartServer
 
 KEY = "a-key-for-the-docs-page"
 

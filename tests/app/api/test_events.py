@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from tests.app.api.conftest import refused
-from tests.conftest import PATIENCE, ServerProcess
-from tests.patience import LONGEST_WAIT
+from tests.support.patience import LONGEST_WAIT, PATIENCE
+from tests.support.server import ServerProcess
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import httpx
 import psutil
 import pytest
 
-from tests.patience import LONGEST_WAIT, PATIENCE
+from tests.support.patience import LONGEST_WAIT, PATIENCE
 
 from .conftest import RECIPE, created
 

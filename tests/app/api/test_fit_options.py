@@ -16,7 +16,7 @@ from engine.core.options import Option, options_of
 from engine.data.normalization import KINDS
 from engine.training.recipe import Recipe
 from engine.training.recipe.options import Averaging
-from tests.patience import LONGEST_WAIT
+from tests.support.patience import LONGEST_WAIT
 
 ROWS = {
     "columns": {

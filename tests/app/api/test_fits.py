@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.patience import LONGEST_WAIT
+from tests.support.patience import LONGEST_WAIT
 
 INLINE: dict[str, Any] = {
     "graph": {"inputs": {"x": ["batch"]}, "parameters": {"w": []}, "program": "loss = mean((x * w - 1) ** 2)"},

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.app.api.conftest import refused
-from tests.patience import LONGEST_WAIT
+from tests.support.patience import LONGEST_WAIT
 
 from .conftest import created
 

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.patience import PATIENCE
+from tests.support.patience import PATIENCE
 
 GRAPH = {"inputs": {"a": []}, "program": "f = a"}
 INLINE: dict[str, Any] = {

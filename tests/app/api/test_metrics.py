@@ -11,7 +11,7 @@ import pytest
 
 from app.store.database import FILE_NAME
 from tests.app.api.conftest import refused
-from tests.patience import LONGEST_WAIT
+from tests.support.patience import LONGEST_WAIT
 
 
 @pytest.fixture(scope="module")

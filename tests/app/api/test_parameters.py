@@ -8,7 +8,7 @@ import pytest
 
 from app.main.application import openapi_document
 from tests.app.api.conftest import POINTS, refused
-from tests.patience import LONGEST_WAIT
+from tests.support.patience import LONGEST_WAIT
 
 DOCUMENT = openapi_document()
 ROUTES = [

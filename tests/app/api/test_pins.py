@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.conftest import StartServer
-from tests.patience import LONGEST_WAIT, PATIENCE
+from tests.support.patience import LONGEST_WAIT, PATIENCE
+from tests.support.server import StartServer
 
 from .conftest import LINE, POINTS, RECIPE
 

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 import engine
-from tests.patience import LONGEST_WAIT
+from tests.support.patience import LONGEST_WAIT
 
 from .conftest import created
 

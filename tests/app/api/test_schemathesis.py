@@ -20,8 +20,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.conftest import ServerProcess
-from tests.patience import PATIENCE
+from tests.support.patience import PATIENCE
+from tests.support.server import ServerProcess
 
 EXAMPLES = 3
 Check = Callable[..., Any]

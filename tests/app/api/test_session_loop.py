@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import engine
 from tests.app.api.session_app import faults
-from tests.patience import LONGEST_WAIT
+from tests.support.patience import LONGEST_WAIT
 
 X = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 0.25]], np.float32)
 Y = np.array([1.0, -2.0, 0.5], np.float32)

@@ -15,7 +15,8 @@ import pytest
 
 from app.api.schemas.sweeps import IntervalChoice, SweepChoice
 from engine.training.sweep.options import Interval, SweepOptions
-from tests.conftest import PATIENCE, StartServer
+from tests.support.patience import PATIENCE
+from tests.support.server import StartServer
 
 from .conftest import LINE, POINTS, RECIPE, created
 

@@ -17,8 +17,8 @@ from app.domain.ids import new_id
 from app.main.application import openapi_document
 from app.service.admin.keys import KeyRing, Keys
 from app.store.unit_of_work import Store
-from tests.conftest import PATIENCE, ServerProcess, StartServer, serving
-from tests.patience import LONGEST_WAIT
+from tests.support.patience import LONGEST_WAIT, PATIENCE
+from tests.support.server import ServerProcess, StartServer, serving
 
 from .conftest import created
 

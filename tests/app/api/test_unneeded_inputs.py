@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from tests.app.api.conftest import created, refused
-from tests.patience import LONGEST_WAIT
+from tests.support.patience import LONGEST_WAIT
 
 GRAPH = {
     "inputs": {"x": ["n"], "y": ["n"], "spare": ["n", 3]},

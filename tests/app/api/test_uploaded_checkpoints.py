@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import engine
-from tests.conftest import ServerProcess
+from tests.support.server import ServerProcess
 
 from .conftest import created
 

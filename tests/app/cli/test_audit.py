@@ -8,7 +8,8 @@ import pytest
 
 from app.cli.commands import run
 from app.service.admin.audit import AUDIT
-from tests.conftest import PATIENCE, StartServer
+from tests.support.patience import PATIENCE
+from tests.support.server import StartServer
 
 KEY = "correct-horse-battery-staple"
 ENTRIES = 10

@@ -12,7 +12,7 @@ from app.cli.administration import REFUSED
 from app.cli.audit import BROKEN
 from app.cli.commands import run
 from app.store.database import FILE_NAME
-from tests.conftest import StartServer
+from tests.support.server import StartServer
 
 KEY = re.compile(r"adj_[0-9a-z]{26}_[0-9a-f]{64}\n")
 

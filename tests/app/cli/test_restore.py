@@ -25,8 +25,8 @@ from app.store.unit_of_work import Store
 from app.system.durable import Durable
 from tests.app.demanding_fits import CLASSIFIER
 from tests.app.runner.conftest import some_rows
-from tests.conftest import StartServer, serving
-from tests.patience import LONGEST_WAIT
+from tests.support.patience import LONGEST_WAIT
+from tests.support.server import StartServer, serving
 
 ROWS = 240
 REQUEST: dict[str, Any] = {

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from app.http.client_address import HOPS_MAX, client_address
-from tests.conftest import StartServer
+from tests.support.server import StartServer
 
 PROXIES = [ipaddress.ip_network(each) for each in ("10.0.0.0/24", "192.0.2.7", "2001:db8::/64")]
 RIGHT = "the-right-key-of-these"

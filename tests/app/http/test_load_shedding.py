@@ -12,8 +12,8 @@ from starlette.types import Receive, Scope, Send
 
 from app.http.load_shedding import ConcurrencyLimit, DrainMiddleware, Overloaded
 from app.service.resources.notifier import Notifier
-from tests.conftest import ServerProcess, serving
 from tests.security.wire import connect, exchange, read_answer, until_open
+from tests.support.server import ServerProcess, serving
 
 WORKING, WAITING = 2, 3
 KEY = "correct-horse-battery-staple"

@@ -19,7 +19,7 @@ from app.domain.errors import DataDirectoryInUse
 from app.http.http_protocol import Connection, ConnectionLimits
 from app.http.server import bound_socket, url_of
 from app.main.application import run
-from tests.patience import LONGEST_WAIT, PATIENCE
+from tests.support.patience import LONGEST_WAIT, PATIENCE
 
 ENDLESS: dict[str, Any] = {
     "graph": {"inputs": {"x": ["batch"]}, "parameters": {"w": []}, "program": "loss = mean((x * w - 1) ** 2)"},

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from app.main.housekeeping import housekeeping
-from tests.patience import PATIENCE
+from tests.support.patience import PATIENCE
 
 
 def keep_house(chores: Sequence[Callable[[], object]], until: Callable[[], bool], seconds: float = 0.001) -> None:

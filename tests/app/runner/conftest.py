@@ -31,10 +31,10 @@ from app.service.resources.memory import MemoryPool
 from app.store.blobs.local import LocalBlobStore
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store, UnitOfWork
-from tests.gate import Gate
-from tests.patience import PATIENCE
 from tests.support.fits import fit_record
+from tests.support.gate import Gate
 from tests.support.in_memory_runner import InMemoryRunner
+from tests.support.patience import PATIENCE
 from tests.support.storage import storage_context
 
 from .session_stage import SetStage, Stage, stage_in

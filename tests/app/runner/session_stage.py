@@ -29,8 +29,8 @@ from app.service.sessions.directories import SessionDirs
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
-from tests.patience import PATIENCE
 from tests.support.in_memory_runner import InMemoryRunner
+from tests.support.patience import PATIENCE
 from tests.support.storage import storage_context
 
 CLOCK = SystemClock()

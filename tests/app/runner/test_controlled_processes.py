@@ -9,7 +9,7 @@ import pytest
 
 from app.domain.fit import FitState, Origin
 from app.domain.records import CheckpointRecord
-from tests.patience import PATIENCE
+from tests.support.patience import PATIENCE
 
 from .conftest import CLOCK, RECIPE, Result, Workshop, all_end
 from .test_supervised_processes import ENDLESS, NO_CHECKPOINTS, assert_same, pid_of

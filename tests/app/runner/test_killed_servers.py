@@ -9,8 +9,8 @@ import httpx
 import psutil
 
 from tests.app.demanding_fits import CLASSIFIER
-from tests.gate import VARIABLE, Gate
-from tests.patience import LONGEST_WAIT, PATIENCE
+from tests.support.gate import VARIABLE, Gate
+from tests.support.patience import LONGEST_WAIT, PATIENCE
 
 from .conftest import all_end, some_rows
 

@@ -26,7 +26,7 @@ from app.domain.messages import (
 from app.domain.runtime import allot
 from app.runner.local import LocalRunner
 from app.runner.port import Exited, Handle, Report
-from tests.patience import PATIENCE
+from tests.support.patience import PATIENCE
 
 from .conftest import all_end
 

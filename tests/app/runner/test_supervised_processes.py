@@ -13,7 +13,7 @@ import psutil
 
 import engine
 from tests.extent import FULL
-from tests.patience import PATIENCE
+from tests.support.patience import PATIENCE
 
 from .conftest import ROWS, Result, Workshop, all_end, some_rows
 
@@ -188,7 +188,7 @@ from app.service.attempts.attempts import Attempts
 from tests.support.storage import storage_context
 from app.config.settings import Settings
 from app.store.unit_of_work import Store
-from tests.gate import use_gate
+from tests.support.gate import use_gate
 
 use_gate(Path(sys.argv[2]))
 data_dir, clock, changed = Path(sys.argv[1]), SystemClock(), threading.Event()

@@ -10,7 +10,7 @@ from app.domain.messages import Control as Order
 from app.worker import control as module
 from app.worker.control import EXIT_SERVER_GONE, STOP_REQUESTS, Control, agree_on_stop
 from engine.training.distributed.collective import Alone, in_memory
-from tests.patience import PATIENCE
+from tests.support.patience import PATIENCE
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from app.system.durable import Durable
 from app.worker.fit_loop import OUTCOMES, run_fit, run_rank
 from app.worker.reporter import Reporter
 from engine.training.distributed.collective import in_memory
-from tests.patience import PATIENCE
+from tests.support.patience import PATIENCE
 
 Assign = Callable[..., Assignment]
 ALONE = engine.Alone()

@@ -21,7 +21,7 @@ from app.worker import ranks
 from app.worker.process import OUT_OF_MEMORY_SCORE
 from app.worker.process_group import EXIT_FAULT
 from tests.app.runner.conftest import all_end
-from tests.patience import PATIENCE
+from tests.support.patience import PATIENCE
 
 SIZE = 3
 # The worker's own way through a fit, but for the fit: its ranks play the scene that the test names.

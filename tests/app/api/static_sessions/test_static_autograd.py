@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import engine
-from tests.patience import LONGEST_WAIT
+from tests.support.patience import LONGEST_WAIT
 
 from .stage import PARABOLA, X2A3B4, Begin, Static, created, program
 

@@ -20,7 +20,7 @@ from app.service.resources.notifier import Notifier
 from app.store.blobs.local import LocalBlobStore
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
-from tests.patience import PATIENCE
+from tests.support.patience import PATIENCE
 
 INLINE: dict[str, Any] = {
     "graph": {"inputs": {"x": ["batch"]}, "parameters": {"w": []}, "program": "loss = mean((x * w - 1) ** 2)"},

@@ -2,7 +2,7 @@ import asyncio
 import threading
 
 from app.service.resources.notifier import Notifier
-from tests.patience import PATIENCE
+from tests.support.patience import PATIENCE
 
 
 def test_a_wake_from_another_thread_ends_the_wait() -> None:

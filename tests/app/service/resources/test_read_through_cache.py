@@ -3,7 +3,7 @@ import threading
 import pytest
 
 from app.service.resources.read_through_cache import ReadThroughCache
-from tests.patience import PATIENCE
+from tests.support.patience import PATIENCE
 
 
 class Source:

@@ -22,7 +22,7 @@ from app.domain.runtime import allot
 from app.ingest.encoding import safetensors_body
 from app.runner.local import LocalRunner
 from app.runner.port import Exited, Handle, Report
-from tests.patience import PATIENCE
+from tests.support.patience import PATIENCE
 
 MLP = {
     "inputs": {"x": {"shape": ["batch", 4]}, "label": {"shape": ["batch"], "dtype": "int64"}},

@@ -3,7 +3,7 @@
 import threading
 
 from engine.execution.native.thread_pool import ThreadPool
-from tests.patience import PATIENCE
+from tests.support.patience import PATIENCE
 
 
 def test_no_more_threads_work_than_there_are_cores():

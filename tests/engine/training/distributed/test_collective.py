@@ -10,7 +10,7 @@ from engine.core.dtypes import BFLOAT16
 from engine.core.errors import AttributeValueError, CollectiveError, DTypeError, RankAborted, RankLost, ShapeError
 from engine.training.distributed.collective import Alone, in_memory
 from engine.training.distributed.shared_memory import Rendezvous
-from tests.patience import PATIENCE
+from tests.support.patience import PATIENCE
 
 PIECE_BYTES = 256  # so that a test's buffers need several
 DTYPES = ["float64", "float32", "float16", "int64", "int32", "uint8", *(["bfloat16"] if BFLOAT16 else [])]

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from engine.training.sweep import Ended, Halted, LeftBehind, Reached, SuccessiveHalving, VariantPool
-from tests.patience import PATIENCE
+from tests.support.patience import PATIENCE
 
 
 def test_variants_run_side_by_side_and_all_come_to_their_ends() -> None:

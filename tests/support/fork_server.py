@@ -1,6 +1,7 @@
 """A process that has the application loaded, from which servers are forked: loading takes most of a server's start.
 
-`python -m tests.fork_server`, as `ForkServer` starts it, takes orders on its standard input, a socket, until that ends.
+`python -m tests.support.fork_server`, as `ForkServer` starts it, takes orders on its standard input, a socket, until
+that ends.
 """
 
 import gc
@@ -17,8 +18,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TextIO
 
-ROOT = Path(__file__).parents[1]
-COMMAND = (sys.executable, "-m", "tests.fork_server")
+ROOT = Path(__file__).parents[2]
+COMMAND = (sys.executable, "-m", "tests.support.fork_server")
 ORDER_MAX = 1 << 17
 NUMBER = 8
 """Bytes of a number, as pids and exit statuses are told."""
@@ -150,7 +151,7 @@ def main() -> int:
     from app.__main__ import main as run_command
     from app.config.settings import Settings
     from app.main.application import run
-    from tests.gate import VARIABLE, use_gate
+    from tests.support.gate import VARIABLE, use_gate
 
     import_module("alembic.command")
     orders = socket.socket(fileno=os.dup(0))
