@@ -1,31 +1,11 @@
 """Makes blocking code of asyncio code, token by token, so that the client is written once."""
 
 import io
+import re
 import tokenize
 
 _DROPPED = frozenset({"async", "await"})
 _RENAMED = {
-    "AsyncAdministration": "Administration",
-    "AsyncAssignable": "Assignable",
-    "AsyncBackground": "Background",
-    "AsyncCheckpointHandle": "CheckpointHandle",
-    "AsyncClient": "Client",
-    "AsyncCondition": "Condition",
-    "AsyncConnection": "Connection",
-    "AsyncFitHandle": "FitHandle",
-    "AsyncFuture": "Future",
-    "AsyncHeldSession": "HeldSession",
-    "AsyncIterator": "Iterator",
-    "AsyncLock": "Lock",
-    "AsyncNamedArrays": "NamedArrays",
-    "AsyncPipeline": "Pipeline",
-    "AsyncResult": "Result",
-    "AsyncSession": "Session",
-    "AsyncStaticSession": "StaticSession",
-    "AsyncStepper": "Stepper",
-    "AsyncStream": "Stream",
-    "AsyncSweepHandle": "SweepHandle",
-    "AsyncTransport": "Transport",
     "__aenter__": "__enter__",
     "__aexit__": "__exit__",
     "_async": "_sync",
@@ -34,8 +14,8 @@ _RENAMED = {
     "aread": "read",
     "asynccontextmanager": "contextmanager",
     "asyncio": "time",  # of which only sleep is used
-    "get_async_httpx_client": "get_httpx_client",
 }
+_CLASS = re.compile(r"\bAsync(?=[A-Z])")
 
 
 def unasync(source: str) -> str:
@@ -47,9 +27,9 @@ def unasync(source: str) -> str:
     # From the end, so that the places of the tokens before stay right.
     for token in reversed(list(tokenize.generate_tokens(io.StringIO(source).readline))):
         if token.type == tokenize.NAME:
-            _replace(lines, token, _RENAMED.get(token.string, token.string))
+            _replace(lines, token, _RENAMED.get(token.string, _CLASS.sub("", token.string)))
         elif token.type == tokenize.STRING:
-            _replace(lines, token, _with_class_names(token.string))
+            _replace(lines, token, _CLASS.sub("", token.string))
     return "".join(lines)
 
 
@@ -59,10 +39,3 @@ def _replace(lines: list[str], token: tokenize.TokenInfo, text: str) -> None:
     if token.string in _DROPPED:
         text, rest = "", rest.removeprefix(" ")
     lines[row - 1 : last_row] = (lines[row - 1][:begin] + text + rest).splitlines(keepends=True)
-
-
-def _with_class_names(text: str) -> str:
-    for name, blocking in _RENAMED.items():
-        if name.startswith("Async"):
-            text = text.replace(name, blocking)
-    return text

@@ -102,7 +102,7 @@ def fit(
 def show_ranking(sweep: SweepHandle, console: Console) -> None:
     """Print the best variants of a sweep, a line each."""
     for entry in sweep.variants()[:RANKING_LINES]:
-        values = "  ".join(f"{path}={value}" for path, value in entry.parameters.to_dict().items())
+        values = "  ".join(f"{path}={value}" for path, value in entry.parameters.items())
         value = "none" if entry.value is None else f"{entry.value:.6g}"
         console.print(f"{entry.rank:>4}  {entry.fit}  {value}  {values}", highlight=False, soft_wrap=True)
 

@@ -260,7 +260,7 @@ def test_options_of_a_fit_are_given_by_name_or_in_a_file(url, files, tmp_path, c
         info = client.get_fit(fit).info
     assert len(info.datasets) == 2
     wanted = {"micro_batch_size": 4, "average": "ema", "precision": "float64", "resources": {"replicas": 2}}
-    assert wanted.items() <= info.request.to_dict().items()
+    assert wanted.items() <= info.request.items()
     assert info.request["early_stopping"] == {"monitor": "loss", "min_delta": 1e9, "patience": 1}
 
 

@@ -43,8 +43,8 @@ def until(handle, state):
 def test_a_fit_is_paused_changed_resumed_and_killed(endless):
     assert endless.pause().state in ("pausing", "paused")
     until(endless, "paused")
-    assert endless.update(optimizer={"lr": 0.01}, labels={"a": "b"}).labels.to_dict() == {"a": "b"}
-    assert endless.info.request.to_dict()["optimizer"] == {"kind": "sgd", "lr": 0.01}
+    assert endless.update(optimizer={"lr": 0.01}, labels={"a": "b"}).labels == {"a": "b"}
+    assert endless.info.request["optimizer"] == {"kind": "sgd", "lr": 0.01}
     assert endless.resume().state == "queued"
     until(endless, "running")
     assert endless.kill().state == "cancelled"
@@ -69,10 +69,10 @@ def test_a_fit_is_forked_from_a_checkpoint(fit):
 
 def test_a_checkpoint_is_pinned(fit):
     checkpoint = fit.checkpoint()
-    assert checkpoint.pin().to_dict()["pinned"]
+    assert checkpoint.pin().pinned
     with pytest.raises(ServerError):
         fit.delete()
-    assert not checkpoint.pin(False).to_dict()["pinned"]
+    assert not checkpoint.pin(False).pinned
 
 
 def test_a_fit_is_replayed_by_id_handle_and_bundle(client, fit):

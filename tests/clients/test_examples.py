@@ -79,7 +79,7 @@ def test_an_example_ends_when_it_no_longer_improves(example, client):
     info, validated = result.fit.info, result.fit.losses("validation")
     assert info.step < info.total_steps
     assert validated.argmin() < len(validated) - 10
-    assert info.best.to_dict()["value"] == validated.min()
+    assert info.best["value"] == validated.min()
 
 
 def test_an_example_starts_a_server_of_its_own_and_reaches_its_bar(tmp_path):

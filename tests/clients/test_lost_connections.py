@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from adjoint_client import AsyncClient, Client, DownloadDamaged, ServerUnreachable
-from adjoint_client.generated.api.graphs import list_graphs
 
 X = np.ones((8, 2), np.float32)
 Y = np.ones(8, np.float32)
@@ -97,7 +96,7 @@ def test_a_repeated_request_takes_effect_once(url, line, cut):
         graph = client.graph({**line, "name": "sent twice"})
         assert proxy.connections == 2
     with Client(url) as client:
-        named = [item.id for item in list_graphs.sync(client=client.api, limit=1000).data if item.name == "sent twice"]
+        named = [item.id for item in client.graphs() if item.name == "sent twice"]
     assert named == [graph.id]
 
 

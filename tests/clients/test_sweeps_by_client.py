@@ -26,7 +26,7 @@ def test_a_sweep_is_run_ranked_and_predicts_with_its_best(client, line):
     best = sweep.best()
     assert type(best) is FitHandle
     assert (best.id, best.info.parent) == (variants[0].fit, sweep.id)
-    assert best.info.best.to_dict()["value"] == variants[0].value == seen[-1].values["best loss"]
+    assert best.info.best["value"] == variants[0].value == seen[-1].values["best loss"]
     assert best.predict(X[:3]).shape == (3,)
     again = client.get_fit(sweep.id)
     assert isinstance(again, SweepHandle)

@@ -10,7 +10,7 @@
             print(session.forward_backward(x=x, label=label).loss)
             session.optim_step()
 
-`AsyncClient` has the same methods, to be awaited. `adjoint_client.generated` has every route of the server.
+`AsyncClient` has the same methods, to be awaited. `client.call` calls any operation of the server by its name.
 """
 
 from adjoint_client._async.checkpoint import AsyncCheckpointHandle
@@ -39,8 +39,8 @@ from adjoint_client.errors import (
     ServerUnreachable,
 )
 from adjoint_client.events import Event
-from adjoint_client.generated.models import Checkpoint, Dataset, Fit, Graph, RankedVariant
-from adjoint_client.generated.models import Session as SessionInfo
+from adjoint_client.generated.records import Checkpoint, Dataset, Fit, Graph, GraphSummary, RankedVariant
+from adjoint_client.generated.records import Session as SessionInfo
 from adjoint_client.gradcheck import GradientCheck, GradientChecks
 from adjoint_client.gradients import CapturedGradient
 from adjoint_client.metrics import MetricRow
@@ -83,6 +83,7 @@ __all__ = [
     "GradientChecks",
     "Graph",
     "GraphComputed",
+    "GraphSummary",
     "Manifest",
     "MetricRow",
     "OptimizerStep",

@@ -1,9 +1,23 @@
 """How requests name graphs, datasets and checkpoints that a caller gives."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from __future__ import annotations
 
-from adjoint_client.generated.models import Dataset, Graph
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from adjoint_client.generated.records import Dataset, Graph, GraphSummary
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from adjoint_client.generated.schemas import ValidationChoice
+
+GraphLike: TypeAlias = "str | Graph | GraphSummary | Mapping[str, Any]"
+"""A graph: its id, the graph itself, or its definition."""
+DatasetLike: TypeAlias = "str | Dataset | Sequence[str | Dataset] | Mapping[str, ArrayLike]"
+"""A dataset or several: by id, as datasets, or arrays by column."""
+Validation: TypeAlias = "float | str | Dataset | Sequence[str | Dataset] | ValidationChoice"
+"""What a fit is validated with: a share of the rows, other datasets, or options."""
 
 
 def references(
@@ -15,13 +29,13 @@ def references(
     return [reference(thing) for thing in things]
 
 
-def reference(thing: str | Graph | Dataset | Mapping[str, Any]) -> str | Mapping[str, Any]:
+def reference(thing: GraphLike | Dataset) -> str | Mapping[str, Any]:
     """Return how a request names the thing: by its id, or by its definition."""
     return thing if isinstance(thing, str | Mapping) else thing.id
 
 
 def session_request(
-    graph: str | Graph | Mapping[str, Any] | None,
+    graph: GraphLike | None,
     checkpoint: str | None,
     optimizer: str | Mapping[str, Any] | None,
     lr: float | None,

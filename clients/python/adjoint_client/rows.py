@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjoint_client.generated.models import Dataset
+from adjoint_client.generated.records import Dataset
 
 
 @dataclass(frozen=True, slots=True)

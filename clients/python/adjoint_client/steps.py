@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
 
-from adjoint_client.generated.models import Checkpoint
+from adjoint_client.generated.records import Checkpoint
 from adjoint_client.npy import npy_bytes
 from adjoint_client.passes import Backward, Forward, ForwardBackward, OptimizerStep, RowLosses, Tape
 from adjoint_client.rows import Rows

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from adjoint_client._async.download import Remote, download
 from adjoint_client._async.transport import AsyncTransport
-from adjoint_client.generated.models import Checkpoint
+from adjoint_client.generated.records import Checkpoint
 from adjoint_client.npy import NPY, npy_bytes, read_npy
 from adjoint_client.safetensors import Tensors, decode
 from adjoint_client.tensors import all_from_wire, all_to_wire
@@ -64,8 +64,12 @@ class AsyncCheckpointHandle:
         response = await self._transport.send(
             "PATCH", f"/v1/checkpoints/{self.id}", json={"pinned": pinned}, repeatable=True
         )
-        self.info = Checkpoint.from_dict(response.json())
+        self.info = Checkpoint(response.json())
         return self.info
+
+    async def delete(self) -> None:
+        """Delete the checkpoint; what was downloaded stays."""
+        await self._transport.send("DELETE", f"/v1/checkpoints/{self.id}", repeatable=True)
 
     @overload
     async def predict(self, inputs: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]: ...

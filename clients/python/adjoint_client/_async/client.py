@@ -1,49 +1,58 @@
 """The front door: one server, its graphs, datasets and fits."""
 
+from __future__ import annotations
+
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from os import PathLike
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 from uuid import uuid4
 
 import httpx
-from numpy.typing import ArrayLike
 
 from adjoint_client._async.administration import AsyncAdministration
 from adjoint_client._async.backup import download_backup
+from adjoint_client._async.catalogues import AsyncCatalogues
 from adjoint_client._async.checkpoint import AsyncCheckpointHandle
-from adjoint_client._async.fit import AsyncFitHandle
+from adjoint_client._async.resources import AsyncResources
 from adjoint_client._async.session import AsyncSession
 from adjoint_client._async.static_session import AsyncStaticSession
 from adjoint_client._async.sweep import AsyncSweepHandle
 from adjoint_client._async.transport import AsyncTransport, Body
-from adjoint_client.archive import Manifest
 from adjoint_client.computed import Computed, wants_to_wire
-from adjoint_client.generated import Client as GeneratedClient
-from adjoint_client.generated.models import Checkpoint, Dataset, Fit, Graph
-from adjoint_client.generated.models import Session as SessionInfo
+from adjoint_client.generated.operations import OPERATIONS
+from adjoint_client.generated.records import Dataset, Fit, Graph
+from adjoint_client.generated.records import Session as SessionInfo
 from adjoint_client.gradcheck import GradientChecks
+from adjoint_client.operation import answer_of, find_operation
 from adjoint_client.references import reference, references, session_request
 from adjoint_client.safetensors import encode
 from adjoint_client.tensors import all_to_wire
 from adjoint_client.uploads import SAFETENSORS, content_type
 from adjoint_client.waiting import PATIENCE_SECONDS
 
+if TYPE_CHECKING:
+    from os import PathLike
+    from types import TracebackType
+    from typing import Unpack
+
+    from numpy.typing import ArrayLike
+
+    from adjoint_client._async.fit import AsyncFitHandle
+    from adjoint_client.archive import Manifest
+    from adjoint_client.generated.schemas import FitOptions, OptimizerChoice, SessionOptions, SystemOverview
+    from adjoint_client.references import DatasetLike, GraphLike, Validation
+
 # Longer than a long poll (30 s) and than two heartbeats of an event stream (15 s).
 _TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 _BLOCK_BYTES = 1 << 20
-_SESSIONS_A_PAGE = 1000
 
 
-class AsyncClient:
+class AsyncClient(AsyncResources, AsyncCatalogues):
     """Speaks with the server at `base_url`; use it as a context, or close it."""
 
     def __init__(self, base_url: str = "http://127.0.0.1:8000", api_key: str | None = None) -> None:
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self.api = GeneratedClient(base_url, headers=headers, timeout=_TIMEOUT)
-        """What the functions in `adjoint_client.generated.api` take as `client`: the whole interface, as generated."""
-        self._transport = AsyncTransport(self.api.get_async_httpx_client())
+        self._transport = AsyncTransport(httpx.AsyncClient(base_url=base_url, headers=headers, timeout=_TIMEOUT))
         self.administration = AsyncAdministration(self._transport)
         """Keys, and the audit trail."""
 
@@ -59,9 +68,25 @@ class AsyncClient:
         """Close every connection."""
         await self._transport.aclose()
 
-    async def system(self) -> dict[str, Any]:
+    async def call(self, operation: str, body: Any = None, **parameters: Any) -> Any:
+        """Call any operation of the server by its name in `adjoint_client.generated.operations`.
+
+        `parameters` are those of its path and query; `body` is a JSON value. Returns the JSON of the answer, text
+        where the answer is text, and bytes where it is anything else.
+
+        Raises:
+            ValueError: there is no such operation.
+            TypeError: a parameter is unknown or missing.
+            ServerError: the server refused.
+        """
+        found = find_operation(OPERATIONS, operation)
+        path, query = found.request(parameters)
+        response = await self._transport.send(found.method, path, params=query, json=body)
+        return answer_of(response)
+
+    async def system(self) -> SystemOverview:
         """Return what the server says of itself: versions, workers, queue, limits."""
-        document: dict[str, Any] = await self._transport.get("/v1/system")
+        document: SystemOverview = await self._transport.get("/v1/system")
         return document
 
     async def backup(self, path: str | PathLike[str]) -> Manifest:
@@ -78,7 +103,7 @@ class AsyncClient:
 
     async def graph(self, definition: Mapping[str, Any]) -> Graph:
         """Store a graph, given as nodes, layers or program; a fault is raised with its place in `definition`."""
-        return Graph.from_dict(await self._transport.create("/v1/graphs", definition))
+        return Graph(await self._transport.create("/v1/graphs", definition))
 
     async def upload(
         self,
@@ -107,15 +132,15 @@ class AsyncClient:
     async def _upload(self, body: Callable[[], Body], size: int, kind: str, query: Mapping[str, str]) -> Dataset:
         headers = {"Content-Type": kind, "Content-Length": str(size), "Idempotency-Key": str(uuid4())}
         response = await self._transport.send("POST", "/v1/datasets", params=query, body=body, headers=headers)
-        return Dataset.from_dict(response.json())
+        return Dataset(response.json())
 
     async def fit(
         self,
-        graph: str | Graph | Mapping[str, Any],
-        dataset: str | Dataset | Sequence[str | Dataset] | Mapping[str, ArrayLike],
+        graph: GraphLike,
+        dataset: DatasetLike,
         *,
-        validation: float | str | Dataset | Sequence[str | Dataset] | Mapping[str, Any] | None = None,
-        **fields: Any,
+        validation: Validation | None = None,
+        **fields: Unpack[FitOptions],
     ) -> AsyncFitHandle:
         """Start to fit `graph` (an id, a graph or a definition) to `dataset` (an id, a dataset or arrays by column).
 
@@ -132,8 +157,8 @@ class AsyncClient:
 
     async def sweep(
         self,
-        graph: str | Graph | Mapping[str, Any],
-        dataset: str | Dataset | Sequence[str | Dataset] | Mapping[str, ArrayLike],
+        graph: GraphLike,
+        dataset: DatasetLike,
         parameters: Mapping[str, Sequence[Any] | Mapping[str, Any]],
         *,
         kind: Literal["grid", "random", "halving"] = "grid",
@@ -143,8 +168,8 @@ class AsyncClient:
         min_steps: int | None = None,
         monitor: str | None = None,
         mode: Literal["min", "max"] | None = None,
-        validation: float | str | Dataset | Sequence[str | Dataset] | Mapping[str, Any] | None = None,
-        **fields: Any,
+        validation: Validation | None = None,
+        **fields: Unpack[FitOptions],
     ) -> AsyncSweepHandle:
         """Start variants of one fit, which differ in `parameters`: by path a list of values, or a range to draw from.
 
@@ -163,9 +188,9 @@ class AsyncClient:
 
     async def _submit(
         self,
-        graph: str | Graph | Mapping[str, Any],
-        dataset: str | Dataset | Sequence[str | Dataset] | Mapping[str, ArrayLike],
-        validation: float | str | Dataset | Sequence[str | Dataset] | Mapping[str, Any] | None,
+        graph: GraphLike,
+        dataset: DatasetLike,
+        validation: Validation | None,
         fields: Mapping[str, Any],
     ) -> Fit:
         if isinstance(dataset, Mapping):
@@ -177,11 +202,7 @@ class AsyncClient:
             request["validation"] = (
                 validation if isinstance(validation, Mapping) else {"dataset": references(validation)}
             )
-        return Fit.from_dict(await self._transport.create("/v1/fits", request))
-
-    async def get_fit(self, fit_id: str) -> AsyncFitHandle:
-        """Return a fit that has been started before; an `AsyncSweepHandle` if it has variants."""
-        return self._handle(Fit.from_dict(await self._transport.get(f"/v1/fits/{fit_id}")))
+        return Fit(await self._transport.create("/v1/fits", request))
 
     async def replay(
         self,
@@ -202,27 +223,19 @@ class AsyncClient:
             request["labels"] = labels
         if priority is not None:
             request["resources"] = {"priority": priority}
-        return self._handle(Fit.from_dict(await self._transport.create("/v1/fits:replay", request)))
-
-    def _handle(self, info: Fit) -> AsyncFitHandle:
-        return (AsyncSweepHandle if info.sweep else AsyncFitHandle)(self._transport, info)
-
-    async def get_checkpoint(self, checkpoint_id: str) -> AsyncCheckpointHandle:
-        """Return a checkpoint by its id."""
-        info = await self._transport.get(f"/v1/checkpoints/{checkpoint_id}")
-        return AsyncCheckpointHandle(self._transport, Checkpoint.from_dict(info))
+        return self._handle(Fit(await self._transport.create("/v1/fits:replay", request)))
 
     async def session(
         self,
-        graph: str | Graph | Mapping[str, Any] | None = None,
+        graph: GraphLike | None = None,
         *,
         checkpoint: str | AsyncCheckpointHandle | None = None,
-        optimizer: str | Mapping[str, Any] | None = None,
+        optimizer: str | OptimizerChoice | None = None,
         lr: float | None = None,
         dataset: str | Dataset | Mapping[str, ArrayLike] | None = None,
         keep: bool = False,
         patience: float = PATIENCE_SECONDS,
-        **fields: Any,
+        **fields: Unpack[SessionOptions],
     ) -> AsyncSession:
         """Open a session, whose training loop is yours, over a graph or from a checkpoint.
 
@@ -240,19 +253,19 @@ class AsyncClient:
             dataset = await self.upload(dataset)
         named = checkpoint.id if isinstance(checkpoint, AsyncCheckpointHandle) else checkpoint
         request = session_request(graph, named, optimizer, lr, dataset, fields)
-        info = SessionInfo.from_dict(await self._transport.create("/v1/sessions", request))
+        info = SessionInfo(await self._transport.create("/v1/sessions", request))
         return AsyncSession(self._transport, info, patience=patience, keep=keep)
 
     async def static_session(
         self,
-        graph: str | Graph | Mapping[str, Any] | None = None,
+        graph: GraphLike | None = None,
         *,
         dims: Mapping[str, int] | None = None,
         checkpoint: str | AsyncCheckpointHandle | None = None,
         dataset: str | Dataset | Mapping[str, ArrayLike] | None = None,
         keep: bool = False,
         patience: float = PATIENCE_SECONDS,
-        **fields: Any,
+        **fields: Unpack[SessionOptions],
     ) -> AsyncStaticSession:
         """Open a session of kind static, ggml's flow: graphs that you expand, differentiate and compute by name.
 
@@ -267,7 +280,7 @@ class AsyncClient:
         named = checkpoint.id if isinstance(checkpoint, AsyncCheckpointHandle) else checkpoint
         told = {"kind": "static", **({} if dims is None else {"dims": dict(dims)}), **fields}
         request = session_request(graph, named, None, None, dataset, told)
-        info = SessionInfo.from_dict(await self._transport.create("/v1/sessions", request))
+        info = SessionInfo(await self._transport.create("/v1/sessions", request))
         return AsyncStaticSession(self._transport, info, patience=patience, keep=keep)
 
     async def open_static_session(
@@ -283,26 +296,15 @@ class AsyncClient:
         return AsyncSession(self._transport, await self._opened(session_id, "training"), patience, keep)
 
     async def _opened(self, session_id: str, kind: str) -> SessionInfo:
-        info = SessionInfo.from_dict(await self._transport.get(f"/v1/sessions/{session_id}", {"wake": "true"}))
+        info = SessionInfo(await self._transport.get(f"/v1/sessions/{session_id}", {"wake": "true"}))
         if str(info.kind) != kind:
             opener = "open_static_session" if kind == "training" else "open_session"
             raise TypeError(f"the session is of kind {info.kind}; open it by {opener}()")
         return info
 
-    async def sessions(self, **filters: str) -> list[SessionInfo]:
-        """Return all sessions, the newest first; filters are `state="active"` or `label="team:a"`."""
-        query: dict[str, Any] = {"limit": _SESSIONS_A_PAGE, **filters}
-        found: list[SessionInfo] = []
-        while True:
-            page = await self._transport.get("/v1/sessions", query)
-            found += map(SessionInfo.from_dict, page["data"])
-            if not page["has_more"]:
-                return found
-            query["cursor"] = page["next_cursor"]
-
     async def compute(
         self,
-        graph: str | Graph | Mapping[str, Any],
+        graph: GraphLike,
         inputs: Mapping[str, ArrayLike] | None = None,
         parameters: Mapping[str, ArrayLike] | None = None,
         *,
@@ -319,7 +321,7 @@ class AsyncClient:
 
     async def gradcheck(
         self,
-        graph: str | Graph | Mapping[str, Any],
+        graph: GraphLike,
         inputs: Mapping[str, ArrayLike] | None = None,
         parameters: Mapping[str, ArrayLike] | None = None,
         **fields: Any,
@@ -332,9 +334,7 @@ class AsyncClient:
         request = {**_point(inputs, parameters), **fields}
         return GradientChecks.from_wire(await self._act_on(graph, "gradcheck", request))
 
-    async def _act_on(
-        self, graph: str | Graph | Mapping[str, Any], action: str, request: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    async def _act_on(self, graph: GraphLike, action: str, request: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(graph, Mapping):
             graph = await self.graph(graph)
         answer: dict[str, Any] = await self._transport.post(f"/v1/graphs/{reference(graph)}:{action}", request)

@@ -11,7 +11,7 @@ from adjoint_client._async.events import follow
 from adjoint_client._async.transport import AsyncTransport
 from adjoint_client.errors import FitFailed
 from adjoint_client.events import Event
-from adjoint_client.generated.models import Checkpoint, Fit
+from adjoint_client.generated.records import Checkpoint, Fit
 from adjoint_client.gradients import CapturedGradient
 from adjoint_client.metrics import Curve, MetricRow, Split, curve, gradient_norms
 from adjoint_client.npy import read_npy
@@ -139,7 +139,7 @@ class AsyncFitHandle:
         if named in ("latest", "best"):
             named = (await self._transport.get(self._path(f"/checkpoints/{named}")))["id"]
         request = {"from_checkpoint": {"checkpoint": named, "restore": restore}, **changes}
-        return AsyncFitHandle(self._transport, Fit.from_dict(await self._transport.create("/v1/fits", request)))
+        return AsyncFitHandle(self._transport, Fit(await self._transport.create("/v1/fits", request)))
 
     async def bundle(self) -> dict[str, Any]:
         """Return all that decides about the result of a fit that has succeeded, and that result.
@@ -180,12 +180,12 @@ class AsyncFitHandle:
         """Return the checkpoints that are kept, oldest first."""
         query = {"limit": _CHECKPOINTS_A_PAGE, "order": "asc"}
         page = await self._transport.get(self._path("/checkpoints"), query)
-        return [AsyncCheckpointHandle(self._transport, Checkpoint.from_dict(item)) for item in page["data"]]
+        return [AsyncCheckpointHandle(self._transport, Checkpoint(item)) for item in page["data"]]
 
     async def checkpoint(self, which: Literal["latest", "best"] = "latest") -> AsyncCheckpointHandle:
         """Return the last checkpoint, or the one with the best validation loss."""
         info = await self._transport.get(self._path(f"/checkpoints/{which}"))
-        return AsyncCheckpointHandle(self._transport, Checkpoint.from_dict(info))
+        return AsyncCheckpointHandle(self._transport, Checkpoint(info))
 
     @overload
     async def predict(self, inputs: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]: ...
@@ -198,7 +198,7 @@ class AsyncFitHandle:
         return await (await self.checkpoint()).predict(inputs)
 
     def _seen(self, document: Mapping[str, Any]) -> Fit:
-        self.info = Fit.from_dict(document)
+        self.info = Fit(document)
         return self.info
 
     def _path(self, rest: str = "") -> str:

@@ -15,8 +15,8 @@ from adjoint_client._async.transport import AsyncTransport
 from adjoint_client.background import AsyncResult
 from adjoint_client.declaring import declared
 from adjoint_client.errors import AdjointError
-from adjoint_client.generated.models import Dataset
-from adjoint_client.generated.models import Session as SessionInfo
+from adjoint_client.generated.records import Dataset
+from adjoint_client.generated.records import Session as SessionInfo
 from adjoint_client.http1 import Answer, Request
 from adjoint_client.rows import Rows, rows_of
 from adjoint_client.step import Step
@@ -136,7 +136,7 @@ class AsyncHeldSession:
             await self._pipeline.drained()
 
     def _seen(self, document: Mapping[str, Any]) -> SessionInfo:
-        self.info = SessionInfo.from_dict(document)
+        self.info = SessionInfo(document)
         return self.info
 
     def _path(self, rest: str = "") -> str:

@@ -3,7 +3,7 @@
 import math
 
 from adjoint_client._async.fit import AsyncFitHandle
-from adjoint_client.generated.models import Fit, RankedVariant
+from adjoint_client.generated.records import Fit, RankedVariant
 from adjoint_client.progress import ProgressTracker, Show
 
 _LONG_POLL_SECONDS = 30
@@ -15,11 +15,11 @@ class AsyncSweepHandle(AsyncFitHandle):
     async def variants(self) -> list[RankedVariant]:
         """Return all variants, the best first: their fits' ids, ranks, values, parameters, states and steps."""
         page = await self._transport.get(self._path("/variants"))
-        return [RankedVariant.from_dict(item) for item in page["data"]]
+        return [RankedVariant(item) for item in page["data"]]
 
     async def variant(self, fit_id: str) -> AsyncFitHandle:
         """Return one of its variants as a fit."""
-        return AsyncFitHandle(self._transport, Fit.from_dict(await self._transport.get(f"/v1/fits/{fit_id}")))
+        return AsyncFitHandle(self._transport, Fit(await self._transport.get(f"/v1/fits/{fit_id}")))
 
     async def best(self) -> AsyncFitHandle:
         """Return the variant that is the best so far."""

@@ -9,7 +9,7 @@ from typing import Any, overload
 
 from adjoint_client._sync.download import Remote, download
 from adjoint_client._sync.transport import Transport
-from adjoint_client.generated.models import Checkpoint
+from adjoint_client.generated.records import Checkpoint
 from adjoint_client.npy import NPY, npy_bytes, read_npy
 from adjoint_client.safetensors import Tensors, decode
 from adjoint_client.tensors import all_from_wire, all_to_wire
@@ -62,8 +62,12 @@ class CheckpointHandle:
     def pin(self, pinned: bool = True) -> Checkpoint:
         """Have the checkpoint kept whatever newer ones come, or no longer."""
         response = self._transport.send("PATCH", f"/v1/checkpoints/{self.id}", json={"pinned": pinned}, repeatable=True)
-        self.info = Checkpoint.from_dict(response.json())
+        self.info = Checkpoint(response.json())
         return self.info
+
+    def delete(self) -> None:
+        """Delete the checkpoint; what was downloaded stays."""
+        self._transport.send("DELETE", f"/v1/checkpoints/{self.id}", repeatable=True)
 
     @overload
     def predict(self, inputs: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]: ...

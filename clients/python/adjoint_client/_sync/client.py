@@ -1,49 +1,57 @@
 # Made from _async/client.py by clients/generate.py: change that file.
 """The front door: one server, its graphs, datasets and fits."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from os import PathLike
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 from uuid import uuid4
 
 import httpx
 from adjoint_client._sync.administration import Administration
 from adjoint_client._sync.backup import download_backup
+from adjoint_client._sync.catalogues import Catalogues
 from adjoint_client._sync.checkpoint import CheckpointHandle
-from adjoint_client._sync.fit import FitHandle
+from adjoint_client._sync.resources import Resources
 from adjoint_client._sync.session import Session
 from adjoint_client._sync.static_session import StaticSession
 from adjoint_client._sync.sweep import SweepHandle
 from adjoint_client._sync.transport import Body, Transport
-from adjoint_client.archive import Manifest
 from adjoint_client.computed import Computed, wants_to_wire
-from adjoint_client.generated import Client as GeneratedClient
-from adjoint_client.generated.models import Checkpoint, Dataset, Fit, Graph
-from adjoint_client.generated.models import Session as SessionInfo
+from adjoint_client.generated.operations import OPERATIONS
+from adjoint_client.generated.records import Dataset, Fit, Graph
+from adjoint_client.generated.records import Session as SessionInfo
 from adjoint_client.gradcheck import GradientChecks
+from adjoint_client.operation import answer_of, find_operation
 from adjoint_client.references import reference, references, session_request
 from adjoint_client.safetensors import encode
 from adjoint_client.tensors import all_to_wire
 from adjoint_client.uploads import SAFETENSORS, content_type
 from adjoint_client.waiting import PATIENCE_SECONDS
-from numpy.typing import ArrayLike
+
+if TYPE_CHECKING:
+    from os import PathLike
+    from types import TracebackType
+    from typing import Unpack
+
+    from adjoint_client._sync.fit import FitHandle
+    from adjoint_client.archive import Manifest
+    from adjoint_client.generated.schemas import FitOptions, OptimizerChoice, SessionOptions, SystemOverview
+    from adjoint_client.references import DatasetLike, GraphLike, Validation
+    from numpy.typing import ArrayLike
 
 # Longer than a long poll (30 s) and than two heartbeats of an event stream (15 s).
 _TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 _BLOCK_BYTES = 1 << 20
-_SESSIONS_A_PAGE = 1000
 
 
-class Client:
+class Client(Resources, Catalogues):
     """Speaks with the server at `base_url`; use it as a context, or close it."""
 
     def __init__(self, base_url: str = "http://127.0.0.1:8000", api_key: str | None = None) -> None:
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self.api = GeneratedClient(base_url, headers=headers, timeout=_TIMEOUT)
-        """What the functions in `adjoint_client.generated.api` take as `client`: the whole interface, as generated."""
-        self._transport = Transport(self.api.get_httpx_client())
+        self._transport = Transport(httpx.Client(base_url=base_url, headers=headers, timeout=_TIMEOUT))
         self.administration = Administration(self._transport)
         """Keys, and the audit trail."""
 
@@ -59,9 +67,25 @@ class Client:
         """Close every connection."""
         self._transport.close()
 
-    def system(self) -> dict[str, Any]:
+    def call(self, operation: str, body: Any = None, **parameters: Any) -> Any:
+        """Call any operation of the server by its name in `adjoint_client.generated.operations`.
+
+        `parameters` are those of its path and query; `body` is a JSON value. Returns the JSON of the answer, text
+        where the answer is text, and bytes where it is anything else.
+
+        Raises:
+            ValueError: there is no such operation.
+            TypeError: a parameter is unknown or missing.
+            ServerError: the server refused.
+        """
+        found = find_operation(OPERATIONS, operation)
+        path, query = found.request(parameters)
+        response = self._transport.send(found.method, path, params=query, json=body)
+        return answer_of(response)
+
+    def system(self) -> SystemOverview:
         """Return what the server says of itself: versions, workers, queue, limits."""
-        document: dict[str, Any] = self._transport.get("/v1/system")
+        document: SystemOverview = self._transport.get("/v1/system")
         return document
 
     def backup(self, path: str | PathLike[str]) -> Manifest:
@@ -78,7 +102,7 @@ class Client:
 
     def graph(self, definition: Mapping[str, Any]) -> Graph:
         """Store a graph, given as nodes, layers or program; a fault is raised with its place in `definition`."""
-        return Graph.from_dict(self._transport.create("/v1/graphs", definition))
+        return Graph(self._transport.create("/v1/graphs", definition))
 
     def upload(
         self,
@@ -107,15 +131,15 @@ class Client:
     def _upload(self, body: Callable[[], Body], size: int, kind: str, query: Mapping[str, str]) -> Dataset:
         headers = {"Content-Type": kind, "Content-Length": str(size), "Idempotency-Key": str(uuid4())}
         response = self._transport.send("POST", "/v1/datasets", params=query, body=body, headers=headers)
-        return Dataset.from_dict(response.json())
+        return Dataset(response.json())
 
     def fit(
         self,
-        graph: str | Graph | Mapping[str, Any],
-        dataset: str | Dataset | Sequence[str | Dataset] | Mapping[str, ArrayLike],
+        graph: GraphLike,
+        dataset: DatasetLike,
         *,
-        validation: float | str | Dataset | Sequence[str | Dataset] | Mapping[str, Any] | None = None,
-        **fields: Any,
+        validation: Validation | None = None,
+        **fields: Unpack[FitOptions],
     ) -> FitHandle:
         """Start to fit `graph` (an id, a graph or a definition) to `dataset` (an id, a dataset or arrays by column).
 
@@ -132,8 +156,8 @@ class Client:
 
     def sweep(
         self,
-        graph: str | Graph | Mapping[str, Any],
-        dataset: str | Dataset | Sequence[str | Dataset] | Mapping[str, ArrayLike],
+        graph: GraphLike,
+        dataset: DatasetLike,
         parameters: Mapping[str, Sequence[Any] | Mapping[str, Any]],
         *,
         kind: Literal["grid", "random", "halving"] = "grid",
@@ -143,8 +167,8 @@ class Client:
         min_steps: int | None = None,
         monitor: str | None = None,
         mode: Literal["min", "max"] | None = None,
-        validation: float | str | Dataset | Sequence[str | Dataset] | Mapping[str, Any] | None = None,
-        **fields: Any,
+        validation: Validation | None = None,
+        **fields: Unpack[FitOptions],
     ) -> SweepHandle:
         """Start variants of one fit, which differ in `parameters`: by path a list of values, or a range to draw from.
 
@@ -163,9 +187,9 @@ class Client:
 
     def _submit(
         self,
-        graph: str | Graph | Mapping[str, Any],
-        dataset: str | Dataset | Sequence[str | Dataset] | Mapping[str, ArrayLike],
-        validation: float | str | Dataset | Sequence[str | Dataset] | Mapping[str, Any] | None,
+        graph: GraphLike,
+        dataset: DatasetLike,
+        validation: Validation | None,
         fields: Mapping[str, Any],
     ) -> Fit:
         if isinstance(dataset, Mapping):
@@ -177,11 +201,7 @@ class Client:
             request["validation"] = (
                 validation if isinstance(validation, Mapping) else {"dataset": references(validation)}
             )
-        return Fit.from_dict(self._transport.create("/v1/fits", request))
-
-    def get_fit(self, fit_id: str) -> FitHandle:
-        """Return a fit that has been started before; an `SweepHandle` if it has variants."""
-        return self._handle(Fit.from_dict(self._transport.get(f"/v1/fits/{fit_id}")))
+        return Fit(self._transport.create("/v1/fits", request))
 
     def replay(
         self,
@@ -202,27 +222,19 @@ class Client:
             request["labels"] = labels
         if priority is not None:
             request["resources"] = {"priority": priority}
-        return self._handle(Fit.from_dict(self._transport.create("/v1/fits:replay", request)))
-
-    def _handle(self, info: Fit) -> FitHandle:
-        return (SweepHandle if info.sweep else FitHandle)(self._transport, info)
-
-    def get_checkpoint(self, checkpoint_id: str) -> CheckpointHandle:
-        """Return a checkpoint by its id."""
-        info = self._transport.get(f"/v1/checkpoints/{checkpoint_id}")
-        return CheckpointHandle(self._transport, Checkpoint.from_dict(info))
+        return self._handle(Fit(self._transport.create("/v1/fits:replay", request)))
 
     def session(
         self,
-        graph: str | Graph | Mapping[str, Any] | None = None,
+        graph: GraphLike | None = None,
         *,
         checkpoint: str | CheckpointHandle | None = None,
-        optimizer: str | Mapping[str, Any] | None = None,
+        optimizer: str | OptimizerChoice | None = None,
         lr: float | None = None,
         dataset: str | Dataset | Mapping[str, ArrayLike] | None = None,
         keep: bool = False,
         patience: float = PATIENCE_SECONDS,
-        **fields: Any,
+        **fields: Unpack[SessionOptions],
     ) -> Session:
         """Open a session, whose training loop is yours, over a graph or from a checkpoint.
 
@@ -240,19 +252,19 @@ class Client:
             dataset = self.upload(dataset)
         named = checkpoint.id if isinstance(checkpoint, CheckpointHandle) else checkpoint
         request = session_request(graph, named, optimizer, lr, dataset, fields)
-        info = SessionInfo.from_dict(self._transport.create("/v1/sessions", request))
+        info = SessionInfo(self._transport.create("/v1/sessions", request))
         return Session(self._transport, info, patience=patience, keep=keep)
 
     def static_session(
         self,
-        graph: str | Graph | Mapping[str, Any] | None = None,
+        graph: GraphLike | None = None,
         *,
         dims: Mapping[str, int] | None = None,
         checkpoint: str | CheckpointHandle | None = None,
         dataset: str | Dataset | Mapping[str, ArrayLike] | None = None,
         keep: bool = False,
         patience: float = PATIENCE_SECONDS,
-        **fields: Any,
+        **fields: Unpack[SessionOptions],
     ) -> StaticSession:
         """Open a session of kind static, ggml's flow: graphs that you expand, differentiate and compute by name.
 
@@ -267,7 +279,7 @@ class Client:
         named = checkpoint.id if isinstance(checkpoint, CheckpointHandle) else checkpoint
         told = {"kind": "static", **({} if dims is None else {"dims": dict(dims)}), **fields}
         request = session_request(graph, named, None, None, dataset, told)
-        info = SessionInfo.from_dict(self._transport.create("/v1/sessions", request))
+        info = SessionInfo(self._transport.create("/v1/sessions", request))
         return StaticSession(self._transport, info, patience=patience, keep=keep)
 
     def open_static_session(
@@ -281,26 +293,15 @@ class Client:
         return Session(self._transport, self._opened(session_id, "training"), patience, keep)
 
     def _opened(self, session_id: str, kind: str) -> SessionInfo:
-        info = SessionInfo.from_dict(self._transport.get(f"/v1/sessions/{session_id}", {"wake": "true"}))
+        info = SessionInfo(self._transport.get(f"/v1/sessions/{session_id}", {"wake": "true"}))
         if str(info.kind) != kind:
             opener = "open_static_session" if kind == "training" else "open_session"
             raise TypeError(f"the session is of kind {info.kind}; open it by {opener}()")
         return info
 
-    def sessions(self, **filters: str) -> list[SessionInfo]:
-        """Return all sessions, the newest first; filters are `state="active"` or `label="team:a"`."""
-        query: dict[str, Any] = {"limit": _SESSIONS_A_PAGE, **filters}
-        found: list[SessionInfo] = []
-        while True:
-            page = self._transport.get("/v1/sessions", query)
-            found += map(SessionInfo.from_dict, page["data"])
-            if not page["has_more"]:
-                return found
-            query["cursor"] = page["next_cursor"]
-
     def compute(
         self,
-        graph: str | Graph | Mapping[str, Any],
+        graph: GraphLike,
         inputs: Mapping[str, ArrayLike] | None = None,
         parameters: Mapping[str, ArrayLike] | None = None,
         *,
@@ -317,7 +318,7 @@ class Client:
 
     def gradcheck(
         self,
-        graph: str | Graph | Mapping[str, Any],
+        graph: GraphLike,
         inputs: Mapping[str, ArrayLike] | None = None,
         parameters: Mapping[str, ArrayLike] | None = None,
         **fields: Any,
@@ -330,9 +331,7 @@ class Client:
         request = {**_point(inputs, parameters), **fields}
         return GradientChecks.from_wire(self._act_on(graph, "gradcheck", request))
 
-    def _act_on(
-        self, graph: str | Graph | Mapping[str, Any], action: str, request: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def _act_on(self, graph: GraphLike, action: str, request: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(graph, Mapping):
             graph = self.graph(graph)
         answer: dict[str, Any] = self._transport.post(f"/v1/graphs/{reference(graph)}:{action}", request)

@@ -10,7 +10,7 @@ from adjoint_client._sync.events import follow
 from adjoint_client._sync.transport import Transport
 from adjoint_client.errors import FitFailed
 from adjoint_client.events import Event
-from adjoint_client.generated.models import Checkpoint, Fit
+from adjoint_client.generated.records import Checkpoint, Fit
 from adjoint_client.gradients import CapturedGradient
 from adjoint_client.metrics import Curve, MetricRow, Split, curve, gradient_norms
 from adjoint_client.npy import read_npy
@@ -139,7 +139,7 @@ class FitHandle:
         if named in ("latest", "best"):
             named = (self._transport.get(self._path(f"/checkpoints/{named}")))["id"]
         request = {"from_checkpoint": {"checkpoint": named, "restore": restore}, **changes}
-        return FitHandle(self._transport, Fit.from_dict(self._transport.create("/v1/fits", request)))
+        return FitHandle(self._transport, Fit(self._transport.create("/v1/fits", request)))
 
     def bundle(self) -> dict[str, Any]:
         """Return all that decides about the result of a fit that has succeeded, and that result.
@@ -180,12 +180,12 @@ class FitHandle:
         """Return the checkpoints that are kept, oldest first."""
         query = {"limit": _CHECKPOINTS_A_PAGE, "order": "asc"}
         page = self._transport.get(self._path("/checkpoints"), query)
-        return [CheckpointHandle(self._transport, Checkpoint.from_dict(item)) for item in page["data"]]
+        return [CheckpointHandle(self._transport, Checkpoint(item)) for item in page["data"]]
 
     def checkpoint(self, which: Literal["latest", "best"] = "latest") -> CheckpointHandle:
         """Return the last checkpoint, or the one with the best validation loss."""
         info = self._transport.get(self._path(f"/checkpoints/{which}"))
-        return CheckpointHandle(self._transport, Checkpoint.from_dict(info))
+        return CheckpointHandle(self._transport, Checkpoint(info))
 
     @overload
     def predict(self, inputs: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]: ...
@@ -198,7 +198,7 @@ class FitHandle:
         return (self.checkpoint()).predict(inputs)
 
     def _seen(self, document: Mapping[str, Any]) -> Fit:
-        self.info = Fit.from_dict(document)
+        self.info = Fit(document)
         return self.info
 
     def _path(self, rest: str = "") -> str:

@@ -4,7 +4,7 @@
 import math
 
 from adjoint_client._sync.fit import FitHandle
-from adjoint_client.generated.models import Fit, RankedVariant
+from adjoint_client.generated.records import Fit, RankedVariant
 from adjoint_client.progress import ProgressTracker, Show
 
 _LONG_POLL_SECONDS = 30
@@ -16,11 +16,11 @@ class SweepHandle(FitHandle):
     def variants(self) -> list[RankedVariant]:
         """Return all variants, the best first: their fits' ids, ranks, values, parameters, states and steps."""
         page = self._transport.get(self._path("/variants"))
-        return [RankedVariant.from_dict(item) for item in page["data"]]
+        return [RankedVariant(item) for item in page["data"]]
 
     def variant(self, fit_id: str) -> FitHandle:
         """Return one of its variants as a fit."""
-        return FitHandle(self._transport, Fit.from_dict(self._transport.get(f"/v1/fits/{fit_id}")))
+        return FitHandle(self._transport, Fit(self._transport.get(f"/v1/fits/{fit_id}")))
 
     def best(self) -> FitHandle:
         """Return the variant that is the best so far."""

@@ -1,6 +1,8 @@
 # Made from _async/transport.py by clients/generate.py: change that file.
 """Requests that are sent again when that is safe, and answers that are problems made exceptions."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +18,7 @@ Body = bytes | Iterator[bytes]
 
 _SENT_WITH_STEPS = frozenset({"authorization", "user-agent", "x-api-key"})
 _ATTEMPTS = 4
+_ITEMS_A_PAGE = 1000
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 30.0
 
@@ -46,6 +49,19 @@ class Transport:
     def get(self, path: str, params: Mapping[str, Any] | None = None) -> Any:
         """The JSON that the server has at `path`."""
         return (self.send("GET", path, params=params)).json()
+
+    def list(self, path: str, params: Mapping[str, Any], limit: int | None = None) -> list[Any]:
+        """The items of all pages of the list at `path`, at most `limit` of them."""
+        query = {name: value for name, value in params.items() if value is not None}
+        found: list[Any] = []
+        while limit is None or len(found) < limit:
+            query["limit"] = _ITEMS_A_PAGE if limit is None else min(limit - len(found), _ITEMS_A_PAGE)
+            page = self.get(path, query)
+            found += page["data"]
+            if not page["has_more"]:
+                break
+            query["cursor"] = page["next_cursor"]
+        return found
 
     def create(self, path: str, json: Any) -> Any:
         """POST `json` under a fresh Idempotency-Key: whatever the network does, it takes effect once."""

@@ -1,8 +1,1 @@
-"""A client library for accessing Adjoint"""
-
-from .client import AuthenticatedClient, Client
-
-__all__ = (
-    "AuthenticatedClient",
-    "Client",
-)
+"""Generated from the contract by clients/generate.py: change the server or the generator."""

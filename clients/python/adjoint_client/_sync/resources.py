@@ -1,0 +1,149 @@
+# Made from _async/resources.py by clients/generate.py: change that file.
+"""The things that a server stores: lists, single ones, and their removal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from uuid import uuid4
+
+from adjoint_client._sync.checkpoint import CheckpointHandle
+from adjoint_client._sync.fit import FitHandle
+from adjoint_client._sync.sweep import SweepHandle
+from adjoint_client.generated.records import Checkpoint, Dataset, Fit, Graph, GraphSummary
+from adjoint_client.generated.records import Session as SessionInfo
+from adjoint_client.uploads import SAFETENSORS
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from adjoint_client._sync.transport import Transport
+    from adjoint_client.generated.schemas import FitState, SessionState
+    from numpy.typing import ArrayLike
+
+Order = Literal["asc", "desc"]
+
+
+class Resources:
+    """Lists, reads and deletes fits, datasets, graphs, checkpoints and sessions.
+
+    A list is whole: pages are fetched as needed. It has the newest first, or with `order="asc"` the oldest; `limit` is
+    how many it has at most. What is deleted is named by its id, or is what a list or a method returned.
+    """
+
+    _transport: Transport
+
+    def fits(
+        self,
+        *,
+        state: FitState | None = None,
+        label: str | None = None,
+        parent: str | None = None,
+        origin: str | None = None,
+        order: Order = "desc",
+        limit: int | None = None,
+    ) -> list[FitHandle]:
+        """Return fits: all, or those in a state, or with a `label` as "team:a".
+
+        `parent` is a sweep, whose variants are listed; `origin` a fit that the listed ones were forked from.
+        """
+        query = {"state": state, "label": label, "parent": parent, "origin": origin, "order": order}
+        return [self._handle(Fit(item)) for item in self._transport.list("/v1/fits", query, limit)]
+
+    def datasets(self, *, order: Order = "desc", limit: int | None = None) -> list[Dataset]:
+        """Return the datasets."""
+        return [Dataset(item) for item in self._transport.list("/v1/datasets", {"order": order}, limit)]
+
+    def graphs(self, *, order: Order = "desc", limit: int | None = None) -> list[GraphSummary]:
+        """Return the graphs, without their definitions; `get_graph` has those."""
+        return [GraphSummary(item) for item in self._transport.list("/v1/graphs", {"order": order}, limit)]
+
+    def checkpoints(
+        self, fit: str | Fit | FitHandle, *, order: Order = "desc", limit: int | None = None
+    ) -> list[CheckpointHandle]:
+        """Return the checkpoints that are kept of a fit."""
+        path = f"/v1/fits/{id_of(fit)}/checkpoints"
+        found = self._transport.list(path, {"order": order}, limit)
+        return [CheckpointHandle(self._transport, Checkpoint(item)) for item in found]
+
+    def sessions(
+        self,
+        *,
+        state: SessionState | None = None,
+        label: str | None = None,
+        order: Order = "desc",
+        limit: int | None = None,
+    ) -> list[SessionInfo]:
+        """Return sessions: all, or those in a state, or with a `label` as "team:a"; `open_session` goes on with one."""
+        query = {"state": state, "label": label, "order": order}
+        return [SessionInfo(item) for item in self._transport.list("/v1/sessions", query, limit)]
+
+    def get_fit(self, fit_id: str) -> FitHandle:
+        """Return a fit that has been started before; an `SweepHandle` if it has variants."""
+        return self._handle(Fit(self._transport.get(f"/v1/fits/{fit_id}")))
+
+    def get_dataset(self, dataset_id: str) -> Dataset:
+        """Return a dataset by its id: its rows and columns, without their numbers."""
+        return Dataset(self._transport.get(f"/v1/datasets/{dataset_id}"))
+
+    def get_graph(self, graph_id: str) -> Graph:
+        """Return a graph by its id, with its definition as nodes."""
+        return Graph(self._transport.get(f"/v1/graphs/{graph_id}"))
+
+    def get_checkpoint(self, checkpoint_id: str) -> CheckpointHandle:
+        """Return a checkpoint by its id."""
+        info = self._transport.get(f"/v1/checkpoints/{checkpoint_id}")
+        return CheckpointHandle(self._transport, Checkpoint(info))
+
+    def get_session(self, session_id: str) -> SessionInfo:
+        """Return what the server says of a session, without opening it."""
+        return SessionInfo(self._transport.get(f"/v1/sessions/{session_id}"))
+
+    def upload_checkpoint(
+        self, source: Mapping[str, ArrayLike] | str | PathLike[str], graph: str | Graph
+    ) -> CheckpointHandle:
+        """Store parameters of a graph as a checkpoint: arrays by name, or a safetensors file.
+
+        Raises:
+            ServerError: a parameter is missing, or has another shape than the graph says.
+        """
+        from adjoint_client.safetensors import encode
+
+        content = encode(source) if isinstance(source, Mapping) else Path(source).read_bytes()
+        headers = {"Content-Type": SAFETENSORS, "Idempotency-Key": str(uuid4())}
+        response = self._transport.send(
+            "POST", "/v1/checkpoints", params={"graph": id_of(graph)}, body=lambda: content, headers=headers
+        )
+        return CheckpointHandle(self._transport, Checkpoint(response.json()))
+
+    def delete_fit(self, fit: str | Fit | FitHandle) -> None:
+        """Delete a fit that has ended, with its curves and checkpoints."""
+        self._delete("fits", fit)
+
+    def delete_dataset(self, dataset: str | Dataset) -> None:
+        """Delete a dataset that no fit or session in progress uses."""
+        self._delete("datasets", dataset)
+
+    def delete_graph(self, graph: str | Graph | GraphSummary) -> None:
+        """Delete a graph that no fit or session in progress uses."""
+        self._delete("graphs", graph)
+
+    def delete_checkpoint(self, checkpoint: str | Checkpoint | CheckpointHandle) -> None:
+        """Delete a checkpoint."""
+        self._delete("checkpoints", checkpoint)
+
+    def delete_session(self, session: str | SessionInfo) -> None:
+        """Close a session; what it holds is gone, but for checkpoints."""
+        self._delete("sessions", session)
+
+    def _delete(self, kind: str, thing: Any) -> None:
+        self._transport.send("DELETE", f"/v1/{kind}/{id_of(thing)}", repeatable=True)
+
+    def _handle(self, info: Fit) -> FitHandle:
+        return (SweepHandle if info.sweep else FitHandle)(self._transport, info)
+
+
+def id_of(thing: Any) -> str:
+    """Return the id of something that is given as an id, or has one."""
+    return thing if isinstance(thing, str) else str(thing.id)

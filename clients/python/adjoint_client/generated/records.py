@@ -1,0 +1,357 @@
+"""What the server answers about its resources, with the fields as attributes."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, ClassVar, Literal
+
+from adjoint_client.record import Record
+
+
+class Checkpoint(Record):
+    """A file with everything a fit or a session needs to go on."""
+
+    _records: ClassVar[Mapping[str, str]] = {"links": "CheckpointLinks"}
+    _moments: ClassVar[frozenset[str]] = frozenset(["created_at"])
+    id: "str"
+    object: 'Literal["checkpoint"]'
+    fit: "str | None"
+    session: "str | None"
+    session_seq: "int | None"
+    graph: "str"
+    step: "int"
+    epoch: "int"
+    is_best: "bool"
+    pinned: "bool"
+    corrupt: "bool"
+    metrics: "dict[str, float | None]"
+    nonfinite: "dict[str, str]"
+    digest: "str"
+    size_bytes: "int"
+    created_at: "datetime"
+    links: "CheckpointLinks"
+
+
+class CheckpointLinks(Record):
+    """Where to go on from a checkpoint."""
+
+    self: "str"
+    content: "str"
+    parameters: "str"
+
+
+ClassNamesChoice = Mapping[str, Any]
+
+
+class Dataset(Record):
+    """A stored dataset."""
+
+    _records: ClassVar[Mapping[str, str]] = {"columns": "DatasetColumn"}
+    _moments: ClassVar[frozenset[str]] = frozenset(["created_at"])
+    id: "str"
+    object: 'Literal["dataset"]'
+    name: "str"
+    format: "str"
+    digest: "str"
+    size_bytes: "int"
+    rows: "int"
+    corrupt: "bool"
+    columns: "list[DatasetColumn]"
+    created_at: "datetime"
+
+
+class DatasetColumn(Record):
+    """One column; shape leaves out the rows."""
+
+    name: "str"
+    dtype: "str"
+    shape: "list[int]"
+    minimum: "float | None"
+    maximum: "float | None"
+    mean: "float | None"
+    missing: "int"
+    classes: "list[str] | None"
+
+
+class Fit(Record):
+    """A fit: what was asked, how far it is, and how it ended."""
+
+    _records: ClassVar[Mapping[str, str]] = {
+        "attempts": "FitAttempt",
+        "error": "FitError",
+        "runtime": "FitRuntime",
+        "origin": "FitOrigin",
+        "variant": "VariantInfo",
+        "sweep": "SweepSummary",
+        "replay": "FitReplay",
+        "links": "FitLinks",
+    }
+    _moments: ClassVar[frozenset[str]] = frozenset(["deadline_at", "created_at", "started_at", "finished_at"])
+    id: "str"
+    object: 'Literal["fit"]'
+    state: "FitState"
+    terminal: "bool"
+    phase: "str"
+    step: "int"
+    total_steps: "int"
+    epoch: "int"
+    progress: "float"
+    eta_seconds: "float | None"
+    latest: "dict[str, float | None]"
+    nonfinite: "dict[str, str]"
+    best: "dict[str, Any] | None"
+    attempt: "int"
+    attempts_max: "int"
+    attempts: "list[FitAttempt]"
+    error: "FitError | None"
+    runtime: "FitRuntime | None"
+    record_every_steps: "int"
+    stop_reason: "str | None"
+    bit_exact: "bool"
+    running_seconds: "float"
+    deadline_at: "datetime | None"
+    reopened_at: "int | None"
+    created_at: "datetime"
+    started_at: "datetime | None"
+    finished_at: "datetime | None"
+    graph: "str"
+    dataset: "str"
+    datasets: "list[str]"
+    origin: "FitOrigin | None"
+    parent: "str | None"
+    variant: "VariantInfo | None"
+    sweep: "SweepSummary | None"
+    replay: "FitReplay | None"
+    labels: "dict[str, str]"
+    request: "dict[str, Any]"
+    links: "FitLinks"
+
+
+class FitAttempt(Record):
+    """A process that worked on the fit."""
+
+    _moments: ClassVar[frozenset[str]] = frozenset(["started_at", "ended_at"])
+    number: "int"
+    started_at: "datetime"
+    ended_at: "datetime | None"
+    outcome: "str | None"
+
+
+class FitError(Record):
+    """Why a fit failed."""
+
+    code: "str"
+    detail: "str"
+
+
+class FitLinks(Record):
+    """Where to go on from a fit."""
+
+    self: "str"
+    metrics: "str"
+    events: "str"
+    checkpoints: "str"
+    gradients: "str"
+    children: "str"
+    origin: "str | None"
+    variants: "str | None"
+    parent: "str | None"
+    graph: "str"
+    dataset: "str"
+
+
+class FitOrigin(Record):
+    """The checkpoint that a fit was begun at."""
+
+    checkpoint: "str"
+    fit: "str | None"
+    step: "int"
+    digest: "str"
+    restore: 'Literal["all", "parameters"]'
+    copy: "str"
+
+
+class FitReplay(Record):
+    """Which fit this one runs again."""
+
+    _records: ClassVar[Mapping[str, str]] = {"verdict": "ReplayVerdict"}
+    of: "str"
+    same_numerics: "bool"
+    numerics_differences: "list[str]"
+    expected: "dict[str, Any]"
+    verdict: "ReplayVerdict | None"
+
+
+class FitRuntime(Record):
+    """What the fit's last process ran with."""
+
+    executor: "str"
+    threads: "int"
+    threads_requested: "int | None"
+    affinity: "list[int] | None"
+    niceness: "int"
+    fingerprint: "dict[str, Any]"
+
+
+FitState = Literal[
+    "queued",
+    "starting",
+    "running",
+    "pausing",
+    "paused",
+    "cancelling",
+    "cancelled",
+    "interrupted",
+    "succeeded",
+    "failed",
+]
+
+
+class Graph(Record):
+    """A stored graph."""
+
+    _records: ClassVar[Mapping[str, str]] = {"findings": "GraphFinding"}
+    _moments: ClassVar[frozenset[str]] = frozenset(["created_at"])
+    name: "str"
+    digest: "str"
+    definition: "dict[str, Any]"
+    parameter_count: "int"
+    node_counts: "dict[str, int]"
+    shapes: "dict[str, Any]"
+    implicit_loss: "bool"
+    memory: "dict[str, int]"
+    findings: "list[GraphFinding]"
+    id: "str"
+    object: 'Literal["graph"]'
+    created_at: "datetime"
+
+
+class GraphFinding(Record):
+    """Something about a graph that is allowed and probably not meant."""
+
+    pointer: "str"
+    severity: 'Literal["warning", "info"]'
+    code: "str"
+    detail: "str"
+
+
+class GraphSummary(Record):
+    """A graph as lists show it."""
+
+    _moments: ClassVar[frozenset[str]] = frozenset(["created_at"])
+    id: "str"
+    object: 'Literal["graph"]'
+    name: "str"
+    digest: "str"
+    parameter_count: "int"
+    created_at: "datetime"
+
+
+class ParameterSummary(Record):
+    """A parameter without its numbers."""
+
+    name: "str"
+    dtype: "str"
+    shape: "list[int]"
+
+
+class RankedVariant(Record):
+    """A variant of a sweep at its place among the others."""
+
+    fit: "str"
+    rank: "int"
+    value: "float | None"
+    nonfinite: "str | None"
+    index: "int"
+    parameters: "dict[str, Any]"
+    state: "FitState"
+    step: "int"
+    total_steps: "int"
+
+
+class ReplayVerdict(Record):
+    """Whether the same bits came out."""
+
+    bit_exact: "bool"
+    differences: "list[str]"
+    first_row: "int | None"
+
+
+class Session(Record):
+    """A model in training whose steps the client takes."""
+
+    _records: ClassVar[Mapping[str, str]] = {
+        "parameters": "ParameterSummary",
+        "error": "SessionError",
+        "links": "SessionLinks",
+    }
+    _moments: ClassVar[frozenset[str]] = frozenset(["created_at", "used_at", "expires_at", "finished_at"])
+    id: "str"
+    object: 'Literal["session"]'
+    kind: 'Literal["training", "static"]'
+    state: "SessionState"
+    process: "str | None"
+    graph: "str"
+    dataset: "str | None"
+    optimizer: "dict[str, Any] | None"
+    static: "dict[str, Any] | None"
+    classes: "dict[str, ClassNamesChoice]"
+    seed: "int"
+    precision: "str"
+    executor: "str | None"
+    threads: "int | None"
+    labels: "dict[str, str]"
+    next_seq: "int | None"
+    step: "int | None"
+    parameters: "list[ParameterSummary]"
+    attempt: "int"
+    bit_exact: "bool"
+    ttl_seconds: "float"
+    created_at: "datetime"
+    used_at: "datetime"
+    expires_at: "datetime | None"
+    finished_at: "datetime | None"
+    error: "SessionError | None"
+    checkpoint: "str | None"
+    links: "SessionLinks"
+
+
+class SessionError(Record):
+    """Why a session failed."""
+
+    code: "str"
+    detail: "str"
+
+
+class SessionLinks(Record):
+    """Where to go on from a session."""
+
+    self: "str"
+    parameters: "str"
+    gradients: "str"
+    buffers: "str"
+    graph: "str"
+    dataset: "str | None"
+    checkpoint: "str | None"
+
+
+SessionState = Literal["active", "paused", "closed", "expired", "failed"]
+
+
+class SweepSummary(Record):
+    """How the variants of a fit are doing."""
+
+    _records: ClassVar[Mapping[str, str]] = {"ranking": "RankedVariant"}
+    kind: 'Literal["grid", "random", "halving"]'
+    monitor: "str"
+    mode: 'Literal["min", "max"]'
+    rungs: "list[int]"
+    variants: "int"
+    states: "dict[str, int]"
+    ranking: "list[RankedVariant]"
+
+
+class VariantInfo(Record):
+    """Which variant of a sweep a fit is."""
+
+    index: "int"
+    parameters: "dict[str, Any]"

@@ -1,0 +1,3066 @@
+"""The JSON objects of the contract as typed dictionaries."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NotRequired, TypedDict, Union
+
+
+class AdaptiveClipChoice(TypedDict):
+    """Each unit's gradient limited in proportion to the unit's length (Brock et al. 2021)."""
+
+    clipping: NotRequired["float | None"]
+    eps: NotRequired["float | None"]
+    units: NotRequired['Literal["last", "first"] | None']
+
+
+class ApiKey(TypedDict):
+    """A key, without its secret, which nobody can tell any more."""
+
+    id: "str"
+    object: NotRequired['Literal["key"]']
+    tenant: "str"
+    name: "str"
+    scopes: 'list[Literal["read", "train", "admin"]]'
+    created_at: "str"
+    expires_at: "str | None"
+    revoked_at: "str | None"
+    used_at: "str | None"
+
+
+class ApiKeyList(TypedDict):
+    """A page of keys."""
+
+    object: NotRequired['Literal["list"]']
+    data: "list[ApiKey]"
+    has_more: "bool"
+    next_cursor: "str | None"
+
+
+class AuditEntry(TypedDict):
+    """A requested change and its outcome."""
+
+    seq: "int"
+    at: "str"
+    key_id: "str | None"
+    action: "str"
+    object: "str"
+    result: "str"
+    request_id: "str"
+    address: "str"
+    previous: "str"
+    hash: "str"
+
+
+class AuditList(TypedDict):
+    """A page of the trail."""
+
+    object: NotRequired['Literal["list"]']
+    data: "list[AuditEntry]"
+    has_more: "bool"
+    next_cursor: "str | None"
+
+
+class AverageChoice(TypedDict):
+    """An average of the weights along the fit, which validation and predictions use."""
+
+    kind: NotRequired['Literal["ema", "swa"] | None']
+    decay: NotRequired["float | None"]
+    warm_up: NotRequired["bool | None"]
+    every_steps: NotRequired["int | None"]
+    every_epochs: NotRequired["int | None"]
+    first_epoch: NotRequired["int | None"]
+
+
+class BackwardExpandAnswer(TypedDict):
+    """What was differentiated."""
+
+    seq: "int | None"
+    graph: "str"
+    n_nodes: "int"
+    n_leafs: "int"
+    losses: "list[str]"
+    implicit_loss: "bool"
+
+
+class BackwardRequest(TypedDict):
+    """A vector-Jacobian product: cotangents of outputs and losses, pulled back to the parameters."""
+
+    seq: NotRequired["int | None"]
+    tape_id: "str"
+    cotangents: "Mapping[str, Any]"
+
+
+class BatchAnswer(TypedDict):
+    """The results of the steps of a batch, in order."""
+
+    data: "list[BatchedAnswer]"
+
+
+class BatchRequest(TypedDict):
+    """Several steps, carried out one after the other."""
+
+    stop_on_error: NotRequired["bool"]
+    steps: "Sequence[BatchedStep]"
+
+
+class BatchedAnswer(TypedDict):
+    """The result of one step of a batch: an answer or an error."""
+
+    seq: "int | None"
+    status: "int"
+    answer: NotRequired["dict[str, Any] | None"]
+    error: NotRequired["StepProblem | None"]
+
+
+class BatchedStep(TypedDict):
+    """A step in a batch: its verb, and beside it what the verb takes."""
+
+    verb: "str"
+    seq: NotRequired["int | None"]
+
+
+class Blas(TypedDict):
+    """The linear algebra library that NumPy uses."""
+
+    library: "str"
+    core_type: "str"
+    threads: "str"
+
+
+class BudgetChoice(TypedDict):
+    """What a fit may take; it ends, with success, after the step that exceeds one of them."""
+
+    seconds: NotRequired["float | None"]
+    steps: NotRequired["int | None"]
+
+
+class BuildBackwardExpandRequest(TypedDict):
+    """Gradients of the losses appended (ggml_build_backward_expand)."""
+
+    seq: NotRequired["int | None"]
+    graph: NotRequired["str"]
+    accumulators: NotRequired["Mapping[str, Any] | Sequence[Any] | None"]
+    accumulate: NotRequired["bool"]
+
+
+class BuildForwardExpandRequest(TypedDict):
+    """Values appended with all they depend on (ggml_build_forward_expand)."""
+
+    seq: NotRequired["int | None"]
+    graph: NotRequired["str"]
+    outputs: "Sequence[str]"
+    order: NotRequired['Literal["left_to_right", "right_to_left"] | None']
+    compute: NotRequired["bool"]
+
+
+class BuildForwardSelectRequest(TypedDict):
+    """Several branches appended, of which one is computed (ggml_build_forward_select)."""
+
+    seq: NotRequired["int | None"]
+    graph: NotRequired["str"]
+    branches: "Sequence[str]"
+    index: "int"
+
+
+class Bundle(TypedDict):
+    """All that decides about the result of a fit, and that result."""
+
+    object: 'Literal["bundle"]'
+    format: 'Literal["adjoint-bundle/1"]'
+    fit: "BundleFit"
+    server: "BundleServer"
+    graph: "BundleGraph"
+    datasets: "Sequence[BundleDataset]"
+    validation_datasets: "Sequence[BundleDataset]"
+    request: "FitRequest"
+    seed: "int"
+    runtime: "BundleRuntime | None"
+    bit_exact: "bool"
+    reopened_at: "int | None"
+    origin: "BundleOrigin | None"
+    attempts: "Sequence[BundleAttempt]"
+    result: "BundleResult"
+
+
+class BundleAttempt(TypedDict):
+    """A process that worked on the fit, and how it ended."""
+
+    number: "int"
+    outcome: "str | None"
+
+
+class BundleCheckpoint(TypedDict):
+    """The last checkpoint, whose file may differ in what is not compared, such as times."""
+
+    id: "str"
+    digest: "str"
+
+
+class BundleColumn(TypedDict):
+    """A column of a dataset; shape leaves out the rows, digest is that of its .npy file."""
+
+    name: "str"
+    dtype: "str"
+    shape: "Sequence[int]"
+    digest: "str"
+    classes: NotRequired["Sequence[str] | None"]
+
+
+class BundleDataset(TypedDict):
+    """A dataset by its digests; the rows are not in the bundle."""
+
+    id: "str"
+    name: "str"
+    digest: "str"
+    rows: "int"
+    columns: "Sequence[BundleColumn]"
+
+
+class BundleFit(TypedDict):
+    """Which fit it was."""
+
+    id: "str"
+    labels: "Mapping[str, str]"
+    created_at: "str"
+    started_at: "str | None"
+    finished_at: "str | None"
+
+
+class BundleGraph(TypedDict):
+    """The graph, complete."""
+
+    id: "str"
+    name: "str"
+    digest: "str"
+    definition: "GraphDefinition"
+
+
+class BundleMetrics(TypedDict):
+    """The metric rows: how many, and the digest of them as lines of JSON."""
+
+    rows: "int"
+    digest: "str"
+
+
+class BundleOrigin(TypedDict):
+    """The checkpoint that the fit was forked from."""
+
+    checkpoint: "str"
+    fit: "str | None"
+    step: "int"
+    digest: "str"
+    restore: 'Literal["all", "parameters"]'
+    state: "BundleState | None"
+
+
+class BundleResult(TypedDict):
+    """What the fit came to; its state is that of its last checkpoint."""
+
+    parameters: "str"
+    buffers: "str"
+    optimizer: "str"
+    state: 'Literal["succeeded"]'
+    stop_reason: "str | None"
+    total_steps: "int"
+    epoch: "int"
+    steps: "int"
+    metrics: "BundleMetrics"
+    checkpoint: "BundleCheckpoint"
+
+
+class BundleRuntime(TypedDict):
+    """What the fit ran with."""
+
+    executor: "str"
+    threads: "int"
+    fingerprint: "Mapping[str, str]"
+
+
+class BundleServer(TypedDict):
+    """What made the bundle."""
+
+    version: "str"
+    python: "str"
+    numpy: "str"
+
+
+class BundleState(TypedDict):
+    """The content of a checkpoint, a digest each over names, types, shapes and bytes."""
+
+    parameters: "str"
+    buffers: "str"
+    optimizer: "str"
+
+
+class CatalogueAttribute(TypedDict):
+    """An option of an entry."""
+
+    name: "str"
+    type: "str"
+    required: "bool"
+    default: NotRequired["Any"]
+    range: NotRequired["str | None"]
+    attrs: NotRequired["list[CatalogueAttribute] | None"]
+    kinds: NotRequired["list[CatalogueEntry] | None"]
+
+
+class CatalogueEntry(TypedDict):
+    """An optimizer, schedule, loss, layer, initializer or metric."""
+
+    kind: "str"
+    doc: "str"
+    attrs: "list[CatalogueAttribute]"
+
+
+class CatalogueList(TypedDict):
+    """Every entry of a kind."""
+
+    object: NotRequired['Literal["list"]']
+    data: "list[CatalogueEntry]"
+    has_more: NotRequired["bool"]
+    next_cursor: NotRequired["None"]
+
+
+class CheckedGradient(TypedDict):
+    """The gradient by one parameter or input against central differences; a number that is not finite is null."""
+
+    ok: "bool"
+    shape: "list[int]"
+    checked: "int"
+    elements: "list[int] | None"
+    largest_absolute_error: "float | None"
+    largest_relative_error: "float | None"
+    worst: "WorstElement | None"
+    nonfinite: "dict[str, str]"
+
+
+class Checkpoint(TypedDict):
+    """A file with everything a fit or a session needs to go on."""
+
+    id: "str"
+    object: NotRequired['Literal["checkpoint"]']
+    fit: "str | None"
+    session: "str | None"
+    session_seq: "int | None"
+    graph: "str"
+    step: "int"
+    epoch: "int"
+    is_best: "bool"
+    pinned: "bool"
+    corrupt: "bool"
+    metrics: "dict[str, float | None]"
+    nonfinite: "dict[str, str]"
+    digest: "str"
+    size_bytes: "int"
+    created_at: "str"
+    links: "CheckpointLinks"
+
+
+class CheckpointChanges(TypedDict):
+    """What can be changed about a checkpoint."""
+
+    pinned: "bool"
+
+
+class CheckpointChoice(TypedDict):
+    """When to write checkpoints besides the last one, and how many to keep."""
+
+    every_steps: NotRequired["int | None"]
+    every_epochs: NotRequired["int | None"]
+    keep_last: NotRequired["int | None"]
+    keep_best: NotRequired["bool | None"]
+
+
+class CheckpointLinks(TypedDict):
+    """Where to go on from a checkpoint."""
+
+    self: "str"
+    content: "str"
+    parameters: "str"
+
+
+class CheckpointList(TypedDict):
+    """A page of checkpoints."""
+
+    object: NotRequired['Literal["list"]']
+    data: "list[Checkpoint]"
+    has_more: "bool"
+    next_cursor: "str | None"
+
+
+class ClassNamesChoice(TypedDict):
+    """The classes of an input that takes a text column; a class is fed to the graph as its index in `names`."""
+
+    names: NotRequired["Sequence[str] | None"]
+    unknown: NotRequired["str | None"]
+
+
+class ClipChoice(TypedDict):
+    """Limits on gradients, applied in this order: adaptive, per_parameter, norm, value."""
+
+    norm: NotRequired["float | None"]
+    p: NotRequired['float | Literal["inf"] | None']
+    per_parameter: NotRequired["float | None"]
+    value: NotRequired["float | None"]
+    adaptive: NotRequired["AdaptiveClipChoice | None"]
+    nonfinite: NotRequired['Literal["apply", "error", "skip"] | None']
+
+
+class ComputePlanAnswer(TypedDict):
+    """How a graph would be computed (ggml_cplan)."""
+
+    seq: "int | None"
+    work_size: "int"
+    n_threads: "int"
+    threadpool: "bool"
+    abort_callback: "bool"
+    use_ref: "bool"
+    nbytes: "int"
+    warnings: "list[str]"
+
+
+class ComputeRequest(TypedDict):
+    """One evaluation: tensors for the inputs; parameters left out are initialised from the seed."""
+
+    inputs: NotRequired["Mapping[str, Any] | None"]
+    parameters: NotRequired["Mapping[str, Any] | None"]
+    buffers: NotRequired["Mapping[str, Any] | None"]
+    seed: NotRequired["int | None"]
+    want: NotRequired[
+        'Sequence[Literal["outputs", "gradients"] | GradientWant | JacobianWant | HessianWant | OrderWant | HvpWant | VhpWant | JvpWant] | None'
+    ]
+    training: NotRequired["bool | None"]
+
+
+class ComputeResult(TypedDict):
+    """What an evaluation gave; a loss that is not finite is null, and named under nonfinite."""
+
+    outputs: NotRequired["dict[str, Tensor] | None"]
+    losses: "dict[str, float | None]"
+    nonfinite: "dict[str, str]"
+    gradients: NotRequired["dict[str, Tensor | None] | None"]
+    derivatives: NotRequired["list[Derivative] | None"]
+
+
+class Cores(TypedDict):
+    """The cores that fits can work on."""
+
+    usable: "int"
+    cpus: "list[int]"
+    quota: "float | None"
+    threads_per_fit: "int"
+
+
+class Dataset(TypedDict):
+    """A stored dataset."""
+
+    id: "str"
+    object: NotRequired['Literal["dataset"]']
+    name: "str"
+    format: "str"
+    digest: "str"
+    size_bytes: "int"
+    rows: "int"
+    corrupt: "bool"
+    columns: "list[DatasetColumn]"
+    created_at: "str"
+
+
+class DatasetColumn(TypedDict):
+    """One column; shape leaves out the rows."""
+
+    name: "str"
+    dtype: "str"
+    shape: "list[int]"
+    minimum: "float | None"
+    maximum: "float | None"
+    mean: "float | None"
+    missing: "int"
+    classes: "list[str] | None"
+
+
+class DatasetList(TypedDict):
+    """A page of datasets."""
+
+    object: NotRequired['Literal["list"]']
+    data: "list[Dataset]"
+    has_more: "bool"
+    next_cursor: "str | None"
+
+
+class DatasetRows(TypedDict):
+    """Rows of a dataset, each an object of its columns."""
+
+    object: NotRequired['Literal["list"]']
+    data: "list[dict[str, Any]]"
+    has_more: "bool"
+    offset: "int"
+    total: "int"
+
+
+class Derivative(TypedDict):
+    """One derivative: tensors by parameter or input, those of a jvp by value, a derivative under all names of by."""
+
+    want: "int"
+    kind: 'Literal["gradient_of", "jacobian", "hessian", "derivative", "hvp", "vhp", "jvp"]'
+    of: "list[str]"
+    by: "list[str]"
+    tensors: "dict[str, Tensor]"
+
+
+class DerivativeSpec(TypedDict):
+    """Of which value, by one parameter or input after the other."""
+
+    of: NotRequired["str | None"]
+    by: "Sequence[str]"
+
+
+class DivergenceChoice(TypedDict):
+    """What happens when a loss or a gradient is not finite."""
+
+    action: NotRequired['Literal["continue", "stop", "skip", "roll_back"] | None']
+    factor: NotRequired["float | None"]
+    limit: NotRequired["int | None"]
+
+
+class EarlyStoppingChoice(TypedDict):
+    """The end of a fit whose metric no longer improves."""
+
+    monitor: NotRequired["str | None"]
+    mode: NotRequired['Literal["min", "max"] | None']
+    patience: NotRequired["int | None"]
+    min_delta: NotRequired["float | None"]
+    restore_best: NotRequired["bool | None"]
+    first_epoch: NotRequired["int | None"]
+
+
+class ElementAnswer(TypedDict):
+    """One element of a tensor."""
+
+    seq: "int | None"
+    name: "str"
+    index: "int | list[int]"
+    value: "float | int | bool | None"
+
+
+class ElementChoice(TypedDict):
+    """One element of a tensor."""
+
+    tensor: "str"
+    index: "int | Sequence[int]"
+    value: "float"
+
+
+class Fit(TypedDict):
+    """A fit: what was asked, how far it is, and how it ended."""
+
+    id: "str"
+    object: NotRequired['Literal["fit"]']
+    state: "FitState"
+    terminal: "bool"
+    phase: "str"
+    step: "int"
+    total_steps: "int"
+    epoch: "int"
+    progress: "float"
+    eta_seconds: "float | None"
+    latest: "dict[str, float | None]"
+    nonfinite: "dict[str, str]"
+    best: "dict[str, Any] | None"
+    attempt: "int"
+    attempts_max: "int"
+    attempts: "list[FitAttempt]"
+    error: "FitError | None"
+    runtime: "FitRuntime | None"
+    record_every_steps: "int"
+    stop_reason: "str | None"
+    bit_exact: "bool"
+    running_seconds: "float"
+    deadline_at: "str | None"
+    reopened_at: "int | None"
+    created_at: "str"
+    started_at: "str | None"
+    finished_at: "str | None"
+    graph: "str"
+    dataset: "str"
+    datasets: "list[str]"
+    origin: "FitOrigin | None"
+    parent: "str | None"
+    variant: "VariantInfo | None"
+    sweep: "SweepSummary | None"
+    replay: "FitReplay | None"
+    labels: "dict[str, str]"
+    request: "dict[str, Any]"
+    links: "FitLinks"
+
+
+class FitAttempt(TypedDict):
+    """A process that worked on the fit."""
+
+    number: "int"
+    started_at: "str"
+    ended_at: "str | None"
+    outcome: "str | None"
+
+
+class FitChanges(TypedDict):
+    """Changes to a fit, merged into its request field by field, as RFC 7396 has it: null takes back to the default."""
+
+    feeds: NotRequired["Any"]
+    classes: NotRequired["Any"]
+    preset: NotRequired["Any"]
+    validation: NotRequired["Any"]
+    optimizer: NotRequired["Any"]
+    schedule: NotRequired["Any"]
+    clip: NotRequired["Any"]
+    noise: NotRequired["Any"]
+    epochs: NotRequired["Any"]
+    steps: NotRequired["Any"]
+    batch_size: NotRequired["Any"]
+    micro_batch_size: NotRequired["Any"]
+    shuffle: NotRequired["Any"]
+    sampling: NotRequired["Any"]
+    windows: NotRequired["Any"]
+    normalize: NotRequired["Any"]
+    class_weights: NotRequired["Any"]
+    drop_last: NotRequired["Any"]
+    prefetch: NotRequired["Any"]
+    seed: NotRequired["Any"]
+    precision: NotRequired["Any"]
+    loss_scaling: NotRequired["Any"]
+    recompute: NotRequired["Any"]
+    memory_budget: NotRequired["Any"]
+    activations: NotRequired["Any"]
+    average: NotRequired["Any"]
+    freeze: NotRequired["Any"]
+    metrics: NotRequired["Any"]
+    early_stopping: NotRequired["Any"]
+    divergence: NotRequired["Any"]
+    budget: NotRequired["Any"]
+    checkpoint: NotRequired["Any"]
+    record: NotRequired["Any"]
+    labels: NotRequired["Mapping[str, str | None] | None"]
+    resources: NotRequired["ResourceChanges | None"]
+
+
+class FitError(TypedDict):
+    """Why a fit failed."""
+
+    code: "str"
+    detail: "str"
+
+
+class FitExtension(TypedDict):
+    """How much more of a fit is wanted: one of epochs and steps."""
+
+    epochs: NotRequired["int | None"]
+    steps: NotRequired["int | None"]
+
+
+class FitLinks(TypedDict):
+    """Where to go on from a fit."""
+
+    self: "str"
+    metrics: "str"
+    events: "str"
+    checkpoints: "str"
+    gradients: "str"
+    children: "str"
+    origin: NotRequired["str | None"]
+    variants: NotRequired["str | None"]
+    parent: NotRequired["str | None"]
+    graph: "str"
+    dataset: "str"
+
+
+class FitList(TypedDict):
+    """A page of fits."""
+
+    object: NotRequired['Literal["list"]']
+    data: "list[Fit]"
+    has_more: "bool"
+    next_cursor: "str | None"
+    findings: "list[ProblemError]"
+
+
+class FitOrigin(TypedDict):
+    """The checkpoint that a fit was begun at."""
+
+    checkpoint: "str"
+    fit: "str | None"
+    step: "int"
+    digest: "str"
+    restore: 'Literal["all", "parameters"]'
+    copy: "str"
+
+
+class FitReplay(TypedDict):
+    """Which fit this one runs again."""
+
+    of: "str"
+    same_numerics: "bool"
+    numerics_differences: "list[str]"
+    expected: "dict[str, Any]"
+    verdict: "ReplayVerdict | None"
+
+
+class FitRequest(TypedDict):
+    """A fit: a graph, rows, and how to go about it. Needs graph, dataset, and one of epochs and steps."""
+
+    graph: NotRequired["str | GraphDefinition"]
+    dataset: NotRequired["str | Sequence[str] | InlineDataset"]
+    feeds: NotRequired["Mapping[str, str] | None"]
+    classes: NotRequired["Mapping[str, Sequence[str] | ClassNamesChoice | None] | None"]
+    preset: NotRequired['Literal["ggml_opt_fit"] | None']
+    validation: NotRequired["ValidationChoice | None"]
+    optimizer: NotRequired["OptimizerChoice | None"]
+    schedule: NotRequired["ScheduleChoice | None"]
+    clip: NotRequired["ClipChoice | None"]
+    noise: NotRequired["NoiseChoice | None"]
+    epochs: NotRequired["int | None"]
+    steps: NotRequired["int | None"]
+    batch_size: NotRequired["int | None"]
+    micro_batch_size: NotRequired["int | None"]
+    shuffle: NotRequired["bool | ShuffleChoice | None"]
+    sampling: NotRequired["SamplingChoice | None"]
+    windows: NotRequired["WindowsChoice | None"]
+    normalize: NotRequired["Mapping[str, str | NormalizeChoice] | None"]
+    class_weights: NotRequired['Literal["balanced"] | Sequence[float] | None']
+    drop_last: NotRequired["bool | None"]
+    prefetch: NotRequired["int | None"]
+    seed: NotRequired["int | None"]
+    precision: NotRequired['Literal["float32", "float64", "mixed_float16", "mixed_bfloat16"] | None']
+    loss_scaling: NotRequired["LossScalingChoice | None"]
+    recompute: NotRequired["RecomputeChoice | None"]
+    memory_budget: NotRequired["int | None"]
+    activations: NotRequired['Literal["float16", "bfloat16"] | None']
+    average: NotRequired["str | AverageChoice | None"]
+    freeze: NotRequired["Sequence[FreezeChoice] | None"]
+    metrics: NotRequired["Sequence[str | MetricChoice] | None"]
+    early_stopping: NotRequired["EarlyStoppingChoice | None"]
+    divergence: NotRequired["DivergenceChoice | None"]
+    budget: NotRequired["BudgetChoice | None"]
+    checkpoint: NotRequired["CheckpointChoice | None"]
+    record: NotRequired["RecordChoice | None"]
+    resources: NotRequired["ResourcesChoice | None"]
+    sweep: NotRequired["SweepChoice | None"]
+    labels: NotRequired["Mapping[str, str] | None"]
+    start_paused: NotRequired["bool | None"]
+    from_checkpoint: NotRequired["str | ForkChoice | None"]
+
+
+class FitRuntime(TypedDict):
+    """What the fit's last process ran with."""
+
+    executor: "str"
+    threads: "int"
+    threads_requested: "int | None"
+    affinity: "list[int] | None"
+    niceness: "int"
+    fingerprint: "dict[str, Any]"
+
+
+FitState = Literal[
+    "queued",
+    "starting",
+    "running",
+    "pausing",
+    "paused",
+    "cancelling",
+    "cancelled",
+    "interrupted",
+    "succeeded",
+    "failed",
+]
+
+
+class ForkChoice(TypedDict):
+    """A checkpoint to begin a fit at, and what of it counts."""
+
+    checkpoint: "str"
+    restore: NotRequired['Literal["all", "parameters"] | None']
+
+
+class ForwardAnswer(TypedDict):
+    """What a forward pass gave."""
+
+    seq: "int | None"
+    outputs: "dict[str, Tensor]"
+    losses: "dict[str, float | None]"
+    nonfinite: "dict[str, str]"
+    tape_id: "str | None"
+
+
+class ForwardBackwardAnswer(TypedDict):
+    """What a forward and a backward pass gave."""
+
+    seq: "int | None"
+    grad_norm: "float | None"
+    grad_norms: "dict[str, float | None]"
+    nonfinite: "dict[str, str]"
+    loss: "float | None"
+    losses: "dict[str, float | None]"
+    outputs: NotRequired["dict[str, Tensor] | None"]
+
+
+class ForwardBackwardRequest(TypedDict):
+    """A forward and a backward pass, whose gradients add to those that there are."""
+
+    seq: NotRequired["int | None"]
+    inputs: NotRequired["Mapping[str, Any] | None"]
+    rows: NotRequired["RowsChoice | None"]
+    feeds: NotRequired["Mapping[str, str] | None"]
+    reduction: NotRequired['Literal["sum", "mean"] | None']
+    micro_batch_size: NotRequired["int | None"]
+    outputs: NotRequired["bool"]
+
+
+class ForwardRequest(TypedDict):
+    """A forward pass."""
+
+    seq: NotRequired["int | None"]
+    inputs: NotRequired["Mapping[str, Any] | None"]
+    rows: NotRequired["RowsChoice | None"]
+    feeds: NotRequired["Mapping[str, str] | None"]
+    training: NotRequired["bool"]
+    keep: NotRequired["bool"]
+
+
+class FreezeChoice(TypedDict):
+    """Parameters that keep their values from one epoch to another, both included."""
+
+    match: "str | Sequence[str]"
+    first_epoch: NotRequired["int | None"]
+    last_epoch: NotRequired["int | None"]
+
+
+class GradcheckRequest(TypedDict):
+    """What the gradient is checked at; parameters left out are initialised from the seed."""
+
+    inputs: NotRequired["Mapping[str, Any] | None"]
+    parameters: NotRequired["Mapping[str, Any] | None"]
+    buffers: NotRequired["Mapping[str, Any] | None"]
+    seed: NotRequired["int | None"]
+    training: NotRequired["bool | None"]
+    of: NotRequired["str | None"]
+    by: NotRequired["Sequence[str] | None"]
+    eps: NotRequired["float | None"]
+    atol: NotRequired["float | None"]
+    rtol: NotRequired["float | None"]
+    elements: NotRequired["int | None"]
+
+
+class GradcheckResult(TypedDict):
+    """Whether the gradients are right: each element within atol + rtol * |slope|."""
+
+    ok: "bool"
+    value: "float | None"
+    nonfinite: "dict[str, str]"
+    of: "list[str]"
+    eps: "float"
+    atol: "float"
+    rtol: "float"
+    gradients: "dict[str, CheckedGradient]"
+
+
+class Gradient(TypedDict):
+    """The gradient of the loss by a parameter, without its numbers."""
+
+    object: NotRequired['Literal["gradient"]']
+    fit: "str"
+    step: "int"
+    parameter: "str"
+    dtype: "str"
+    shape: "list[int]"
+    size_bytes: "int"
+    digest: "str"
+    corrupt: "bool"
+    links: "GradientLinks"
+
+
+class GradientLinks(TypedDict):
+    """Where the numbers are."""
+
+    self: "str"
+    stats: "str"
+
+
+class GradientList(TypedDict):
+    """A page of captured gradients."""
+
+    object: NotRequired['Literal["list"]']
+    data: "list[Gradient]"
+    has_more: "bool"
+    next_cursor: "str | None"
+
+
+class GradientNorms(TypedDict):
+    """The gradients that there are now."""
+
+    seq: "int | None"
+    grad_norm: "float | None"
+    grad_norms: "dict[str, float | None]"
+    nonfinite: "dict[str, str]"
+
+
+class GradientStatistics(TypedDict):
+    """A captured gradient in a few numbers, computed in float64."""
+
+    dtype: "str"
+    shape: "list[int]"
+    elements: "int"
+    norm: "float | None"
+    mean: "float | None"
+    min: "float | None"
+    max: "float | None"
+    abs_max: "float | None"
+    nonfinite: "dict[str, str]"
+    zeros: "int"
+    nan: "int"
+    inf: "int"
+    histogram: "Histogram"
+    object: NotRequired['Literal["gradient_statistics"]']
+    step: "int"
+    parameter: "str"
+
+
+class GradientWant(TypedDict):
+    """A vector-Jacobian product: cotangents of values pulled back to parameters and inputs."""
+
+    gradient_of: "Sequence[str]"
+    cotangents: NotRequired["Mapping[str, Any] | None"]
+    by: NotRequired["Sequence[str] | None"]
+
+
+class GradientsChoice(TypedDict):
+    """Which gradients of the loss are captured: as they are before clipping, noise and scaling."""
+
+    steps: NotRequired["Sequence[int] | None"]
+    every_steps: NotRequired["int | None"]
+    parameters: NotRequired["Sequence[str] | None"]
+
+
+class Graph(TypedDict):
+    """A stored graph."""
+
+    name: "str"
+    digest: "str"
+    definition: "dict[str, Any]"
+    parameter_count: "int"
+    node_counts: "dict[str, int]"
+    shapes: "dict[str, Any]"
+    implicit_loss: "bool"
+    memory: "dict[str, int]"
+    findings: "list[GraphFinding]"
+    id: "str"
+    object: NotRequired['Literal["graph"]']
+    created_at: "str"
+
+
+class GraphAnswer(TypedDict):
+    """How much a graph holds now."""
+
+    seq: "int | None"
+    graph: "str"
+    n_nodes: "int"
+    n_leafs: "int"
+
+
+class GraphClearRequest(TypedDict):
+    """An end to all that is in a graph; tensors keep their data (ggml_graph_clear)."""
+
+    seq: NotRequired["int | None"]
+    graph: NotRequired["str"]
+
+
+class GraphComputeAnswer(TypedDict):
+    """How a computation ended."""
+
+    seq: "int | None"
+    status: 'Literal["SUCCESS", "ABORTED"]'
+    status_code: "int"
+    computed: "int"
+    losses: "dict[str, float | None]"
+    tensors: "dict[str, Tensor | None]"
+    gradients: "dict[str, Tensor | None]"
+    warnings: "list[str]"
+    nonfinite: "dict[str, str]"
+
+
+class GraphComputeRequest(TypedDict):
+    """A graph computed, forward and backward (ggml_graph_compute, ggml_graph_compute_with_ctx)."""
+
+    seq: NotRequired["int | None"]
+    graph: NotRequired["str"]
+    inputs: NotRequired["Mapping[str, Any] | None"]
+    rows: NotRequired["RowsChoice | None"]
+    feeds: NotRequired["Mapping[str, str] | None"]
+    n_threads: NotRequired["int | None"]
+    abort_after: NotRequired["int | str | None"]
+    auto_resume: NotRequired["bool"]
+    with_ctx: NotRequired["bool"]
+    work_size: NotRequired["int | None"]
+    use_ref: NotRequired["bool"]
+    fetch: NotRequired["Sequence[str] | None"]
+    gradients: NotRequired["Sequence[str] | None"]
+
+
+class GraphCpyRequest(TypedDict):
+    """What a graph holds, put into another one (ggml_graph_cpy)."""
+
+    seq: NotRequired["int | None"]
+    graph: NotRequired["str"]
+    name: "str"
+
+
+class GraphDefinition(TypedDict):
+    """A graph in one of three forms: nodes, layers, or a program. The answer always holds the nodes."""
+
+    name: NotRequired["str | None"]
+    inputs: "Mapping[str, Any]"
+    parameters: NotRequired["Mapping[str, Any] | None"]
+    buffers: NotRequired["Mapping[str, Any] | None"]
+    constants: NotRequired["Mapping[str, Any] | None"]
+    nodes: NotRequired["Sequence[Mapping[str, Any]] | None"]
+    layers: NotRequired["Sequence[Mapping[str, Any]] | None"]
+    loss: NotRequired["Mapping[str, Any] | None"]
+    program: NotRequired["str | None"]
+    outputs: NotRequired["Sequence[str] | None"]
+    losses: NotRequired["Sequence[str] | None"]
+
+
+class GraphDescription(TypedDict):
+    """A graph."""
+
+    seq: "int | None"
+    graph: "str"
+    size: "int"
+    grads: "bool"
+    order: "str"
+    view: "bool"
+    n_nodes: "int"
+    n_leafs: "int"
+    outputs: "list[str]"
+    losses: "list[str]"
+    implicit_loss: "bool"
+    nbytes: "int"
+    overhead: "int"
+    topology: "str"
+    graphs: "list[str]"
+
+
+class GraphDupRequest(TypedDict):
+    """A copy of a graph over the same tensors (ggml_graph_dup)."""
+
+    seq: NotRequired["int | None"]
+    graph: NotRequired["str"]
+    name: "str"
+    force_grads: NotRequired["bool"]
+
+
+class GraphFinding(TypedDict):
+    """Something about a graph that is allowed and probably not meant."""
+
+    pointer: "str"
+    severity: NotRequired['Literal["warning", "info"]']
+    code: "str"
+    detail: "str"
+
+
+class GraphFreeRequest(TypedDict):
+    """An end to a graph."""
+
+    seq: NotRequired["int | None"]
+    graph: NotRequired["str"]
+
+
+class GraphGradient(TypedDict):
+    """A gradient."""
+
+    seq: "int | None"
+    name: "str"
+    accumulator: "bool"
+    gradient: "Tensor | None"
+
+
+class GraphList(TypedDict):
+    """A page of graphs."""
+
+    object: NotRequired['Literal["list"]']
+    data: "list[GraphSummary]"
+    has_more: "bool"
+    next_cursor: "str | None"
+
+
+class GraphNode(TypedDict):
+    """A node or leaf of a graph."""
+
+    seq: "int | None"
+    index: "int"
+    kind: 'Literal["node", "leaf"]'
+    name: "str"
+    op: "str | None"
+    dtype: "str"
+    shape: "list[int]"
+    ne: "list[int]"
+    nbytes: "int"
+    parameter: "bool"
+    loss: "bool"
+    inputs: "list[str]"
+    gradient: "str | None"
+    accumulator: "str | None"
+
+
+class GraphNodeList(TypedDict):
+    """Nodes in the order of execution, then leafs."""
+
+    seq: "int | None"
+    object: NotRequired['Literal["list"]']
+    data: "list[GraphNode]"
+    n_nodes: "int"
+    n_leafs: "int"
+
+
+class GraphNodes(TypedDict):
+    """The nodes of a graph in the order of execution."""
+
+    object: NotRequired['Literal["list"]']
+    data: "list[dict[str, Any]]"
+
+
+class GraphPlan(TypedDict):
+    """A plan: steps in order, the buffers they work on, bytes and estimated floating-point operations."""
+
+    batch: "int"
+    training: "bool"
+    executor: "str"
+    steps: "list[dict[str, Any]]"
+    buffers: "list[dict[str, Any]]"
+    fused_groups: "list[list[int]]"
+    shards: "int"
+    phases: "list[dict[str, Any]]"
+    peak_bytes: "int"
+    flops: "int"
+    numpy_steps: NotRequired["list[str] | None"]
+
+
+class GraphReport(TypedDict):
+    """What the engine makes of a definition."""
+
+    name: "str"
+    digest: "str"
+    definition: "dict[str, Any]"
+    parameter_count: "int"
+    node_counts: "dict[str, int]"
+    shapes: "dict[str, Any]"
+    implicit_loss: "bool"
+    memory: "dict[str, int]"
+    findings: "list[GraphFinding]"
+
+
+class GraphResetRequest(TypedDict):
+    """A new window of accumulation (ggml_graph_reset)."""
+
+    seq: NotRequired["int | None"]
+    graph: NotRequired["str"]
+    grads: NotRequired["bool"]
+    momenta: NotRequired["bool"]
+
+
+class GraphSummary(TypedDict):
+    """A graph as lists show it."""
+
+    id: "str"
+    object: NotRequired['Literal["graph"]']
+    name: "str"
+    digest: "str"
+    parameter_count: "int"
+    created_at: "str"
+
+
+class GraphViewRequest(TypedDict):
+    """Some nodes of a graph as a graph to look at and compute (ggml_graph_view)."""
+
+    seq: NotRequired["int | None"]
+    graph: NotRequired["str"]
+    name: "str"
+    start: "int"
+    stop: "int"
+
+
+class GroupChoice(TypedDict):
+    """Parameters that are stepped alike; options of the optimizer that differ from the common ones stand beside it."""
+
+    match: NotRequired["str | Sequence[str]"]
+    ndim: NotRequired["int | Sequence[int] | None"]
+    frozen: NotRequired["bool"]
+    kind: NotRequired[
+        'Literal["sgd", "adam", "adamw", "adagrad", "rmsprop", "adadelta", "adamax", "nadam", "radam", "rprop", "asgd", "lion", "lars", "lamb", "adafactor", "muon", "chain", "lbfgs"]'
+    ]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    momentum: NotRequired["float"]
+    dampening: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+    decoupled: NotRequired["bool"]
+    nesterov: NotRequired["bool"]
+    betas: NotRequired["Sequence[float]"]
+    eps: NotRequired["float | Sequence[float | None]"]
+    amsgrad: NotRequired["bool"]
+    lr_decay: NotRequired["float"]
+    initial_accumulator_value: NotRequired["float"]
+    alpha: NotRequired["float"]
+    centered: NotRequired["bool"]
+    rho: NotRequired["float"]
+    momentum_decay: NotRequired["float"]
+    etas: NotRequired["Sequence[float]"]
+    step_sizes: NotRequired["Sequence[float]"]
+    lambd: NotRequired["float"]
+    t0: NotRequired["float"]
+    trust_coefficient: NotRequired["float"]
+    beta2_decay: NotRequired["float"]
+    d: NotRequired["float"]
+    ns_coefficients: NotRequired["Sequence[float]"]
+    ns_steps: NotRequired["int"]
+    adjust_lr_fn: NotRequired['Literal["original", "match_rms_adamw"]']
+    transforms: NotRequired["Sequence[Mapping[str, Any]]"]
+    max_iter: NotRequired["int"]
+    max_eval: NotRequired["int | None"]
+    tolerance_grad: NotRequired["float"]
+    tolerance_change: NotRequired["float"]
+    history_size: NotRequired["int"]
+    line_search: NotRequired['Literal["strong_wolfe"] | None']
+
+
+class HessianProductSpec(TypedDict):
+    """Of which scalar, and the direction by parameter or input."""
+
+    of: NotRequired["str | None"]
+    by: "Mapping[str, Any]"
+
+
+class HessianSpec(TypedDict):
+    """Of which scalar by which parameter or input."""
+
+    of: NotRequired["str | None"]
+    by: "str"
+
+
+class HessianWant(TypedDict):
+    """All second derivatives, of the shape [by..., by...]."""
+
+    hessian: "HessianSpec"
+
+
+class Histogram(TypedDict):
+    """How many finite elements lie between one edge and the next; the last bin includes its upper edge."""
+
+    edges: "list[float]"
+    counts: "list[int]"
+
+
+class HvpWant(TypedDict):
+    """The Hessian times a vector, without forming it."""
+
+    hvp: "HessianProductSpec"
+
+
+class InlineDataset(TypedDict):
+    """Columns by name, each a tensor whose first dimension counts the rows."""
+
+    name: NotRequired["str | None"]
+    columns: "Mapping[str, Any]"
+
+
+class IntervalChoice(TypedDict):
+    """Numbers from min to max, both included, any of which may be drawn."""
+
+    min: "float"
+    max: "float"
+    log: NotRequired["bool | None"]
+    integer: NotRequired["bool | None"]
+
+
+class JacobianSpec(TypedDict):
+    """Of which value by which parameter or input."""
+
+    of: "str"
+    by: "str"
+    mode: NotRequired['Literal["reverse", "forward"] | None']
+
+
+class JacobianWant(TypedDict):
+    """All first derivatives, of the shape [of..., by...]."""
+
+    jacobian: "JacobianSpec"
+
+
+class JvpSpec(TypedDict):
+    """Of which values, and the tangent by parameter or input."""
+
+    of: NotRequired["Sequence[str] | None"]
+    tangents: "Mapping[str, Any]"
+
+
+class JvpWant(TypedDict):
+    """A Jacobian-vector product: the derivative in the direction of the tangents."""
+
+    jvp: "JvpSpec"
+
+
+class KeyRequest(TypedDict):
+    """A key to make."""
+
+    name: "str"
+    scopes: 'Sequence[Literal["read", "train", "admin"]]'
+    expires_at: NotRequired["str | None"]
+    tenant: NotRequired["str | None"]
+
+
+class Limits(TypedDict):
+    """What this server takes at most."""
+
+    max_json_bytes: "int"
+    max_upload_bytes: "int"
+    max_expanded_bytes: "int"
+    max_rows: "int"
+    max_columns: "int"
+    max_queue: "int"
+    max_sessions: "int"
+    session_workers: "int"
+    max_step_bytes: "int"
+    workers: "int"
+    attempts_max: "int"
+    storage_quota_bytes: "int | None"
+
+
+class LoadAnswer(TypedDict):
+    """A checkpoint was loaded."""
+
+    seq: "int | None"
+    step: "int"
+
+
+class LoadRequest(TypedDict):
+    """A checkpoint to go on from."""
+
+    seq: NotRequired["int | None"]
+    checkpoint: "str"
+    optimizer: NotRequired["bool"]
+
+
+class LossEntry(TypedDict):
+    """A loss: what it compares."""
+
+    kind: "str"
+    doc: "str"
+    attrs: "list[CatalogueAttribute]"
+    aliases: "list[str]"
+    predictions: "str"
+    operands: "list[LossOperand]"
+
+
+class LossList(TypedDict):
+    """Every loss."""
+
+    object: NotRequired['Literal["list"]']
+    data: "list[LossEntry]"
+    has_more: NotRequired["bool"]
+    next_cursor: NotRequired["None"]
+
+
+class LossOperand(TypedDict):
+    """What a loss takes beside predictions."""
+
+    name: "str"
+    required: "bool"
+    takes: "str"
+    shape: "str"
+
+
+class LossScalingChoice(TypedDict):
+    """The scale of the loss under mixed_float16; a step whose gradients overflow is skipped."""
+
+    initial: NotRequired["float | None"]
+    growth_factor: NotRequired["float | None"]
+    backoff_factor: NotRequired["float | None"]
+    growth_interval: NotRequired["int | None"]
+
+
+class MatchAnswer(TypedDict):
+    """Whether the pool is such a one."""
+
+    seq: "int | None"
+    matches: "bool"
+
+
+class AccuracyMetric(TypedDict):
+    """Share of rows whose predicted class is the target class; of equal scores the first class is predicted."""
+
+    kind: Literal["accuracy"]
+    name: NotRequired["str | None"]
+    predictions: NotRequired["str | None"]
+    targets: NotRequired["str | None"]
+    form: NotRequired[
+        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
+    ]
+    ignore_index: NotRequired["int | None"]
+    threshold: NotRequired["float"]
+
+
+class TopKAccuracyMetric(TypedDict):
+    """Share of rows whose target class is among the `k` classes with the highest scores, of equals the first ones."""
+
+    kind: Literal["top_k_accuracy"]
+    name: NotRequired["str | None"]
+    predictions: NotRequired["str | None"]
+    targets: NotRequired["str | None"]
+    form: NotRequired[
+        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
+    ]
+    ignore_index: NotRequired["int | None"]
+    k: NotRequired["int"]
+
+
+class PrecisionMetric(TypedDict):
+    """Share of the rows predicted as a class that are of it, 0 where none is."""
+
+    kind: Literal["precision"]
+    name: NotRequired["str | None"]
+    predictions: NotRequired["str | None"]
+    targets: NotRequired["str | None"]
+    form: NotRequired[
+        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
+    ]
+    ignore_index: NotRequired["int | None"]
+    threshold: NotRequired["float"]
+    average: NotRequired['Literal["binary", "macro", "micro", "weighted"] | None']
+    per_class: NotRequired["bool"]
+
+
+class RecallMetric(TypedDict):
+    """Share of the rows of a class that are predicted as it, 0 where there are none."""
+
+    kind: Literal["recall"]
+    name: NotRequired["str | None"]
+    predictions: NotRequired["str | None"]
+    targets: NotRequired["str | None"]
+    form: NotRequired[
+        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
+    ]
+    ignore_index: NotRequired["int | None"]
+    threshold: NotRequired["float"]
+    average: NotRequired['Literal["binary", "macro", "micro", "weighted"] | None']
+    per_class: NotRequired["bool"]
+
+
+class F1Metric(TypedDict):
+    """Harmonic mean of precision and recall, 0 where a class is neither predicted nor the target."""
+
+    kind: Literal["f1"]
+    name: NotRequired["str | None"]
+    predictions: NotRequired["str | None"]
+    targets: NotRequired["str | None"]
+    form: NotRequired[
+        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
+    ]
+    ignore_index: NotRequired["int | None"]
+    threshold: NotRequired["float"]
+    average: NotRequired['Literal["binary", "macro", "micro", "weighted"] | None']
+    per_class: NotRequired["bool"]
+
+
+class AucMetric(TypedDict):
+    """Area under the ROC curve: how likely a row of the class has a higher score than another row; ties count half."""
+
+    kind: Literal["auc"]
+    name: NotRequired["str | None"]
+    predictions: NotRequired["str | None"]
+    targets: NotRequired["str | None"]
+    form: NotRequired[
+        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
+    ]
+    ignore_index: NotRequired["int | None"]
+    average: NotRequired['Literal["macro", "weighted"]']
+
+
+class ConfusionMatrixMetric(TypedDict):
+    """How many rows of class i are predicted as class j, as the details confusion_matrix/i/j; at most 64 classes."""
+
+    kind: Literal["confusion_matrix"]
+    name: NotRequired["str | None"]
+    predictions: NotRequired["str | None"]
+    targets: NotRequired["str | None"]
+    form: NotRequired[
+        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
+    ]
+    ignore_index: NotRequired["int | None"]
+    threshold: NotRequired["float"]
+    normalize: NotRequired['Literal["targets", "predictions", "all"] | None']
+
+
+class PerplexityMetric(TypedDict):
+    """exp of the mean over all rows (tokens) of -log p(target); class weights and label smoothing play no part."""
+
+    kind: Literal["perplexity"]
+    name: NotRequired["str | None"]
+    predictions: NotRequired["str | None"]
+    targets: NotRequired["str | None"]
+    form: NotRequired[
+        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
+    ]
+    ignore_index: NotRequired["int | None"]
+
+
+class R2Metric(TypedDict):
+    """Coefficient of determination: 1 - squared errors / squared deviations of the targets from their mean."""
+
+    kind: Literal["r2"]
+    name: NotRequired["str | None"]
+    predictions: NotRequired["str | None"]
+    targets: NotRequired["str | None"]
+    form: NotRequired[
+        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
+    ]
+    average: NotRequired['Literal["uniform", "weighted"]']
+
+
+class MaeMetric(TypedDict):
+    """Mean absolute error |prediction - target| over all elements. None: NaN."""
+
+    kind: Literal["mae"]
+    name: NotRequired["str | None"]
+    predictions: NotRequired["str | None"]
+    targets: NotRequired["str | None"]
+    form: NotRequired[
+        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
+    ]
+
+
+class RmseMetric(TypedDict):
+    """Square root of the mean squared error (prediction - target)² over all elements. None: NaN."""
+
+    kind: Literal["rmse"]
+    name: NotRequired["str | None"]
+    predictions: NotRequired["str | None"]
+    targets: NotRequired["str | None"]
+    form: NotRequired[
+        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
+    ]
+
+
+MetricChoice = Union[
+    "AccuracyMetric",
+    "TopKAccuracyMetric",
+    "PrecisionMetric",
+    "RecallMetric",
+    "F1Metric",
+    "AucMetric",
+    "ConfusionMatrixMetric",
+    "PerplexityMetric",
+    "R2Metric",
+    "MaeMetric",
+    "RmseMetric",
+]
+
+
+class MetricEntry(TypedDict):
+    """A metric: what it judges, and how."""
+
+    kind: "str"
+    doc: "str"
+    attrs: "list[CatalogueAttribute]"
+    predictions: "dict[str, str]"
+    goal: 'Literal["min", "max"] | None'
+    every_step: "bool"
+
+
+class MetricList(TypedDict):
+    """Every metric."""
+
+    object: NotRequired['Literal["list"]']
+    data: "list[MetricEntry]"
+    has_more: NotRequired["bool"]
+    next_cursor: NotRequired["None"]
+
+
+class MetricRow(TypedDict):
+    """One row of a fit's curve; seq is gap-free from 1, and a row never changes."""
+
+    seq: "int"
+    step: "int"
+    epoch: "int"
+    split: 'Literal["train", "validation"]'
+    values: "dict[str, float | None]"
+    nonfinite: "dict[str, str]"
+
+
+class MetricRows(TypedDict):
+    """A page of metric rows; pass next_after as `after` for the next one."""
+
+    object: NotRequired['Literal["list"]']
+    data: "list[MetricRow]"
+    has_more: "bool"
+    next_cursor: "str | None"
+    next_after: "int"
+    findings: "list[ProblemError]"
+
+
+class NewApiKey(TypedDict):
+    """A key that was made just now."""
+
+    id: "str"
+    object: NotRequired['Literal["key"]']
+    tenant: "str"
+    name: "str"
+    scopes: 'list[Literal["read", "train", "admin"]]'
+    created_at: "str"
+    expires_at: "str | None"
+    revoked_at: "str | None"
+    used_at: "str | None"
+    key: "str"
+    closed_server: "bool"
+
+
+class NewGraphRequest(TypedDict):
+    """An empty graph (ggml_new_graph, ggml_new_graph_custom)."""
+
+    seq: NotRequired["int | None"]
+    name: "str"
+    size: NotRequired["int"]
+    grads: NotRequired["bool"]
+    order: NotRequired['Literal["left_to_right", "right_to_left"]']
+
+
+class NodeInput(TypedDict):
+    """What a node was given."""
+
+    name: "str"
+    shape: "list[int]"
+    dtype: "str"
+    min: "float | None"
+    max: "float | None"
+    nonfinite: "dict[str, str]"
+    nan: "int"
+    inf: "int"
+
+
+class NoiseChoice(TypedDict):
+    """Normal noise of variance eta / (1 + t) ** gamma on the gradients of step t (Neelakantan et al. 2015)."""
+
+    eta: NotRequired["float | None"]
+    gamma: NotRequired["float | None"]
+
+
+class NonfiniteArray(TypedDict):
+    """A leaf or node that holds NaN or infinity."""
+
+    name: "str"
+    kind: 'Literal["input", "parameter", "buffer", "node"]'
+    phase: 'Literal["forward", "backward"] | None'
+    op: "str | None"
+    shape: "list[int]"
+    dtype: "str"
+    nan: "int"
+    inf: "int"
+    index: "list[int]"
+    value: "str"
+    inputs: "list[NodeInput]"
+
+
+class NonfiniteTrace(TypedDict):
+    """Where the first number of a step that is not finite comes from."""
+
+    finite: "bool"
+    first: "NonfiniteArray | None"
+
+
+class NormalizeChoice(TypedDict):
+    """How an input is shifted and scaled, by statistics of its training rows; predictions do the same."""
+
+    kind: 'Literal["standard", "minmax", "robust"]'
+    center: NotRequired["bool | None"]
+    scale: NotRequired["bool | None"]
+    low: NotRequired["float | None"]
+    high: NotRequired["float | None"]
+    lower: NotRequired["float | None"]
+    upper: NotRequired["float | None"]
+
+
+class OpEntry(TypedDict):
+    """An op: what it takes, and what it is good for; or one of another engine that is not supported, and why."""
+
+    name: "str"
+    supported: "bool"
+    reason: "str | None"
+    instead: "str | None"
+    aliases: "list[str]"
+    family: "str"
+    doc: "str"
+    inputs: "list[OpInput]"
+    attrs: "list[CatalogueAttribute]"
+    outputs: 'Literal["one", "several"]'
+    output_count: "int | None"
+    output_names: "list[str]"
+    differentiable: "bool"
+    no_gradient: "str | None"
+    gradient_notes: "dict[str, str]"
+    second_order: 'Literal["rule", "composition"] | None'
+    data_dependent: "bool"
+
+
+class OpInput(TypedDict):
+    """An input of an op."""
+
+    name: "str"
+    role: "str"
+    required: "bool"
+    variadic: "bool"
+    gradient: "bool"
+
+
+class OpList(TypedDict):
+    """Every op, in the order of the families; at the end those that are not supported."""
+
+    object: NotRequired['Literal["list"]']
+    data: "list[OpEntry]"
+    has_more: NotRequired["bool"]
+    next_cursor: NotRequired["None"]
+
+
+class Operation(TypedDict):
+    """A step that was accepted, and its result."""
+
+    id: NotRequired["str | None"]
+    seq: "int"
+    done: "bool"
+    answer: NotRequired["dict[str, Any] | None"]
+    error: NotRequired["StepProblem | None"]
+
+
+class OptStepAdamwRequest(TypedDict):
+    """A step of AdamW for each parameter, taken with each complete computation (ggml_opt_step_adamw)."""
+
+    seq: NotRequired["int | None"]
+    graph: NotRequired["str"]
+    parameters: NotRequired["Sequence[str] | None"]
+    pars: "Sequence[float]"
+
+
+class OptStepSgdRequest(TypedDict):
+    """A step of SGD for each parameter, taken with each complete computation (ggml_opt_step_sgd)."""
+
+    seq: NotRequired["int | None"]
+    graph: NotRequired["str"]
+    parameters: NotRequired["Sequence[str] | None"]
+    pars: "Sequence[float]"
+
+
+class OptimStepAnswer(TypedDict):
+    """What a step of the optimizer did."""
+
+    seq: "int | None"
+    grad_norm: "float | None"
+    grad_norms: "dict[str, float | None]"
+    nonfinite: "dict[str, str]"
+    step: "int"
+    clipped: "bool"
+    taken: "bool"
+
+
+class OptimStepRequest(TypedDict):
+    """A step of the optimizer; options of it that stand beside `seq` hold for this step alone."""
+
+    seq: NotRequired["int | None"]
+    groups: NotRequired["Sequence[Mapping[str, Any]] | None"]
+
+
+class SgdOptimizer(TypedDict):
+    """Stochastic gradient descent with momentum (Polyak 1964), semantics of torch.optim.SGD."""
+
+    kind: Literal["sgd"]
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    momentum: NotRequired["float"]
+    dampening: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+    decoupled: NotRequired["bool"]
+    nesterov: NotRequired["bool"]
+
+
+class AdamOptimizer(TypedDict):
+    """Adam (Kingma and Ba 2015), semantics of torch.optim.Adam: weight decay is added to the gradient."""
+
+    kind: Literal["adam"]
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    betas: NotRequired["Sequence[float]"]
+    eps: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+    amsgrad: NotRequired["bool"]
+
+
+class AdamwOptimizer(TypedDict):
+    """Adam with decoupled weight decay (Loshchilov and Hutter 2019), semantics of torch.optim.AdamW."""
+
+    kind: Literal["adamw"]
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    betas: NotRequired["Sequence[float]"]
+    eps: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+    amsgrad: NotRequired["bool"]
+
+
+class AdagradOptimizer(TypedDict):
+    """Steps divided by the root of the sum of all squares (Duchi et al. 2011), semantics of torch.optim.Adagrad."""
+
+    kind: Literal["adagrad"]
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    lr_decay: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+    initial_accumulator_value: NotRequired["float"]
+    eps: NotRequired["float"]
+
+
+class RmspropOptimizer(TypedDict):
+    """Steps divided by the root of the running mean of squares (Hinton 2012), semantics of torch.optim.RMSprop."""
+
+    kind: Literal["rmsprop"]
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    alpha: NotRequired["float"]
+    eps: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+    momentum: NotRequired["float"]
+    centered: NotRequired["bool"]
+
+
+class AdadeltaOptimizer(TypedDict):
+    """Steps as long as recent steps were, against gradients as long as theirs (Zeiler 2012), as torch's Adadelta."""
+
+    kind: Literal["adadelta"]
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    rho: NotRequired["float"]
+    eps: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+
+
+class AdamaxOptimizer(TypedDict):
+    """Adam by the largest gradient in place of the second moment (Kingma and Ba 2015, section 7.1), as torch's."""
+
+    kind: Literal["adamax"]
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    betas: NotRequired["Sequence[float]"]
+    eps: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+
+
+class NadamOptimizer(TypedDict):
+    """Adam with Nesterov momentum (Dozat 2016), semantics of torch.optim.NAdam."""
+
+    kind: Literal["nadam"]
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    betas: NotRequired["Sequence[float]"]
+    eps: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+    momentum_decay: NotRequired["float"]
+    decoupled: NotRequired["bool"]
+
+
+class RadamOptimizer(TypedDict):
+    """Adam whose first steps do not divide, and later ones are rectified (Liu et al. 2020), as torch.optim.RAdam."""
+
+    kind: Literal["radam"]
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    betas: NotRequired["Sequence[float]"]
+    eps: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+    decoupled: NotRequired["bool"]
+
+
+class RpropOptimizer(TypedDict):
+    """Resilient backpropagation (Riedmiller and Braun 1993), semantics of torch.optim.Rprop; for whole-batch gradients."""
+
+    kind: Literal["rprop"]
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    etas: NotRequired["Sequence[float]"]
+    step_sizes: NotRequired["Sequence[float]"]
+
+
+class AsgdOptimizer(TypedDict):
+    """Averaged stochastic gradient descent (Polyak and Juditsky 1992), semantics of torch.optim.ASGD."""
+
+    kind: Literal["asgd"]
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    lambd: NotRequired["float"]
+    alpha: NotRequired["float"]
+    t0: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+
+
+class LionOptimizer(TypedDict):
+    """Evolved sign momentum (Chen et al. 2023), with decoupled weight decay."""
+
+    kind: Literal["lion"]
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    betas: NotRequired["Sequence[float]"]
+    weight_decay: NotRequired["float"]
+
+
+class LarsOptimizer(TypedDict):
+    """Momentum with a rate for each parameter (You, Gitman and Ginsburg 2017), for large batches."""
+
+    kind: Literal["lars"]
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    momentum: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+    trust_coefficient: NotRequired["float"]
+
+
+class LambOptimizer(TypedDict):
+    """Adam with a rate for each parameter (You et al. 2020), for large batches."""
+
+    kind: Literal["lamb"]
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    betas: NotRequired["Sequence[float]"]
+    eps: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+
+
+class AdafactorOptimizer(TypedDict):
+    """Adaptive steps in sublinear memory (Shazeer and Stern 2018), semantics of torch.optim.Adafactor."""
+
+    kind: Literal["adafactor"]
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    beta2_decay: NotRequired["float"]
+    eps: NotRequired["Sequence[float | None]"]
+    d: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+
+
+class MuonOptimizer(TypedDict):
+    """Momentum orthogonalised by Newton-Schulz steps (Jordan et al. 2024), as torch.optim.Muon; matrices only."""
+
+    kind: Literal["muon"]
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    weight_decay: NotRequired["float"]
+    momentum: NotRequired["float"]
+    nesterov: NotRequired["bool"]
+    ns_coefficients: NotRequired["Sequence[float]"]
+    eps: NotRequired["float"]
+    ns_steps: NotRequired["int"]
+    adjust_lr_fn: NotRequired['Literal["original", "match_rms_adamw"]']
+
+
+class ChainOptimizer(TypedDict):
+    """Transforms one after another, semantics of optax.chain."""
+
+    kind: Literal["chain"]
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    transforms: NotRequired["Sequence[Mapping[str, Any]]"]
+
+
+class LbfgsOptimizer(TypedDict):
+    """Limited-memory BFGS (Liu and Nocedal 1989), semantics of torch.optim.LBFGS; for whole-batch gradients."""
+
+    kind: Literal["lbfgs"]
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    max_iter: NotRequired["int"]
+    max_eval: NotRequired["int | None"]
+    tolerance_grad: NotRequired["float"]
+    tolerance_change: NotRequired["float"]
+    history_size: NotRequired["int"]
+    line_search: NotRequired['Literal["strong_wolfe"] | None']
+
+
+OptimizerChoice = Union[
+    "SgdOptimizer",
+    "AdamOptimizer",
+    "AdamwOptimizer",
+    "AdagradOptimizer",
+    "RmspropOptimizer",
+    "AdadeltaOptimizer",
+    "AdamaxOptimizer",
+    "NadamOptimizer",
+    "RadamOptimizer",
+    "RpropOptimizer",
+    "AsgdOptimizer",
+    "LionOptimizer",
+    "LarsOptimizer",
+    "LambOptimizer",
+    "AdafactorOptimizer",
+    "MuonOptimizer",
+    "ChainOptimizer",
+    "LbfgsOptimizer",
+]
+
+
+class OrderWant(TypedDict):
+    """All derivatives of an order, of the shape [of..., by..., by..., ...]."""
+
+    derivative: "DerivativeSpec"
+
+
+class OverheadAnswer(TypedDict):
+    """What graphs and tensors are charged to a context."""
+
+    seq: "int | None"
+    size: "int"
+    grads: "bool"
+    graph_overhead: "int"
+    tensor_overhead: "int"
+    used_mem: "int"
+    mem_size: "int | None"
+    no_alloc: "bool"
+
+
+class ParameterList(TypedDict):
+    """The parameters of a checkpoint."""
+
+    object: NotRequired['Literal["list"]']
+    data: "list[ParameterSummary]"
+
+
+class ParameterSummary(TypedDict):
+    """A parameter without its numbers."""
+
+    name: "str"
+    dtype: "str"
+    shape: "list[int]"
+
+
+class PausedAnswer(TypedDict):
+    """Whether the pool takes work."""
+
+    seq: "int | None"
+    paused: "bool"
+
+
+class PredictRequest(TypedDict):
+    """A tensor for each input that the outputs depend on; text for one that took a text column in training."""
+
+    inputs: "Mapping[str, Any]"
+
+
+class Prediction(TypedDict):
+    """The outputs by name."""
+
+    outputs: "dict[str, Tensor]"
+    classes: "dict[str, list[str]]"
+
+
+class Problem(TypedDict):
+    """What went wrong, and what to change."""
+
+    type: "str"
+    title: "str"
+    status: "int"
+    detail: "str"
+    instance: "str"
+    code: "str"
+    request_id: "str"
+    errors: "list[ProblemError]"
+    limit: NotRequired["int | None"]
+    expected_seq: NotRequired["int | None"]
+
+
+class ProblemError(TypedDict):
+    """One fault in a request."""
+
+    pointer: "str"
+    code: "str"
+    detail: "str"
+
+
+class Profile(TypedDict):
+    """A training step node by node, in the order of execution. A fit takes less: it fuses nodes and reuses memory."""
+
+    object: NotRequired['Literal["list"]']
+    data: "list[ProfiledNode]"
+    seconds: "float"
+    phase_seconds: "dict[str, float]"
+    peak_bytes: "int"
+    flops: "int"
+
+
+class ProfileRequest(TypedDict):
+    """A training step to be measured."""
+
+    inputs: NotRequired["Mapping[str, Any] | None"]
+    parameters: NotRequired["Mapping[str, Any] | None"]
+    buffers: NotRequired["Mapping[str, Any] | None"]
+    seed: NotRequired["int | None"]
+    optimizer: NotRequired["str | Mapping[str, Any] | None"]
+    repeats: NotRequired["int | None"]
+
+
+class ProfiledNode(TypedDict):
+    """A node of a step, run by its NumPy kernel."""
+
+    name: "str"
+    op: "str"
+    phase: 'Literal["forward", "backward", "update"]'
+    shape: "list[int]"
+    dtype: "str"
+    seconds: "float"
+    bytes: "int"
+    bytes_read: "int"
+    live_bytes: "int"
+    flops: "int"
+
+
+class QueueCounts(TypedDict):
+    """How many fits wait, and how many are worked on."""
+
+    queued: "int"
+    running: "int"
+
+
+class RankedVariant(TypedDict):
+    """A variant of a sweep at its place among the others."""
+
+    fit: "str"
+    rank: "int"
+    value: "float | None"
+    nonfinite: "str | None"
+    index: "int"
+    parameters: "dict[str, Any]"
+    state: "FitState"
+    step: "int"
+    total_steps: "int"
+
+
+class RecomputeChoice(TypedDict):
+    """Pieces of the graph that are computed again in the backward pass, to save memory: segments or match."""
+
+    segments: NotRequired["int | None"]
+    match: NotRequired["Sequence[str] | None"]
+
+
+class RecordChoice(TypedDict):
+    """Which steps become metric rows, and what is in them."""
+
+    every_steps: NotRequired["int | None"]
+    gradient_norms: NotRequired["bool | None"]
+    epochs: NotRequired["bool | None"]
+    gradients: NotRequired["GradientsChoice | None"]
+
+
+class Recovery(TypedDict):
+    """What the server found when it started, and put in order."""
+
+    at: "str"
+    attempts_lost: "int"
+    orphan_blobs: "int"
+    temporary_files: "int"
+    staging_folders: "int"
+    session_folders: "int"
+    damaged_checkpoints: "int"
+    quarantined: "int"
+    returned: "int"
+
+
+class ReplayRequest(TypedDict):
+    """A fit to run again: one of this server, or a bundle of any."""
+
+    fit: NotRequired["str | None"]
+    bundle: NotRequired["Bundle | None"]
+    labels: NotRequired["Mapping[str, str] | None"]
+    resources: NotRequired["ReplayResources | None"]
+
+
+class ReplayResources(TypedDict):
+    """What a replay gets of the machine; executor and threads are those of the fit that it runs again."""
+
+    priority: NotRequired['Literal["low", "normal", "high"] | None']
+
+
+class ReplayVerdict(TypedDict):
+    """Whether the same bits came out."""
+
+    bit_exact: "bool"
+    differences: "list[str]"
+    first_row: "int | None"
+
+
+class ResetRequest(TypedDict):
+    """Gradients, or the optimizer's momenta, begin anew."""
+
+    seq: NotRequired["int | None"]
+    gradients: NotRequired["bool"]
+    momenta: NotRequired["bool"]
+
+
+class ResourceChanges(TypedDict):
+    """What of its resources a fit can be given otherwise; null stands for the default."""
+
+    priority: NotRequired['Literal["low", "normal", "high"] | None']
+    threads: NotRequired["int | None"]
+    timeout_seconds: NotRequired["float | None"]
+    deadline: NotRequired["str | None"]
+
+
+class ResourcesChoice(TypedDict):
+    """What the fit gets of the machine."""
+
+    priority: NotRequired['Literal["low", "normal", "high"]']
+    executor: NotRequired['Literal["auto", "numpy", "native"] | None']
+    threads: NotRequired["int | None"]
+    affinity: NotRequired["Sequence[int] | None"]
+    replicas: NotRequired["int | None"]
+    timeout_seconds: NotRequired["float | None"]
+    deadline: NotRequired["str | None"]
+
+
+class RowLoss(TypedDict):
+    """The loss of a row; one that is not finite is null and named."""
+
+    row: "int"
+    loss: "float | None"
+    nonfinite: "str | None"
+
+
+class RowLosses(TypedDict):
+    """The loss of each row of a batch by itself, in evaluation mode."""
+
+    losses: "list[float | None]"
+    nonfinite: "dict[str, str]"
+    top: "list[RowLoss]"
+
+
+class RowLossesRequest(TypedDict):
+    """A batch whose rows are looked at one by one."""
+
+    inputs: NotRequired["Mapping[str, Any] | None"]
+    parameters: NotRequired["Mapping[str, Any] | None"]
+    buffers: NotRequired["Mapping[str, Any] | None"]
+    seed: NotRequired["int | None"]
+    top: NotRequired["int | None"]
+
+
+class RowsChoice(TypedDict):
+    """Rows of a dataset: those of `indices`, or from `start` on to `stop`, which is left out."""
+
+    dataset: NotRequired["str | None"]
+    indices: NotRequired["Sequence[int] | None"]
+    start: NotRequired["int | None"]
+    stop: NotRequired["int | None"]
+
+
+class SamplingChoice(TypedDict):
+    """Examples drawn for each epoch in proportion to weights."""
+
+    weights: "str"
+    of: NotRequired["str | None"]
+    replacement: NotRequired["bool | None"]
+    examples: NotRequired["int | None"]
+
+
+class SaveRequest(TypedDict):
+    """A checkpoint of the session as it is."""
+
+    seq: NotRequired["int | None"]
+
+
+class ConstantSchedule(TypedDict):
+    """The initial rate throughout."""
+
+    kind: Literal["constant"]
+    per: NotRequired['Literal["epoch", "step"]']
+
+
+class StepSchedule(TypedDict):
+    """base * gamma ** (t // step_size), as torch's StepLR."""
+
+    kind: Literal["step"]
+    per: NotRequired['Literal["epoch", "step"]']
+    step_size: "int"
+    gamma: NotRequired["float"]
+
+
+class CosineSchedule(TypedDict):
+    """eta_min + (base - eta_min) * (1 + cos(pi * t / t_max)) / 2, as torch's CosineAnnealingLR (SGDR 2017)."""
+
+    kind: Literal["cosine"]
+    per: NotRequired['Literal["epoch", "step"]']
+    t_max: "int"
+    eta_min: NotRequired["float"]
+    restart: NotRequired["bool"]
+    compat: NotRequired['Literal["torch", "ggmlR"]']
+
+
+class MultiplicativeSchedule(TypedDict):
+    """base * factor[0] * ... * factor[t - 1], as torch's MultiplicativeLR with a list of factors."""
+
+    kind: Literal["multiplicative"]
+    per: NotRequired['Literal["epoch", "step"]']
+    factor: "float | Sequence[float]"
+
+
+class MultiStepSchedule(TypedDict):
+    """base * gamma ** (the number of milestones up to t), as torch's MultiStepLR; a repeated milestone counts twice."""
+
+    kind: Literal["multi_step"]
+    per: NotRequired['Literal["epoch", "step"]']
+    milestones: "Sequence[int]"
+    gamma: NotRequired["float"]
+
+
+class ConstantFactorSchedule(TypedDict):
+    """base * factor before total_iters, base afterwards, as torch's ConstantLR."""
+
+    kind: Literal["constant_factor"]
+    per: NotRequired['Literal["epoch", "step"]']
+    factor: NotRequired["float"]
+    total_iters: NotRequired["int"]
+
+
+class LinearSchedule(TypedDict):
+    """base times a factor that changes linearly from start_factor to end_factor in total_iters, as torch's LinearLR."""
+
+    kind: Literal["linear"]
+    per: NotRequired['Literal["epoch", "step"]']
+    start_factor: NotRequired["float"]
+    end_factor: NotRequired["float"]
+    total_iters: NotRequired["int"]
+
+
+class ExponentialSchedule(TypedDict):
+    """base * gamma ** t, as torch's ExponentialLR."""
+
+    kind: Literal["exponential"]
+    per: NotRequired['Literal["epoch", "step"]']
+    gamma: "float"
+
+
+class PolynomialSchedule(TypedDict):
+    """base * (1 - min(t, total_iters) / total_iters) ** power, as torch's PolynomialLR."""
+
+    kind: Literal["polynomial"]
+    per: NotRequired['Literal["epoch", "step"]']
+    total_iters: NotRequired["int"]
+    power: NotRequired["float"]
+
+
+class CosineWarmRestartsSchedule(TypedDict):
+    """A cosine from base to eta_min with restarts, as torch's CosineAnnealingWarmRestarts (SGDR 2017)."""
+
+    kind: Literal["cosine_warm_restarts"]
+    per: NotRequired['Literal["epoch", "step"]']
+    t_0: "int"
+    t_mult: NotRequired["int"]
+    eta_min: NotRequired["float"]
+
+
+class OneCycleSchedule(TypedDict):
+    """From max_lr / div_factor up to max_lr, then down to that start / final_div_factor, as torch's OneCycleLR."""
+
+    kind: Literal["one_cycle"]
+    per: NotRequired['Literal["epoch", "step"]']
+    total_steps: "int"
+    max_lr: NotRequired["float | None"]
+    pct_start: NotRequired["float"]
+    anneal_strategy: NotRequired['Literal["cos", "linear"]']
+    div_factor: NotRequired["float"]
+    final_div_factor: NotRequired["float"]
+    three_phase: NotRequired["bool"]
+    cycle_momentum: NotRequired["bool"]
+    base_momentum: NotRequired["float"]
+    max_momentum: NotRequired["float"]
+
+
+class CyclicSchedule(TypedDict):
+    """Linearly up from base_lr to max_lr and down again, repeatedly, as torch's CyclicLR (Smith 2017)."""
+
+    kind: Literal["cyclic"]
+    per: NotRequired['Literal["epoch", "step"]']
+    max_lr: "float"
+    base_lr: NotRequired["float | None"]
+    step_size_up: NotRequired["int"]
+    step_size_down: NotRequired["int | None"]
+    mode: NotRequired['Literal["triangular", "triangular2", "exp_range"]']
+    gamma: NotRequired["float"]
+    cycle_momentum: NotRequired["bool"]
+    base_momentum: NotRequired["float"]
+    max_momentum: NotRequired["float"]
+
+
+class ReduceOnPlateauSchedule(TypedDict):
+    """The rate times factor when the metric has not improved for more than patience, as torch's ReduceLROnPlateau."""
+
+    kind: Literal["reduce_on_plateau"]
+    per: NotRequired['Literal["epoch", "step"]']
+    monitor: NotRequired['Literal["val_loss", "loss"] | None']
+    mode: NotRequired['Literal["min", "max"]']
+    factor: NotRequired["float"]
+    patience: NotRequired["int"]
+    threshold: NotRequired["float"]
+    threshold_mode: NotRequired['Literal["rel", "abs"]']
+    cooldown: NotRequired["int"]
+    min_lr: NotRequired["float"]
+    eps: NotRequired["float"]
+
+
+class SequentialSchedule(TypedDict):
+    """One schedule after another, as torch's SequentialLR: each starts from base, with t 0, at its milestone."""
+
+    kind: Literal["sequential"]
+    per: NotRequired['Literal["epoch", "step"]']
+    schedules: "Sequence[ScheduleChoice]"
+    milestones: "Sequence[int]"
+
+
+class ChainedSchedule(TypedDict):
+    """All schedules at once, as torch's ChainedScheduler: each takes the rate of the one before as its base."""
+
+    kind: Literal["chained"]
+    per: NotRequired['Literal["epoch", "step"]']
+    schedules: "Sequence[ScheduleChoice]"
+
+
+class WarmUpSchedule(TypedDict):
+    """A linear rise to the first rate of `schedule` in total_iters, then that schedule from its t 0."""
+
+    kind: Literal["warm_up"]
+    per: NotRequired['Literal["epoch", "step"]']
+    schedule: "ScheduleChoice"
+    total_iters: NotRequired["int"]
+    start_factor: NotRequired["float"]
+
+
+ScheduleChoice = Union[
+    "ConstantSchedule",
+    "StepSchedule",
+    "CosineSchedule",
+    "MultiplicativeSchedule",
+    "MultiStepSchedule",
+    "ConstantFactorSchedule",
+    "LinearSchedule",
+    "ExponentialSchedule",
+    "PolynomialSchedule",
+    "CosineWarmRestartsSchedule",
+    "OneCycleSchedule",
+    "CyclicSchedule",
+    "ReduceOnPlateauSchedule",
+    "SequentialSchedule",
+    "ChainedSchedule",
+    "WarmUpSchedule",
+]
+
+
+class Session(TypedDict):
+    """A model in training whose steps the client takes."""
+
+    id: "str"
+    object: NotRequired['Literal["session"]']
+    kind: 'Literal["training", "static"]'
+    state: "SessionState"
+    process: "str | None"
+    graph: "str"
+    dataset: "str | None"
+    optimizer: "dict[str, Any] | None"
+    static: "dict[str, Any] | None"
+    classes: "dict[str, ClassNamesChoice]"
+    seed: "int"
+    precision: "str"
+    executor: "str | None"
+    threads: "int | None"
+    labels: "dict[str, str]"
+    next_seq: "int | None"
+    step: "int | None"
+    parameters: "list[ParameterSummary]"
+    attempt: "int"
+    bit_exact: "bool"
+    ttl_seconds: "float"
+    created_at: "str"
+    used_at: "str"
+    expires_at: "str | None"
+    finished_at: "str | None"
+    error: "SessionError | None"
+    checkpoint: "str | None"
+    links: "SessionLinks"
+
+
+class SessionError(TypedDict):
+    """Why a session failed."""
+
+    code: "str"
+    detail: "str"
+
+
+class SessionLinks(TypedDict):
+    """Where to go on from a session."""
+
+    self: "str"
+    parameters: "str"
+    gradients: "str"
+    buffers: "str"
+    graph: "str"
+    dataset: "str | None"
+    checkpoint: "str | None"
+
+
+class SessionList(TypedDict):
+    """A page of sessions."""
+
+    object: NotRequired['Literal["list"]']
+    data: "list[Session]"
+    has_more: "bool"
+    next_cursor: "str | None"
+    findings: "list[ProblemError]"
+
+
+class SessionNonfiniteTrace(TypedDict):
+    """Where the first number of a step that is not finite comes from."""
+
+    finite: "bool"
+    first: "NonfiniteArray | None"
+    seq: "int | None"
+
+
+class SessionPredictRequest(TypedDict):
+    """Outputs in evaluation mode."""
+
+    seq: NotRequired["int | None"]
+    inputs: NotRequired["Mapping[str, Any] | None"]
+    rows: NotRequired["RowsChoice | None"]
+    feeds: NotRequired["Mapping[str, str] | None"]
+    chunk: NotRequired["int | None"]
+
+
+class SessionPrediction(TypedDict):
+    """The outputs by name."""
+
+    seq: "int | None"
+    outputs: "dict[str, Tensor]"
+
+
+class SessionProfile(TypedDict):
+    """A training step node by node, in the order of execution."""
+
+    object: NotRequired['Literal["list"]']
+    data: "list[ProfiledNode]"
+    seconds: "float"
+    phase_seconds: "dict[str, float]"
+    peak_bytes: "int"
+    flops: "int"
+    seq: "int | None"
+
+
+class SessionProfileRequest(TypedDict):
+    """A measurement of a step, node by node."""
+
+    seq: NotRequired["int | None"]
+    inputs: NotRequired["Mapping[str, Any] | None"]
+    rows: NotRequired["RowsChoice | None"]
+    feeds: NotRequired["Mapping[str, str] | None"]
+
+
+class SessionRequest(TypedDict):
+    """A session: a graph or a checkpoint, and the optimizer that its steps use. Null stands for the default."""
+
+    dims: NotRequired["Mapping[str, int] | None"]
+    size: NotRequired["int | None"]
+    grads: NotRequired["bool | None"]
+    order: NotRequired['Literal["left_to_right", "right_to_left"] | None']
+    mem_size: NotRequired["int | None"]
+    no_alloc: NotRequired["bool | None"]
+    training: NotRequired["bool | None"]
+    threadpool: NotRequired["ThreadpoolChoice | None"]
+    kind: NotRequired['Literal["training", "static"]']
+    graph: NotRequired["str | GraphDefinition"]
+    checkpoint: NotRequired["str | None"]
+    restore: NotRequired['Literal["all", "parameters"] | None']
+    optimizer: NotRequired["str | OptimizerChoice | None"]
+    clip: NotRequired["ClipChoice | None"]
+    seed: NotRequired["int | None"]
+    precision: NotRequired['Literal["float32", "float64", "mixed_float16", "mixed_bfloat16"] | None']
+    threads: NotRequired["int | None"]
+    resources: NotRequired["SessionResourcesChoice | None"]
+    dataset: NotRequired["str | None"]
+    feeds: NotRequired["Mapping[str, str] | None"]
+    classes: NotRequired["Mapping[str, Sequence[str] | ClassNamesChoice] | None"]
+    labels: NotRequired["Mapping[str, str] | None"]
+    start_paused: NotRequired["bool | None"]
+    ttl_seconds: NotRequired["float | None"]
+
+
+class SessionResourcesChoice(TypedDict):
+    """What a session gets of the machine."""
+
+    executor: NotRequired['Literal["auto", "numpy", "native"] | None']
+    threads: NotRequired["int | None"]
+
+
+class SessionRowLosses(TypedDict):
+    """The loss of each row of a batch by itself, in evaluation mode."""
+
+    losses: "list[float | None]"
+    nonfinite: "dict[str, str]"
+    top: "list[RowLoss]"
+    seq: "int | None"
+
+
+class SessionRowLossesRequest(TypedDict):
+    """The loss of each row by itself."""
+
+    seq: NotRequired["int | None"]
+    inputs: NotRequired["Mapping[str, Any] | None"]
+    rows: NotRequired["RowsChoice | None"]
+    feeds: NotRequired["Mapping[str, str] | None"]
+    top: NotRequired["int | None"]
+
+
+SessionState = Literal["active", "paused", "closed", "expired", "failed"]
+
+
+class SessionTraceRequest(TypedDict):
+    """A search for the first number that is not finite."""
+
+    seq: NotRequired["int | None"]
+    inputs: NotRequired["Mapping[str, Any] | None"]
+    rows: NotRequired["RowsChoice | None"]
+    feeds: NotRequired["Mapping[str, str] | None"]
+
+
+class SetLossRequest(TypedDict):
+    """Scalars marked as losses, whose gradients add up (ggml_set_loss)."""
+
+    seq: NotRequired["int | None"]
+    graph: NotRequired["str"]
+    names: "Sequence[str]"
+
+
+class SetNameRequest(TypedDict):
+    """Another name for a tensor (ggml_set_name)."""
+
+    seq: NotRequired["int | None"]
+    graph: NotRequired["str"]
+    tensor: "str"
+    name: "str"
+
+
+class SetParamRequest(TypedDict):
+    """Leaves marked as parameters, before they are expanded (ggml_set_param)."""
+
+    seq: NotRequired["int | None"]
+    names: "Sequence[str]"
+
+
+class SetRequest(TypedDict):
+    """New values of parameters: all of those named, or none."""
+
+    seq: NotRequired["int | None"]
+    parameters: "Mapping[str, Any]"
+
+
+class ShuffleChoice(TypedDict):
+    """The order of an epoch's examples: every one equally likely, in groups, within a window, or as they come."""
+
+    kind: NotRequired['Literal["rows", "shards", "window", "none"] | None']
+    size: NotRequired["int | None"]
+
+
+class Status(TypedDict):
+    """An answer that says no more than that there is one."""
+
+    status: 'Literal["ok", "ready"]'
+
+
+class StepAnswer(TypedDict):
+    """A step was carried out."""
+
+    seq: "int | None"
+
+
+class StepProblem(TypedDict):
+    """Why a step was not carried out."""
+
+    status: "int"
+    code: "str"
+    title: NotRequired["str | None"]
+    detail: "str"
+    expected_seq: NotRequired["int | None"]
+    errors: "list[ProblemError]"
+
+
+class SweepChoice(TypedDict):
+    """Variants of one fit, which differ in a few fields; each is a fit of its own."""
+
+    kind: 'Literal["grid", "random", "halving"]'
+    parameters: "Mapping[str, Sequence[Any] | IntervalChoice]"
+    samples: NotRequired["int | None"]
+    seed: NotRequired["int | None"]
+    eta: NotRequired["int | None"]
+    min_steps: NotRequired["int | None"]
+    monitor: NotRequired["str | None"]
+    mode: NotRequired['Literal["min", "max"] | None']
+
+
+class SweepSummary(TypedDict):
+    """How the variants of a fit are doing."""
+
+    kind: 'Literal["grid", "random", "halving"]'
+    monitor: "str"
+    mode: 'Literal["min", "max"]'
+    rungs: "list[int]"
+    variants: "int"
+    states: "dict[str, int]"
+    ranking: "list[RankedVariant]"
+
+
+class SystemOverview(TypedDict):
+    """Versions, space, queue, workers and limits."""
+
+    version: "str"
+    python: "str"
+    numpy: "str"
+    blas: "Blas"
+    fingerprint: "dict[str, Any]"
+    executors: "list[str]"
+    cores: "Cores"
+    data_dir_free_bytes: "int"
+    stored_bytes: "int"
+    quarantine_bytes: "int"
+    recovery: "Recovery | None"
+    queue: "QueueCounts"
+    workers: "list[Worker]"
+    limits: "Limits"
+
+
+class Tensor(TypedDict):
+    """An array: its elements in row-major order, null for one that is not finite."""
+
+    dtype: "str"
+    shape: "list[int]"
+    data: "list[float | bool | None]"
+    nonfinite: "dict[str, str]"
+
+
+TensorInput = Any
+
+
+class TensorList(TypedDict):
+    """The arrays of a session, in the order of the graph."""
+
+    object: NotRequired['Literal["list"]']
+    data: "list[TensorStatistics | TensorSummary]"
+
+
+class TensorSetRequest(TypedDict):
+    """Data for leaves, cast to their types (ggml_set_f32, ggml_set_i32, ggml_backend_tensor_set); all, or none."""
+
+    seq: NotRequired["int | None"]
+    graph: NotRequired["str"]
+    tensors: NotRequired["Mapping[str, Any] | None"]
+    accumulators: NotRequired["Mapping[str, Any] | None"]
+    elements: NotRequired["Sequence[ElementChoice] | None"]
+
+
+class TensorStatistics(TypedDict):
+    """An array of a session in a few numbers, computed in float64; null where there is no such gradient."""
+
+    name: "str"
+    shape: "list[int]"
+    dtype: "str"
+    norm: "float | None"
+    nonfinite: NotRequired["dict[str, str]"]
+    mean: "float | None"
+    min: "float | None"
+    max: "float | None"
+    nan_count: "int | None"
+    inf_count: "int | None"
+    histogram: "Histogram | None"
+
+
+class TensorSummary(TypedDict):
+    """An array of a session without its numbers."""
+
+    name: "str"
+    shape: "list[int]"
+    dtype: "str"
+    norm: "float | None"
+    nonfinite: NotRequired["dict[str, str]"]
+
+
+class ThreadpoolAnswer(TypedDict):
+    """The thread pool that was made."""
+
+    seq: "int | None"
+    threadpool: "ThreadpoolDescription"
+
+
+class ThreadpoolChoice(TypedDict):
+    """The fields of ggml_threadpool_params."""
+
+    n_threads: NotRequired["int"]
+    cpumask: NotRequired["Sequence[int] | Sequence[bool]"]
+    prio: NotRequired['int | Literal["low", "normal", "medium", "high", "realtime"]']
+    poll: NotRequired["int"]
+    strict_cpu: NotRequired["bool"]
+    paused: NotRequired["bool"]
+
+
+class ThreadpoolDescription(TypedDict):
+    """A thread pool."""
+
+    n_threads: "int"
+    cpumask: "list[int]"
+    prio: "str"
+    prio_applied: "bool"
+    poll: "int"
+    strict_cpu: "bool"
+    paused: "bool"
+    affinity: "list[list[int]]"
+    warnings: "list[str]"
+
+
+class ThreadpoolMatchRequest(TypedDict):
+    """Whether the pool is such a one (ggml_threadpool_params_match); `paused` does not matter."""
+
+    params: NotRequired["ThreadpoolChoice | None"]
+
+
+class ThreadpoolNewRequest(TypedDict):
+    """A thread pool, in the place of the one there is (ggml_threadpool_new)."""
+
+    seq: NotRequired["int | None"]
+    params: NotRequired["ThreadpoolChoice | None"]
+
+
+class ThreadpoolStepRequest(TypedDict):
+    """Something done with the thread pool (ggml_threadpool_free, _pause, _resume)."""
+
+    seq: NotRequired["int | None"]
+
+
+class TraceNonfiniteRequest(TypedDict):
+    """A step that is gone through in search of what is not finite."""
+
+    inputs: NotRequired["Mapping[str, Any] | None"]
+    parameters: NotRequired["Mapping[str, Any] | None"]
+    buffers: NotRequired["Mapping[str, Any] | None"]
+    seed: NotRequired["int | None"]
+    training: NotRequired["bool | None"]
+
+
+class ValidationChoice(TypedDict):
+    """Rows to validate on: a share of the dataset, or another dataset."""
+
+    split: NotRequired["float | None"]
+    stratify: NotRequired["str | None"]
+    group: NotRequired["str | None"]
+    order: NotRequired['Literal["random", "last"] | None']
+    dataset: NotRequired["str | Sequence[str] | None"]
+    every_steps: NotRequired["int | None"]
+    every_epochs: NotRequired["int | None"]
+
+
+class VariantInfo(TypedDict):
+    """Which variant of a sweep a fit is."""
+
+    index: "int"
+    parameters: "dict[str, Any]"
+
+
+class VariantList(TypedDict):
+    """All variants of a sweep, the best first."""
+
+    object: NotRequired['Literal["list"]']
+    data: "list[RankedVariant]"
+    has_more: NotRequired["bool"]
+    next_cursor: NotRequired["str | None"]
+
+
+class VhpWant(TypedDict):
+    """A vector times the Hessian, without forming it."""
+
+    vhp: "HessianProductSpec"
+
+
+class WindowsChoice(TypedDict):
+    """Examples that are windows over rows in order: for time series and text."""
+
+    spans: NotRequired["Mapping[str, int | Sequence[int]] | None"]
+    stride: NotRequired["int | None"]
+    within: NotRequired["str | None"]
+
+
+class Worker(TypedDict):
+    """A worker process."""
+
+    pid: "int"
+    fit: "str | None"
+    session: "str | None"
+    attempt: "int"
+    state: "str"
+    rss_bytes: "int"
+
+
+class WorstElement(TypedDict):
+    """The element at which gradient and slope differ most."""
+
+    index: "list[int]"
+    gradient: "float | None"
+    difference: "float | None"
+    nonfinite: "dict[str, str]"
+
+
+class ZeroGradRequest(TypedDict):
+    """Gradients are set to 0."""
+
+    seq: NotRequired["int | None"]
+    set_to_none: NotRequired["bool"]
+
+
+class FitOptions(TypedDict):
+    """The options of a fit."""
+
+    feeds: NotRequired["Mapping[str, str] | None"]
+    """Input: column; by default of equal names."""
+    classes: NotRequired["Mapping[str, Sequence[str] | ClassNamesChoice | None] | None"]
+    """Input: the class names of its text column in the order of their numbers, or an object that also names the class of unknown texts; by default the sorted texts of the training data. Other data are mapped by name. With from_checkpoint, null numbers the texts of an input by this fit's own data."""
+    preset: NotRequired['Literal["ggml_opt_fit"] | None']
+    """Where fields come from that are not given; ggml_opt_fit has the semantics of that function."""
+    optimizer: NotRequired["OptimizerChoice | None"]
+    """By default adam."""
+    schedule: NotRequired["ScheduleChoice | None"]
+    """By default constant."""
+    clip: NotRequired["ClipChoice | None"]
+    """Gradient clipping."""
+    noise: NotRequired["NoiseChoice | None"]
+    """Noise on gradients; by default none."""
+    epochs: NotRequired["int | None"]
+    """Passes over the training rows, 1 to 1000000."""
+    steps: NotRequired["int | None"]
+    """Training steps, at least 1, in place of epochs."""
+    batch_size: NotRequired["int | None"]
+    """Rows of a step, at least 1; default 32."""
+    micro_batch_size: NotRequired["int | None"]
+    """Rows that are computed at a time, 1 to batch_size; their gradients are added up."""
+    shuffle: NotRequired["bool | ShuffleChoice | None"]
+    """Order of rows, drawn for each epoch; default true."""
+    sampling: NotRequired["SamplingChoice | None"]
+    """Rows drawn by weights; by default all, once."""
+    windows: NotRequired["WindowsChoice | None"]
+    """Examples of several rows; by default a row."""
+    normalize: NotRequired["Mapping[str, str | NormalizeChoice] | None"]
+    """By input, how it is scaled: standard, minmax, robust, or an object with options. A target is predicted and scored in the units of the data; the loss in normalised units is normalized_loss."""
+    class_weights: NotRequired['Literal["balanced"] | Sequence[float] | None']
+    """A factor from 0 on for each class in the loss, or 'balanced'; by default none."""
+    drop_last: NotRequired["bool | None"]
+    """Whether the rows of an epoch that fill no batch are left out; default false."""
+    prefetch: NotRequired["int | None"]
+    """Batches gathered ahead, 0 to 64; by default two of data that waits for the disk."""
+    seed: NotRequired["int | None"]
+    """What splits, orders, first values and draws come from, at least 0; default 0."""
+    precision: NotRequired['Literal["float32", "float64", "mixed_float16", "mixed_bfloat16"] | None']
+    """Number formats; 'mixed_...' computes products in the lower one; default 'float32'."""
+    loss_scaling: NotRequired["LossScalingChoice | None"]
+    """Loss scaling for float16."""
+    recompute: NotRequired["RecomputeChoice | None"]
+    """By default nothing is computed again."""
+    memory_budget: NotRequired["int | None"]
+    """Bytes that a step may take, at least 1; as little is computed again as that needs."""
+    activations: NotRequired['Literal["float16", "bfloat16"] | None']
+    """What values of float32 are kept in for the backward pass, which halves them; by default as is."""
+    average: NotRequired["str | AverageChoice | None"]
+    """ema, swa, or an object with options; by default none."""
+    freeze: NotRequired["Sequence[FreezeChoice] | None"]
+    """Parameters that keep their values in some epochs."""
+    metrics: NotRequired["Sequence[str | MetricChoice] | None"]
+    """Kinds of metrics, or objects with their options."""
+    early_stopping: NotRequired["EarlyStoppingChoice | None"]
+    """By default the fit runs to its end."""
+    divergence: NotRequired["DivergenceChoice | None"]
+    """What happens when the loss becomes non-finite or grows too large."""
+    budget: NotRequired["BudgetChoice | None"]
+    """Limit of the training, such as floating-point operations."""
+    checkpoint: NotRequired["CheckpointChoice | None"]
+    """When checkpoints are written and which are kept."""
+    record: NotRequired["RecordChoice | None"]
+    """What is recorded besides the losses."""
+    resources: NotRequired["ResourcesChoice | None"]
+    """Threads, replicas, priority and time limits."""
+    sweep: NotRequired["SweepChoice | None"]
+    """Variants of this fit; by default it is a single one."""
+    labels: NotRequired["Mapping[str, str] | None"]
+    """Labels: keys with values, for filtering lists."""
+    start_paused: NotRequired["bool | None"]
+    """Whether it waits to be resumed; default false."""
+    from_checkpoint: NotRequired["str | ForkChoice | None"]
+    """A checkpoint of another fit to begin at: its id, or an object; by default none."""
+
+
+class SessionOptions(TypedDict):
+    """The options of a session."""
+
+    size: NotRequired["int | None"]
+    """Nodes, and leafs, that the first graph holds at most; default 2048."""
+    grads: NotRequired["bool | None"]
+    """Whether it can be differentiated; default true."""
+    order: NotRequired['Literal["left_to_right", "right_to_left"] | None']
+    """Which input of a node is visited first; default left_to_right."""
+    mem_size: NotRequired["int | None"]
+    """Bytes of the context that tensors and graphs are charged to; by default no bound."""
+    no_alloc: NotRequired["bool | None"]
+    """Whether the context is not charged for the elements of tensors; default false."""
+    training: NotRequired["bool | None"]
+    """Whether dropout drops and batch norm uses the batch's statistics; default true."""
+    threadpool: NotRequired["ThreadpoolChoice | None"]
+    """A pool that graphs are computed on; by default threads are made when needed."""
+    kind: NotRequired['Literal["training", "static"]']
+    """training: the verbs of a training loop. static: those of ggml's flow."""
+    restore: NotRequired['Literal["all", "parameters"] | None']
+    """What is taken of the checkpoint; default all, if its optimizer is the session's, else parameters."""
+    clip: NotRequired["ClipChoice | None"]
+    """Gradient clipping."""
+    seed: NotRequired["int | None"]
+    """What first values and random draws come from; default 0."""
+    precision: NotRequired['Literal["float32", "float64", "mixed_float16", "mixed_bfloat16"] | None']
+    """Number formats; default 'float32'."""
+    threads: NotRequired["int | None"]
+    """Short for resources.threads."""
+    resources: NotRequired["SessionResourcesChoice | None"]
+    """Threads, replicas, priority and time limits."""
+    feeds: NotRequired["Mapping[str, str] | None"]
+    """Input: column, for steps that do not say so; by default of equal names."""
+    classes: NotRequired["Mapping[str, Sequence[str] | ClassNamesChoice] | None"]
+    """Input: the class names of its text column, as in a fit; by default those of the checkpoint, else of the dataset that first feeds it."""
+    labels: NotRequired["Mapping[str, str] | None"]
+    """Labels: keys with values, for filtering lists."""
+    start_paused: NotRequired["bool | None"]
+    """Whether it waits to be resumed; default false."""
+    ttl_seconds: NotRequired["float | None"]
+    """Without a step for so long, it is saved as a checkpoint and expires; default 3600."""
