@@ -57,6 +57,7 @@ class Kept:
 
     def __init__(self) -> None:
         self.contents: list[bytes] = []
+        self.paths: list[str] = []
 
     @contextmanager
     def database(self) -> Iterator[Write]:
@@ -68,6 +69,7 @@ class Kept:
 
     @contextmanager
     def session_file(self, path: str, /) -> Iterator[Write]:
+        self.paths.append(path)
         with self.database() as write:
             yield write
 
@@ -144,8 +146,10 @@ def test_a_backup_from_before_there_were_sessions_is_read() -> None:
 
 @pytest.mark.parametrize("forgery", FORGED)
 def test_anything_else_is_refused(forgery: str) -> None:
+    kept = Kept()
     with pytest.raises(BackupDamaged):
-        read_archive(io.BytesIO(FORGED[forgery]()), Nowhere())
+        read_archive(io.BytesIO(FORGED[forgery]()), kept)
+    assert not [path for path in kept.paths if ".." in path]  # it would have been written before it is refused
 
 
 def test_a_torn_backup_is_noticed_wherever_it_is_torn() -> None:

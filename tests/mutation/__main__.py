@@ -4,7 +4,7 @@
     python -m tests.mutation --only NAME ...    these alone
     python -m tests.mutation --tree DIR         in a copy of another tree
     python -m tests.mutation --json FILE        write the outcomes too
-    python -m tests.mutation --than FILE        and name the mutants that were noticed then, and are not now
+    python -m tests.mutation --than FILE        and name those that were noticed in that run, and are not now
 
 A mutant counts as noticed by a test that fails with it, and passes without. The exit status is 1 if a mutant is not
 noticed; with `--than`, if it was before.
@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -37,10 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"{mutant.name:40} {place.file}: {mutant.fault}")
         if options.list:
             return 0
+        before = _read_outcomes(options.than)
         with copy_of(options.tree) as workspace:
             outcomes = []
             for mutant in mutants:
-                outcomes.append(workspace.examine(mutant))
+                outcomes.append(workspace.examine(mutant, before.get(mutant.name)))
                 _show(outcomes[-1])
                 _write(outcomes, options.json)  # so that something is left of a run that is interrupted
             outcomes = _confirmed(workspace, outcomes)
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (TableError, PytestError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    return _summarize(outcomes, options.than)
+    return _summarize(outcomes, before)
 
 
 def _confirmed(workspace: Workspace, outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -60,19 +61,21 @@ def _confirmed(workspace: Workspace, outcomes: Sequence[Outcome]) -> list[Outcom
     return [replace(each, noticed_by=None) if each.noticed_by in broken else each for each in outcomes]
 
 
-def _summarize(outcomes: Sequence[Outcome], before: Path | None) -> int:
+def _read_outcomes(file: Path | None) -> dict[str, str | None]:
+    """Return by whom each mutant was noticed in an earlier run."""
+    return {} if file is None else {entry["name"]: entry["noticed_by"] for entry in json.loads(file.read_text("utf-8"))}
+
+
+def _summarize(outcomes: Sequence[Outcome], before: Mapping[str, str | None]) -> int:
     missed = [outcome.name for outcome in outcomes if outcome.noticed_by is None]
     seconds = sum(outcome.seconds for outcome in outcomes)
     print(f"{len(outcomes) - len(missed)} of {len(outcomes)} mutants noticed in {seconds:.0f} s")
     for name in missed:
         print(f"  not noticed: {name}")
-    if before is None:
-        return 1 if missed else 0
-    noticed_by = {entry["name"]: entry["noticed_by"] for entry in json.loads(before.read_text("utf-8"))}
-    lost = [name for name in missed if noticed_by.get(name) is not None]
+    lost = [name for name in missed if before.get(name) is not None]
     for name in lost:
-        print(f"  noticed before by {noticed_by[name]}: {name}")
-    return 1 if lost else 0
+        print(f"  noticed before by {before[name]}: {name}")
+    return 1 if lost or (missed and not before) else 0
 
 
 def _write(outcomes: Sequence[Outcome], file: Path | None) -> None:

@@ -23,6 +23,7 @@ LIMIT_SECONDS = 900.0
 
 PASSED, FAILED, INTERRUPTED, USAGE_ERROR, NOTHING_COLLECTED = 0, 1, 2, 4, 5
 """Exit statuses of pytest; it is interrupted by an error of collection."""
+_NO_SUCH_TEST = "ERROR: not found:"
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+(?:\[.*?\])?)(?: - .*)?$", re.MULTILINE)
 
 
@@ -51,15 +52,17 @@ class Workspace:
 
     tree: Path
 
-    def examine(self, mutant: Mutant) -> Outcome:
-        """Plant a mutant and run its tests, path by path, up to the first failure."""
+    def examine(self, mutant: Mutant, noticed_before_by: str | None = None) -> Outcome:
+        """Plant a mutant and run its tests, at first that which noticed it before, up to the first failure."""
         begun = time.monotonic()
         noticed_by = None
         with planted(mutant, self.tree):
-            for path in mutant.paths(self.tree):
-                noticed_by = self._first_failure(["-k", mutant.select, path] if mutant.select else [path])
-                if noticed_by is not None:
-                    break
+            if noticed_before_by is not None and (self.tree / noticed_before_by.partition("::")[0]).exists():
+                noticed_by = self._first_failure([noticed_before_by])
+            selection = ["-k", mutant.select] if mutant.select else []
+            remaining = iter(mutant.paths(self.tree))
+            while noticed_by is None and (path := next(remaining, None)) is not None:
+                noticed_by = self._first_failure([*selection, path])
         return Outcome(mutant.name, noticed_by, time.monotonic() - begun)
 
     def failing(self, tests: Sequence[str]) -> set[str]:
@@ -73,7 +76,7 @@ class Workspace:
 
     def _first_failure(self, arguments: Sequence[str]) -> str | None:
         status, output = self._run(["-x", *arguments])
-        if status in (PASSED, NOTHING_COLLECTED):
+        if status in (PASSED, NOTHING_COLLECTED) or (status == USAGE_ERROR and _NO_SUCH_TEST in output):
             return None
         if status == USAGE_ERROR:
             raise PytestError(output[-2000:])

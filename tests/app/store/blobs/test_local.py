@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.domain.errors import FileReplaced, StorageFailed, StorageFull
+from app.domain.errors import FileReplaced, NotFound, StorageFailed, StorageFull
 from app.store.blobs.local import LocalBlobStore
 from app.store.blobs.plain_files import same_bytes
 from app.system.durable import Durable
@@ -77,6 +77,16 @@ def test_a_damaged_blob_is_mended_by_putting_it_again(blobs: LocalBlobStore) -> 
     path.write_bytes(b"x")
     blobs.put(b"abc")
     assert path.read_bytes() == b"abc"
+
+
+@pytest.mark.parametrize("digest", ["../outside", "../../outside"])
+def test_a_path_in_the_place_of_a_digest_leads_nowhere(digest: str, tmp_path: Path) -> None:
+    outside, blobs = tmp_path / "outside", LocalBlobStore(tmp_path / "data")
+    outside.write_bytes(b"another's")
+    for use in (blobs.open, blobs.local_path, blobs.size, blobs.verified_path, blobs.delete):
+        with pytest.raises(NotFound, match="64 hexadecimal digits"):
+            use(digest)
+    assert outside.read_bytes() == b"another's"
 
 
 @pytest.mark.parametrize("planted", ["symlink", "hardlink", "folder", "pipe", "folder symlink"])
