@@ -31,10 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         mutants = read_mutants(options.only)
         for mutant in mutants:  # all of them before the first test: a table that does not fit is seen at once
-            place = mutant.place(options.tree)
-            mutant.paths(options.tree)
+            mutant.check(options.tree)
             if options.list:
-                print(f"{mutant.name:40} {place.file}: {mutant.fault}")
+                print(f"{mutant.name:40} {mutant.file}: {mutant.fault}")
         if options.list:
             return 0
         before = _read_outcomes(options.than)

@@ -1,8 +1,7 @@
-"""The table of mutants: faults of one line each, and the tests that should notice them.
+"""The table of mutants: small faults, and the tests that should notice them.
 
-A fault is told as text to replace in a source file, so that it still applies after changes elsewhere in the file. The
-text has to be there exactly once; where it may have either of several forms, each is a `[[mutant.place]]`, and one of
-them has to be there.
+A fault is told as text to replace in a source file, which has to be there exactly once: so it still applies after
+changes elsewhere in the file, and a change of the text itself is seen before any test runs.
 """
 
 from __future__ import annotations
@@ -23,22 +22,15 @@ class TableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Text of a source file, and what a mutant has there instead."""
-
-    file: str
-    find: str
-    replace: str
-
-
-@dataclass(frozen=True, slots=True)
 class Mutant:
     """A fault, and who should notice it.
 
     Attributes:
         name: how it is called on the command line.
         fault: what is wrong with the sources then.
-        places: alternatives: what is changed, by the form that the sources have.
+        file: the source file.
+        find: text that is there once.
+        replace: what is there instead.
         tests: folders and files of tests, from the likeliest to the widest, which run one after the other; those that
             are not there are left out.
         select: an expression for `pytest -k`, to run only some of these tests.
@@ -46,24 +38,24 @@ class Mutant:
 
     name: str
     fault: str
-    places: tuple[Place, ...]
+    file: str
+    find: str
+    replace: str
     tests: tuple[str, ...]
     select: str | None = None
 
-    def place(self, tree: Path) -> Place:
-        """Return the place in a tree; TableError unless there is exactly one."""
-        found = [place for place in self.places if _count(tree, place) == 1]
-        if len(found) != 1:
-            counts = ", ".join(f"{_count(tree, place)} times in {place.file}" for place in self.places)
-            raise TableError(f"{self.name}: its text must be there once, but is there {counts}; correct the table")
-        return found[0]
+    def check(self, tree: Path) -> None:
+        """Raise TableError unless a tree has the text once, and some of the tests."""
+        path = tree / self.file
+        count = path.read_text("utf-8").count(self.find) if path.is_file() else 0
+        if count != 1:
+            raise TableError(f"{self.name}: its text is {count} times in {self.file}, not once; correct the table")
+        if not self.paths(tree):
+            raise TableError(f"{self.name}: none of its tests is there: {', '.join(self.tests)}")
 
     def paths(self, tree: Path) -> list[str]:
-        """Return the tests that a tree has; TableError if it has none of them."""
-        found = [path for path in self.tests if (tree / path).exists()]
-        if not found:
-            raise TableError(f"{self.name}: none of its tests is there: {', '.join(self.tests)}")
-        return found
+        """Return the tests that a tree has."""
+        return [path for path in self.tests if (tree / path).exists()]
 
 
 def read_mutants(names: Sequence[str] = ()) -> list[Mutant]:
@@ -81,10 +73,10 @@ def read_mutants(names: Sequence[str] = ()) -> list[Mutant]:
 @contextmanager
 def planted(mutant: Mutant, tree: Path) -> Iterator[None]:
     """Have the fault in a tree for the length of the block."""
-    place = mutant.place(tree)
-    path = tree / place.file
+    mutant.check(tree)
+    path = tree / mutant.file
     text = path.read_text("utf-8")
-    _write(path, text.replace(place.find, place.replace))
+    _write(path, text.replace(mutant.find, mutant.replace))
     try:
         yield
     finally:
@@ -98,18 +90,10 @@ def _write(path: Path, text: str) -> None:
         compiled.unlink()
 
 
-def _count(tree: Path, place: Place) -> int:
-    path = tree / place.file
-    return path.read_text("utf-8").count(place.find) if path.is_file() else 0
-
-
 def _entries(table: Path) -> list[Mapping[str, Any]]:
     entries: list[Mapping[str, Any]] = tomllib.loads(table.read_text("utf-8"))["mutant"]
     return entries
 
 
 def _read(entry: Mapping[str, Any]) -> Mutant:
-    places = tuple(Place(**place) for place in entry.get("place", ()))
-    if "file" in entry:
-        places = (Place(entry["file"], entry["find"], entry["replace"]), *places)
-    return Mutant(entry["name"], entry["fault"], places, tuple(entry["tests"]), entry.get("select"))
+    return Mutant(**{**entry, "tests": tuple(entry["tests"])})
