@@ -45,7 +45,7 @@ def list_keys(page: PageDep, keys: KeysDep) -> Response:
 
     Lists all API keys without their secrets, including expired and revoked ones. Requires the scope `admin`.
     """
-    return JsonResponse(ApiKeyList.of(keys.list(page)))
+    return JsonResponse(ApiKeyList.show(keys.list(page)))
 
 
 @routes.get("/v1/keys/{key_id}", response_model=ApiKey)
@@ -54,7 +54,7 @@ def get_key(key_id: KeyId, keys: KeysDep) -> Response:
 
     Returns the record of a key without its secret. Requires the scope `admin`.
     """
-    return JsonResponse(ApiKey.of(keys.get(key_id)))
+    return JsonResponse(ApiKey.show(keys.get(key_id)))
 
 
 @routes.delete("/v1/keys/{key_id}", status_code=204)
@@ -76,7 +76,7 @@ def list_audit_entries(page: PageDep, audit: AuditDep) -> Response:
     Lists who requested which change, and its result. Each entry holds the hash of the entry before it; `adjoint
     audit verify` checks the whole chain. Requires the scope `admin`.
     """
-    return JsonResponse(AuditList.of(audit.list(page)))
+    return JsonResponse(AuditList.show(audit.list(page)))
 
 
 backup_routes = router("system")

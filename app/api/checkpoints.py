@@ -58,7 +58,7 @@ def list_checkpoints(fit_id: FitId, page: PageDep, checkpoints: CheckpointsDep) 
 
     Lists the checkpoints that are kept for a fit, in pages.
     """
-    return JsonResponse(CheckpointList.of(checkpoints.of_fit(fit_id, page)))
+    return JsonResponse(CheckpointList.show(checkpoints.of_fit(fit_id, page)))
 
 
 @routes.get("/v1/fits/{fit_id}/checkpoints/{alias}", response_model=Checkpoint)
@@ -67,7 +67,7 @@ def find_checkpoint(fit_id: FitId, alias: Alias, checkpoints: CheckpointsDep) ->
 
     Resolves the alias `latest` or `best` to a checkpoint of the fit.
     """
-    return JsonResponse(Checkpoint.of(checkpoints.alias(fit_id, alias)))
+    return JsonResponse(Checkpoint.show(checkpoints.alias(fit_id, alias)))
 
 
 @routes.post(
@@ -96,7 +96,7 @@ async def create_checkpoint(
         create = partial(
             idempotent.answer,
             lambda save_response: checkpoints.create(upload, graph, save_response),
-            Checkpoint.of,
+            Checkpoint.show,
             payload=payload,
         )
         return await to_thread.run_sync(create, limiter=slow)
@@ -108,7 +108,7 @@ def get_checkpoint(checkpoint_id: CheckpointId, checkpoints: CheckpointsDep) -> 
 
     Returns the metadata of a checkpoint: step, epoch, metrics, digest and links; not its content.
     """
-    return JsonResponse(Checkpoint.of(checkpoints.get(checkpoint_id)))
+    return JsonResponse(Checkpoint.show(checkpoints.get(checkpoint_id)))
 
 
 @routes.get("/v1/checkpoints/{checkpoint_id}/content", response_class=Response, responses=binary_answer(SAFETENSORS))
@@ -156,7 +156,7 @@ def update_checkpoint(checkpoint_id: CheckpointId, changes: CheckpointChanges, c
 
     A pinned checkpoint is kept regardless of the retention settings of its fit.
     """
-    return JsonResponse(Checkpoint.of(checkpoints.pin(checkpoint_id, pinned=changes.pinned)))
+    return JsonResponse(Checkpoint.show(checkpoints.pin(checkpoint_id, pinned=changes.pinned)))
 
 
 @routes.delete("/v1/checkpoints/{checkpoint_id}", status_code=204)

@@ -102,7 +102,7 @@ async def create_dataset(
         create = partial(
             idempotent.answer,
             lambda save_response: datasets.create(upload, terms, save_response),
-            Dataset.of,
+            Dataset.show,
             payload=payload,
         )
         return await to_thread.run_sync(create, limiter=slow)
@@ -114,7 +114,7 @@ def list_datasets(page: PageDep, datasets: DatasetsDep) -> Response:
 
     Lists the datasets of the caller's tenant in pages, newest first by default.
     """
-    return JsonResponse(DatasetList.of(datasets.list(page)))
+    return JsonResponse(DatasetList.show(datasets.list(page)))
 
 
 @routes.get("/v1/datasets/{dataset_id}", response_model=Dataset)
@@ -123,7 +123,7 @@ def get_dataset(dataset_id: DatasetId, datasets: DatasetsDep) -> Response:
 
     Returns the columns of a dataset with dtype, shape, minimum, maximum, mean and the number of missing values.
     """
-    return JsonResponse(Dataset.of(datasets.get(dataset_id)))
+    return JsonResponse(Dataset.show(datasets.get(dataset_id)))
 
 
 @routes.get("/v1/datasets/{dataset_id}/rows", response_model=DatasetRows)

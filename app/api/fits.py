@@ -51,7 +51,7 @@ class EncodedFits:
             if known is not None and known[0] is view:
                 self._encoded.move_to_end(view.fit.id)
                 return known[1]
-        encoded = Fit.of(view).model_dump_json().encode()
+        encoded = Fit.show(view).model_dump_json().encode()
         with self._lock:
             self._encoded[view.fit.id] = view, encoded
             if len(self._encoded) > MAX_ENCODED:
@@ -114,7 +114,7 @@ def create_fit(request: FitRequest, fits: FitsDep, idempotent: IdempotentDep) ->
     Validates the request in full, including shapes, class indices and memory, and queues the fit. Follow the
     Location header, the event stream or a long poll for its progress.
     """
-    return idempotent.answer(lambda save_response: fits.submit(request.document(), save_response), Fit.of, status=202)
+    return idempotent.answer(lambda save_response: fits.submit(request.document(), save_response), Fit.show, status=202)
 
 
 @routes.get("/v1/fits", response_model=FitList)
@@ -131,7 +131,7 @@ def list_fits(
     Lists fits in pages, newest first by default. The variants of a sweep are listed only with `parent`.
     """
     key, _, value = (label or "").partition(":")
-    return JsonResponse(FitList.of(fits.list(page, state, (key, value) if label else None, parent, origin)))
+    return JsonResponse(FitList.show(fits.list(page, state, (key, value) if label else None, parent, origin)))
 
 
 async def get_fit(
@@ -164,7 +164,7 @@ def list_variants(fit_id: FitId, fits: FitsDep) -> Response:
 
     Lists the variants of a fit's sweep with their ranks, the best first.
     """
-    return JsonResponse(VariantList.of(fits.variants(fit_id)))
+    return JsonResponse(VariantList.show(fits.variants(fit_id)))
 
 
 @routes.post("/v1/fits/{fit_id}:cancel", status_code=202, response_model=Fit)
@@ -213,7 +213,7 @@ def extend_fit(fit_id: FitId, extension: FitExtension, revision: FitRevisionDep,
     """
     return idempotent.answer(
         lambda save_response: revision.extend(fit_id, extension.wanted(), save_response),
-        Fit.of,
+        Fit.show,
         status=202,
         within="/v1/fits",
     )
@@ -247,7 +247,7 @@ def delete_fit(fit_id: FitId, fits: FitsDep) -> None:
 
 
 def _answer(view: FitView, status: int = 200) -> Response:
-    return JsonResponse(Fit.of(view), status, {"ETag": entity_tag_of(view)})
+    return JsonResponse(Fit.show(view), status, {"ETag": entity_tag_of(view)})
 
 
 @routes.get("/v1/fits/{fit_id}/bundle", response_model=Bundle)
@@ -275,7 +275,7 @@ def replay_fit(request: ReplayRequest, replays: ReplaysDep, idempotent: Idempote
             return replays.of_fit(request.fit, terms, save_response)
         return replays.of_bundle(_validate_bundle(request.bundle), terms, save_response)
 
-    return idempotent.answer(replay, Fit.of, status=202, within="/v1/fits")
+    return idempotent.answer(replay, Fit.show, status=202, within="/v1/fits")
 
 
 def _validate_bundle(document: Any) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def list_gradients(
 
     Lists the gradients that a fit has captured, ordered by step and then by parameter.
     """
-    return JsonResponse(GradientList.of(gradients.list(fit_id, page, step=step, parameter=parameter)))
+    return JsonResponse(GradientList.show(gradients.list(fit_id, page, step=step, parameter=parameter)))
 
 
 @routes.get(
@@ -69,7 +69,7 @@ def get_gradient(
     if matches(request.headers.get("if-none-match"), tag):
         return not_modified(tag)
     if stats:
-        answer: Response = JsonResponse(GradientStatistics.of(gradient, gradients.statistics(gradient)))
+        answer: Response = JsonResponse(GradientStatistics.summarizing(gradient, gradients.statistics(gradient)))
     else:
         answer = tensor_answer(gradients.array(gradient), "json")
     return _placed(answer, {**place, "ETag": tag})

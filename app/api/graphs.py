@@ -40,7 +40,7 @@ def create_graph(definition: Definition, graphs: GraphsDep, idempotent: Idempote
     Validates and stores a graph, given as nodes, as layers or as a program in the expression language. The response
     holds the nodes.
     """
-    return idempotent.answer(lambda save_response: graphs.create(definition, save_response), Graph.of)
+    return idempotent.answer(lambda save_response: graphs.create(definition, save_response), Graph.show)
 
 
 @routes.post("/v1/graphs:validate", response_model=GraphReport)
@@ -49,7 +49,7 @@ def validate_graph(definition: Definition, graphs: GraphsDep) -> Response:
 
     Returns the same report as creating a graph, and stores nothing.
     """
-    return JsonResponse(GraphReport.of(graphs.validate(definition)))
+    return JsonResponse(GraphReport.show(graphs.validate(definition)))
 
 
 @routes.get("/v1/graphs", response_model=GraphList)
@@ -58,7 +58,7 @@ def list_graphs(page: PageDep, graphs: GraphsDep) -> Response:
 
     Lists the graphs of the caller's tenant in pages, newest first by default.
     """
-    return JsonResponse(GraphList.of(graphs.list(page)))
+    return JsonResponse(GraphList.show(graphs.list(page)))
 
 
 @routes.get("/v1/graphs/{graph_id}", response_model=Graph)
@@ -67,7 +67,7 @@ def get_graph(graph_id: GraphId, graphs: GraphsDep) -> Response:
 
     Returns the canonical definition of a graph, its node counts, shapes, memory estimate and findings.
     """
-    return JsonResponse(Graph.of(graphs.get(graph_id)))
+    return JsonResponse(Graph.show(graphs.get(graph_id)))
 
 
 @routes.delete("/v1/graphs/{graph_id}", status_code=204)

@@ -4,6 +4,7 @@ import re
 import secrets
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
+from inspect import getdoc
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request, Response
@@ -31,28 +32,29 @@ TENSORS = (NPZ, SAFETENSORS, NPY)
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A verb.
+    """A step of a session that is a route of its own.
 
     Attributes:
         name: as it stands in the URL.
-        operation: what the operation is called, a verb and a noun.
-        says: one sentence of what it does.
+        operation: the name of the operation, a verb and a noun.
+        summary: a few words.
         shape: of the JSON that a client sends; the query, too, where the body is arrays.
         answer: the shape of the JSON that comes back.
         bodies: types of a body of arrays, which stand for the field `shape.carried`.
         answers: the types that an answer can have, the usual one first.
         status: of an answer.
+        description: what it does; by default what the docstring of `shape` says.
     """
 
     name: str
     operation: str
     summary: str
-    description: str
     shape: type[VerbRequest]
     answer: type[BaseModel]
     bodies: tuple[str, ...] = ()
     answers: tuple[str, ...] = (JSON,)
     status: int = 200
+    description: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,7 @@ def step_response(session_id: str, step_id: str, carried: StepResult) -> Respons
     headers = {"Idempotent-Replayed": "true"} if carried.replayed else {}
     if carried.checkpoint is not None:
         headers["Location"] = f"/v1/checkpoints/{carried.checkpoint.id}"
-        return JsonResponse(Checkpoint.of(carried.checkpoint), carried.status, headers)
+        return JsonResponse(Checkpoint.show(carried.checkpoint), carried.status, headers)
     if carried.status == ACCEPTED:
         headers["Location"] = f"/v1/sessions/{session_id}/operations/{carried.seq}"
         return JsonResponse({"id": step_id, "seq": carried.seq, "done": False}, ACCEPTED, headers)
@@ -198,7 +200,7 @@ def add_verbs(routes: APIRouter, verbs: Iterable[Verb], read: Read = read_step) 
             methods=["POST"],
             name=verb.operation,
             summary=verb.summary,
-            description=verb.description,
+            description=verb.description or getdoc(verb.shape),
             status_code=verb.status,
             response_model=verb.answer,
             responses=_response_documents(verb),

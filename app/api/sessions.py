@@ -33,7 +33,7 @@ def create_session(request: SessionRequest, sessions: SessionsDep, idempotent: I
     Validates the request in full and starts a session, which holds parameters, gradients and optimizer state
     between steps.
     """
-    return idempotent.answer(lambda save_response: sessions.create(request.document(), save_response), Session.of)
+    return idempotent.answer(lambda save_response: sessions.create(request.document(), save_response), Session.show)
 
 
 @routes.get("/v1/sessions", response_model=SessionList)
@@ -43,7 +43,7 @@ def list_sessions(page: PageDep, sessions: SessionsDep, state: State = None, lab
     Lists sessions in pages, including those that have ended.
     """
     key, _, value = (label or "").partition(":")
-    return JsonResponse(SessionList.of(sessions.list(page, state, (key, value) if label else None)))
+    return JsonResponse(SessionList.show(sessions.list(page, state, (key, value) if label else None)))
 
 
 @routes.get(PATH, response_model=Session)
@@ -53,7 +53,7 @@ async def get_session(session_id: SessionId, sessions: SessionsDep, wake: Wake =
     Returns a session and the state of its process. With `wake`, an idle session starts its process first.
     """
     view = await (sessions.wake(session_id) if wake else asyncio.to_thread(sessions.get, session_id))
-    return JsonResponse(Session.of(view))
+    return JsonResponse(Session.show(view))
 
 
 @routes.delete(PATH, status_code=204)
@@ -71,7 +71,7 @@ async def pause_session(session_id: SessionId, sessions: SessionsDep) -> Respons
 
     Writes the state of a session to disk and releases its process until it is resumed.
     """
-    return JsonResponse(Session.of(await sessions.pause(session_id)))
+    return JsonResponse(Session.show(await sessions.pause(session_id)))
 
 
 @routes.post(f"{PATH}:resume", response_model=Session)
@@ -80,7 +80,7 @@ async def resume_session(session_id: SessionId, sessions: SessionsDep) -> Respon
 
     Lets a paused session accept steps again.
     """
-    return JsonResponse(Session.of(await sessions.resume(session_id)))
+    return JsonResponse(Session.show(await sessions.resume(session_id)))
 
 
 @routes.get(f"{PATH}/operations/{{seq}}", response_model=Operation)
@@ -93,5 +93,5 @@ async def get_operation(session_id: SessionId, seq: PathSeq, sessions: SessionsD
     carried = await sessions.operation(session_id, seq, wait)
     if carried.checkpoint is None:
         return step_response(session_id, "", carried)
-    checkpoint = Checkpoint.of(carried.checkpoint)
+    checkpoint = Checkpoint.show(carried.checkpoint)
     return JsonResponse({"seq": seq, "done": True, "answer": {**checkpoint.model_dump(mode="json"), "seq": seq}})

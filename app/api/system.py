@@ -63,7 +63,7 @@ def get_system(system: SystemDep, settings: SettingsDep) -> Response:
 
     Returns versions, numerics, the queue, worker processes and limits.
     """
-    return JsonResponse(SystemOverview.of(system.overview(), settings))
+    return JsonResponse(SystemOverview.showing(system.overview(), settings))
 
 
 DAMAGED = "Stored files that are known to be missing or damaged."

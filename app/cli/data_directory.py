@@ -49,7 +49,7 @@ class DataDirectory:
 
     def list_keys(self) -> list[dict[str, Any]]:
         """Return all keys, the newest first."""
-        return [ApiKey.of(key).model_dump(mode="json") for page in _pages(self._keys.list) for key in page]
+        return [ApiKey.show(key).model_dump(mode="json") for page in _pages(self._keys.list) for key in page]
 
     def revoke_key(self, key_id: str) -> None:
         """End a key; NotFound if there is none."""
@@ -58,7 +58,7 @@ class DataDirectory:
     def audit_entries(self) -> Iterator[dict[str, Any]]:
         """Yield the audit trail from the oldest entry that is kept; TrailBroken at a line of a file that is none."""
         for entry in self._trail.entries():
-            yield AuditEntry.of(entry).model_dump(mode="json")
+            yield AuditEntry.show(entry).model_dump(mode="json")
 
 
 @contextmanager

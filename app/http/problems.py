@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from math import isfinite
 from types import MappingProxyType
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from app.domain.errors import ApiError, FileReplaced, Finding, NotFound
+from app.domain.errors import ApiError, FileReplaced, NotFound
 from app.http.request_scope import HEADER, record_file_replaced, request_id_of
 from app.http.router_index import BODY_ONLY
 from app.http.validation import combine_findings, findings_of
@@ -26,16 +26,11 @@ CONTENT_TYPE = "application/problem+json"
 class ProblemError(BaseModel):
     """One fault in a request."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, from_attributes=True)
 
     pointer: str = Field(description="JSON pointer into the request; empty for the whole of it.")
     code: str
     detail: str
-
-    @classmethod
-    def of(cls, findings: Iterable[Finding]) -> "list[ProblemError]":
-        """Show what was found."""
-        return [cls(pointer=each.pointer, code=each.code, detail=each.detail) for each in findings]
 
 
 class Problem(BaseModel):
@@ -84,7 +79,7 @@ def encode_problem(error: ApiError, instance: str, request_id: str) -> bytes:
             instance=instance,
             code=error.code,
             request_id=request_id,
-            errors=[ProblemError(pointer=f.pointer, code=f.code, detail=f.detail) for f in error.findings],
+            errors=[ProblemError.model_validate(finding) for finding in error.findings],
             **error.extensions,
         )
         return document.model_dump_json(exclude_none=True).encode()

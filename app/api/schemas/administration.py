@@ -1,15 +1,12 @@
 """API keys and audit entries."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
 from app.api.schemas.fit_request import Deadline
-from app.api.schemas.values import Moment, RequestShape, ResourceShape
+from app.api.schemas.values import Moment, PageShape, RequestShape, ResourceShape
 from app.domain.access import TENANT_PATTERN, ApiKeyRecord
-from app.domain.audit import AuditRecord
-from app.store.column_types import values_of
-from app.store.pages import Page
 
 ScopeName = Literal["read", "train", "admin"]
 SCOPES = "What it may be used for: read (GET), train (everything else), admin (keys, the audit trail, backups)."
@@ -45,11 +42,6 @@ class ApiKey(ResourceShape):
     revoked_at: Moment | None
     used_at: Moment | None = Field(description="When it was last used, to about a minute.")
 
-    @classmethod
-    def of(cls, key: ApiKeyRecord) -> "ApiKey":
-        """Show a key."""
-        return cls(**_shown(key))
-
 
 class NewApiKey(ApiKey):
     """A key that was made just now."""
@@ -60,33 +52,13 @@ class NewApiKey(ApiKey):
     )
 
     @classmethod
-    def made(cls, key: ApiKeyRecord, text: str, *, closed_server: bool) -> "NewApiKey":
-        """Show a new key."""
-        return cls(**_shown(key), key=text, closed_server=closed_server)
+    def made(cls, key: ApiKeyRecord, text: str, *, closed_server: bool) -> Self:
+        """Build from the record of a key that was just created."""
+        return cls.from_record(key, key=text, closed_server=closed_server)
 
 
-class ApiKeyList(ResourceShape):
+class ApiKeyList(PageShape[ApiKey]):
     """A page of keys."""
-
-    object: Literal["list"] = "list"
-    data: list[ApiKey]
-    has_more: bool
-    next_cursor: str | None
-
-    @classmethod
-    def of(cls, page: Page[ApiKeyRecord]) -> "ApiKeyList":
-        """Show a page of keys."""
-        return cls(
-            data=[ApiKey.of(key) for key in page.items],
-            has_more=page.next_cursor is not None,
-            next_cursor=page.next_cursor,
-        )
-
-
-def _shown(key: ApiKeyRecord) -> dict[str, Any]:
-    fields = values_of(key)
-    fields.pop("digest")
-    return fields
 
 
 class AuditEntry(ResourceShape):
@@ -103,25 +75,6 @@ class AuditEntry(ResourceShape):
     previous: str = Field(description="The hash of the entry before it.")
     hash: str = Field(description="SHA-256 of the other fields as a JSON array in this order, without spaces.")
 
-    @classmethod
-    def of(cls, entry: AuditRecord) -> "AuditEntry":
-        """Show an entry."""
-        return cls(**values_of(entry))
 
-
-class AuditList(ResourceShape):
+class AuditList(PageShape[AuditEntry]):
     """A page of the trail."""
-
-    object: Literal["list"] = "list"
-    data: list[AuditEntry]
-    has_more: bool
-    next_cursor: str | None
-
-    @classmethod
-    def of(cls, page: Page[AuditRecord]) -> "AuditList":
-        """Show a page of the trail."""
-        return cls(
-            data=[AuditEntry.of(entry) for entry in page.items],
-            has_more=page.next_cursor is not None,
-            next_cursor=page.next_cursor,
-        )

@@ -3,7 +3,7 @@
 Every field of a bundle is there, so that one shape describes what is sent and what comes back.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -12,7 +12,7 @@ from app.api.schemas.fit_options import CLASSES_MAX, SHARDS_MAX
 from app.api.schemas.fit_request import FitRequest
 from app.api.schemas.graphs import GraphDefinition
 from app.api.schemas.values import LABELS_MAX, DescribedBy, Labels, RequestShape, ResourceShape
-from app.domain.runtime import Comparison, Replay
+from app.domain.runtime import Replay
 
 NAME_MAX = 1024
 COLUMNS_MAX = 10_000
@@ -189,11 +189,6 @@ class ReplayVerdict(ResourceShape):
         description="The seq of the first metric row that is another, if the fit that was run again is here."
     )
 
-    @classmethod
-    def showing(cls, comparison: Comparison) -> "ReplayVerdict":
-        """Show a verdict."""
-        return cls(bit_exact=comparison.bit_exact, differences=comparison.differences, first_row=comparison.first_row)
-
 
 class FitReplay(ResourceShape):
     """Which fit this one runs again."""
@@ -205,12 +200,6 @@ class FitReplay(ResourceShape):
     verdict: ReplayVerdict | None = Field(description="Null until this fit has succeeded.")
 
     @classmethod
-    def showing(cls, replay: Replay) -> "FitReplay":
-        """Show what a fit keeps of that."""
-        return cls(
-            of=replay.of,
-            same_numerics=not replay.numerics,
-            numerics_differences=replay.numerics,
-            expected=replay.expected,
-            verdict=None if replay.verdict is None else ReplayVerdict.showing(Comparison(**replay.verdict)),
-        )
+    def show(cls, replay: Replay) -> Self:
+        """Build from what the record of a fit holds."""
+        return cls.from_record(replay, same_numerics=not replay.numerics, numerics_differences=replay.numerics)

@@ -2,15 +2,13 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from app.api.schemas.values import ResourceShape
+from app.api.schemas.values import CompleteList, OpenShape
 
 
-class CatalogueAttribute(BaseModel):
+class CatalogueAttribute(OpenShape):
     """An option of an entry."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
 
     name: str
     type: str
@@ -21,10 +19,8 @@ class CatalogueAttribute(BaseModel):
     kinds: list["CatalogueEntry"] | None = Field(default=None, description="What a list of objects with a kind holds.")
 
 
-class OpInput(BaseModel):
+class OpInput(OpenShape):
     """An input of an op."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
 
     name: str
     role: str = Field(description="What it holds: numbers, integers, truth values or a random key.")
@@ -33,10 +29,8 @@ class OpInput(BaseModel):
     gradient: bool = Field(description="Whether a gradient flows to it.")
 
 
-class OpEntry(BaseModel):
+class OpEntry(OpenShape):
     """An op: what it takes, and what it is good for; or one of another engine that is not supported, and why."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
 
     name: str
     supported: bool
@@ -61,38 +55,24 @@ class OpEntry(BaseModel):
     data_dependent: bool = Field(description="Whether a shape depends on data, so that no graph can hold the op.")
 
 
-class OpList(ResourceShape):
+class OpList(CompleteList[OpEntry]):
     """Every op, in the order of the families; at the end those that are not supported."""
 
-    object: Literal["list"] = "list"
-    data: list[OpEntry]
-    has_more: bool = False
-    next_cursor: None = None
 
-
-class CatalogueEntry(BaseModel):
+class CatalogueEntry(OpenShape):
     """An optimizer, schedule, loss, layer, initializer or metric."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
 
     kind: str
     doc: str
     attrs: list[CatalogueAttribute] = Field(description="Its options.")
 
 
-class CatalogueList(ResourceShape):
+class CatalogueList(CompleteList[CatalogueEntry]):
     """Every entry of a kind."""
 
-    object: Literal["list"] = "list"
-    data: list[CatalogueEntry]
-    has_more: bool = False
-    next_cursor: None = None
 
-
-class LossOperand(BaseModel):
+class LossOperand(OpenShape):
     """What a loss takes beside predictions."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
 
     name: str
     required: bool
@@ -108,13 +88,8 @@ class LossEntry(CatalogueEntry):
     operands: list[LossOperand]
 
 
-class LossList(ResourceShape):
+class LossList(CompleteList[LossEntry]):
     """Every loss."""
-
-    object: Literal["list"] = "list"
-    data: list[LossEntry]
-    has_more: bool = False
-    next_cursor: None = None
 
 
 class MetricEntry(CatalogueEntry):
@@ -125,10 +100,5 @@ class MetricEntry(CatalogueEntry):
     every_step: bool = Field(description="Whether rows of training steps hold it; else only validations and epochs.")
 
 
-class MetricList(ResourceShape):
+class MetricList(CompleteList[MetricEntry]):
     """Every metric."""
-
-    object: Literal["list"] = "list"
-    data: list[MetricEntry]
-    has_more: bool = False
-    next_cursor: None = None

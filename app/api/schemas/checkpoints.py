@@ -1,12 +1,11 @@
 """Checkpoints on the wire."""
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field
 
-from app.api.schemas.values import Moment, RequestShape, ResourceShape, Tensor, TensorDocument, finite_part
+from app.api.schemas.values import Moment, PageShape, RequestShape, ResourceShape, Tensor, TensorDocument, finite_part
 from app.domain.records import CheckpointRecord
-from app.store.pages import Page
 
 
 class CheckpointLinks(ResourceShape):
@@ -39,46 +38,23 @@ class Checkpoint(ResourceShape):
     links: CheckpointLinks
 
     @classmethod
-    def of(cls, checkpoint: CheckpointRecord) -> "Checkpoint":
-        """Show a record."""
+    def show(cls, checkpoint: CheckpointRecord) -> Self:
+        """Build from a record."""
         metrics, nonfinite = finite_part(checkpoint.metrics)
         here = f"/v1/checkpoints/{checkpoint.id}"
-        return cls(
-            id=checkpoint.id,
+        return cls.from_record(
+            checkpoint,
             fit=checkpoint.fit_id,
             session=checkpoint.session_id,
-            session_seq=checkpoint.session_seq,
             graph=checkpoint.graph_id,
-            step=checkpoint.step,
-            epoch=checkpoint.epoch,
-            is_best=checkpoint.is_best,
-            pinned=checkpoint.pinned,
-            corrupt=checkpoint.corrupt,
             metrics=metrics,
             nonfinite=nonfinite,
-            digest=checkpoint.digest,
-            size_bytes=checkpoint.size_bytes,
-            created_at=checkpoint.created_at,
             links=CheckpointLinks(self=here, content=f"{here}/content", parameters=f"{here}/parameters"),
         )
 
 
-class CheckpointList(ResourceShape):
+class CheckpointList(PageShape[Checkpoint]):
     """A page of checkpoints."""
-
-    object: Literal["list"] = "list"
-    data: list[Checkpoint]
-    has_more: bool
-    next_cursor: str | None
-
-    @classmethod
-    def of(cls, page: Page[CheckpointRecord]) -> "CheckpointList":
-        """Show a page of records."""
-        return cls(
-            data=[Checkpoint.of(checkpoint) for checkpoint in page.items],
-            has_more=page.next_cursor is not None,
-            next_cursor=page.next_cursor,
-        )
 
 
 class CheckpointChanges(RequestShape):

@@ -4,9 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.schemas.values import Moment, ResourceShape, TensorDocument
-from app.domain.records import Column, DatasetRecord
-from app.store.pages import Page
+from app.api.schemas.values import Moment, PageShape, ResourceShape, TensorDocument
 
 
 class InlineDataset(BaseModel):
@@ -30,20 +28,6 @@ class DatasetColumn(ResourceShape):
     missing: int
     classes: list[str] | None
 
-    @classmethod
-    def of(cls, column: Column) -> "DatasetColumn":
-        """Show a column."""
-        return cls(
-            name=column.name,
-            dtype=column.dtype,
-            shape=list(column.shape),
-            minimum=column.minimum,
-            maximum=column.maximum,
-            mean=column.mean,
-            missing=column.missing,
-            classes=None if column.classes is None else list(column.classes),
-        )
-
 
 class Dataset(ResourceShape):
     """A stored dataset."""
@@ -62,38 +46,9 @@ class Dataset(ResourceShape):
     columns: list[DatasetColumn]
     created_at: Moment
 
-    @classmethod
-    def of(cls, dataset: DatasetRecord) -> "Dataset":
-        """Show a record."""
-        return cls(
-            id=dataset.id,
-            name=dataset.name,
-            format=dataset.format,
-            digest=dataset.digest,
-            size_bytes=dataset.size_bytes,
-            rows=dataset.rows,
-            corrupt=dataset.corrupt,
-            columns=[DatasetColumn.of(column) for column in dataset.columns],
-            created_at=dataset.created_at,
-        )
 
-
-class DatasetList(ResourceShape):
+class DatasetList(PageShape[Dataset]):
     """A page of datasets."""
-
-    object: Literal["list"] = "list"
-    data: list[Dataset]
-    has_more: bool
-    next_cursor: str | None
-
-    @classmethod
-    def of(cls, page: Page[DatasetRecord]) -> "DatasetList":
-        """Show a page of records."""
-        return cls(
-            data=[Dataset.of(dataset) for dataset in page.items],
-            has_more=page.next_cursor is not None,
-            next_cursor=page.next_cursor,
-        )
 
 
 class DatasetRows(ResourceShape):

@@ -9,10 +9,14 @@ import engine
 from app.api.schemas.values import ResourceShape, Tensor, TensorDocument, finite_part
 
 
-class PointRequest(BaseModel):
-    """The point; parameters and buffers left out are initialised from the seed."""
+class ClosedShape(BaseModel):
+    """A part of a request that the engine validates."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+class PointRequest(ClosedShape):
+    """The point; parameters and buffers left out are initialised from the seed."""
 
     inputs: dict[str, TensorDocument] | None = None
     parameters: dict[str, TensorDocument] | None = None
@@ -41,10 +45,8 @@ class TraceNonfiniteRequest(PointRequest):
     training: bool | None = Field(default=None, description="The mode; by default that of training.")
 
 
-class GradientWant(BaseModel):
+class GradientWant(ClosedShape):
     """A vector-Jacobian product: cotangents of values pulled back to parameters and inputs."""
-
-    model_config = ConfigDict(extra="forbid")
 
     gradient_of: list[str] = Field(description="Outputs, losses or nodes.")
     cotangents: dict[str, TensorDocument] | None = Field(default=None, description="Left out for a single element: 1.")
@@ -53,45 +55,35 @@ class GradientWant(BaseModel):
     )
 
 
-class JacobianSpec(BaseModel):
+class JacobianSpec(ClosedShape):
     """Of which value by which parameter or input."""
-
-    model_config = ConfigDict(extra="forbid")
 
     of: str
     by: str
     mode: Literal["reverse", "forward"] | None = Field(default=None, description="By default the cheaper one.")
 
 
-class JacobianWant(BaseModel):
+class JacobianWant(ClosedShape):
     """All first derivatives, of the shape [of..., by...]."""
-
-    model_config = ConfigDict(extra="forbid")
 
     jacobian: JacobianSpec
 
 
-class HessianSpec(BaseModel):
+class HessianSpec(ClosedShape):
     """Of which scalar by which parameter or input."""
-
-    model_config = ConfigDict(extra="forbid")
 
     of: str | None = Field(default=None, description="A value of one element; by default the sum of the losses.")
     by: str
 
 
-class HessianWant(BaseModel):
+class HessianWant(ClosedShape):
     """All second derivatives, of the shape [by..., by...]."""
-
-    model_config = ConfigDict(extra="forbid")
 
     hessian: HessianSpec
 
 
-class DerivativeSpec(BaseModel):
+class DerivativeSpec(ClosedShape):
     """Of which value, by one parameter or input after the other."""
-
-    model_config = ConfigDict(extra="forbid")
 
     of: str | None = Field(default=None, description="By default the sum of the losses.")
     by: list[str] = Field(
@@ -99,52 +91,40 @@ class DerivativeSpec(BaseModel):
     )
 
 
-class OrderWant(BaseModel):
+class OrderWant(ClosedShape):
     """All derivatives of an order, of the shape [of..., by..., by..., ...]."""
-
-    model_config = ConfigDict(extra="forbid")
 
     derivative: DerivativeSpec
 
 
-class HessianProductSpec(BaseModel):
+class HessianProductSpec(ClosedShape):
     """Of which scalar, and the direction by parameter or input."""
-
-    model_config = ConfigDict(extra="forbid")
 
     of: str | None = Field(default=None, description="A value of one element; by default the sum of the losses.")
     by: dict[str, TensorDocument]
 
 
-class HvpWant(BaseModel):
+class HvpWant(ClosedShape):
     """The Hessian times a vector, without forming it."""
-
-    model_config = ConfigDict(extra="forbid")
 
     hvp: HessianProductSpec
 
 
-class VhpWant(BaseModel):
+class VhpWant(ClosedShape):
     """A vector times the Hessian, without forming it."""
-
-    model_config = ConfigDict(extra="forbid")
 
     vhp: HessianProductSpec
 
 
-class JvpSpec(BaseModel):
+class JvpSpec(ClosedShape):
     """Of which values, and the tangent by parameter or input."""
-
-    model_config = ConfigDict(extra="forbid")
 
     of: list[str] | None = Field(default=None, description="By default the floating outputs and losses.")
     tangents: dict[str, TensorDocument]
 
 
-class JvpWant(BaseModel):
+class JvpWant(ClosedShape):
     """A Jacobian-vector product: the derivative in the direction of the tangents."""
-
-    model_config = ConfigDict(extra="forbid")
 
     jvp: JvpSpec
 

@@ -1,21 +1,20 @@
 """Fits, their metric rows and their captured gradients."""
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 from urllib.parse import quote
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 import engine
 from app.api.schemas.bundles import FitReplay
 from app.api.schemas.diagnostics import ArrayStatistics, statistics_fields
 from app.api.schemas.sweeps import SweepSummary, VariantInfo
-from app.api.schemas.values import Moment, ResourceShape, finite_part
-from app.domain.fit import Attempt, FitRecord, FitState
+from app.api.schemas.values import Moment, OpenShape, PageShape, ResourceShape, finite_part
+from app.domain.fit import FitRecord, FitState
 from app.domain.records import GradientRecord
 from app.domain.runtime import Replay
 from app.http.problems import ProblemError
 from app.service.fits.view import FitView
-from app.store.pages import Page
 
 STATES = (
     "queued: waits for a worker. starting, running: a process works on it. pausing, cancelling: its process writes a "
@@ -37,21 +36,9 @@ class FitAttempt(ResourceShape):
     ended_at: Moment | None
     outcome: str | None = Field(description=OUTCOMES)
 
-    @classmethod
-    def of(cls, attempt: Attempt) -> "FitAttempt":
-        """Show an attempt."""
-        return cls(
-            number=attempt.number,
-            started_at=attempt.started_at,
-            ended_at=attempt.ended_at,
-            outcome=attempt.outcome,
-        )
 
-
-class FitError(BaseModel):
+class FitError(OpenShape):
     """Why a fit failed."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
 
     code: str
     detail: str
@@ -151,69 +138,33 @@ class Fit(ResourceShape):
     links: FitLinks
 
     @classmethod
-    def of(cls, view: FitView) -> "Fit":
-        """Show a fit with its attempts."""
+    def show(cls, view: FitView) -> Self:
+        """Build from a fit and its attempts."""
         fit = view.fit
         latest, nonfinite = finite_part(fit.latest)
-        return cls(
-            id=fit.id,
-            state=fit.state,
-            terminal=fit.terminal,
-            phase=fit.phase,
-            step=fit.step,
-            total_steps=fit.total_steps,
-            epoch=fit.epoch,
-            progress=fit.progress,
+        return cls.from_record(
+            fit,
             eta_seconds=view.eta_seconds,
             latest=latest,
             nonfinite=nonfinite,
             best=_best(fit),
-            attempt=fit.attempt,
-            attempts_max=fit.attempts_max,
-            attempts=[FitAttempt.of(attempt) for attempt in view.attempts],
-            error=None if fit.error is None else FitError(**fit.error),
-            runtime=None if fit.runtime is None else FitRuntime(**fit.runtime),
+            attempts=view.attempts,
             record_every_steps=view.record_every_steps,
-            stop_reason=fit.stop_reason,
-            bit_exact=fit.bit_exact,
             running_seconds=round(fit.seconds, 3),
-            deadline_at=fit.deadline_at,
-            reopened_at=fit.reopened_at,
-            created_at=fit.created_at,
-            started_at=fit.started_at,
-            finished_at=fit.finished_at,
             graph=fit.graph_id,
             dataset=fit.dataset_id,
-            datasets=list(fit.dataset_ids),
-            origin=None if fit.origin is None else FitOrigin(**fit.origin),
+            datasets=fit.dataset_ids,
             parent=fit.parent_id,
-            variant=None if fit.variant is None else VariantInfo.of(fit.variant),
-            sweep=SweepSummary.of(view),
-            replay=None if fit.replay is None else FitReplay.showing(Replay(**fit.replay)),
-            labels=fit.labels,
-            request=fit.request,
+            sweep=SweepSummary.show(view) if fit.sweep is not None else None,
+            replay=None if fit.replay is None else FitReplay.show(Replay(**fit.replay)),
             links=_links(fit),
         )
 
 
-class FitList(ResourceShape):
+class FitList(PageShape[Fit]):
     """A page of fits."""
 
-    object: Literal["list"] = "list"
-    data: list[Fit]
-    has_more: bool
-    next_cursor: str | None
     findings: list[ProblemError] = Field(description="What of the query can match nothing that there is.")
-
-    @classmethod
-    def of(cls, page: Page[FitView]) -> "FitList":
-        """Show a page of fits."""
-        return cls(
-            data=[Fit.of(view) for view in page.items],
-            has_more=page.next_cursor is not None,
-            next_cursor=page.next_cursor,
-            findings=ProblemError.of(page.findings),
-        )
 
 
 class MetricRow(ResourceShape):
@@ -227,13 +178,9 @@ class MetricRow(ResourceShape):
     nonfinite: dict[str, str]
 
 
-class MetricRows(ResourceShape):
+class MetricRows(PageShape[MetricRow]):
     """A page of metric rows; pass next_after as `after` for the next one."""
 
-    object: Literal["list"] = "list"
-    data: list[MetricRow]
-    has_more: bool
-    next_cursor: str | None
     next_after: int
     findings: list[ProblemError] = Field(description="What of the query matches no row so far.")
 
@@ -284,38 +231,15 @@ class Gradient(ResourceShape):
     links: GradientLinks
 
     @classmethod
-    def of(cls, gradient: GradientRecord) -> "Gradient":
-        """Show a record."""
+    def show(cls, gradient: GradientRecord) -> Self:
+        """Build from a record."""
         here = gradient_path(gradient)
-        return cls(
-            fit=gradient.fit_id,
-            step=gradient.step,
-            parameter=gradient.parameter,
-            dtype=gradient.dtype,
-            shape=gradient.shape,
-            size_bytes=gradient.size_bytes,
-            digest=gradient.digest,
-            corrupt=gradient.corrupt,
-            links=GradientLinks(self=here, stats=f"{here}&stats=true"),
-        )
+        links = GradientLinks(self=here, stats=f"{here}&stats=true")
+        return cls.from_record(gradient, fit=gradient.fit_id, links=links)
 
 
-class GradientList(ResourceShape):
+class GradientList(PageShape[Gradient]):
     """A page of captured gradients."""
-
-    object: Literal["list"] = "list"
-    data: list[Gradient]
-    has_more: bool
-    next_cursor: str | None
-
-    @classmethod
-    def of(cls, page: Page[GradientRecord]) -> "GradientList":
-        """Show a page of records."""
-        return cls(
-            data=[Gradient.of(gradient) for gradient in page.items],
-            has_more=page.next_cursor is not None,
-            next_cursor=page.next_cursor,
-        )
 
 
 class GradientStatistics(ArrayStatistics):
@@ -326,10 +250,9 @@ class GradientStatistics(ArrayStatistics):
     parameter: str
 
     @classmethod
-    def of(cls, gradient: GradientRecord, statistics: engine.ArrayStatistics) -> "GradientStatistics":
-        """Show what a gradient's numbers look like."""
-        found = statistics_fields(gradient.dtype, gradient.shape, statistics)
-        return cls(step=gradient.step, parameter=gradient.parameter, **found)
+    def summarizing(cls, gradient: GradientRecord, statistics: engine.ArrayStatistics) -> Self:
+        """Build from a record and the statistics of its values."""
+        return cls.from_record(gradient, **statistics_fields(gradient.dtype, gradient.shape, statistics))
 
 
 def gradient_path(gradient: GradientRecord) -> str:

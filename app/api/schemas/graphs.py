@@ -1,13 +1,12 @@
 """Graphs on the wire."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.schemas.values import Moment, ResourceShape, TensorDocument
+from app.api.schemas.values import Moment, PageShape, ResourceShape, TensorDocument
 from app.domain.records import GraphRecord
-from app.store.pages import Page
 
 Extent = int | str
 
@@ -57,9 +56,9 @@ class GraphReport(ResourceShape):
     findings: list[GraphFinding]
 
     @classmethod
-    def of(cls, graph: GraphRecord) -> "GraphReport":
-        """Show what the engine reported."""
-        return cls(**_report(graph))
+    def show(cls, graph: GraphRecord) -> Self:
+        """Build from a record, with what the engine reported."""
+        return cls.from_record(graph, **graph.report)
 
 
 class Graph(GraphReport):
@@ -68,11 +67,6 @@ class Graph(GraphReport):
     id: str
     object: Literal["graph"] = "graph"
     created_at: Moment
-
-    @classmethod
-    def of(cls, graph: GraphRecord) -> "Graph":
-        """Show a record."""
-        return cls(id=graph.id, created_at=graph.created_at, **_report(graph))
 
 
 class GraphSummary(ResourceShape):
@@ -85,29 +79,14 @@ class GraphSummary(ResourceShape):
     parameter_count: int
     created_at: Moment
 
-
-class GraphList(ResourceShape):
-    """A page of graphs."""
-
-    object: Literal["list"] = "list"
-    data: list[GraphSummary]
-    has_more: bool
-    next_cursor: str | None
-
     @classmethod
-    def of(cls, page: Page[GraphRecord]) -> "GraphList":
-        """Show a page of records."""
-        summaries = [
-            GraphSummary(
-                id=graph.id,
-                name=graph.name,
-                digest=graph.digest,
-                parameter_count=graph.report["parameter_count"],
-                created_at=graph.created_at,
-            )
-            for graph in page.items
-        ]
-        return cls(data=summaries, has_more=page.next_cursor is not None, next_cursor=page.next_cursor)
+    def show(cls, graph: GraphRecord) -> Self:
+        """Build from a record."""
+        return cls.from_record(graph, parameter_count=graph.report["parameter_count"])
+
+
+class GraphList(PageShape[GraphSummary]):
+    """A page of graphs."""
 
 
 class GraphNodes(ResourceShape):
@@ -137,7 +116,3 @@ class GraphPlan(ResourceShape):
     peak_bytes: int
     flops: int
     numpy_steps: list[str] | None = None
-
-
-def _report(graph: GraphRecord) -> dict[str, Any]:
-    return {"name": graph.name, "digest": graph.digest, "definition": graph.definition, **graph.report}

@@ -77,14 +77,14 @@ class BatchStep(StepRequest):
 
 
 class ForwardRequest(BatchStep):
-    """A forward pass."""
+    """Computes losses and outputs. With `keep`, stores a tape for `:backward`."""
 
     training: bool = Field(default=True, description="Whether dropout drops and running statistics are updated.")
     keep: bool = Field(default=False, description="Whether to keep a tape, for :backward.")
 
 
 class BackwardRequest(StepRequest):
-    """A vector-Jacobian product: cotangents of outputs and losses, pulled back to the parameters."""
+    """Adds the vector-Jacobian product of a stored tape with the given cotangents to the gradients."""
 
     carried: ClassVar[str | None] = "cotangents"
 
@@ -93,7 +93,7 @@ class BackwardRequest(StepRequest):
 
 
 class ForwardBackwardRequest(BatchStep):
-    """A forward and a backward pass, whose gradients add to those that there are."""
+    """Computes the losses and adds the gradients to those that are accumulated."""
 
     reduction: Literal["sum", "mean"] | None = Field(
         default=None,
@@ -106,7 +106,7 @@ class ForwardBackwardRequest(BatchStep):
 
 
 class OptimStepRequest(StepRequest):
-    """A step of the optimizer; options of it that stand beside `seq` hold for this step alone."""
+    """Updates the parameters that have gradients, and clears the gradients."""
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
 
@@ -123,20 +123,20 @@ class OptimStepRequest(StepRequest):
 
 
 class ZeroGradRequest(StepRequest):
-    """Gradients are set to 0."""
+    """Sets the accumulated gradients to zero, or to none with `set_to_none`."""
 
     set_to_none: bool = Field(default=False, description="Whether there are none afterwards, in the place of zeros.")
 
 
 class ResetRequest(StepRequest):
-    """Gradients, or the optimizer's momenta, begin anew."""
+    """Sets the gradients to zero, reinitialises the optimizer state, or both."""
 
     gradients: bool = Field(default=True, description="Whether the gradients are set to 0.")
     momenta: bool = Field(default=False, description="Whether the optimizer state is reset.")
 
 
 class SessionPredictRequest(BatchStep):
-    """Outputs in evaluation mode."""
+    """Computes the outputs in evaluation mode. The state of the session does not change."""
 
     chunk: Annotated[int, Field(ge=1, le=CHUNK_MAX)] | None = Field(
         default=None, description="Rows that are computed at a time; default 256."
@@ -144,7 +144,7 @@ class SessionPredictRequest(BatchStep):
 
 
 class SessionRowLossesRequest(BatchStep):
-    """The loss of each row by itself."""
+    """Computes the loss of every row individually in evaluation mode, and names the outliers."""
 
     top: Annotated[int, Field(ge=0, le=FEEDS_MAX)] | None = Field(
         default=None, description="How many of the worst rows to name."
@@ -152,19 +152,19 @@ class SessionRowLossesRequest(BatchStep):
 
 
 class SessionTraceRequest(BatchStep):
-    """A search for the first number that is not finite."""
+    """Runs one training step without changing the session, and names the first value that holds NaN or infinity."""
 
 
 class SessionProfileRequest(BatchStep):
-    """A measurement of a step, node by node."""
+    """Measures one training step node by node without changing the session."""
 
 
 class SaveRequest(StepRequest):
-    """A checkpoint of the session as it is."""
+    """Stores parameters, buffers, optimizer state and gradients as a checkpoint."""
 
 
 class LoadRequest(StepRequest):
-    """A checkpoint to go on from."""
+    """Replaces parameters and buffers by those of a checkpoint, with or without its optimizer state."""
 
     checkpoint: Annotated[str, Field(max_length=64)] = Field(description="Id of a checkpoint.")
     optimizer: bool = Field(
@@ -173,7 +173,7 @@ class LoadRequest(StepRequest):
 
 
 class SetRequest(StepRequest):
-    """New values of parameters: all of those named, or none."""
+    """Replaces the values of the named parameters: all of them, or none if one is invalid."""
 
     carried: ClassVar[str | None] = "parameters"
 
@@ -196,7 +196,7 @@ class BatchQuery(VerbRequest):
 
 
 class BatchRequest(BatchQuery):
-    """Several steps, carried out one after the other."""
+    """Runs several steps in order in one request."""
 
     steps: list[dict[str, Any]]
 

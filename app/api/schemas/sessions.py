@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from app.api.schemas.checkpoints import ParameterSummary
@@ -11,11 +11,20 @@ from app.api.schemas.fit_options import ID, INPUTS_MAX, ClassNames, ClassNamesCh
 from app.api.schemas.fit_request import THREADS_MAX
 from app.api.schemas.graphs import GraphDefinition
 from app.api.schemas.static_sessions import StaticChoice
-from app.api.schemas.values import DescribedBy, Labels, Moment, OneOf, RequestShape, ResourceShape, bounded
+from app.api.schemas.values import (
+    DescribedBy,
+    Labels,
+    Moment,
+    OneOf,
+    OpenShape,
+    PageShape,
+    RequestShape,
+    ResourceShape,
+    bounded,
+)
 from app.domain.session import OPEN, SessionKind, SessionState
 from app.http.problems import ProblemError
 from app.service.sessions.state import SessionView
-from app.store.pages import Page
 
 SEED_MAX = 2**63
 TTL_MIN, TTL_MAX, TTL_DEFAULT = 60.0, 604_800.0, 3_600.0
@@ -128,10 +137,8 @@ PROCESSES = "The process that works for it now: starting, ready or stopping; nul
 UNTOLD = "null: its process has not told since the server began; ask with wake=true."
 
 
-class SessionError(BaseModel):
+class SessionError(OpenShape):
     """Why a session failed."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
 
     code: str
     detail: str
@@ -182,60 +189,35 @@ class Session(ResourceShape):
     links: SessionLinks
 
     @classmethod
-    def of(cls, view: SessionView) -> "Session":
-        """Show a session and its process."""
-        session, status = view.session, view.status
-        request = session.request
+    def show(cls, view: SessionView) -> Self:
+        """Build from a session and the status of its process."""
+        session, status, request = view.session, view.status, view.session.request
         runtime = session.runtime or {}
-        return cls(
-            id=session.id,
-            kind=session.kind,
-            state=session.state,
+        return cls.from_record(
+            session,
             process=status.process,
             graph=session.graph_id,
             dataset=request["dataset"],
             optimizer=request["optimizer"],
             static=request.get("static"),
-            classes={name: ClassNamesChoice(**each) for name, each in (request.get("classes") or {}).items()},
+            classes=request.get("classes") or {},
             seed=request["seed"],
             precision=request["precision"],
             executor=runtime.get("executor"),
             threads=runtime.get("threads"),
-            labels=session.labels,
             next_seq=status.next_seq,
             step=status.step,
-            parameters=[ParameterSummary(**parameter) for parameter in request["parameters"]],
-            attempt=session.attempt,
-            bit_exact=session.bit_exact,
-            ttl_seconds=session.ttl_seconds,
-            created_at=session.created_at,
-            used_at=session.used_at,
+            parameters=request["parameters"],
             expires_at=session.used_at + timedelta(seconds=session.ttl_seconds) if session.state in OPEN else None,
-            finished_at=session.finished_at,
-            error=None if session.error is None else SessionError(**session.error),
             checkpoint=session.checkpoint_id,
             links=_links(view),
         )
 
 
-class SessionList(ResourceShape):
+class SessionList(PageShape[Session]):
     """A page of sessions."""
 
-    object: Literal["list"] = "list"
-    data: list[Session]
-    has_more: bool
-    next_cursor: str | None
     findings: list[ProblemError] = Field(description="What of the query can match nothing that there is.")
-
-    @classmethod
-    def of(cls, page: Page[SessionView]) -> "SessionList":
-        """Show a page of sessions."""
-        return cls(
-            data=[Session.of(view) for view in page.items],
-            has_more=page.next_cursor is not None,
-            next_cursor=page.next_cursor,
-            findings=ProblemError.of(page.findings),
-        )
 
 
 def _links(view: SessionView) -> SessionLinks:

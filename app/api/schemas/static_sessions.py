@@ -96,7 +96,7 @@ class OnGraph(StepRequest):
 
 
 class NewGraphRequest(StepRequest):
-    """An empty graph (ggml_new_graph, ggml_new_graph_custom)."""
+    """Creates an empty graph in the session (ggml_new_graph_custom)."""
 
     name: Name = Field(description="What it is called; the graph that was called so goes.")
     size: Size = Field(default=SIZE_DEFAULT, description="Nodes, and leafs, that it holds at most.")
@@ -105,14 +105,14 @@ class NewGraphRequest(StepRequest):
 
 
 class GraphDupRequest(OnGraph):
-    """A copy of a graph over the same tensors (ggml_graph_dup)."""
+    """Creates a copy of a graph over the same tensors (ggml_graph_dup)."""
 
     name: Name = Field(description="What the copy is called.")
     force_grads: bool = Field(default=False, description="Whether it can be differentiated even if the graph cannot.")
 
 
 class GraphViewRequest(OnGraph):
-    """Some nodes of a graph as a graph to look at and compute (ggml_graph_view)."""
+    """Creates a graph of a range of the nodes of another (ggml_graph_view)."""
 
     name: Name = Field(description="What the view is called.")
     start: Place
@@ -120,40 +120,40 @@ class GraphViewRequest(OnGraph):
 
 
 class GraphCpyRequest(OnGraph):
-    """What a graph holds, put into another one (ggml_graph_cpy)."""
+    """Copies the nodes and leafs of a graph into another graph (ggml_graph_cpy)."""
 
     name: Name = Field(description="The graph that it is put into.")
 
 
 class GraphClearRequest(OnGraph):
-    """An end to all that is in a graph; tensors keep their data (ggml_graph_clear)."""
+    """Removes all nodes and leafs from a graph; the tensors keep their data (ggml_graph_clear)."""
 
 
 class GraphFreeRequest(OnGraph):
-    """An end to a graph."""
+    """Deletes a graph of the session; the tensors keep their data."""
 
 
 class SetParamRequest(StepRequest):
-    """Leaves marked as parameters, before they are expanded (ggml_set_param)."""
+    """Marks leafs as parameters, before they are appended to a graph (ggml_set_param)."""
 
     names: SomeNames
 
 
 class SetLossRequest(OnGraph):
-    """Scalars marked as losses, whose gradients add up (ggml_set_loss)."""
+    """Marks scalars as losses of a graph; their gradients are summed (ggml_set_loss)."""
 
     names: SomeNames
 
 
 class SetNameRequest(OnGraph):
-    """Another name for a tensor (ggml_set_name)."""
+    """Gives a tensor of a graph another name (ggml_set_name)."""
 
     tensor: str
     name: Name
 
 
 class BuildForwardExpandRequest(OnGraph):
-    """Values appended with all they depend on (ggml_build_forward_expand)."""
+    """Appends values and everything that they depend on (ggml_build_forward_expand)."""
 
     outputs: SomeNames
     order: Order | None = Field(default=None, description="Where it differs from the graph's.")
@@ -163,14 +163,14 @@ class BuildForwardExpandRequest(OnGraph):
 
 
 class BuildForwardSelectRequest(OnGraph):
-    """Several branches appended, of which one is computed (ggml_build_forward_select)."""
+    """Appends several branches of which one is computed (ggml_build_forward_select)."""
 
     branches: SomeNames
     index: Place
 
 
 class BuildBackwardExpandRequest(OnGraph):
-    """Gradients of the losses appended (ggml_build_backward_expand)."""
+    """Appends the gradients of the losses (ggml_build_backward_expand)."""
 
     accumulators: dict[str, TensorDocument] | Annotated[list[TensorDocument], Field(max_length=NAMES_MAX)] | None = (
         Field(
@@ -183,7 +183,9 @@ class BuildBackwardExpandRequest(OnGraph):
 
 
 class OptStepAdamwRequest(OnGraph):
-    """A step of AdamW for each parameter, taken with each complete computation (ggml_opt_step_adamw)."""
+    """Appends an AdamW update for each parameter, which runs with every complete computation
+    (ggml_opt_step_adamw).
+    """
 
     parameters: SomeNames | None = Field(default=None, description="By default all that have a gradient.")
     pars: Annotated[list[Number], Field(min_length=7, max_length=7)] = Field(
@@ -192,7 +194,7 @@ class OptStepAdamwRequest(OnGraph):
 
 
 class OptStepSgdRequest(OnGraph):
-    """A step of SGD for each parameter, taken with each complete computation (ggml_opt_step_sgd)."""
+    """Appends an SGD update for each parameter, which runs with every complete computation (ggml_opt_step_sgd)."""
 
     parameters: SomeNames | None = Field(default=None, description="By default all that have a gradient.")
     pars: Annotated[list[Number], Field(min_length=2, max_length=2)] = Field(
@@ -211,7 +213,7 @@ class ElementChoice(RequestShape):
 
 
 class TensorSetRequest(OnGraph):
-    """Data for leaves, cast to their types (ggml_set_f32, ggml_set_i32, ggml_backend_tensor_set); all, or none."""
+    """Writes data into leafs, gradient accumulators and seeds: all of them, or none if one is invalid."""
 
     carried: ClassVar[str | None] = "tensors"
 
@@ -225,7 +227,7 @@ class TensorSetRequest(OnGraph):
 
 
 class GraphComputeRequest(OnGraph):
-    """A graph computed, forward and backward (ggml_graph_compute, ggml_graph_compute_with_ctx)."""
+    """Sets inputs and computes the nodes of a graph in order, all of them or up to one (ggml_graph_compute)."""
 
     carried: ClassVar[str | None] = "inputs"
 
@@ -259,14 +261,14 @@ class GraphComputeRequest(OnGraph):
 
 
 class GraphResetRequest(OnGraph):
-    """A new window of accumulation (ggml_graph_reset)."""
+    """Starts a new accumulation: gradient accumulators become 0 and the seeds of losses 1 (ggml_graph_reset)."""
 
     grads: bool = Field(default=True, description="Whether sums of gradients become 0, and seeds of losses 1.")
     momenta: bool = Field(default=False, description="Whether the moments of AdamW steps become 0.")
 
 
 class ThreadpoolNewRequest(StepRequest):
-    """A thread pool, in the place of the one there is (ggml_threadpool_new)."""
+    """Creates a thread pool that replaces the session's present one (ggml_threadpool_new)."""
 
     params: ThreadpoolChoice | None = None
 
@@ -276,7 +278,7 @@ class ThreadpoolStepRequest(StepRequest):
 
 
 class ThreadpoolMatchRequest(VerbRequest):
-    """Whether the pool is such a one (ggml_threadpool_params_match); `paused` does not matter."""
+    """Returns whether the session's pool has the given parameters (ggml_threadpool_params_match)."""
 
     params: ThreadpoolChoice | None = None
 

@@ -1,13 +1,13 @@
 """Sweeps on the wire."""
 
 from math import isfinite
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
 from app.api.schemas.values import DescribedBy, OneOf, RequestShape, ResourceShape, nonfinite_name
 from app.domain.fit import FitState
-from app.domain.sweep import VariantConfig, sweep_config_of
+from app.domain.sweep import sweep_config_of
 from app.service.fits.sweeps import RankingEntry, ranking
 from app.service.fits.view import FitView
 
@@ -73,12 +73,6 @@ class VariantInfo(ResourceShape):
     index: int
     parameters: dict[str, Any]
 
-    @classmethod
-    def of(cls, variant: dict[str, Any]) -> "VariantInfo":
-        """Show what a fit keeps of that."""
-        terms = VariantConfig(**variant)
-        return cls(index=terms.index, parameters=terms.parameters)
-
 
 class RankedVariant(ResourceShape):
     """A variant of a sweep at its place among the others."""
@@ -94,20 +88,18 @@ class RankedVariant(ResourceShape):
     total_steps: int
 
     @classmethod
-    def of(cls, ranked: RankingEntry) -> "RankedVariant":
-        """Show a variant."""
+    def show(cls, ranked: RankingEntry) -> Self:
+        """Build from an entry of the ranking."""
         value, standing = ranked.value, ranked.standing
         finite = value is None or isfinite(value)
-        return cls(
+        return cls.from_record(
+            standing,
             fit=standing.fit_id,
             rank=ranked.rank,
             value=value if finite else None,
             nonfinite=None if value is None or finite else nonfinite_name(value),
             index=standing.terms.index,
             parameters=standing.terms.parameters,
-            state=standing.state,
-            step=standing.step,
-            total_steps=standing.total_steps,
         )
 
 
@@ -123,20 +115,14 @@ class SweepSummary(ResourceShape):
     ranking: list[RankedVariant] = Field(description=f"The best {RANKING_MAX} variants, the best first.")
 
     @classmethod
-    def of(cls, view: FitView) -> "SweepSummary | None":
-        """Show the sweep of a fit, if it is one."""
-        if view.fit.sweep is None:
-            return None
-        terms = sweep_config_of(view.fit)
+    def show(cls, view: FitView) -> Self:
+        """Build from a fit with a sweep."""
         states = [standing.state for standing in view.standings]
-        return cls(
-            kind=terms.kind,
-            monitor=terms.monitor,
-            mode=terms.mode,
-            rungs=terms.rungs,
+        return cls.from_record(
+            sweep_config_of(view.fit),
             variants=len(states),
             states={state: states.count(state) for state in FitState if state in states},
-            ranking=[RankedVariant.of(ranked) for ranked in ranking(view.fit, view.standings)[:RANKING_MAX]],
+            ranking=[RankedVariant.show(ranked) for ranked in ranking(view.fit, view.standings)[:RANKING_MAX]],
         )
 
 
@@ -149,6 +135,6 @@ class VariantList(ResourceShape):
     next_cursor: str | None = None
 
     @classmethod
-    def of(cls, view: FitView) -> "VariantList":
-        """Show the variants of a sweep."""
-        return cls(data=[RankedVariant.of(ranked) for ranked in ranking(view.fit, view.standings)])
+    def show(cls, view: FitView) -> Self:
+        """Build from a fit with a sweep."""
+        return cls(data=[RankedVariant.show(ranked) for ranked in ranking(view.fit, view.standings)])

@@ -1,7 +1,6 @@
 """The server itself on the wire."""
 
-from dataclasses import asdict
-from typing import Any
+from typing import Any, Self
 
 from pydantic import Field
 
@@ -9,7 +8,6 @@ from app.api.schemas.values import ResourceShape
 from app.config.settings import Settings
 from app.domain.clock import rfc3339
 from app.domain.runtime import allot
-from app.service.admin.recovery import Recovery as Found
 from app.service.admin.system import Overview
 
 
@@ -98,45 +96,24 @@ class SystemOverview(ResourceShape):
     limits: Limits
 
     @classmethod
-    def of(cls, overview: Overview, settings: Settings) -> "SystemOverview":
-        """Show an overview, with the limits out of the settings."""
-        numerics = overview.fingerprint
-        return cls(
-            version=overview.version,
-            python=overview.python,
-            numpy=overview.numpy,
+    def showing(cls, overview: Overview, settings: Settings) -> Self:
+        """Build from an overview, with the limits of the settings."""
+        numerics, found = overview.fingerprint, overview.recovery
+        return cls.from_record(
+            overview,
             blas=Blas(
                 library=str(numerics["blas"]),
                 core_type=str(numerics["blas_core"]),
                 threads=str(numerics["blas_threads"]),
             ),
-            fingerprint=dict(numerics),
-            executors=list(overview.executors),
             cores=Cores(
                 usable=overview.cores,
                 cpus=list(overview.cpus),
                 quota=overview.cpu_quota,
                 threads_per_fit=allot({}, None, cores=overview.cores, workers=settings.workers).threads,
             ),
-            data_dir_free_bytes=overview.data_dir_free_bytes,
-            stored_bytes=overview.stored_bytes,
-            quarantine_bytes=overview.quarantine_bytes,
-            recovery=None if overview.recovery is None else _recovery(overview.recovery),
-            queue=QueueCounts(queued=overview.queued, running=overview.running),
-            workers=[
-                Worker(
-                    pid=worker.pid,
-                    fit=worker.fit_id,
-                    session=worker.session_id,
-                    attempt=worker.attempt,
-                    state=worker.state,
-                    rss_bytes=worker.rss_bytes,
-                )
-                for worker in overview.workers
-            ],
-            limits=Limits(**{name: getattr(settings, name) for name in Limits.model_fields}),
+            recovery=found and Recovery.from_record(found, at=rfc3339(found.at)),
+            queue=QueueCounts.show(overview),
+            workers=[Worker.from_record(each, fit=each.fit_id, session=each.session_id) for each in overview.workers],
+            limits=Limits.show(settings),
         )
-
-
-def _recovery(found: Found) -> Recovery:
-    return Recovery(**{**asdict(found), "at": rfc3339(found.at)})

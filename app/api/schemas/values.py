@@ -1,7 +1,7 @@
 """What the models of requests and responses share: base classes, bounds, labels, tensors, unions."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
@@ -20,6 +20,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from app.domain.clock import rfc3339
 from app.domain.documents import finite_part, nonfinite_name
+from app.store.pages import Page
 
 __all__ = ["Moment", "RequestShape", "ResourceShape", "finite_part", "nonfinite_name"]
 
@@ -40,7 +41,52 @@ class RequestShape(BaseModel):
 class ResourceShape(BaseModel):
     """A body that the server sends. Made by the server's own code, so it is typed and not checked again."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, from_attributes=True)
+
+    @classmethod
+    def from_record(cls, record: object, **fields: Any) -> Self:
+        """Build from `fields`, and from the attributes of `record` for the others."""
+        others = cls.model_fields.keys() - fields.keys()
+        return cls(**fields, **{name: getattr(record, name) for name in others if hasattr(record, name)})
+
+    @classmethod
+    def show(cls, record: Any) -> Self:
+        """Build from a record."""
+        return cls.from_record(record)
+
+
+Entry = TypeVar("Entry", bound=BaseModel)
+
+
+class PageShape(ResourceShape, Generic[Entry]):
+    """A page of a list."""
+
+    object: Literal["list"] = "list"
+    data: list[Entry]
+    has_more: bool
+    next_cursor: str | None
+
+    @classmethod
+    def show(cls, page: Page[Any]) -> Self:
+        """Build from a page of records."""
+        (entry,) = get_args(cls.model_fields["data"].annotation)
+        data = [entry.show(record) for record in page.items]
+        return cls.from_record(page, data=data, has_more=page.next_cursor is not None)
+
+
+class CompleteList(ResourceShape, Generic[Entry]):
+    """A list that is never split into pages."""
+
+    object: Literal["list"] = "list"
+    data: list[Entry]
+    has_more: bool = False
+    next_cursor: None = None
+
+
+class OpenShape(BaseModel):
+    """A body of the server's own that may have further fields."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
 
 
 VALUES_MAX = 5_000

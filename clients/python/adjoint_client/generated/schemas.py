@@ -82,7 +82,7 @@ class BackwardExpandAnswer(TypedDict):
 
 
 class BackwardRequest(TypedDict):
-    """A vector-Jacobian product: cotangents of outputs and losses, pulled back to the parameters."""
+    """Adds the vector-Jacobian product of a stored tape with the given cotangents to the gradients."""
 
     seq: NotRequired["int | None"]
     tape_id: "str"
@@ -96,7 +96,7 @@ class BatchAnswer(TypedDict):
 
 
 class BatchRequest(TypedDict):
-    """Several steps, carried out one after the other."""
+    """Runs several steps in order in one request."""
 
     stop_on_error: NotRequired["bool"]
     steps: "Sequence[BatchedStep]"
@@ -134,7 +134,7 @@ class BudgetChoice(TypedDict):
 
 
 class BuildBackwardExpandRequest(TypedDict):
-    """Gradients of the losses appended (ggml_build_backward_expand)."""
+    """Appends the gradients of the losses (ggml_build_backward_expand)."""
 
     seq: NotRequired["int | None"]
     graph: NotRequired["str"]
@@ -143,7 +143,7 @@ class BuildBackwardExpandRequest(TypedDict):
 
 
 class BuildForwardExpandRequest(TypedDict):
-    """Values appended with all they depend on (ggml_build_forward_expand)."""
+    """Appends values and everything that they depend on (ggml_build_forward_expand)."""
 
     seq: NotRequired["int | None"]
     graph: NotRequired["str"]
@@ -153,7 +153,7 @@ class BuildForwardExpandRequest(TypedDict):
 
 
 class BuildForwardSelectRequest(TypedDict):
-    """Several branches appended, of which one is computed (ggml_build_forward_select)."""
+    """Appends several branches of which one is computed (ggml_build_forward_select)."""
 
     seq: NotRequired["int | None"]
     graph: NotRequired["str"]
@@ -803,7 +803,7 @@ class ForwardBackwardAnswer(TypedDict):
 
 
 class ForwardBackwardRequest(TypedDict):
-    """A forward and a backward pass, whose gradients add to those that there are."""
+    """Computes the losses and adds the gradients to those that are accumulated."""
 
     seq: NotRequired["int | None"]
     inputs: NotRequired["Mapping[str, Any] | None"]
@@ -815,7 +815,7 @@ class ForwardBackwardRequest(TypedDict):
 
 
 class ForwardRequest(TypedDict):
-    """A forward pass."""
+    """Computes losses and outputs. With `keep`, stores a tape for `:backward`."""
 
     seq: NotRequired["int | None"]
     inputs: NotRequired["Mapping[str, Any] | None"]
@@ -966,7 +966,7 @@ class GraphAnswer(TypedDict):
 
 
 class GraphClearRequest(TypedDict):
-    """An end to all that is in a graph; tensors keep their data (ggml_graph_clear)."""
+    """Removes all nodes and leafs from a graph; the tensors keep their data (ggml_graph_clear)."""
 
     seq: NotRequired["int | None"]
     graph: NotRequired["str"]
@@ -987,7 +987,7 @@ class GraphComputeAnswer(TypedDict):
 
 
 class GraphComputeRequest(TypedDict):
-    """A graph computed, forward and backward (ggml_graph_compute, ggml_graph_compute_with_ctx)."""
+    """Sets inputs and computes the nodes of a graph in order, all of them or up to one (ggml_graph_compute)."""
 
     seq: NotRequired["int | None"]
     graph: NotRequired["str"]
@@ -1005,7 +1005,7 @@ class GraphComputeRequest(TypedDict):
 
 
 class GraphCpyRequest(TypedDict):
-    """What a graph holds, put into another one (ggml_graph_cpy)."""
+    """Copies the nodes and leafs of a graph into another graph (ggml_graph_cpy)."""
 
     seq: NotRequired["int | None"]
     graph: NotRequired["str"]
@@ -1049,7 +1049,7 @@ class GraphDescription(TypedDict):
 
 
 class GraphDupRequest(TypedDict):
-    """A copy of a graph over the same tensors (ggml_graph_dup)."""
+    """Creates a copy of a graph over the same tensors (ggml_graph_dup)."""
 
     seq: NotRequired["int | None"]
     graph: NotRequired["str"]
@@ -1067,7 +1067,7 @@ class GraphFinding(TypedDict):
 
 
 class GraphFreeRequest(TypedDict):
-    """An end to a graph."""
+    """Deletes a graph of the session; the tensors keep their data."""
 
     seq: NotRequired["int | None"]
     graph: NotRequired["str"]
@@ -1158,7 +1158,7 @@ class GraphReport(TypedDict):
 
 
 class GraphResetRequest(TypedDict):
-    """A new window of accumulation (ggml_graph_reset)."""
+    """Starts a new accumulation: gradient accumulators become 0 and the seeds of losses 1 (ggml_graph_reset)."""
 
     seq: NotRequired["int | None"]
     graph: NotRequired["str"]
@@ -1178,7 +1178,7 @@ class GraphSummary(TypedDict):
 
 
 class GraphViewRequest(TypedDict):
-    """Some nodes of a graph as a graph to look at and compute (ggml_graph_view)."""
+    """Creates a graph of a range of the nodes of another (ggml_graph_view)."""
 
     seq: NotRequired["int | None"]
     graph: NotRequired["str"]
@@ -1341,7 +1341,7 @@ class LoadAnswer(TypedDict):
 
 
 class LoadRequest(TypedDict):
-    """A checkpoint to go on from."""
+    """Replaces parameters and buffers by those of a checkpoint, with or without its optimizer state."""
 
     seq: NotRequired["int | None"]
     checkpoint: "str"
@@ -1622,7 +1622,7 @@ class NewApiKey(TypedDict):
 
 
 class NewGraphRequest(TypedDict):
-    """An empty graph (ggml_new_graph, ggml_new_graph_custom)."""
+    """Creates an empty graph in the session (ggml_new_graph_custom)."""
 
     seq: NotRequired["int | None"]
     name: "str"
@@ -1738,7 +1738,7 @@ class Operation(TypedDict):
 
 
 class OptStepAdamwRequest(TypedDict):
-    """A step of AdamW for each parameter, taken with each complete computation (ggml_opt_step_adamw)."""
+    """Appends an AdamW update for each parameter, which runs with every complete computation"""
 
     seq: NotRequired["int | None"]
     graph: NotRequired["str"]
@@ -1747,7 +1747,7 @@ class OptStepAdamwRequest(TypedDict):
 
 
 class OptStepSgdRequest(TypedDict):
-    """A step of SGD for each parameter, taken with each complete computation (ggml_opt_step_sgd)."""
+    """Appends an SGD update for each parameter, which runs with every complete computation (ggml_opt_step_sgd)."""
 
     seq: NotRequired["int | None"]
     graph: NotRequired["str"]
@@ -1768,7 +1768,7 @@ class OptimStepAnswer(TypedDict):
 
 
 class OptimStepRequest(TypedDict):
-    """A step of the optimizer; options of it that stand beside `seq` hold for this step alone."""
+    """Updates the parameters that have gradients, and clears the gradients."""
 
     seq: NotRequired["int | None"]
     groups: NotRequired["Sequence[Mapping[str, Any]] | None"]
@@ -2215,7 +2215,7 @@ class ReplayVerdict(TypedDict):
 
 
 class ResetRequest(TypedDict):
-    """Gradients, or the optimizer's momenta, begin anew."""
+    """Sets the gradients to zero, reinitialises the optimizer state, or both."""
 
     seq: NotRequired["int | None"]
     gradients: NotRequired["bool"]
@@ -2288,7 +2288,7 @@ class SamplingChoice(TypedDict):
 
 
 class SaveRequest(TypedDict):
-    """A checkpoint of the session as it is."""
+    """Stores parameters, buffers, optimizer state and gradients as a checkpoint."""
 
     seq: NotRequired["int | None"]
 
@@ -2550,7 +2550,7 @@ class SessionNonfiniteTrace(TypedDict):
 
 
 class SessionPredictRequest(TypedDict):
-    """Outputs in evaluation mode."""
+    """Computes the outputs in evaluation mode. The state of the session does not change."""
 
     seq: NotRequired["int | None"]
     inputs: NotRequired["Mapping[str, Any] | None"]
@@ -2579,7 +2579,7 @@ class SessionProfile(TypedDict):
 
 
 class SessionProfileRequest(TypedDict):
-    """A measurement of a step, node by node."""
+    """Measures one training step node by node without changing the session."""
 
     seq: NotRequired["int | None"]
     inputs: NotRequired["Mapping[str, Any] | None"]
@@ -2633,7 +2633,7 @@ class SessionRowLosses(TypedDict):
 
 
 class SessionRowLossesRequest(TypedDict):
-    """The loss of each row by itself."""
+    """Computes the loss of every row individually in evaluation mode, and names the outliers."""
 
     seq: NotRequired["int | None"]
     inputs: NotRequired["Mapping[str, Any] | None"]
@@ -2646,7 +2646,7 @@ SessionState = Literal["active", "paused", "closed", "expired", "failed"]
 
 
 class SessionTraceRequest(TypedDict):
-    """A search for the first number that is not finite."""
+    """Runs one training step without changing the session, and names the first value that holds NaN or infinity."""
 
     seq: NotRequired["int | None"]
     inputs: NotRequired["Mapping[str, Any] | None"]
@@ -2655,7 +2655,7 @@ class SessionTraceRequest(TypedDict):
 
 
 class SetLossRequest(TypedDict):
-    """Scalars marked as losses, whose gradients add up (ggml_set_loss)."""
+    """Marks scalars as losses of a graph; their gradients are summed (ggml_set_loss)."""
 
     seq: NotRequired["int | None"]
     graph: NotRequired["str"]
@@ -2663,7 +2663,7 @@ class SetLossRequest(TypedDict):
 
 
 class SetNameRequest(TypedDict):
-    """Another name for a tensor (ggml_set_name)."""
+    """Gives a tensor of a graph another name (ggml_set_name)."""
 
     seq: NotRequired["int | None"]
     graph: NotRequired["str"]
@@ -2672,14 +2672,14 @@ class SetNameRequest(TypedDict):
 
 
 class SetParamRequest(TypedDict):
-    """Leaves marked as parameters, before they are expanded (ggml_set_param)."""
+    """Marks leafs as parameters, before they are appended to a graph (ggml_set_param)."""
 
     seq: NotRequired["int | None"]
     names: "Sequence[str]"
 
 
 class SetRequest(TypedDict):
-    """New values of parameters: all of those named, or none."""
+    """Replaces the values of the named parameters: all of them, or none if one is invalid."""
 
     seq: NotRequired["int | None"]
     parameters: "Mapping[str, Any]"
@@ -2779,7 +2779,7 @@ class TensorList(TypedDict):
 
 
 class TensorSetRequest(TypedDict):
-    """Data for leaves, cast to their types (ggml_set_f32, ggml_set_i32, ggml_backend_tensor_set); all, or none."""
+    """Writes data into leafs, gradient accumulators and seeds: all of them, or none if one is invalid."""
 
     seq: NotRequired["int | None"]
     graph: NotRequired["str"]
@@ -2847,13 +2847,13 @@ class ThreadpoolDescription(TypedDict):
 
 
 class ThreadpoolMatchRequest(TypedDict):
-    """Whether the pool is such a one (ggml_threadpool_params_match); `paused` does not matter."""
+    """Returns whether the session's pool has the given parameters (ggml_threadpool_params_match)."""
 
     params: NotRequired["ThreadpoolChoice | None"]
 
 
 class ThreadpoolNewRequest(TypedDict):
-    """A thread pool, in the place of the one there is (ggml_threadpool_new)."""
+    """Creates a thread pool that replaces the session's present one (ggml_threadpool_new)."""
 
     seq: NotRequired["int | None"]
     params: NotRequired["ThreadpoolChoice | None"]
@@ -2938,7 +2938,7 @@ class WorstElement(TypedDict):
 
 
 class ZeroGradRequest(TypedDict):
-    """Gradients are set to 0."""
+    """Sets the accumulated gradients to zero, or to none with `set_to_none`."""
 
     seq: NotRequired["int | None"]
     set_to_none: NotRequired["bool"]
