@@ -99,7 +99,6 @@ class BackupAnswer(StreamingResponse):
     """Sends a backup as it is made, and closes it however that ends."""
 
     def __init__(self, backup: Backup) -> None:
-        """Take over `backup`."""
         self._backup = backup
         headers = {"Content-Disposition": f'attachment; filename="{backup.name}"', "Cache-Control": "no-store"}
         super().__init__(backup.chunks, headers=headers, media_type=TAR)

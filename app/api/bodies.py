@@ -46,7 +46,6 @@ class UploadDeadline:
     """How long a body is waited for: a head start in seconds, and the time that its bytes take at the least rate."""
 
     def __init__(self, head_start: float, bytes_per_second: float) -> None:
-        """Begin with the head start."""
         self._left = head_start
         self._most = max(head_start, STALL_SECONDS)
         self._bytes_per_second = bytes_per_second

@@ -65,6 +65,5 @@ async def _unless_left(request: Request, work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _left(request: Request) -> None:
-    """Wait until the client is gone."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

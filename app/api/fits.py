@@ -40,7 +40,6 @@ class EncodedFits:
     """The answers about the fits that were asked for last, each as long as its view is the present one."""
 
     def __init__(self) -> None:
-        """Start without any."""
         self._lock = threading.Lock()
         self._encoded: OrderedDict[str, tuple[FitView, bytes]] = OrderedDict()
 

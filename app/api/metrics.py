@@ -59,7 +59,6 @@ class _Query:
         return f'"{hashlib.blake2b(text.encode(), digest_size=TAG_BYTES).hexdigest()}"'
 
     def answer(self, metrics: Metrics, fit_id: str) -> Response:
-        """Read the rows and encode them."""
         if self.downsample is None:
             page = metrics.page(fit_id, self.after, self.limit, self.rows)
         else:
@@ -78,7 +77,6 @@ class _Query:
         return self.encode(fit_id, page)
 
     def encode(self, fit_id: str, page: MetricPage) -> Response:
-        """Encode the rows."""
         answer = _encode_page(page, self.format)
         answer.headers["ETag"] = self.tag(fit_id, page.stored)
         return answer

@@ -112,11 +112,9 @@ class ReadRequest(Request):
         self._document = document
 
     async def body(self) -> bytes:
-        """Return the bytes."""
         return self.received
 
     async def json(self) -> Any:
-        """Return what they say."""
         return self._document
 
 

@@ -57,7 +57,6 @@ def _replacing(kind: Literal["parameter", "gradient"]) -> Read:
 
 
 async def _given(request: Request, name: str, seq: int | None) -> StepPayload:
-    """Read the tensor that is the body."""
     kind = content_type(request)
     if kind == NPY:
         body = await read_body(request, services_of(request).settings.max_step_bytes)

@@ -75,7 +75,6 @@ class FitMetrics(Collector):
     """How many fits are in each state, how many were deleted by retention, and how many stored files are damaged."""
 
     def __init__(self, system: System, retention: Retention, integrity: Integrity, quarantine: Quarantine) -> None:
-        """Ask these parts."""
         self._system = system
         self._retention = retention
         self._integrity = integrity

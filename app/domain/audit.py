@@ -77,7 +77,6 @@ class TrailBroken(Exception):  # noqa: N818 (named as what happened)
     """An entry of the trail was changed, removed or put in between."""
 
     def __init__(self, seq: int, why: str) -> None:
-        """Say which entry does not fit."""
         super().__init__(f"entry {seq}: {why}")
         self.seq = seq
 

@@ -167,7 +167,6 @@ class FrameReader:
     """Puts frames together from bytes as they arrive, in pieces of any size."""
 
     def __init__(self) -> None:
-        """Start between two frames."""
         self._rest = bytearray()
 
     def feed(self, data: bytes | memoryview) -> list[Frame]:
@@ -229,7 +228,6 @@ class LineReader:
     """Puts messages together from bytes as they arrive, in pieces of any size."""
 
     def __init__(self) -> None:
-        """Start between two messages."""
         self._rest = bytearray()
 
     def feed(self, data: bytes) -> list[Message]:

@@ -44,13 +44,11 @@ class AuditMiddleware:
     """
 
     def __init__(self, app: ASGIApp, trail: AuditTrail) -> None:
-        """Watch `app`, which holds the door."""
         self._app = app
         self._trail = trail
         self._refusals = TokenBucket.full(REFUSALS_PER_SECOND, REFUSALS_BURST, time.monotonic())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -28,7 +28,6 @@ class ClientAddressMiddleware:
         self._proxies = tuple(map(ipaddress.ip_network, proxies))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
         if self._proxies and scope["type"] == "http" and scope.get("client"):
             peer, _ = scope["client"]
             scope["client"] = (client_address(peer, scope["headers"], self._proxies), 0)

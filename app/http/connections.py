@@ -20,7 +20,6 @@ class Connections(Generic[C]):
     """
 
     def __init__(self, most: int) -> None:
-        """Keep `most`."""
         self.most = most
         self._networks: dict[C, str] = {}
         self._open: Counter[str] = Counter()

@@ -51,7 +51,6 @@ class Common:
     """What all connections of a server share: their number, and how much framing of chunks is parsed."""
 
     def __init__(self, terms: ConnectionLimits) -> None:
-        """Begin without any connection."""
         self.connections: Connections[Connection] = Connections(terms.max_connections)
         self.chunks = ChunkBudget(ALL_CHUNKS_PER_SECOND, ALL_CHUNKS_BURST)
 

@@ -45,7 +45,6 @@ class ChunkBudget:
     _filled_at: float = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin with all of it."""
         self._left, self._filled_at = self.burst, self.monotonic()
 
     def spend(self, chunks: float) -> None:

@@ -34,7 +34,6 @@ class ConcurrencyLimit:
     """So many places, of which each is taken for the length of a block. For the event loop."""
 
     def __init__(self, most: int, what: str) -> None:
-        """Begin with `most` places, for `what`."""
         self._most = most
         self._what = what
         self._taken = 0
@@ -61,7 +60,6 @@ class OverloadMiddleware:
         self._waiting = ConcurrencyLimit(waiting, "requests wait for news")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or refuse it."""
         if scope["type"] != "http" or scope["path"] in MONITORING_PATHS:
             await self._app(scope, receive, send)
             return
@@ -98,7 +96,6 @@ class DrainMiddleware:
         self._wakes = wakes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or answer 503 with Retry-After."""
         if scope["type"] == "http" and self._wakes.closed and scope["method"] not in SAFE_METHODS:
             error = Draining("the server is stopping and takes no new work; try again when it is back")
             await problem(Request(scope), error)(scope, receive, send)

@@ -65,7 +65,6 @@ class HeadMiddleware:
     """Hands HEAD requests on as GET. What is made while it is sent has no head: a stream of events, a backup."""
 
     def __init__(self, app: ASGIApp) -> None:
-        """Wrap `app`."""
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

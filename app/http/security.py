@@ -56,7 +56,6 @@ class SecurityMiddleware:
             self._hosts.add(settings.host.strip("[]"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or answer with the reason why not."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

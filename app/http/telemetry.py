@@ -20,7 +20,6 @@ class RequestMetrics:
     """Counts of requests and their durations, by method and route template; ids never become labels."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        """Register with `registry`."""
         labels = ("method", "route")
         self.count = Counter(
             "adjoint_http_requests", "Requests that were answered.", (*labels, "status"), registry=registry
@@ -39,12 +38,10 @@ class TelemetryMiddleware:
     """Gives every request an id, and writes down how it went. Outermost, so that it sees every answer."""
 
     def __init__(self, app: ASGIApp, metrics: RequestMetrics) -> None:
-        """Watch `app`."""
         self._app = app
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

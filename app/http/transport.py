@@ -34,7 +34,6 @@ class Progress:
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, pace: Pace) -> None:
-        """Look at `transport` from time to time."""
         self._transport = transport
         self._loop = loop
         self._pace = pace

@@ -70,7 +70,6 @@ def read_file(path: Path, format: str, target: Path, options: IngestOptions, lim
 
 
 def _check_options(format: str, options: IngestOptions) -> None:
-    """Refuse options that say nothing about files of this format."""
     if options.columns_spec is not None and format != "csv":
         raise IngestError("bad_columns", "/columns", f"the columns option is for CSV files, and this is {format}")
     if options.header != "auto" and format != "csv":
@@ -80,7 +79,6 @@ def _check_options(format: str, options: IngestOptions) -> None:
 
 
 def _open(path: Path) -> BufferedReader:
-    """Open a plain file, never through a link."""
     file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()

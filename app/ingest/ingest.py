@@ -24,7 +24,6 @@ class IngestRequest:
 
 
 def encode_request(request: IngestRequest) -> bytes:
-    """One line of JSON."""
     return json.dumps(asdict(request), default=str).encode() + b"\n"
 
 

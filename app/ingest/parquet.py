@@ -125,7 +125,6 @@ class _Numbers:
         self._leaf, self._width, self._writer = leaf, width, writer
 
     def take(self, array: Any, row: int) -> None:
-        """Append the values of a batch that begins at `row`."""
         if self._leaf.in_list:
             if array.null_count:
                 raise _missing(self._leaf, row)
@@ -199,15 +198,12 @@ class _Rewritten(RawIOBase):
         self._position = 0
 
     def readable(self) -> bool:
-        """It is."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
         return True
 
     def seek(self, offset: int, whence: int = SEEK_SET) -> int:
-        """Go to a place."""
         base = {SEEK_SET: 0, SEEK_CUR: self._position, SEEK_END: self._start + len(self._footer)}[whence]
         self._position = max(0, base + offset)
         return self._position

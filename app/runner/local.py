@@ -49,7 +49,6 @@ class _Worker:
     server_exit: ForkServerExit | None = None
 
     def interest(self, hold: Collection[Handle]) -> int:
-        """Return the events to poll for."""
         if self.read_to_end:
             return 0
         reading = 0 if self.handle in hold else selectors.EVENT_READ

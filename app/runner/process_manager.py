@@ -54,7 +54,6 @@ class ProcessManager:
     """
 
     def __init__(self, runner: Runner) -> None:
-        """Run them on `runner`."""
         self.exit_log = ExitLog()
         self._runner = runner
         self._commands: deque[Callable[[], None]] = deque()
@@ -183,7 +182,6 @@ STOPPED = Died("stopped", "the process was stopped, since the server is stopping
 
 
 def _classify_death(process: ManagedProcess, exited: Exited) -> Died:
-    """Return why a process exited."""
     if process.stalled:
         return Died("stalled", "no heartbeat within the lease; the process was killed")
     if process.stopping and exited.reason in ("finished", "killed"):

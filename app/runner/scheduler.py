@@ -7,7 +7,6 @@ class Scheduler:
     """Wakeups, scheduled checks and backoffs; times are those of the monotonic clock. Any thread may call `wake`."""
 
     def __init__(self) -> None:
-        """Start with a pending wakeup."""
         self._wakeup_pending = True
         self._check_at: float | None = None
         self._backoff_until: dict[str, float] = {}

@@ -218,7 +218,6 @@ class SessionPool:
             return
 
     def _on_event(self, queue: SessionQueue, attempt: int, event: ProcessEvent) -> None:
-        """Handle an event of a process."""
         match event:
             case Started(pid):
                 queue.pid = pid

@@ -96,7 +96,6 @@ class Supervisor:
         clock: Clock,
         options: SupervisorOptions = SupervisorOptions(),
     ) -> None:
-        """Set up; nothing runs before `start`."""
         self._attempts = attempts
         self._runner = runner
         self._settings = settings

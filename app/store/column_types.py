@@ -32,7 +32,6 @@ class JsonText(TypeDecorator[Any]):
         return None if value is None else json.dumps(value, separators=(",", ":"))
 
     def process_result_value(self, value: Any, _dialect: Dialect) -> Any:
-        """Read the JSON back."""
         return None if value is None else json.loads(value)
 
 
@@ -43,11 +42,9 @@ class Timestamp(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, _dialect: Dialect) -> int | None:
-        """Count the microseconds."""
         return None if value is None else to_microseconds(value)
 
     def process_result_value(self, value: Any, _dialect: Dialect) -> datetime | None:
-        """Return the moment in UTC."""
         return None if value is None else EPOCH + timedelta(microseconds=value)
 
 
@@ -58,7 +55,6 @@ class ExactNumber(TypeDecorator[float]):
     cache_ok = True
 
     def process_bind_param(self, value: float | None, _dialect: Dialect) -> str | None:
-        """Format the number as Python does."""
         return None if value is None else repr(value)
 
     def process_result_value(self, value: Any, _dialect: Dialect) -> float | None:

@@ -67,7 +67,6 @@ class _FairShareGroup(NamedTuple):
 
     @classmethod
     def named(cls, name: str) -> "_FairShareGroup":
-        """Return what is called so."""
         tenant, slash, label = name.partition("/")
         return cls(tenant, label if slash else None)
 
@@ -82,7 +81,6 @@ class _QueueState:
 
     @property
     def tenants(self) -> set[str]:
-        """The tenants who wait."""
         return {share.tenant for share in self.waiting}
 
     @property
@@ -92,7 +90,6 @@ class _QueueState:
         return min(self.tenants, key=lambda tenant: (busy[tenant], self.turns.get(_FairShareGroup(tenant), 0), tenant))
 
     def shares(self, tenant: str) -> list[_FairShareGroup]:
-        """Return the shares of a tenant that wait."""
         return [share for share in self.waiting if share.tenant == tenant]
 
     def next_share(self, tenant: str, priority: int) -> _FairShareGroup:
@@ -145,7 +142,6 @@ class Queue:
         return self._fits.update(begun)
 
     def _next(self, considered: ColumnElement[bool], queue_state: _QueueState) -> FitRecord:
-        """Return the fit whose turn it is."""
         held = self._found(_HELD, considered)
         tenant = queue_state.next_tenant
         others = [fit for fit in held if fit.tenant in queue_state.tenants - {tenant}]

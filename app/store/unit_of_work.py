@@ -124,7 +124,6 @@ class Store:
         return take_snapshot(self._database, folder)
 
     def close(self) -> None:
-        """Close the database."""
         self._database.close()
 
     def __enter__(self) -> Self:

@@ -99,7 +99,6 @@ class DurableFile:
     """A file that is being written, without a buffer: a full or failing disk is met by the write that meets it."""
 
     def __init__(self, durable: Durable, path: Path, flags: int) -> None:
-        """Open `path`."""
         self._durable = durable
         self.path = path
         self._descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)

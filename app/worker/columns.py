@@ -86,22 +86,18 @@ class MappedColumns(Mapping[str, list[np.ndarray[Any, Any]]]):
         self._recodings = recodings or {}
 
     def __getitem__(self, name: str) -> list[np.ndarray[Any, Any]]:
-        """Map the files of one column."""
         self._check(self._paths[name])
         files = [np.load(path, mmap_mode="r", allow_pickle=False) for path in self._paths[name]]
         tables = self._recodings.get(name, [None] * len(files))
         return [file if table is None else recode(file, table) for file, table in zip(files, tables, strict=True)]
 
     def __contains__(self, name: object) -> bool:
-        """Tell whether there is such a column, without mapping it."""
         return name in self._paths
 
     def __iter__(self) -> Iterator[str]:
-        """Go through the names of the columns."""
         return iter(self._paths)
 
     def __len__(self) -> int:
-        """Count the columns."""
         return len(self._paths)
 
 

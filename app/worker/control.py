@@ -30,7 +30,6 @@ class Control:
     """Flags that the fit checks between steps. The process exits at once if the server is gone."""
 
     def __init__(self, channel: socket.socket) -> None:
-        """Read from `channel`, once started."""
         self._channel = channel
         self._lines = LineReader()
         self._assignment: AnyAssignment | None = None
@@ -76,7 +75,6 @@ class Control:
             os._exit(EXIT_SERVER_GONE)
 
     def _read_messages(self) -> None:
-        """Wait for messages, and handle them."""
         try:
             messages = self._lines.feed(self._receive())
         except BadMessage:
@@ -109,7 +107,6 @@ class VariantControl:
     """The control of one variant: stop requests of the whole sweep, and its own cancellation."""
 
     def __init__(self, control: Control, fit_id: str) -> None:
-        """Use the flags of `control`."""
         self._control = control
         self._fit_id = fit_id
 

@@ -195,7 +195,6 @@ def _save_at_rung(fit: engine.Fit, rung: Rung, staging: Path) -> RungReached:
 
 
 def _decode_verdict(reason: bytes) -> Failed:
-    """Decode the verdict of another rank."""
     try:
         verdict = decode(reason)
     except BadMessage:

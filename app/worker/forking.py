@@ -55,7 +55,6 @@ class ForkServer:
                 os.waitpid(-1, 0)
 
     def _handle_order(self) -> bool:
-        """Execute one order; False at the end of the stream."""
         order, channels, _, _ = socket.recv_fds(self._orders, ORDER.size, MAX_DESCRIPTORS)
         while order and len(order) < ORDER.size:
             order += self._orders.recv(ORDER.size - len(order))

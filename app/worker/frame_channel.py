@@ -15,7 +15,6 @@ class FrameChannel:
     """One thread uses it; other threads may only call `notify`."""
 
     def __init__(self, sock: socket.socket) -> None:
-        """Use `sock`."""
         self._socket = sock
         self._frames = FrameReader()
         self._wakeup_in, self._wakeup_out = socket.socketpair()

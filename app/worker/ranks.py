@@ -29,7 +29,6 @@ class RankProcesses:
     """The processes of the other ranks, as seen by rank 0, and its own end of the collective."""
 
     def __init__(self, collective: engine.Collective, pids: Iterable[int]) -> None:
-        """Monitor the child processes `pids`."""
         self.collective = collective
         self._pids = set(pids)
         # The control thread checks them too, and a pid that was reaped may belong to another process.

@@ -242,7 +242,6 @@ class CompilationReport:
     """Reports that a fit waits for kernels to be compiled: its phase, and a log entry now and then."""
 
     def __init__(self, reporter: Reporter) -> None:
-        """Report over `reporter`."""
         self._reporter = reporter
         self._next = 0.0
 

@@ -159,11 +159,9 @@ class OneOf:
         self.wanted = wanted
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Take a value as it is."""
         return core_schema.no_info_plain_validator_function(self._check)
 
     def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Describe the union."""
         return self.described()
 
     def described(self) -> JsonSchemaValue:
@@ -191,12 +189,10 @@ class DescribedBy:
     """
 
     def __init__(self, shape: type[BaseModel], *, also: OneOf | None = None) -> None:
-        """Describe by `shape`."""
         self._shape = shape
         self._also = also
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Take a value as it is."""
         return core_schema.no_info_plain_validator_function(self._check)
 
     def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> JsonSchemaValue:

@@ -60,7 +60,6 @@ class AuditFiles:
     """The files in a folder. They are written once, and deleted as a whole."""
 
     def __init__(self, root: Path, durable: Durable) -> None:
-        """Keep them in `root`, which is made when the first one is."""
         self._root = root
         self._durable = durable
 
@@ -137,7 +136,6 @@ class AuditRotation:
     """The whole trail, and its rotation."""
 
     def __init__(self, store: Store, files: AuditFiles, terms: AuditLimits = AuditLimits()) -> None:
-        """Move entries from `store` to `files`."""
         self._store = store
         self._files = files
         self._terms = terms
@@ -233,7 +231,6 @@ class AuditTrail:
     """The use cases of the trail."""
 
     def __init__(self, store: Store) -> None:
-        """Keep the trail in `store`."""
         self._store = store
         self._next = _Batch()
         self._turn = asyncio.Lock()

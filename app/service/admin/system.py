@@ -71,7 +71,6 @@ class System:
         self._fingerprint = engine.fingerprint(self._executors[-1])
 
     def overview(self) -> Overview:
-        """Return the current overview."""
         counts = self.counts()
         return Overview(
             version=server_version(),

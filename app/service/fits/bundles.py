@@ -57,7 +57,6 @@ class Bundles:
     """The use case of bundles."""
 
     def __init__(self, store: Store, integrity: Integrity) -> None:
-        """Read rows from `store`; checkpoints are opened by `integrity`."""
         self._store = store
         self._integrity = integrity
 

@@ -19,7 +19,6 @@ class Gradients:
     """The use cases of captured gradients. One that was read once never changes."""
 
     def __init__(self, store: Store, integrity: Integrity) -> None:
-        """Read rows from `store`; files are opened by `integrity`."""
         self._store = store
         self._integrity = integrity
 

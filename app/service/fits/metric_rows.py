@@ -95,7 +95,6 @@ class MetricRowCache:
     """The rows that were asked for last, in blocks, by fit and filter."""
 
     def __init__(self, store: Store) -> None:
-        """Read from `store`."""
         self._store = store
         self._lock = threading.Lock()
         self._blocks: OrderedDict[tuple[str, RowFilter, int], _Block] = OrderedDict()
@@ -201,7 +200,6 @@ class CurveSummaries:
     """The contents of the curves that were last asked for, each read once: rows never change."""
 
     def __init__(self, store: Store) -> None:
-        """Read from `store`."""
         self._store = store
         self._lock = threading.Lock()
         self._known: OrderedDict[str, CurveSummary] = OrderedDict()

@@ -38,7 +38,6 @@ class Metrics:
     """The use cases of metric rows. A row that was read once never changes."""
 
     def __init__(self, store: Store) -> None:
-        """Read from `store`."""
         self._store = store
         self._cache: ReadThroughCache[int] = ReadThroughCache(RECENT_MAX)
         self._contents = CurveSummaries(store)

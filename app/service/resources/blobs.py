@@ -30,7 +30,6 @@ class BlobSweeper:
     """
 
     def __init__(self, store: Store, blobs: BlobStore) -> None:
-        """Delete from `blobs` what `store` does not refer to."""
         self._store = store
         self._blobs = blobs
         self._lock = threading.Lock()
@@ -91,7 +90,6 @@ class Integrity:
     """
 
     def __init__(self, store: Store, blobs: BlobStore) -> None:
-        """Keep marks in `store`, of files in `blobs`."""
         self._store = store
         self._blobs = blobs
         self._lock = threading.Lock()

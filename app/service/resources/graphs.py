@@ -48,7 +48,6 @@ class Diagnostics:
     """Makes orders to compute with a stored graph, each for one request as the engine reads it."""
 
     def __init__(self, store: Store) -> None:
-        """Find graphs in `store`."""
         self._store = store
 
     def order(self, diagnostic: Diagnostic, graph_id: str, request: dict[str, Any]) -> ComputeRequest:

@@ -104,7 +104,6 @@ class MemoryPool:
     """
 
     def __init__(self, budget: int | None = None) -> None:
-        """Share `budget` bytes; None: unlimited."""
         self._budget = budget
         self._lock = threading.Lock()
         self._fits: dict[str, int] = {}

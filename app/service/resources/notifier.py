@@ -10,7 +10,6 @@ class Subscription:
     """One waiter for one fit: remembers a notification that came while it was not waiting."""
 
     def __init__(self) -> None:
-        """Bind to the running event loop."""
         self._loop = asyncio.get_running_loop()
         self._notified = asyncio.Event()
 
@@ -37,7 +36,6 @@ class Notifier:
     """
 
     def __init__(self) -> None:
-        """Start without subscriptions."""
         self._lock = threading.Lock()
         self._subscriptions: dict[str, set[Subscription]] = {}
         self._closed = False

@@ -36,7 +36,6 @@ class SessionDirs:
     """A folder for each session, named as it, on the file system of the blobs."""
 
     def __init__(self, root: Path, durable: Durable) -> None:
-        """Keep them in `root`."""
         self._root = root
         self._durable = durable
 

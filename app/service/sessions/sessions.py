@@ -33,7 +33,6 @@ class Sessions:
         dirs: SessionDirs,
         workforce: SessionWorkforce,
     ) -> None:
-        """Keep sessions in `storage`; the `workforce` runs their processes."""
         self._store = storage.store
         self._creation = creation
         self._steps = steps

@@ -108,7 +108,6 @@ class SessionActivity:
     """The last use of sessions, and which of them are expiring. For the event loop."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
-        """Write to `store`."""
         self._store = store
         self._clock = clock
         self._used: dict[str, datetime] = {}

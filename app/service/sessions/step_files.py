@@ -67,7 +67,6 @@ class StepInputs:
     """Looks up what steps refer to."""
 
     def __init__(self, store: Store, integrity: Integrity) -> None:
-        """Look in `store`; the files of checkpoints are opened by `integrity`."""
         self._store = store
         self._integrity = integrity
 
@@ -108,7 +107,6 @@ class SavedCheckpoints:
     """Takes over what sessions save."""
 
     def __init__(self, store: Store, blobs: BlobStore, sweeper: BlobSweeper, space: DiskSpace, clock: Clock) -> None:
-        """Move files into `blobs`, and keep their records in `store`."""
         self._store = store
         self._blobs = blobs
         self._sweeper = sweeper

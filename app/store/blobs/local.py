@@ -208,7 +208,6 @@ class LocalBlobWriter:
     """A blob on its way to the disk, under a temporary name until it is committed."""
 
     def __init__(self, store: LocalBlobStore, durable: Durable, path: Path) -> None:
-        """Create a file at `path`."""
         self._store = store
         self._durable = durable
         self._hash = hashlib.sha256()
@@ -265,7 +264,6 @@ class LocalBlobWriter:
 
 
 def _size_of(path: Path) -> int:
-    """Return the size of a file, 0 if there is none."""
     try:
         status = path.lstat()
     except OSError:

@@ -51,7 +51,6 @@ class GraphCache:
     """Graphs that were parsed before, by id."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._read: OrderedDict[str, engine.Definition] = OrderedDict()
 
     def get(self, graph_id: str, document: object, *, keep: bool) -> engine.Definition:

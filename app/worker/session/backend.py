@@ -182,7 +182,6 @@ class StepDiagnostics:
     """Handlers of a training session that change nothing."""
 
     def __init__(self, session: engine.Session) -> None:
-        """Look at `session`."""
         self._session = session
 
     def gradients(self, call: Call) -> Result:

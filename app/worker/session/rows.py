@@ -27,7 +27,6 @@ class Column:
         self._ends = list(accumulate(len(file) for file in files))
 
     def __len__(self) -> int:
-        """Count its rows."""
         return self._ends[-1]
 
     def span(self, start: int, stop: int) -> Array:

@@ -33,7 +33,6 @@ class SessionDir:
     """A snapshot of the session before a step, and the log from that step on; both have its number."""
 
     def __init__(self, path: Path, durable: Durable) -> None:
-        """Use `path`, which exists."""
         self.path = path
         self.durable = durable
         self._replies = 0

@@ -129,7 +129,6 @@ class GraphBuilding:
     """Graphs in the making."""
 
     def __init__(self, session: engine.StaticSession) -> None:
-        """Build in `session`."""
         self._session = session
         self.handlers: Mapping[str, Handler] = {
             "new_graph": mutating(self._new_graph),
@@ -255,7 +254,6 @@ class GraphInspection:
     """What can be seen of graphs."""
 
     def __init__(self, session: engine.StaticSession) -> None:
-        """Look at `session`."""
         self._session = session
         self.handlers: Mapping[str, Handler] = {
             "graph": reading(self._graph),

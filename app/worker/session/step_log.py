@@ -68,14 +68,12 @@ class ReplyCache:
     """The last replies, by sequence number, request id and key. The newest one is always kept."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._by_seq: OrderedDict[int, CachedReply] = OrderedDict()
         self._by_id: dict[str, CachedReply] = {}
         self._by_key: dict[str, CachedReply] = {}
         self._bytes = 0
 
     def __iter__(self) -> Any:
-        """Iterate over them in order."""
         return iter(self._by_seq.values())
 
     def add(self, reply: CachedReply) -> None:

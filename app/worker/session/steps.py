@@ -27,7 +27,6 @@ class ReorderBuffer:
     """Steps that arrived before their turn, by sequence number, each with a timeout."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._by_seq: dict[int, list[tuple[float, EarlyStep]]] = {}
         self._count = 0
 

@@ -29,12 +29,10 @@ class Tapes:
     """The newest tapes, within limits; the newest one itself may be larger."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._tapes: OrderedDict[int, engine.Tape] = OrderedDict()
         self._bytes = 0
 
     def __len__(self) -> int:
-        """Count them."""
         return len(self._tapes)
 
     def keep(self, seq: int, tape: engine.Tape) -> str:
@@ -78,7 +76,6 @@ class TrainingBackend:
     """A model in training (a `SessionBackend`)."""
 
     def __init__(self, assignment: SessionAssignment, runtime: Runtime) -> None:
-        """Initialise the model."""
         request = assignment.request
         self._saved = frozenset(assignment.saved)
         self._session = engine.Session(
