@@ -3,7 +3,18 @@
 from engine import ops
 from engine.autograd import tape
 from engine.autograd.checkpoint import recompute
-from engine.autograd.creation import full, ones, ones_like, parameter, rand, randn, tensor, zeros, zeros_like
+from engine.autograd.creation import (
+    full,
+    ones,
+    ones_like,
+    parameter,
+    rand,
+    randn,
+    reshape_columns,
+    tensor,
+    zeros,
+    zeros_like,
+)
 from engine.autograd.differentiate import (
     grad,
     gradcheck,
@@ -19,12 +30,10 @@ from engine.autograd.differentiate import (
 )
 from engine.autograd.function import Function, once_differentiable
 from engine.autograd.gradients import GradientStatistics, gradient_statistics, gradients_by_name
-from engine.autograd.memory_layout import reshape_columns
 from engine.autograd.vmap import vmap
 from engine.core.array_statistics import ArrayStatistics, array_statistics
-from engine.core.budget import Admit, Cost
 from engine.core.cpu import cpu_quota, usable_cores, usable_cpus
-from engine.core.defaults import get_default_device, get_default_dtype, set_default_device, set_default_dtype
+from engine.core.dtypes import get_default_device, get_default_dtype, set_default_device, set_default_dtype
 from engine.core.errors import (
     AttributeValueError,
     CheckpointError,
@@ -53,6 +62,8 @@ from engine.core.errors import (
 )
 from engine.core.fingerprint import fingerprint, set_blas_threads
 from engine.core.modes import (
+    Admit,
+    Cost,
     detect_anomaly,
     enable_grad,
     inference_mode,
@@ -93,10 +104,10 @@ from engine.ggml import ggml, ggml_opt
 from engine.ggml.compute_plan import ComputePlan, Status
 from engine.ggml.context import Context, declare, graph_overhead, set_param
 from engine.ggml.graph import Graph
+from engine.ggml.inspection import describe_graph, describe_tensor
 from engine.ggml.opt_context import OptContext
 from engine.ggml.opt_data import OptDataset, OptResult
 from engine.ggml.opt_fit import opt_epoch, opt_fit
-from engine.ggml.printer import describe_graph, describe_tensor
 from engine.ggml.session.computing import Computed, ComputeManner
 from engine.ggml.session.named_values import checked_extents
 from engine.ggml.session.session import ElementWrite, StaticSession, check_index

@@ -1,4 +1,4 @@
-"""Element types and the engine's own promotion table (PyTorch's rules, which are not NumPy's).
+"""Element types, the promotion table (PyTorch's rules, not NumPy's), and each thread's default type and device.
 
 bfloat16 is no type of NumPy's: it comes from the package ml_dtypes, an optional extra, and its kind is "V".
 """
@@ -6,6 +6,7 @@ bfloat16 is no type of NumPy's: it comes from the package ml_dtypes, an optional
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from enum import IntEnum
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.errors import DTypeError, MissingExtra, nearest
+from engine.core.errors import DeviceError, DTypeError, MissingExtra, accepted_names, nearest
 
 DType = np.dtype[Any]
 
@@ -143,3 +144,73 @@ def result_type(operands: Iterable[tuple[DType, Strength]]) -> DType:
 def to_float(dtype: DType) -> DType:
     """Return `dtype` itself when it is floating, else the default float type."""
     return dtype if is_float(dtype) else DEFAULT_FLOAT
+
+
+DEVICES = ("cpu",)
+"""Every device the engine computes on."""
+SHORT_NAMES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}
+"""ggmlR's names of the dtypes that can be the default."""
+
+
+class Defaults(threading.local):
+    """The defaults of one thread."""
+
+    def __init__(self) -> None:
+        """Start as a new thread does: float32 on the CPU."""
+        self.dtype = DEFAULT_FLOAT
+        self.device = "cpu"
+
+
+DEFAULTS = Defaults()
+
+
+def set_default_dtype(dtype: object) -> str:
+    """Set the dtype of tensors made from Python floats, of parameters and of modules, for this thread.
+
+    ggmlR's "f32", "f16" and "bf16" stand for the dtypes they name.
+
+    Returns the name of the previous one. With float16 or bfloat16 parameters stay float32 (the master weights) and
+    modules round what they compute.
+    """
+    chosen = dtype_of(SHORT_NAMES.get(dtype, dtype) if isinstance(dtype, str) else dtype)
+    if not is_float(chosen):
+        raise DTypeError(f"the default dtype must be a floating one, not {chosen.name}")
+    previous, DEFAULTS.dtype = DEFAULTS.dtype, chosen
+    return previous.name
+
+
+def get_default_dtype() -> str:
+    """Return the name of this thread's default dtype."""
+    return DEFAULTS.dtype.name
+
+
+def set_default_device(device: str) -> str:
+    """Let later tensors of this thread live on `device`, and return the previous one; only "cpu" exists.
+
+    Raises:
+        DeviceError: any other device, so that a caller can fall back.
+    """
+    previous, DEFAULTS.device = DEFAULTS.device, check_device(device)
+    return previous
+
+
+def get_default_device() -> str:
+    """Return the name of this thread's default device."""
+    return DEFAULTS.device
+
+
+def check_device(device: str | None) -> str:
+    """Return the device, or this thread's default for None; refuse one that is not there."""
+    if device is None:
+        return DEFAULTS.device
+    if device not in DEVICES:
+        raise DeviceError(
+            f"there is no device {str(device)[:64]!r} here: this engine computes on {', '.join(DEVICES)}"
+            f"{accepted_names(device, DEVICES)}"
+        )
+    return device
+
+
+def master_dtype(dtype: DType) -> DType:
+    """Return the type that weights are kept in when `dtype` is computed in: float32 for the half-size types."""
+    return computing_dtype(dtype)

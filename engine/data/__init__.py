@@ -14,10 +14,9 @@ from engine.data.class_encoding import (
 )
 from engine.data.loader import Batch, DataLoader, Prefetcher, prefetch_depth
 from engine.data.normalization import MinMax, Normalization, Robust, Standard, fit_scales, read_normalize
-from engine.data.rounding import CAST_BYTES, RoundedInput, cast_inputs, rounded_inputs
 from engine.data.sampling import Sampler, Sampling, class_weights, make_sampler
 from engine.data.scaling import Affine, Scales
-from engine.data.source import Source, open_source
+from engine.data.source import CAST_BYTES, RoundedInput, Source, cast_inputs, open_source, rounded_inputs
 from engine.data.splitting import Split, grouped_split, held_out_rows, split_examples, split_rows, stratified_split
 from engine.data.windows import Windows
 

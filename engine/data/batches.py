@@ -8,10 +8,9 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from engine.core.constraints import Range
-from engine.core.documents import Reader
+from engine.core.attributes import Range
 from engine.core.errors import DataError
-from engine.core.options import read_options
+from engine.core.options import Reader, read_options
 from engine.core.value import Array
 from engine.data.sampling import Sampler
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.core.documents import Reader
 from engine.core.errors import CheckpointError, DataError, DocumentError, Finding, escape, nearest
+from engine.core.options import Reader
 from engine.core.value import Array
 
 CLASSES = "classes"

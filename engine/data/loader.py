@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from engine.autograd.memory_layout import Layout, check_layout
+from engine.autograd.creation import Layout, check_layout
 from engine.core.dtypes import DType
 from engine.core.errors import AttributeValueError, DataError
 from engine.core.value import Array, Operand, Value, as_value

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from engine.core.constraints import Range
+from engine.core.attributes import Range
 from engine.core.errors import DataError
 from engine.core.value import Array
 from engine.data.batches import SPLIT_STREAM, generator

@@ -8,10 +8,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from engine.core.constraints import Range
-from engine.core.documents import Reader
+from engine.core.attributes import Range
 from engine.core.errors import DataError, escape, nearest
-from engine.core.options import Reads
+from engine.core.options import Reader, Reads
 from engine.core.value import Array, Shape
 from engine.data.column import Column
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.autograd.differentiate import grad, hessian, hvp, jacobian, jvp, vhp
-from engine.core.documents import Reader
 from engine.core.errors import REFUSALS, EngineError
+from engine.core.options import Reader
 from engine.core.value import Shape, Value
 from engine.diagnostics.requests import DerivativeRequest
 from engine.diagnostics.transforms import Scalar, as_function, leaves_of, sum_results, unwrap_single, weight_results
-from engine.execution.interpreter.cost_limits import DERIVATIVES, NODES, PRODUCTS, RESULT_BYTES, check_leaves, refuse
+from engine.execution.interpreter.node_runner import DERIVATIVES, NODES, PRODUCTS, RESULT_BYTES, check_leaves, refuse
 from engine.graph.trace import Trace
 
 MATRICES = ("jacobian", "hessian", "derivative")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engine.core.budget import Admit, Cost, admit_any
-from engine.core.documents import Reader
+from engine.core.modes import Admit, Cost, admit_any
+from engine.core.options import Reader
 from engine.core.value import Array, Value
 from engine.diagnostics.derivatives import check_sizes, derive
 from engine.diagnostics.requests import NAMES, DerivativeRequest, read_requests
-from engine.execution.interpreter.cost_limits import check_memory, check_work, output_bytes
+from engine.execution.interpreter.node_runner import check_memory, check_work, output_bytes
 from engine.execution.interpreter.point import FIELDS, Point, feed, read_point, run
 from engine.execution.plan import NumpyExecutor, Plan, make_plan
 from engine.graph.definition import Definition

@@ -10,14 +10,14 @@ from zlib import crc32
 
 import numpy as np
 
-from engine.core.budget import Admit, Cost, admit_any
-from engine.core.documents import Reader
 from engine.core.dtypes import FLOAT64, dtype_of, is_float
+from engine.core.modes import Admit, Cost, admit_any
+from engine.core.options import Reader
 from engine.core.value import Array, Value
 from engine.diagnostics.derivatives import gradients
 from engine.diagnostics.requests import References
 from engine.diagnostics.transforms import as_function, default_targets, leaves_of, weight_results
-from engine.execution.interpreter.cost_limits import check_leaves, check_memory, check_work, output_bytes
+from engine.execution.interpreter.node_runner import check_leaves, check_memory, check_work, output_bytes
 from engine.execution.interpreter.point import FIELDS, Point, read_point, run
 from engine.execution.plan import NumpyExecutor, Plan, make_plan
 from engine.graph.definition import Definition, NodeSpec

@@ -10,12 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from engine.core.budget import Admit, Cost, admit_any
-from engine.core.documents import Reader
 from engine.core.errors import DocumentError, EngineError, Finding
+from engine.core.modes import Admit, Cost, admit_any
+from engine.core.options import Reader
 from engine.core.value import Array
-from engine.execution.interpreter.cost_limits import check_memory, check_work, cost_of_runner
-from engine.execution.interpreter.node_runner import NodeRunner
+from engine.execution.interpreter.node_runner import NodeRunner, check_memory, check_work, cost_of_runner
 from engine.execution.interpreter.point import WITHOUT_MODE, Point, read_point
 from engine.execution.plan import NumpyExecutor, Plan
 from engine.execution.plan.numpy_executor import prepare

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.core.documents import Reader, type_name
 from engine.core.dtypes import is_float
 from engine.core.errors import escape, nearest
+from engine.core.options import Reader, type_name
 from engine.core.value import Array, Value
 from engine.diagnostics.transforms import default_targets, leaves_of
 from engine.graph.tensors import read_tensor

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.budget import Admit, Cost, admit_any
-from engine.core.documents import Reader
 from engine.core.errors import DocumentError, Finding
+from engine.core.modes import Admit, Cost, admit_any
+from engine.core.options import Reader
 from engine.core.value import Array
-from engine.execution.interpreter.cost_limits import check_memory, check_work
+from engine.execution.interpreter.node_runner import check_memory, check_work
 from engine.execution.interpreter.point import WITHOUT_MODE, read_point, run
 from engine.execution.plan import NumpyExecutor
 from engine.graph.definition import Definition
-from engine.graph.feeds import row_inputs
+from engine.graph.tensors import row_inputs
 from engine.graph.trace import KEY, bind_dims
 from engine.training.step import cached_plan, plan_evaluation
 from engine.training.step.names import LOSS

@@ -11,7 +11,7 @@ from engine.diagnostics.report import STANDARD_BATCH, plan_step
 from engine.execution.plan import Plan, Sequel, plan_program
 from engine.execution.plan.module_source import literal
 from engine.graph.definition import Definition, StateSpec
-from engine.graph.feeds import row_inputs
+from engine.graph.tensors import row_inputs
 from engine.graph.trace import KEY
 from engine.nn.initializers import resolve
 from engine.training.step.names import rate_input

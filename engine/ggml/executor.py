@@ -12,9 +12,8 @@ import numpy as np
 from engine.core.errors import REFUSALS, ComputeError, EngineError
 from engine.core.value import Array, Value
 from engine.execution.plan import NumpyExecutor, Plan
-from engine.execution.plan.layout import layouts, nbytes
 from engine.execution.plan.numpy_executor import prepare
-from engine.execution.plan.plan import Allocation, Buffer, Step
+from engine.execution.plan.plan import Allocation, Buffer, Step, layouts, nbytes
 from engine.ggml.compute_plan import ComputePlan, Status
 from engine.ggml.context import align
 from engine.ggml.storage import Storage

@@ -14,8 +14,7 @@ from engine.ggml.compute_plan import ComputePlan, Status, make_compute_plan
 from engine.ggml.context import DEFAULT_GRAPH_SIZE, Context, graph_overhead, set_param, tensor_overhead
 from engine.ggml.execution import Execution, GraphKey
 from engine.ggml.gradients import Accumulators, BackwardNodes, build, given_accumulators
-from engine.ggml.inspection import Inspection
-from engine.ggml.printer import graph_drawing, graph_listing
+from engine.ggml.inspection import Inspection, graph_drawing, graph_listing
 from engine.ggml.storage import Storage
 from engine.ggml.tensor_table import EvaluationOrder, TensorTable
 from engine.ggml.threadpool import Threadpool

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.documents import NAME, NAME_RULE, Reader
 from engine.core.dtypes import is_float
 from engine.core.errors import DocumentError, EngineError, Finding, escape, nearest
+from engine.core.options import NAME, NAME_RULE, Reader
 from engine.core.value import Shape
 from engine.graph.definition import Definition, InputSpec, NodeSpec, StateSpec
 from engine.graph.expression_parser import parse_program

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from engine.core.documents import Reader
 from engine.core.dtypes import dtype_of
 from engine.core.errors import DocumentError, EngineError, Finding, nearest
+from engine.core.options import Reader
 from engine.core.registry import lookup
 from engine.core.value import Array, Shape, Value
 from engine.graph.definition import Definition, NodeSpec, StateSpec, plain

@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from engine.core.documents import Reader
 from engine.core.dtypes import FLOAT32, is_float
 from engine.core.errors import (
     AttributeValueError,
@@ -22,6 +21,7 @@ from engine.core.errors import (
     escape,
     nearest,
 )
+from engine.core.options import Reader
 from engine.core.registry import Op, find_op
 from engine.core.unsupported_ops import refuse_unsupported
 from engine.core.value import Array, Value

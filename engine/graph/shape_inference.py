@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine.core.documents import Reader
 from engine.core.errors import DocumentError, Finding
+from engine.core.options import Reader
 from engine.graph.definition import Definition
 from engine.graph.limits import GraphLimits
 from engine.graph.trace import Trace, apply_node, build

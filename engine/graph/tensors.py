@@ -1,18 +1,19 @@
-"""Shapes, element types and small tensors as they stand in documents: read strictly, faults noted with pointers."""
+"""Shapes, element types and small tensors as they stand in documents, read strictly; and the inputs fed to a graph."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from engine.core.documents import Reader, type_name
 from engine.core.dtypes import BOOL, DEFAULT_FLOAT, INT64, DType, dtype_of, is_float
-from engine.core.errors import EngineError, escape
+from engine.core.errors import DocumentError, EngineError, Finding, escape, nearest
+from engine.core.options import Reader, type_name
 from engine.core.value import Array, Shape
+from engine.graph.definition import Definition
 from engine.graph.limits import LIMITS, reach
 
 NONFINITE: Mapping[str, float] = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -230,3 +231,63 @@ def _as_shape(array: Array, shape: Shape, pointer: str, reader: Reader) -> Array
 
 def _what(value: Any) -> str:
     return "ragged or mixed lists, or too large a number" if isinstance(value, list | tuple) else type_name(value)
+
+
+NUMBERS = "biuf"
+
+
+def check_feeds(definition: Definition, needed: Collection[str], inputs: Mapping[str, Any]) -> dict[str, Array]:
+    """Return an array for each input that is given, in the graph's order; their shapes are for `bind_dims` to check.
+
+    Args:
+        definition: the graph.
+        needed: the inputs that must be given; others may be left out, and are checked where they are given.
+        inputs: numbers by name.
+
+    Raises:
+        DocumentError: a missing or unknown name, or numbers that do not suit the input, each with its pointer.
+    """
+    findings = [
+        Finding(
+            f"/inputs/{escape(name)}",
+            "unknown_name",
+            f"the graph has no input of this name; it has {', '.join(definition.inputs) or 'none'}"
+            f"{nearest(str(name), definition.inputs)}",
+        )
+        for name in inputs
+        if name not in definition.inputs
+    ]
+    findings += [
+        Finding("/inputs", "missing_field", f"the input {name!r} is required") for name in needed if name not in inputs
+    ]
+    arrays = {}
+    for name in definition.inputs:
+        if name not in inputs:
+            continue
+        array, dtype = as_numbers(inputs[name]), definition.inputs[name].dtype
+        reason = "it must be a number, or an array or nested lists of numbers" if array is None else None
+        if array is not None and not is_float(dtype):
+            reason = misfit(array, dtype)
+        if reason:
+            findings.append(Finding(f"/inputs/{escape(name)}", "dtype_mismatch", f"input {name!r}: {reason}"))
+        elif array is not None:
+            arrays[name] = array
+    if findings:
+        raise DocumentError(findings)
+    return arrays
+
+
+def row_inputs(definition: Definition) -> tuple[str, ...]:
+    """Return the inputs that hold one entry for each row: those that begin with the first named extent of all."""
+    shapes = {name: spec.shape for name, spec in definition.inputs.items()}
+    rows = next((shape[0] for shape in shapes.values() if shape and isinstance(shape[0], str)), None)
+    return tuple(name for name, shape in shapes.items() if rows is not None and shape[:1] == (rows,))
+
+
+def as_numbers(value: Any) -> Array | None:
+    """Return numbers as an array; None if the value is not a tensor of numbers."""
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return array if array.dtype.kind in NUMBERS or is_float(array.dtype) else None

@@ -10,17 +10,15 @@ from typing import Any
 import numpy as np
 
 from engine.autograd.backward import SavedValues, pull_back, reachable
-from engine.core.budget import TraceBudget
 from engine.core.dtypes import INT64, DType, computing_dtype, is_float
 from engine.core.errors import REFUSALS, DocumentError, EngineError, Finding, nearest
-from engine.core.modes import charging, tracing
+from engine.core.modes import TraceBudget, charging, tracing
 from engine.core.registry import lookup
 from engine.core.value import Node, Shape, Value
 from engine.graph.autocast import at_autocast, check_autocast
 from engine.graph.definition import Definition, NodeSpec
 from engine.graph.limits import LIMITS, GraphLimits
-from engine.graph.remat_segments import RematOptions, RematSegments
-from engine.graph.rematerialization import Rematerializer
+from engine.graph.rematerialization import Rematerializer, RematOptions, RematSegments
 from engine.ops.elementwise.casting import cast
 from engine.ops.random.random import fold_in
 from engine.ops.shape.shape import reshape

@@ -1,6 +1,5 @@
 """Optimizers and schedules, as pure functions and as objects on the tape; clipping of gradients."""
 
-from engine.optim.chain import Chain
 from engine.optim.clipping import (
     clip_grad_adaptive_,
     clip_grad_norm_,
@@ -13,7 +12,14 @@ from engine.optim.closure_optimizer import ClosureOptimizer
 from engine.optim.lbfgs import LBFGS, LBFGSStep
 from engine.optim.loss_scaler import LossScaler, ScaledStep
 from engine.optim.optimizer import Optimizer, Transform
-from engine.optim.optimizers import CLOSURE_OPTIMIZERS, OPTIMIZERS, make_optimizer, make_transform, optimizer_catalogue
+from engine.optim.optimizers import (
+    CLOSURE_OPTIMIZERS,
+    OPTIMIZERS,
+    Chain,
+    make_optimizer,
+    make_transform,
+    optimizer_catalogue,
+)
 from engine.optim.scheduler import Scheduler
 from engine.optim.schedules import SCHEDULES, Plateau, Schedule, make_schedule, read_schedule, schedule_catalogue
 from engine.optim.tape_optimizer import Group, TapeOptimizer

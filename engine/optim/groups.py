@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 
 from engine.core.attributes import Attribute, attributes_of
-from engine.core.documents import Reader, type_name
 from engine.core.errors import DocumentError, EngineError, Finding, escape, nearest
+from engine.core.options import Reader, type_name
 from engine.core.value import Shape
-from engine.optim.chain import Chain, read_transforms
 from engine.optim.optimizer import Optimizer
-from engine.optim.optimizers import make_optimizer
+from engine.optim.optimizers import Chain, make_optimizer, read_transforms
 
 SELECTORS = ("match", "ndim", "frozen")
 MAX_GROUPS = 64

@@ -14,8 +14,7 @@ from engine.core.errors import AttributeValueError, CheckpointError, GradientErr
 from engine.core.modes import no_grad
 from engine.core.value import Operand, Spec, Value, as_value
 from engine.ops.elementwise.casting import cast
-from engine.optim.joint_step import Pending, Slots, step_jointly
-from engine.optim.optimizer import Transform
+from engine.optim.optimizer import Pending, Slots, Transform, step_jointly
 from engine.optim.optimizers import make_transform
 
 Parameters = Mapping[str, Value] | Iterable[Value] | Iterable[Mapping[str, Any]]

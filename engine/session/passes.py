@@ -14,8 +14,7 @@ from engine.core.value import Array, Spec
 from engine.execution.interpreter.point import run
 from engine.execution.plan import NumpyExecutor
 from engine.graph.trace import KEY
-from engine.session.batch import Batch, BatchReader
-from engine.session.reduction import Wanted, choose_reduction, loss_scale
+from engine.session.batch import Batch, BatchReader, Wanted, choose_reduction, loss_scale
 from engine.session.results import Forward, Tape, check_cotangents
 from engine.session.state import SessionState
 from engine.training.recipe import Recipe

@@ -9,7 +9,7 @@ from typing import Any
 
 from engine.core.errors import DocumentError, Finding, escape, nearest
 from engine.core.value import Array, Shape, Spec
-from engine.graph.feeds import as_numbers
+from engine.graph.tensors import as_numbers
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -24,15 +24,13 @@ from engine.execution.interpreter.point import Point
 from engine.execution.native import chosen, most_shards
 from engine.execution.plan import NumpyExecutor
 from engine.graph.definition import Definition, InputSpec, needed_inputs, without_inputs
-from engine.graph.feeds import as_numbers
 from engine.graph.limits import LIMITS
 from engine.graph.shape_inference import infer_shapes
-from engine.session.batch import Batch, BatchReader, check_arrays, unknown_name
+from engine.graph.tensors import as_numbers
+from engine.session.batch import Batch, BatchReader, Wanted, check_arrays, check_request, unknown_name
 from engine.session.passes import Passes
-from engine.session.reduction import Wanted, check_request
 from engine.session.results import Forward, Gradients, Stepped, Tape, Updated
-from engine.session.serialization import Counters, load_parameters, restore, snapshot
-from engine.session.state import SessionState
+from engine.session.state import Counters, SessionState, load_parameters, restore, snapshot
 from engine.session.update import OptimizerSteps
 from engine.training.predictor import Predictor
 from engine.training.recipe import read_recipe

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.core.documents import Reader
 from engine.core.dtypes import is_float
 from engine.core.errors import DocumentError, EngineError, Finding, GradientError, escape, nearest
+from engine.core.options import Reader
 from engine.core.registry import lookup
 from engine.data import CAST_BYTES, Batches, held_out_rows
 from engine.graph.definition import Definition, InputSpec, without_inputs

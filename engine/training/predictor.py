@@ -10,9 +10,9 @@ from dataclasses import replace
 import numpy as np
 
 from engine.autograd.backward import reachable
-from engine.core.budget import STEP_OPERATIONS, Admit, Cost, admit_any
 from engine.core.dtypes import FLOAT64, DType
 from engine.core.errors import DocumentError, Finding
+from engine.core.modes import STEP_OPERATIONS, Admit, Cost, admit_any
 from engine.core.registry import lookup
 from engine.core.value import Array
 from engine.data import ClassEncoding, Scales, classes_of_checkpoint, encode_texts
@@ -20,9 +20,9 @@ from engine.data.checkpoint import SCALES, Checkpoint
 from engine.execution.interpreter.point import as_refusals
 from engine.execution.plan import NumpyExecutor, Plan
 from engine.graph.definition import Definition
-from engine.graph.feeds import check_feeds
 from engine.graph.limits import LIMITS
 from engine.graph.shape_inference import InferredShapes, infer_shapes
+from engine.graph.tensors import check_feeds
 from engine.graph.trace import Trace, bind_dims
 from engine.nn.layers import LOSSES
 from engine.training.metrics import find_comparison

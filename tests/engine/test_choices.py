@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import engine
-from engine.core.documents import Reader
 from engine.core.errors import MOST_LISTED, accepted_names
+from engine.core.options import Reader
 from engine.core.registry import OPS, lookup
 from engine.data.normalization import KINDS, read_normalize
 from engine.execution.native import KNOWN_EXECUTORS, chosen
@@ -15,8 +15,7 @@ from engine.ggml.opt_params import LossType, OptimizerType, parse_kind
 from engine.nn.initializers import INITIALIZERS, resolve
 from engine.nn.layers import LAYERS, LOSSES
 from engine.nn.layers.table import find_layer
-from engine.optim.chain import TRANSFORMS, read_transforms
-from engine.optim.optimizers import OPTIMIZERS, make_optimizer
+from engine.optim.optimizers import OPTIMIZERS, TRANSFORMS, make_optimizer, read_transforms
 from engine.optim.schedules.schedule import SCHEDULES
 from engine.training.metrics.table import METRICS, read_metrics
 

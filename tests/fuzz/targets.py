@@ -88,7 +88,7 @@ def _arrays(media: str) -> Callable[[bytes], object]:
     return lambda data: read_arrays(data, media, LIMITS)
 
 
-_INGEST, _GRAPH = ("app/ingest",), ("engine/graph", "engine/core/documents", "engine/core/attributes")
+_INGEST, _GRAPH = ("app/ingest",), ("engine/graph", "engine/core/options", "engine/core/attributes")
 _READERS = [
     Target(f"upload {format}", _upload(format), seeds.uploads(format), (IngestError,), seeds.WORDS[format], _INGEST)
     for format in READERS

@@ -1,7 +1,8 @@
-"""A step node by node: every node of the forward and the backward pass run by itself, in order."""
+"""A step run node by node, forward and backward, in order; and the limits of what one request may compute."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,12 +13,16 @@ import numpy as np
 
 from engine.autograd.backward import reachable
 from engine.core.dtypes import DType
+from engine.core.errors import DocumentError, Finding
 from engine.core.half_precision import half_precision_kernel
+from engine.core.modes import STEP_OPERATIONS, Cost
 from engine.core.value import Array, Node, Spec, Value
 from engine.execution.interpreter.point import Point, as_refusals
+from engine.execution.plan import Plan
 from engine.execution.plan.numpy_executor import computes_in_float32
+from engine.graph.limits import LIMITS
 from engine.graph.printer import Names
-from engine.graph.trace import build
+from engine.graph.trace import Trace, build
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,3 +209,70 @@ def _results(node: Node, inputs: Sequence[Array]) -> list[Array]:
     made = body(*inputs, **node.attrs)
     results = made if isinstance(made, tuple) else (made,)
     return [np.asarray(result, dtype=spec.dtype) for result, spec in zip(results, node.outputs, strict=True)]
+
+
+DERIVATIVES = 16
+"""Derivatives in one request."""
+
+RESULT_BYTES = 2**24
+"""Bytes of all Jacobians and Hessians of one request together."""
+
+PRODUCTS = 200_000
+"""Rows or columns of Jacobians and Hessians, times the nodes of the graph: how long it takes to plan them."""
+
+NODES = 30_000
+"""Nodes that derivatives of one request, taken one of the other, make of a graph: how long it takes to trace them."""
+
+OPERATIONS = 5 * 10**10
+"""Arithmetic operations of all runs of a plan."""
+
+VISIT_STEPS = 40
+"""Steps of a plan that a node counts for which is run by itself."""
+
+
+def refuse(pointer: str, detail: str) -> DocumentError:
+    """Return the error that something is too large."""
+    return DocumentError([Finding(pointer, "limit_exceeded", detail)])
+
+
+def check_leaves(graph: Trace) -> None:
+    """Refuse a graph whose inputs, parameters and buffers alone are too many bytes."""
+    leaves = (*graph.inputs.values(), *graph.parameters.values(), *graph.buffers.values())
+    held = sum(leaf.nbytes for leaf in leaves)
+    LIMITS.check_count("", "bytes of memory", held, LIMITS.compute_bytes)
+
+
+def check_memory(cost: Cost) -> None:
+    """Refuse what takes too many bytes."""
+    LIMITS.check_count("", "bytes of memory", cost.nbytes, LIMITS.compute_bytes)
+
+
+def cost_of_runner(runner: NodeRunner, runs: int = 1) -> Cost:
+    """Return what so many runs of a step take node by node; refuse those of too many bytes, or that take minutes."""
+    point = runner.point
+    operations = runs * (runner.operations + STEP_OPERATIONS * (VISIT_STEPS * runner.nodes + 1)) + point.draw_operations
+    cost = Cost({"plan_bytes": runner.peak_bytes, "initial_bytes": point.initial_bytes}, operations)
+    check_memory(cost)
+    _check_operations(operations, "/repeats" if runs > 1 else "/inputs", "send a smaller batch", runs)
+    return cost
+
+
+def check_work(plan: Plan, pointer: str, advice: str, runs: int = 1, *, beside: int = 0) -> int:
+    """Return the operations of so many runs of a plan, with those `beside`; refuse what takes minutes."""
+    operations = runs * (plan.flops + STEP_OPERATIONS * (len(plan.steps) + 1)) + beside
+    _check_operations(operations, pointer, advice, runs)
+    return operations
+
+
+def output_bytes(plan: Plan) -> int:
+    """Return the bytes of copies of all outputs of a plan."""
+    specs = (plan.buffers[number].spec for number in plan.outputs.values())
+    return sum(math.prod(spec.shape) * spec.dtype.itemsize for spec in specs)
+
+
+def _check_operations(operations: int, pointer: str, advice: str, runs: int) -> None:
+    if operations > OPERATIONS:
+        times = f"{runs} runs" if runs > 1 else "one run"
+        raise refuse(
+            pointer, f"{times} of this graph are about {operations} operations, the limit is {OPERATIONS}: {advice}"
+        )

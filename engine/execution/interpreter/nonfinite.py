@@ -10,12 +10,11 @@ from typing import Any, Literal
 import numpy as np
 
 from engine.core.array_statistics import array_statistics
-from engine.core.budget import Admit, admit_any
-from engine.core.documents import Reader
 from engine.core.dtypes import is_float
+from engine.core.modes import Admit, admit_any
+from engine.core.options import Reader
 from engine.core.value import Array
-from engine.execution.interpreter.cost_limits import cost_of_runner
-from engine.execution.interpreter.node_runner import NodeRun, NodeRunner
+from engine.execution.interpreter.node_runner import NodeRun, NodeRunner, cost_of_runner
 from engine.execution.interpreter.point import FIELDS, read_point
 from engine.graph.definition import Definition
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.documents import Reader
 from engine.core.errors import REFUSALS, DocumentError, EngineError, Finding, escape, nearest
+from engine.core.options import Reader
 from engine.core.value import Array
 from engine.execution.plan import NumpyExecutor
 from engine.graph.definition import Definition, needed_inputs, without_inputs

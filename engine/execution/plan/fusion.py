@@ -17,8 +17,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from engine.core.value import Shape
-from engine.execution.plan.layout import Layout, is_whole
-from engine.execution.plan.plan import Step
+from engine.execution.plan.plan import Layout, Step, is_whole
 from engine.graph.simplify import Instruction, Listing
 
 

@@ -8,12 +8,23 @@ from engine.core.registry import lookup
 from engine.core.sharding_rules import PARTIAL, State
 from engine.core.value import Value
 from engine.execution.plan.fusion import FusedGroups, fuse, overwritable
-from engine.execution.plan.layout import Layout, contiguous_strides, is_whole, layouts, nbytes
 from engine.execution.plan.memory import ArenaRanges
-from engine.execution.plan.plan import Allocation, Buffer, Kind, Phase, Plan, Step
+from engine.execution.plan.plan import (
+    Allocation,
+    Buffer,
+    Kind,
+    Layout,
+    Phase,
+    Plan,
+    Step,
+    contiguous_strides,
+    is_whole,
+    layouts,
+    nbytes,
+)
 from engine.execution.plan.sharding import Sharding, assign_shard_buffers, shard, worthwhile_shards
 from engine.execution.plan.verifier import should_verify, verify_plan
-from engine.graph.cast_scheduling import schedule_casts
+from engine.graph.rematerialization import schedule_casts
 from engine.graph.simplify import Instruction, Listing, simplify
 
 END = 2**62

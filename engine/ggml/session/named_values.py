@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine.core.documents import Reader
 from engine.core.errors import UnknownName, escape, nearest
+from engine.core.options import Reader
 from engine.core.rng import fold, key_value
 from engine.core.value import Value
 from engine.ggml.context import Context

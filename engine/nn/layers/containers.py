@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from engine.core.attributes import Window, attributes_of, bind
-from engine.core.documents import NAME, NAME_RULE, Reader
 from engine.core.errors import AttributeValueError, DocumentError, EngineError, ShapeError
+from engine.core.options import NAME, NAME_RULE, Reader
 from engine.core.value import Value
 from engine.nn.layers.convolution import per_axis
 from engine.nn.layers.dense import linear

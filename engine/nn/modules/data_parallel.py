@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.autograd import tape
-from engine.core.defaults import DEFAULTS
+from engine.core.dtypes import DEFAULTS
 from engine.core.errors import AttributeValueError, DataError
 from engine.core.modes import MODES
 from engine.core.rng import fold
 from engine.core.value import Value
-from engine.nn.modules.module import Module
-from engine.nn.modules.state import load_arrays
+from engine.nn.modules.module import Module, load_arrays
 from engine.optim.clipping import clip_gradients
 from engine.optim.tape_optimizer import TapeOptimizer
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from engine.autograd.memory_layout import Layout, check_layout, reverse_axes
+from engine.autograd.creation import Layout, check_layout, reverse_axes
 from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.modes import inference_mode

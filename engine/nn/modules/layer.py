@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.core.attributes import attributes_of, bind
-from engine.core.defaults import DEFAULTS, master_dtype
-from engine.core.dtypes import INT64, DType
+from engine.core.dtypes import DEFAULTS, INT64, DType, master_dtype
 from engine.core.modes import MODES, tracing, training_mode
 from engine.core.value import Operand, Spec, Value, as_value
 from engine.nn.layers import find_layer

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from engine.autograd.memory_layout import Layout, check_layout, reverse_axes
-from engine.core.defaults import DEFAULTS, check_device, master_dtype
-from engine.core.documents import Reader
-from engine.core.dtypes import DType, dtype_of
+from engine.autograd.creation import Layout, check_layout, reverse_axes
+from engine.core.dtypes import DEFAULTS, DType, check_device, dtype_of, master_dtype
 from engine.core.errors import AttributeValueError, EngineError, UnknownName
 from engine.core.modes import tracing, training_mode
+from engine.core.options import Reader
 from engine.core.value import Operand, Shape, Spec, Value, as_value
 from engine.nn.layers.containers import read_layer
 from engine.nn.modules.layer import TRIAL_ROWS, Layer, draw_seed, no_key

@@ -1,5 +1,5 @@
 """Activations and softmax."""
 
-from engine.ops.activation import activation, gated, shrinkage, softmax
+from engine.ops.activation import activation, gated, softmax
 
-FAMILIES = (activation, gated, shrinkage, softmax)
+FAMILIES = (activation, gated, softmax)

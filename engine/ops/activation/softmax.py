@@ -16,8 +16,7 @@ from engine.core.shape_rules import normalize_axis, require_float
 from engine.core.sharding_rules import ALONG_AXIS
 from engine.core.value import Array, Spec, Value
 from engine.ops.elementwise.elementwise import exp
-from engine.ops.reduce.reduce import sum
-from engine.ops.reduce.reductions import dot_over, max_over, sum_over
+from engine.ops.reduce.reduce import dot_over, max_over, sum, sum_over
 
 SAMPLES = [sample((2, 3)), sample((3, 2, 2), axis=1), sample((4,), axis=0), sample(())]
 PAIRS = [sample((2, 3), (2, 3)), sample((3, 2, 2), (3, 2, 2), axis=1), sample((), ())]

@@ -1,5 +1,5 @@
 """Values joined, repeated, padded and replaced in parts."""
 
-from engine.ops.arrange import joining, padding, replace, tiling
+from engine.ops.arrange import joining, replace, tiling
 
-FAMILIES = (joining, padding, replace, tiling)
+FAMILIES = (joining, replace, tiling)

@@ -1,9 +1,10 @@
-"""Repeating a value whole or element by element, and adding the copies up again."""
+"""Repeating a value whole or element by element, and the transposes of repetition and of pad's border modes."""
 
 from __future__ import annotations
 
 import builtins
 import math
+from typing import Literal
 
 import numpy as np
 
@@ -16,7 +17,8 @@ from engine.core.shape_rules import normalize_axis
 from engine.core.value import Shape, Value, as_value
 from engine.ops.index.index import index_select
 from engine.ops.reduce.reduce import sum
-from engine.ops.shape.shape import broadcast_to, reshape
+from engine.ops.shape.pad_modes import Pairs, check_border
+from engine.ops.shape.shape import broadcast_to, flip, pad, reshape, slice, slice_scatter
 
 
 def _interleaved(outer: Ints, inner: Shape) -> Shape:
@@ -78,3 +80,52 @@ def _repeated(x: Value, repeats: Ints, axis: int | None) -> Value:
     times = repeats * extent if len(repeats) == 1 else repeats
     charge_table("repeat_interleave", builtins.sum(times))
     return index_select(flat, as_value(np.repeat(np.arange(extent), times)), axis=place)
+
+
+Mode = Literal["reflect", "replicate", "circular"]
+
+
+@composite(
+    samples=[
+        sample((6, 3), widths=((1, 2), (0, 0)), mode="reflect"),
+        sample((4, 5), widths=((1, 0), (0, 3)), mode="replicate"),
+        sample((5,), widths=((1, 2),), mode="circular"),
+    ]
+)
+def pad_back(x: Value, *, widths: Pairs, mode: Mode) -> Value:
+    """The inner part of x with its borders of `widths` added to the elements pad took them from: its transpose."""
+    if len(widths) != x.ndim or any(e < low + high for e, (low, high) in zip(x.shape, widths, strict=True)):
+        raise ShapeError(
+            f"pad_back: widths {[list(pair) for pair in widths]} are not those of a pad to {list(x.shape)}"
+        )
+    check_border(tuple(e - low - high for e, (low, high) in zip(x.shape, widths, strict=True)), widths, mode)
+    for axis, (before, after) in enumerate(widths):
+        if before or after:
+            x = _folded(x, axis, before, after, mode)
+    return x
+
+
+def _folded(x: Value, axis: int, before: int, after: int, mode: Mode) -> Value:
+    extent = x.shape[axis] - before - after
+    places = {"reflect": (1, extent - 1 - after), "replicate": (0, extent - 1), "circular": (extent - before, 0)}
+    inner = slice(x, axis=axis, start=before, stop=before + extent)
+    borders = (slice(x, axis=axis, stop=before), slice(x, axis=axis, start=before + extent))
+    for border, start in zip(borders, places[mode], strict=True):
+        if border.shape[axis]:
+            inner = inner + slice_scatter(_source(border, axis, mode), axis=axis, extent=extent, start=start)
+    return inner
+
+
+def _source(border: Value, axis: int, mode: Mode) -> Value:
+    """Turn what came into a border into what goes back to the elements it was taken from, in their order."""
+    if mode == "replicate":
+        return sum(border, axis=axis, keepdims=True)
+    return flip(border, axis=axis) if mode == "reflect" else border
+
+
+@composite(samples=[sample((2, 4), before=1, after=2)])
+def pad_reflect_1d(x: Value, *, before: int, after: int) -> Value:
+    """x with its last axis continued by reflection at both ends (ggml's pad_reflect_1d)."""
+    if not x.ndim:
+        raise ShapeError("pad_reflect_1d needs at least one axis")
+    return pad(x, widths=((0, 0),) * (x.ndim - 1) + ((before, after),), mode="reflect")

@@ -1,5 +1,5 @@
 """Convolutions, poolings, resampling and sampling of images."""
 
-from engine.ops.conv import adaptive, columns, conv, conv_primitives, grid, patches, pool, pooling, resize, unpool
+from engine.ops.conv import adaptive, columns, conv, conv_primitives, grid, patches, pool, pooling, resize
 
-FAMILIES = (adaptive, columns, conv, conv_primitives, grid, patches, pool, pooling, resize, unpool)
+FAMILIES = (adaptive, columns, conv, conv_primitives, grid, patches, pool, pooling, resize)

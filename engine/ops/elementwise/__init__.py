@@ -1,16 +1,14 @@
 """Ops of the elements at one place: arithmetic, comparisons, casts, rounding, special functions."""
 
 from engine.ops.elementwise import (
-    bits,
     casting,
     comparison,
     elementwise,
     error_function,
     hyperbolic,
-    limits,
     ndtri,
     rounding,
     special,
 )
 
-FAMILIES = (bits, casting, comparison, elementwise, error_function, hyperbolic, limits, ndtri, rounding, special)
+FAMILIES = (casting, comparison, elementwise, error_function, hyperbolic, ndtri, rounding, special)

@@ -1,4 +1,4 @@
-"""Finding elements again: the distinct ones, and places in sorted rows. Forward only."""
+"""The distinct elements, the places of true elements, and places in sorted rows. Forward only."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Literal
 import numpy as np
 
 from engine.core.declarations import CallForms, Numerics
-from engine.core.dtypes import INT64
-from engine.core.errors import ShapeError
+from engine.core.dtypes import BOOL, INT64
+from engine.core.errors import DTypeError, ShapeError
 from engine.core.modes import MODES
 from engine.core.registry import composite, primitive
-from engine.core.samples import Argument, distinct, integers, sample
+from engine.core.samples import Argument, booleans, distinct, integers, sample
 from engine.core.shape_rules import normalize_axis, require_integer
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.index.index import gather
-from engine.ops.shape.shape import slice
+from engine.ops.shape.shape import reshape, slice
 
 
 def _unique_padded(x: Value, *, axis: int | None, consecutive: bool) -> tuple[Spec, Spec, Spec]:
@@ -185,3 +185,41 @@ def bucketize(x: Value, boundaries: Value, *, right: bool = False) -> Value:
     if boundaries.ndim != 1:
         raise ShapeError(f"bucketize needs a vector of boundaries, got shape {list(boundaries.shape)}")
     return searchsorted(boundaries, x, right=right)
+
+
+def _argwhere(x: Value) -> Spec:
+    if x.data is None or MODES.tracing:
+        raise ShapeError(
+            "nonzero, masked_select and masks as indices give as many elements as there are true ones, which a graph "
+            "cannot know beforehand; use where or masked_fill, which keep the shape"
+        )
+    return Spec((int(np.count_nonzero(x.data)), x.ndim), INT64)
+
+
+@primitive(shape_rule=_argwhere, data_dependent=True, differentiable=False, samples=[sample(booleans(2, 3))])
+def argwhere(x: Array) -> Array:
+    """The indices of the elements of x that are not 0, in order, one row for each: [elements, axes]. Not in graphs."""
+    return np.argwhere(x)
+
+
+@composite(data_dependent=True, samples=[sample(booleans(2, 3)), sample(booleans(2, 3), as_tuple=True)])
+def nonzero(x: Value, *, as_tuple: bool = False) -> Value | tuple[Value, ...]:
+    """The indices of the elements of x that are not 0, in order, one row for each: [elements, axes]. Not in graphs.
+
+    With `as_tuple` one vector for each axis instead; a number counts as a vector of one element.
+    """
+    if not as_tuple:
+        return argwhere(x)
+    rows = argwhere(reshape(x, shape=x.shape or (1,)))
+    return tuple(
+        reshape(slice(rows, axis=1, start=a, stop=a + 1), shape=(rows.shape[0],)) for a in range(rows.shape[1])
+    )
+
+
+def places_of(mask: Value) -> tuple[Value, ...]:
+    """Return one vector of indices for each axis of a mask."""
+    if mask.dtype != BOOL:
+        raise DTypeError(f"a mask must be bool, got {mask.dtype.name}; compare it with something first")
+    rows = argwhere(mask)
+    assert rows.data is not None
+    return tuple(Value((rows.shape[0],), INT64, np.ascontiguousarray(rows.data[:, axis])) for axis in range(mask.ndim))

@@ -1,5 +1,5 @@
 """Losses."""
 
-from engine.ops.loss import classification, ctc, likelihood, loss, margins, ranking, softmax_cross_entropy
+from engine.ops.loss import classification, ctc, likelihood, loss, margins, softmax_cross_entropy
 
-FAMILIES = (classification, ctc, likelihood, loss, margins, ranking, softmax_cross_entropy)
+FAMILIES = (classification, ctc, likelihood, loss, margins, softmax_cross_entropy)

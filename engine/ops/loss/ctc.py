@@ -16,7 +16,7 @@ from engine.core.value import Array, Spec, Value
 from engine.ops.elementwise.casting import cast, stop_gradient
 from engine.ops.elementwise.comparison import eq, where
 from engine.ops.elementwise.elementwise import clamp, exp, log, maximum
-from engine.ops.elementwise.limits import isinf
+from engine.ops.elementwise.rounding import isinf
 from engine.ops.index.index import gather, scatter_add
 from engine.ops.loss.loss import Reduction, reduced
 from engine.ops.recurrent.steps import at, rows_joined, still_on

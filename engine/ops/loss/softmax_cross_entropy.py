@@ -18,8 +18,7 @@ from engine.ops.elementwise.comparison import ne, where
 from engine.ops.elementwise.elementwise import clamp, log
 from engine.ops.index.index import gather
 from engine.ops.loss.loss import Reduction, reduced
-from engine.ops.reduce.reduce import sum
-from engine.ops.reduce.reductions import max_over, sum_over
+from engine.ops.reduce.reduce import max_over, sum, sum_over
 from engine.ops.shape.shape import reshape
 
 IGNORE = -100

@@ -1,5 +1,5 @@
 """Compositions: scaled sums, logarithms of sums, Fourier transforms, differences, covariances."""
 
-from engine.ops.math import arithmetic, covariance, differences, fourier, hermitian, logarithm
+from engine.ops.math import arithmetic, differences, fourier
 
-FAMILIES = (arithmetic, covariance, differences, fourier, hermitian, logarithm)
+FAMILIES = (arithmetic, differences, fourier)

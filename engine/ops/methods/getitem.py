@@ -11,7 +11,7 @@ from engine.core.dtypes import BOOL, INT64
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.value import Value, as_value
 from engine.ops.index.advanced_index import index_get
-from engine.ops.index.nonzero import places_of
+from engine.ops.index.search import places_of
 from engine.ops.shape.arrangement import movedim
 from engine.ops.shape.shape import flip, slice, squeeze, unsqueeze
 

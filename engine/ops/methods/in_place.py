@@ -25,7 +25,7 @@ from engine.core.errors import DTypeError, GradientError, ShapeError
 from engine.core.modes import MODES
 from engine.core.registry import OPS, Op
 from engine.core.value import RETAINED, Node, Operand, Value, as_value
-from engine.ops.methods.operators import ON_BITS
+from engine.ops.methods.operators import ON_BITS, OPERATORS, REFLECTED
 
 NAMES = (
     "add", "sub", "mul", "div", "pow", "neg", "exp", "log", "sqrt", "rsqrt", "reciprocal", "abs", "square", "tanh",
@@ -33,26 +33,13 @@ NAMES = (
 )  # fmt: skip
 
 
-OPERATORS = {
-    "add": "add",
-    "sub": "sub",
-    "mul": "mul",
-    "truediv": "div",
-    "pow": "pow",
-    "matmul": "matmul",
-    "floordiv": "floor_divide",
-    "mod": "remainder",
-}
-"""The augmented assignments, `x += y` and the like, by the op that each applies."""
-
-
 def bind_in_place() -> None:
     """Give Value its in-place methods: `x.add_(y)` and `x += y` for the listed ops, copy_, fill_, zero_, `x[i] = y`."""
     for name in NAMES:
         if name in OPS:
             setattr(Value, f"{name}_", _method(OPS[name]))
-    for operator, name in OPERATORS.items():
-        setattr(Value, f"__i{operator}__", _method(OPS[name]))
+    for operator in REFLECTED:  # x += y and the like
+        setattr(Value, f"__i{operator}__", _method(OPS[OPERATORS[operator]]))
     for operator, (bitwise, logical) in ON_BITS.items():
         setattr(Value, f"__i{operator}__", _on_bits(_method(OPS[bitwise]), _method(OPS[logical])))
     Value.copy_ = _assign  # type: ignore[attr-defined]

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.defaults import DEVICES, check_device
-from engine.core.dtypes import DType, dtype_of
+from engine.core.dtypes import DEVICES, DType, check_device, dtype_of
 from engine.core.errors import DTypeError, GradientError, ShapeError
 from engine.core.modes import MODES
 from engine.core.registry import OPS, Op, find_op

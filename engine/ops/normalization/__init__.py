@@ -1,5 +1,5 @@
 """Normalisation over axes, channels, groups."""
 
-from engine.ops.normalization import channel_norm, image_norm, normalization
+from engine.ops.normalization import channel_norm, normalization
 
-FAMILIES = (channel_norm, image_norm, normalization)
+FAMILIES = (channel_norm, normalization)

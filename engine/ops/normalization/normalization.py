@@ -14,8 +14,7 @@ from engine.core.samples import positive, sample
 from engine.core.shape_rules import normalize_axes, reduced_shape, require_float
 from engine.core.sharding_rules import ALONG_AXIS
 from engine.core.value import Array, Spec, Value
-from engine.ops.reduce.reduce import count, mean, sum
-from engine.ops.reduce.reductions import dot_over, sum_over
+from engine.ops.reduce.reduce import count, dot_over, mean, sum, sum_over
 
 AXES_SAMPLES = [sample((2, 3)), sample((3, 2, 4), axis=(0, 2)), sample((4, 2), axis=0), sample((2, 5), centre=False)]
 

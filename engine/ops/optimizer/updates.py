@@ -21,7 +21,7 @@ from engine.core.sharding_rules import ELEMENTWISE
 from engine.core.value import Array, Spec, Value
 from engine.ops.elementwise.casting import cast
 from engine.ops.elementwise.elementwise import power, sqrt, square
-from engine.ops.kernels.workspace import WORKSPACE
+from engine.ops.kernels.blocks import WORKSPACE
 
 Number = float | Value
 """A number, or a Value without axes."""

@@ -1,5 +1,5 @@
 """Reductions, scans, sorting and norms along axes."""
 
-from engine.ops.reduce import counting, norms, products, quantiles, reduce, reductions, scan, sort, summary
+from engine.ops.reduce import norms, reduce, scan, sort, summary
 
-FAMILIES = (counting, norms, products, quantiles, reduce, reductions, scan, sort, summary)
+FAMILIES = (norms, reduce, scan, sort, summary)

@@ -24,7 +24,7 @@ from engine.core.sharding_rules import matrix_axes
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.elementwise.comparison import where
 from engine.ops.elementwise.elementwise import exp
-from engine.ops.kernels.workspace import WORKSPACE
+from engine.ops.kernels.blocks import WORKSPACE
 from engine.ops.linalg.matmul import matrix_product
 from engine.ops.normalization.normalization import statistics_dtype
 from engine.ops.recurrent.steps import or_zeros

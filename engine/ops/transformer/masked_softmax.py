@@ -14,7 +14,7 @@ from engine.core.shape_rules import broadcast_shapes, require_float
 from engine.core.value import Array, Spec, Value
 from engine.ops.activation.softmax import softmax_backward
 from engine.ops.math.arithmetic import scale as scaled
-from engine.ops.reduce.reductions import max_over, sum_over
+from engine.ops.reduce.reduce import max_over, sum_over
 
 
 def check_mask(op: str, mask: Value | None, scores: tuple[int, ...]) -> None:

@@ -1,7 +1,6 @@
 """Learning-rate schedules as data: pure functions of the count of epochs (or steps) and the starting rate."""
 
 from engine.optim.schedules.plateau import Plateau
-from engine.optim.schedules.schedule import Schedule, make_schedule, read_schedule
-from engine.optim.schedules.table import SCHEDULES, schedule_catalogue
+from engine.optim.schedules.schedule import SCHEDULES, Schedule, make_schedule, read_schedule, schedule_catalogue
 
 __all__ = ["SCHEDULES", "Plateau", "Schedule", "make_schedule", "read_schedule", "schedule_catalogue"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Annotated, Any, Protocol
 
-from engine.core.constraints import Length, Range
+from engine.core.attributes import Length, Range
 from engine.core.errors import AttributeValueError
 
 Faults = Iterator[tuple[str, str]]

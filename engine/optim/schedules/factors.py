@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from engine.core.constraints import Factor, Length, Range, Rate, Share
+from engine.core.attributes import Factor, Length, Range, Rate, Share
 from engine.core.errors import AttributeValueError
 
 

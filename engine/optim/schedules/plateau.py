@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Self
 
-from engine.core.constraints import Range, Rate
+from engine.core.attributes import Range, Rate
 
 Count = Annotated[int, Range(0)]
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal
 
-from engine.core.attributes import MISSING, Attribute, attributes_of, check, describe
-from engine.core.constraints import constraints_of
-from engine.core.documents import Reader, type_name
+from engine.core.attributes import MISSING, Attribute, attributes_of, check, constraints_of, describe
 from engine.core.errors import (
     AttributeValueError,
     DocumentError,
@@ -20,9 +20,36 @@ from engine.core.errors import (
     escape,
     nearest,
 )
-from engine.optim.schedules.composed import Member
-from engine.optim.schedules.plateau import Plateau
-from engine.optim.schedules.table import CHECKS, MOMENTA, NESTED, SCHEDULES
+from engine.core.options import Reader, type_name
+from engine.optim.schedules.composed import (
+    Member,
+    chained,
+    chained_momentum,
+    check_chained,
+    check_sequential,
+    sequential,
+    sequential_momentum,
+    warm_up,
+    warm_up_momentum,
+)
+from engine.optim.schedules.factors import (
+    check_cyclic,
+    constant,
+    constant_factor,
+    cosine,
+    cosine_warm_restarts,
+    cyclic,
+    cyclic_momentum,
+    exponential,
+    linear,
+    multi_step,
+    multiplicative,
+    one_cycle,
+    one_cycle_momentum,
+    polynomial,
+    step,
+)
+from engine.optim.schedules.plateau import Plateau, reduce_on_plateau
 
 
 @dataclass(frozen=True)
@@ -249,3 +276,71 @@ def _unknown(kind: str, name: str, options: Mapping[str, Attribute]) -> str:
     if name == "per":
         return "'per' counts for the whole schedule; give it beside the outermost kind"
     return f"{kind} has no option {name!r} (it has: {', '.join(options) or 'none'}){nearest(name, options)}"
+
+
+Check = Callable[[Mapping[str, Any]], Iterator[tuple[str, str]]]
+
+SCHEDULES: Mapping[str, Callable[..., float]] = MappingProxyType(
+    {
+        rate.__name__: rate
+        for rate in (
+            constant,
+            step,
+            cosine,
+            multiplicative,
+            multi_step,
+            constant_factor,
+            linear,
+            exponential,
+            polynomial,
+            cosine_warm_restarts,
+            one_cycle,
+            cyclic,
+            reduce_on_plateau,
+            sequential,
+            chained,
+            warm_up,
+        )
+    }
+)
+"""Every schedule by its kind: rate(base, t, options)."""
+
+MOMENTA: Mapping[str, Callable[[int, Mapping[str, Any]], float | None]] = MappingProxyType(
+    {
+        "one_cycle": one_cycle_momentum,
+        "cyclic": cyclic_momentum,
+        "sequential": sequential_momentum,
+        "chained": chained_momentum,
+        "warm_up": warm_up_momentum,
+    }
+)
+"""The schedules that may set the momentum too, by kind: momentum(t, options), None where they do not."""
+
+CHECKS: Mapping[str, Check] = MappingProxyType(
+    {"cyclic": check_cyclic, "sequential": check_sequential, "chained": check_chained}
+)
+"""What is wrong between the options of a kind: pairs of a pointer below the schedule and a sentence."""
+
+NESTED = MappingProxyType({Member: "a schedule", tuple[Member, ...]: "a list of schedules"})
+"""The types of options that hold schedules, in words."""
+
+
+def schedule_catalogue() -> list[dict[str, Any]]:
+    """Describe every schedule for a client: kind, documentation, options with their ranges."""
+    return [
+        {"kind": kind, "doc": inspect.getdoc(rate) or "", "attrs": _options(rate)} for kind, rate in SCHEDULES.items()
+    ]
+
+
+def _options(rate: Callable[..., float]) -> list[dict[str, Any]]:
+    ranges = constraints_of(rate)
+    return [
+        {**_described(option), **({"range": str(ranges[option.name])} if option.name in ranges else {})}
+        for option in attributes_of(rate)
+    ]
+
+
+def _described(option: Attribute) -> dict[str, Any]:
+    if option.type in NESTED:
+        return {"name": option.name, "type": NESTED[option.type], "required": option.required}
+    return option.to_json()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, NamedTuple
 
-from engine.core.constraints import Range
+from engine.core.attributes import Range
 from engine.core.value import Spec, Value
 from engine.ops.elementwise.comparison import eq, ge, where
 from engine.ops.elementwise.elementwise import abs, maximum, power, sign, sqrt, square

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, NamedTuple
 
-from engine.core.constraints import Range
+from engine.core.attributes import Range
 from engine.core.dtypes import FLOAT64, INT64
 from engine.core.value import Spec, Value
 from engine.ops.elementwise.casting import cast

@@ -13,8 +13,7 @@ from engine.training.distributed.collective import Alone, Collective
 from engine.training.fit.examples import Columns
 from engine.training.fit.gradient_capture import CapturedGradient, GradientCapture
 from engine.training.fit.monitoring import MonitoredFit
-from engine.training.fit.multi_step import MAX_STEPS_PER_CALL
-from engine.training.fit.steps import Point, SkippedSteps, StepBatch, StepInputs, StepResult
+from engine.training.fit.steps import MAX_STEPS_PER_CALL, Point, SkippedSteps, StepBatch, StepInputs, StepResult
 from engine.training.metrics.regression import loss_in_units_first
 from engine.training.recipe import Recipe
 

@@ -15,8 +15,7 @@ import numpy as np
 from engine.core.errors import EngineError, NonfiniteError
 from engine.core.value import Array
 from engine.data import Source
-from engine.execution.interpreter.cost_limits import cost_of_runner
-from engine.execution.interpreter.node_runner import NodeRunner
+from engine.execution.interpreter.node_runner import NodeRunner, cost_of_runner
 from engine.execution.interpreter.nonfinite import Nonfinite, first_nonfinite
 from engine.execution.interpreter.point import Point
 from engine.graph.definition import Definition

@@ -17,8 +17,7 @@ from engine.graph.trace import KEY
 from engine.optim import LBFGS
 from engine.training.distributed.collective import Collective
 from engine.training.fit.gradient_capture import extract_gradients
-from engine.training.fit.multi_step import MultiStep
-from engine.training.fit.steps import LossTally, SkippedSteps, StepBatch, StepInputs, StepResult
+from engine.training.fit.steps import LossTally, MultiStep, SkippedSteps, StepBatch, StepInputs, StepResult
 from engine.training.metrics import Tally
 from engine.training.recipe import Recipe
 from engine.training.step.names import (

@@ -9,11 +9,11 @@ from typing import Annotated, ClassVar, Literal, Protocol
 
 import numpy as np
 
-from engine.core.constraints import Range
+from engine.core.attributes import Range
 from engine.core.declarations import PredictionForm
-from engine.core.documents import NAME
 from engine.core.dtypes import FLOAT64, INT64, is_float
 from engine.core.errors import AttributeValueError
+from engine.core.options import NAME
 from engine.core.value import Array, Value
 from engine.graph.trace import Trace
 from engine.training.metrics.comparisons import find_operands

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from engine.core.constraints import Range
+from engine.core.attributes import Range
 from engine.core.declarations import PredictionForm
 from engine.core.dtypes import FLOAT64
 from engine.core.errors import AttributeValueError

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from engine.core.documents import Reader
 from engine.core.errors import accepted_names
-from engine.core.options import describe_options, read_options, summary
+from engine.core.options import Reader, describe_options, read_options, summary
 from engine.training.metrics.class_counts import F1, ConfusionMatrix, Precision, Recall
 from engine.training.metrics.metric import Metric
 from engine.training.metrics.operands import FORMS

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from engine.core.documents import Reader
 from engine.core.dtypes import FLOAT32
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.options import options_of
+from engine.core.options import Reader, options_of
 from engine.core.value import Shape, Spec
 from engine.optim import Optimizer
-from engine.optim.chain import Chain
 from engine.optim.groups import SELECTORS, ParameterGroups
+from engine.optim.optimizers import Chain
 from engine.training.recipe.recipe import Recipe, read_recipe
 
 ADJUSTABLE = frozenset(

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from engine.core.constraints import Range
-from engine.core.documents import Reader
+from engine.core.attributes import Range
 from engine.core.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, DType
-from engine.core.options import Reads, read_options
+from engine.core.options import Reader, Reads, read_options
 from engine.optim.groups import matches
 
 CAPTURES = 10_000

@@ -11,14 +11,13 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from engine.core.constraints import Range
-from engine.core.documents import Reader
+from engine.core.attributes import Range
 from engine.core.dtypes import BFLOAT16
 from engine.core.errors import DocumentError, Finding
-from engine.core.options import Reads, read_options
+from engine.core.options import Reader, Reads, read_options
 from engine.data import ClassEncoding, Sampling, Shuffle, Split, Windows, read_classes, read_normalize, read_shuffle
 from engine.data.normalization import Normalization
-from engine.graph.remat_segments import RematOptions
+from engine.graph.rematerialization import RematOptions
 from engine.optim import LBFGS, Schedule, read_schedule
 from engine.optim.adam import Adam
 from engine.optim.groups import ParameterGroups, one_group, read_groups

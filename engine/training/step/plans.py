@@ -10,7 +10,7 @@ from engine.core.errors import DocumentError, Finding
 from engine.core.value import Value
 from engine.execution.plan import Plan, make_plan
 from engine.graph.definition import Definition
-from engine.graph.remat_segments import RematOptions
+from engine.graph.rematerialization import RematOptions
 from engine.graph.trace import KEY, build
 from engine.ops.elementwise.casting import cast
 from engine.training.metrics import Metric, metric_statistics
@@ -48,7 +48,7 @@ def plan_training(
     """Plan one whole training step at the extents `dims`: forward, backward, clipping, update, running statistics.
 
     Inputs of the plan are the graph's inputs, `KEY`, a learning rate for each group and what else the recipe needs (see
-    engine.training.step.names). Outputs are the loss, statistics of the metrics, and squared norms of the gradients
+    engine.training.step.gradient). Outputs are the loss, statistics of the metrics, and squared norms of the gradients
     before clipping.
 
     Args:

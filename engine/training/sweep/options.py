@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from engine.core.constraints import Range
-from engine.core.documents import Reader, type_name
+from engine.core.attributes import Range
 from engine.core.errors import escape, nearest
-from engine.core.options import Reads, options_of, read_options
+from engine.core.options import Reader, Reads, options_of, read_options, type_name
 from engine.training.recipe import Recipe
 
 DEPTH = 16

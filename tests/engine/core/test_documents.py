@@ -3,7 +3,7 @@
 import pytest
 
 import engine
-from engine.core.documents import FAULTS, Reader, escape, type_name
+from engine.core.options import FAULTS, Reader, escape, type_name
 
 
 def test_faults_are_collected_and_raised_together():

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import pytest
 
-from engine.core.documents import Reader
-from engine.core.options import Reads, describe_options, read_options, summary
+from engine.core.options import Reader, Reads, describe_options, read_options, summary
 from engine.data import (
     MinMax,
     Robust,

@@ -5,7 +5,7 @@ import pytest
 
 import engine
 from engine.data import Affine, Scales, Windows, open_source
-from engine.data.rounding import cast_inputs, rounded_inputs
+from engine.data.source import cast_inputs, rounded_inputs
 
 FLOAT32 = {"x": np.dtype(np.float32)}
 TIMES = np.array([1.7e9, 1.7e9 + 1.5, 1.7e9 + 3])
@@ -51,7 +51,7 @@ def test_windows_are_compared_too():
 
 
 def test_only_the_first_examples_of_a_large_column_are_compared(monkeypatch):
-    monkeypatch.setattr("engine.data.rounding.COMPARED_NUMBERS", 2)
+    monkeypatch.setattr("engine.data.source.COMPARED_NUMBERS", 2)
     (found,) = rounded_inputs(open_source({"c": TIMES}, {"x": "c"}), FLOAT32)
     assert (found.lost, found.examples) == (1, 2)
 
@@ -70,7 +70,7 @@ def test_a_cast_copy_holds_what_batches_are_cast_to(monkeypatch):
                 examples, {name: batch} | {n: np.empty((3, *source.spec(n).shape)) for n in dtypes if n != name}
             )
         np.testing.assert_array_equal(*batches)
-    monkeypatch.setattr("engine.data.rounding.CAST_BYTES", 100)
+    monkeypatch.setattr("engine.data.source.CAST_BYTES", 100)
     assert cast_inputs(source, dtypes).inputs["x"] is source.inputs["x"]
     assert cast_inputs(source, dtypes).inputs["k"].dtype == np.float32
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from engine.core.documents import Reader
 from engine.core.errors import DataError
-from engine.core.options import read_options
+from engine.core.options import Reader, read_options
 from engine.data import Batches, Sampler, Sampling, class_weights, make_sampler, open_source
 
 ROWS = 12

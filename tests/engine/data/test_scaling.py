@@ -5,8 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from engine.core.documents import Reader
 from engine.core.errors import CheckpointError, DataError
+from engine.core.options import Reader
 from engine.data import (
     MinMax,
     Robust,

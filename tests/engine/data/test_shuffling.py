@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from engine.core.documents import Reader
 from engine.core.errors import DataError
+from engine.core.options import Reader
 from engine.data import Batches, DataLoader, Shuffle, read_shuffle
 
 KINDS = {

@@ -5,9 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from engine.core.documents import Reader
 from engine.core.errors import DataError
-from engine.core.options import read_options
+from engine.core.options import Reader, read_options
 from engine.data import (
     Split,
     Windows,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.execution.interpreter import cost_limits as bounds
+from engine.execution.interpreter import node_runner as bounds
 
 CUBES = {"inputs": {"a": []}, "parameters": {"x": [2]}, "program": "loss = a * sum(x ** 3)\ny = a * x ** 2"}
 AT_CUBES = {"inputs": {"a": 1.0}, "parameters": {"x": [1.0, 2.0]}}

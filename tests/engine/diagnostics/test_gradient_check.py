@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.execution.interpreter import cost_limits as bounds
+from engine.execution.interpreter import node_runner as bounds
 
 NETWORK = {
     "inputs": {"x": ["n", 3], "label": {"shape": ["n"], "dtype": "int64"}},

@@ -5,7 +5,7 @@ import pytest
 
 import engine
 from engine.diagnostics import profiling
-from engine.execution.interpreter import cost_limits as bounds
+from engine.execution.interpreter import node_runner as bounds
 
 ROWS, WIDTH, UNITS = 16, 8, 4
 MATRIX = {

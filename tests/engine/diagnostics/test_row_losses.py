@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.execution.interpreter import cost_limits as bounds
+from engine.execution.interpreter import node_runner as bounds
 
 DRAW = np.random.default_rng(2)
 X, Y = DRAW.standard_normal((6, 3)), DRAW.standard_normal(6)

@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.core.documents import Reader
 from engine.core.dtypes import BFLOAT16, FLOAT32, FLOAT64, DType
 from engine.core.errors import DocumentError
-from engine.core.options import read_options
+from engine.core.options import Reader, read_options
 from engine.core.value import Value
 from engine.execution.plan import NumpyExecutor, Plan, make_plan, plan_text
 from engine.graph.codec import parse_graph
 from engine.graph.definition import Definition
-from engine.graph.remat_segments import RematOptions
+from engine.graph.rematerialization import RematOptions
 from engine.graph.trace import Trace, build
 from engine.nn.initializers import initialize
 from engine.ops.shape.shape import pack

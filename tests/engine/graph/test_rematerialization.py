@@ -11,9 +11,8 @@ import pytest
 from engine.core.dtypes import BFLOAT16, FLOAT16, FLOAT32, DType
 from engine.core.value import Array, Value
 from engine.execution.plan import NumpyExecutor, make_plan
-from engine.graph.cast_scheduling import schedule_casts
 from engine.graph.definition import Definition
-from engine.graph.remat_segments import RematOptions
+from engine.graph.rematerialization import RematOptions, schedule_casts
 from engine.graph.simplify import simplify
 from engine.graph.trace import build
 from engine.nn.initializers import initialize

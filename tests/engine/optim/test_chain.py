@@ -14,7 +14,7 @@ from engine.core.modes import tracing
 from engine.core.value import Spec, Value
 from engine.execution.plan import NumpyExecutor, make_plan
 from engine.optim import OPTIMIZERS, TapeOptimizer, make_optimizer
-from engine.optim.chain import TRANSFORMS, transform_catalogue
+from engine.optim.optimizers import TRANSFORMS, transform_catalogue
 
 GOLDEN = Path(__file__).parent / "golden"
 CHAINS = json.loads((GOLDEN / "chains.json").read_text())

@@ -9,10 +9,9 @@ import pytest
 
 import engine
 from engine.autograd.gradients import clip_by_norm
-from engine.core.documents import Reader
 from engine.core.dtypes import FLOAT32, FLOAT64
 from engine.core.modes import tracing
-from engine.core.options import describe_options, read_options
+from engine.core.options import Reader, describe_options, read_options
 from engine.core.value import Value
 from engine.execution.plan import NumpyExecutor, make_plan
 from engine.ops.elementwise.elementwise import square

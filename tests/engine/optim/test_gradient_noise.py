@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 import engine
-from engine.core.documents import Reader
 from engine.core.dtypes import FLOAT32, INT64
 from engine.core.modes import tracing
-from engine.core.options import read_options
+from engine.core.options import Reader, read_options
 from engine.core.rng import key_value
 from engine.core.value import Value
 from engine.execution.plan import NumpyExecutor, make_plan

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import engine
-from engine.core.documents import Reader
 from engine.core.errors import DocumentError
+from engine.core.options import Reader
 from engine.optim import make_optimizer
 from engine.optim.groups import MAX_GROUPS, one_group, read_groups
 

@@ -12,7 +12,7 @@ from engine import ops
 from engine.core.errors import AttributeValueError, CheckpointError, EngineError
 from engine.core.value import Spec
 from engine.optim import CLOSURE_OPTIMIZERS, LBFGS, ClosureOptimizer, Scheduler, TapeOptimizer, make_optimizer
-from engine.optim.line_search import BLOCK, inner, largest
+from engine.optim.lbfgs import BLOCK, inner, largest
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "lbfgs.json").read_text())
 RUNS, STARTS = GOLDEN["runs"], {name: np.array(start) for name, start in GOLDEN["problems"].items()}

@@ -42,7 +42,7 @@ def multiply_add(
 
 @inline
 def mixed(number: Any) -> Any:
-    """Scramble 64 bits, as engine.core.rng.mix."""
+    """Scramble 64 bits, as engine.core.half_precision.mix."""
     number = number + np.uint64(GAMMA)
     number = (number ^ (number >> np.uint64(30))) * np.uint64(FIRST_FACTOR)
     number = (number ^ (number >> np.uint64(27))) * np.uint64(SECOND_FACTOR)
@@ -51,7 +51,7 @@ def mixed(number: Any) -> Any:
 
 @inline
 def folded(high: Any, low: Any, number: Any) -> Any:
-    """Make a new key from a key and a number, as engine.core.rng.fold."""
+    """Make a new key from a key and a number, as engine.core.half_precision.fold."""
     high = mixed(high ^ mixed(number))
     return high, mixed(low + high)
 

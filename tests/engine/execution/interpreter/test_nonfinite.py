@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.execution.interpreter import cost_limits as bounds
+from engine.execution.interpreter import node_runner as bounds
 
 LOGS = {"inputs": {"x": [2, 2]}, "parameters": {"w": [2]}, "program": "a = x * w\nb = log(a)\nloss = sum(b)"}
 ONES = [[1.0, 1.0], [1.0, 1.0]]

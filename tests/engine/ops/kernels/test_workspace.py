@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from engine.ops.kernels.workspace import KEPT_BYTES, Workspace
+from engine.ops.kernels.blocks import KEPT_BYTES, Workspace
 
 FLOAT32 = np.dtype(np.float32)
 

@@ -12,7 +12,7 @@ from engine.autograd.scan import scan
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.value import Array, Value, tensor
 from engine.ops import OPS
-from engine.ops.recurrent.cells import gru_cell, lstm_cell, rnn_cell
+from engine.ops.recurrent.recurrent import gru_cell, lstm_cell, rnn_cell
 
 GATES = {"rnn": 1, "lstm": 4, "gru": 3}
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.core.documents import Reader
+from engine.core.options import Reader
 from engine.core.value import Array, tensor
 from engine.execution.plan import NumpyExecutor, make_plan
 from engine.graph.codec import parse_graph

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from engine.core.documents import Reader
 from engine.core.errors import DocumentError
+from engine.core.options import Reader
 from engine.training.metrics import METRICS, Accuracy, Auc, ConfusionMatrix, Precision, TopKAccuracy, metric_catalogue
 from engine.training.metrics import read_metrics as read
 
