@@ -31,9 +31,8 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 # Tests start a hundred servers: each would compile all its code again where nothing may be written beside it.
 export PYTHONDONTWRITEBYTECODE :=
 # What needs no server, without the walks over every sample of every op, kernel and layer, and every combination of options.
-WALKS := core/test_batching.py diagnostics/test_script.py data/test_prefetcher.py data/test_scaling.py golden execution/native \
-	ops/test_samples.py ops/test_half.py ops/test_op_errors.py execution/plan/test_every_op.py execution/plan/test_program.py \
-	random_graphs training/fit/test_resuming.py graph/test_autocast.py graph/test_segments.py nn/layers/test_layer_golden.py \
+WALKS := laws diagnostics/test_script.py data/test_prefetcher.py data/test_scaling.py golden execution/native \
+	ops/test_half.py execution/plan/test_program.py random_graphs training/fit/test_resuming.py graph/test_autocast.py graph/test_segments.py nn/layers/test_layer_golden.py \
 	nn/layers/test_layers.py nn/layers/test_losses.py training/metrics/test_metric_values.py training/fit/test_stepping.py \
 	training/fit/test_reopening.py training/fit/test_forking.py training/fit/test_capturing.py training/fit/test_proceeding.py \
 	training/recipe/test_continuation.py session training/step/test_budget.py optim/test_chain.py optim/test_lbfgs.py \
@@ -47,8 +46,8 @@ check: $(VENV)/test.stamp $(VENV)/kernels.stamp ## run the quick tests, in less 
 	$(PYTEST) -m "not slow" $(QUICK)
 
 # What goes through all combinations in `make chaos`, where `make test` has each option in one at least.
-COMBINATIONS := $(addprefix tests/engine/,core/test_batching.py training/fit/test_resuming.py graph/test_hostile.py training/metrics/test_metric_values.py \
-	ops/test_samples.py execution/plan/test_every_op.py random_graphs) \
+COMBINATIONS := $(addprefix tests/engine/,laws training/fit/test_resuming.py graph/test_hostile.py \
+	training/metrics/test_metric_values.py random_graphs) \
 	tests/clients/test_session_checkpoints.py tests/clients/test_ggml_numbers.py tests/app/api/test_damaged_blobs.py \
 	tests/deploy/test_installed.py
 # CHAOS_SEED=n repeats a run; -s is what shows the figures. One process: the tests keep both cores busy by themselves.

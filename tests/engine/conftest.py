@@ -11,6 +11,8 @@ import pytest
 from engine.autograd.backward import pull_back
 from engine.core.value import Array, Value, tensor
 
+pytest.register_assert_rewrite("tests.engine.laws")
+
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 
 

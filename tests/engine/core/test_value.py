@@ -244,28 +244,6 @@ def test_reductions_of_numpy_are_those_of_the_value() -> None:
         np.sum(x, out=np.zeros(()))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(OPS))
-def test_an_op_gives_the_same_bits_and_no_node_where_nothing_is_recorded(name: str) -> None:
-    op = OPS[name]
-    for example in op.samples:
-        arrays = example.arrays(name)
-        leaves = [engine.tensor(array, requires_grad=array.dtype.kind == "f") for array in arrays]
-        tracked = op(*leaves, **example.attrs)
-        before = next(Node.numbers)
-        with engine.no_grad():
-            silent = op(*leaves, **example.attrs)
-        assert next(Node.numbers) == before + 1
-        for first, second in zip(every(tracked), every(silent), strict=True):
-            assert second.node is None
-            assert not second.requires_grad or any(second is leaf for leaf in leaves)  # given back as it is
-            assert first.numpy().tobytes() == second.numpy().tobytes()
-
-
-def every(made: Value | tuple[Value, ...]) -> tuple[Value, ...]:
-    return made if isinstance(made, tuple) else (made,)
-
-
 def test_a_variable_of_lamppp_is_zeroed_and_added_to() -> None:
     x = leaf(1)
     (x * 2).backward()

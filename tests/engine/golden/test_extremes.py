@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from engine.core.value import Array
-from tests.engine.golden.test_golden import EXTREMES, HERE, Sample, Section, results_of
+from tests.engine.golden.samples import EXTREMES, HERE, Sample, Section
+from tests.engine.golden.test_golden import results_of
 
 DIFFERENCES: list[dict[str, Any]] = json.loads((HERE / "extreme_differences.json").read_text())
 RELATIVE = {"float64": 1e-6, "float32": 2e-4, "float16": 2e-3}

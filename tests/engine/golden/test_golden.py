@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,39 +20,11 @@ from engine.core.value import Array, Value, tensor
 from engine.ops.elementwise.elementwise import mul
 from engine.ops.reduce.reduce import sum as total
 from tests.engine.golden.canonical import canonical
+from tests.engine.golden.samples import HERE, SECTIONS, SKIPS, Sample, Section, section, skip_of
 
-HERE = Path(__file__).parent
-EXTREMES, INTEGERS = "extremes", "integers"
-"""Files with tests of their own."""
-SECTIONS = sorted({path.stem for path in (HERE / "data").glob("*.npz")} - {EXTREMES, INTEGERS})
-SKIPS: list[dict[str, Any]] = json.loads((HERE / "skips.json").read_text())
 MOST_SKIPPED = 0.02
 TOLERANCE = {"rtol": 1e-7, "atol": 1e-9}
 IN_FLOAT32 = {"rtol": 1e-4, "atol": 1e-5}
-
-Sample = dict[str, Any]
-
-
-class Section:
-    """One data file: its samples, and the arrays they refer to."""
-
-    def __init__(self, name: str) -> None:
-        with np.load(HERE / "data" / f"{name}.npz", allow_pickle=False) as file:
-            self.streams = {stream: file[stream] for stream in file.files}
-        self.samples: list[Sample] = json.loads(self.streams.pop("index").tobytes())
-        planes = self.streams.pop("float64_planes")
-        self.streams["float64"] = np.ascontiguousarray(planes.T).view(np.float64).reshape(-1)
-
-    def array(self, place: tuple[str, int, list[int]]) -> Array:
-        """The array at [dtype, offset, shape]."""
-        dtype, offset, shape = place
-        size = int(np.prod(shape, dtype=np.int64))
-        return self.streams[dtype][offset : offset + size].reshape(shape).copy()
-
-
-@cache
-def section(name: str) -> Section:
-    return Section(name)
 
 
 def groups() -> Iterator[tuple[str, str]]:
@@ -65,19 +34,6 @@ def groups() -> Iterator[tuple[str, str]]:
 
 
 GROUPS = list(groups())
-
-
-def skip_of(sample: Sample) -> dict[str, Any] | None:
-    """The entry of skips.json that a sample falls under: by PyTorch's name, and by number or attributes if given."""
-    for skip in SKIPS:
-        numbers, attrs = skip.get("samples"), skip.get("attrs", {})
-        if (
-            fnmatchcase(sample["torch"], skip["torch"])
-            and (numbers is None or sample["sample"] in numbers)
-            and all(sample["attrs"].get(name) == value for name, value in attrs.items())
-        ):
-            return skip
-    return None
 
 
 def weights(shape: Sequence[int], phase: float, dtype: Any) -> Value:

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from engine.core.errors import EngineError
-from tests.engine.golden.test_golden import HERE, INTEGERS, Sample, Section, apply, inputs_of
+from tests.engine.golden.samples import HERE, INTEGERS, Sample, Section
+from tests.engine.golden.test_golden import apply, inputs_of
 
 DIFFERENCES: list[dict[str, Any]] = json.loads((HERE / "integer_differences.json").read_text())
 RELATIVE = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-12}

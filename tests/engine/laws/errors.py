@@ -1,27 +1,20 @@
-"""Every op of the registry, called wrongly: it refuses by an error of ours that names it, computing and tracing alike.
-
-What an op takes although it differs from its samples is legal by a rule or stands in a table here, with the reason.
-"""
+"""Laws of wrong calls: an op refuses by an error of ours that names it, computing and tracing alike."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
-import pytest
 
-from engine.autograd.backward import reachable
 from engine.core.attributes import Attribute
 from engine.core.errors import EngineError
 from engine.core.modes import tracing
 from engine.core.registry import Op
-from engine.core.samples import Sample
 from engine.core.value import Array, Spec, Value, tensor
-from engine.ops import OPS
-
-pytestmark = pytest.mark.filterwarnings("ignore:.*(every pair of the broadcast shape|mean loss of an empty batch)")
+from tests.engine.laws.case import Case
+from tests.engine.laws.law import law
 
 
 class Call(NamedTuple):
@@ -40,20 +33,15 @@ class Outcome(NamedTuple):
     refusal: str
 
 
-def _key() -> Value:
+def any_key() -> Value:
     return Value((2,), np.dtype("int64"), None)
-
-
-def _drawn(op: Op[Any]) -> Iterator[tuple[Sample, list[Array]]]:
-    for number, sample in enumerate(op.samples):
-        yield sample, [np.asarray(array) for array in sample.arrays(f"{op.name}-{number}")]
 
 
 def _try(op: Op[Any], call: Call, *, trace: bool) -> Outcome:
     """Make a call; anything but an EngineError that names the op passes through and fails the test."""
     try:
         if trace:
-            with tracing(_key):
+            with tracing(any_key):
                 made = op(*(Value(a.shape, a.dtype, None) for a in call.arrays), **call.attrs)
         else:
             made = op(*map(tensor, call.arrays), **call.attrs)
@@ -108,9 +96,6 @@ def _values(op: Op[Any], arrays: list[Array], attrs: dict[str, Any]) -> Iterator
             yield Call(f"{name}={value}", -1, arrays, {**attrs, name: value})
 
 
-every_op = pytest.mark.parametrize("op", [pytest.param(op, id=op.name) for op in OPS.values()])
-WITH_INPUTS = [op for op in OPS.values() if op.inputs]
-
 CHECKS_VALUES = {
     "indices, which must lie within an axis": """gather scatter_add embedding add_rows index_select take_along_dim
         index_get index_scatter index_set index_put index_add index_copy index_fill set_rows scatter scatter_set
@@ -132,12 +117,35 @@ NEEDS_DATA = {"one_hot": "without `classes` they are counted"}
 looks_at_values = {name for names in CHECKS_VALUES.values() for name in names.split()}
 
 
-@every_op
-def test_a_wrong_call_is_refused_by_name_and_alike_when_tracing(op: Op[Any]) -> None:
-    for number, (sample, arrays) in enumerate(_drawn(op)):
-        calls = [*_ranks(arrays, sample.attrs), *_shapes(arrays, sample.attrs), *_dtypes(arrays, sample.attrs)]
-        for call in [*calls, *(_values(op, arrays, sample.attrs) if number == 0 else ())]:
-            made, traced = _try(op, call, trace=False), _try(op, call, trace=True)
+Tried = list[tuple[Call, Outcome, Outcome]]
+
+
+def with_other_ranks(case: Case) -> Tried:
+    return _tried(case.op, _ranks(case.arrays(), case.sample.attrs))
+
+
+def with_other_shapes(case: Case) -> Tried:
+    return _tried(case.op, _shapes(case.arrays(), case.sample.attrs))
+
+
+def with_other_types(case: Case) -> Tried:
+    return _tried(case.op, _dtypes(case.arrays(), case.sample.attrs))
+
+
+def _with_other_values(case: Case) -> Tried:
+    return _tried(case.op, _values(case.op, case.arrays(), case.sample.attrs) if case.number == 0 else ())
+
+
+def _tried(op: Op[Any], calls: Iterable[Call]) -> Tried:
+    """Make calls: what came of each, computing and tracing."""
+    return [(call, _try(op, call, trace=False), _try(op, call, trace=True)) for call in calls]
+
+
+@law(with_warnings=True)
+def a_wrong_call_is_refused_by_name_and_alike_when_tracing(case: Case) -> None:
+    op = case.op
+    for calls in (with_other_ranks, with_other_shapes, with_other_types, _with_other_values):
+        for call, made, traced in case.once(calls):
             if made.specs is None:
                 assert traced.specs is None or op.name in looks_at_values, call
             elif traced.specs is None:
@@ -146,9 +154,9 @@ def test_a_wrong_call_is_refused_by_name_and_alike_when_tracing(op: Op[Any]) -> 
                 assert made.specs == traced.specs, call
 
 
-@every_op
-def test_the_number_of_inputs_and_the_names_of_attributes_are_checked(op: Op[Any]) -> None:
-    sample, arrays = next(_drawn(op))
+@law(lambda case: case.number == 0, with_warnings=True)
+def the_number_of_inputs_and_the_names_of_attributes_are_checked(case: Case) -> None:
+    op, sample, arrays = case.op, case.sample, case.arrays()
     wrong = [Call("unknown attribute", -1, arrays, {**sample.attrs, "surprise": 1})]
     if op.required_inputs and not (op.random and len(op.inputs) == 1):  # a key left out is supplied
         wrong.append(Call("too few", -1, [], sample.attrs))
@@ -179,9 +187,9 @@ def _takes(attribute: Attribute, type_: type) -> bool:
     return type_ in [o for option in options for o in (option, *get_args(option))]
 
 
-@every_op
-def test_an_attribute_of_another_type_or_out_of_its_domain_is_refused(op: Op[Any]) -> None:
-    sample, arrays = next(_drawn(op))
+@law(lambda case: case.number == 0, with_warnings=True)
+def an_attribute_of_another_type_or_out_of_its_domain_is_refused(case: Case) -> None:
+    op, sample, arrays = case.op, case.sample, case.arrays()
     for name, attribute in op.attributes.items():
         wrong: list[Any] = [object(), {"a": 1}, float("nan"), [object()]]
         given = sample.attrs.get(name, attribute.default)
@@ -195,107 +203,3 @@ def test_an_attribute_of_another_type_or_out_of_its_domain_is_refused(op: Op[Any
             for trace in (False, True):
                 call = Call(f"{name}={value!r}", -1, arrays, {**sample.attrs, name: value})
                 assert _try(op, call, trace=trace).refusal, call
-
-
-def _accepts(op: Op[Any], calls: Callable[[list[Array], dict[str, Any]], Iterator[Call]], *kinds: str) -> bool:
-    """Whether an op takes every such call made of its samples, at least one."""
-    tried = [
-        _try(op, call, trace=False).specs is not None
-        for sample, arrays in _drawn(op)
-        for call in calls(arrays, sample.attrs)
-        if call.what in kinds
-    ]
-    return bool(tried) and all(tried)
-
-
-def _named(table: dict[str, str]) -> set[str]:
-    return {name for names in table.values() for name in names.split()}
-
-
-ANY_RANK: dict[str, str] = {
-    "works elementwise in a shape rule of its own": """clamp softplus hardtanh nan_to_num l1_loss huber_loss
-        smooth_l1_loss bessel_i bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift
-        class_index logit polygamma celu bitcast hardshrink softshrink sinc_derivative cast one_hot
-        round heaviside trunc_divide threshold isin""",
-    "counts over all axes": "histc",
-    "makes powers along a new last axis": "vander",
-    "sums over all axes, or over the last one": """poisson_nll_loss hinge_embedding_loss dist pairwise_distance inner
-        sum_of_squares""",
-    "goes along one axis of however many, a number counting as one element": """all any cumsum cumprod logcumsumexp
-        argcummax argcummin cummax cummin argsort sort argmedian argmode overall_median l2_norm cosine_similarity
-        aminmax""",
-    "arranges whatever there is": """flatten unsqueeze flip repeat kron argwhere nonzero masked_select atleast_1d
-        atleast_2d atleast_3d broadcast_tensors diagflat""",
-}
-"""Ops other than elementwise ones and compositions of these that take inputs of no axes and of seven, and why."""
-
-
-def _is_elementwise(op: Op[Any]) -> bool:
-    """Whether an op is elementwise, or a composition of nothing but such."""
-    if not op.composite:
-        return op.elementwise
-    sample, arrays = next(_drawn(op))
-    if op.data_dependent:
-        return False
-    with tracing(_key):
-        made = op(*(Value(a.shape, a.dtype, None) for a in arrays), **sample.attrs)
-    used = {node.op for node in reachable(made if isinstance(made, tuple) else (made,))}
-    return all(part.elementwise or part.name in _named(ANY_RANK) for part in used)
-
-
-def _but_elementwise(names: set[str]) -> set[str]:
-    return {name for name in names if not _is_elementwise(OPS[name])}
-
-
-def test_an_op_takes_any_rank_by_a_reason() -> None:
-    accepting = {op.name for op in WITH_INPUTS if _accepts(op, _ranks, "no axes", "seven axes")}
-    assert _but_elementwise(accepting) == _but_elementwise(_named(ANY_RANK))
-
-
-ANY_DTYPE: dict[str, str] = {
-    "moves elements": """reshape permute broadcast_to slice slice_scatter flip pad pack diagonal diagonal_scatter tril
-        triu copy barrier stop_gradient cast unfold unfold_back strided_slice""",
-    "compares": """isnan isfinite isinf amax amin argmax argmin argsort argmedian argmode overall_median argcummax
-        argcummin unique_padded clamp step signbit isposinf isneginf""",
-    "adds and multiplies in int64, as PyTorch": "sum sum_to prod product_of_others cumsum cumprod",
-    "leaves integers as they are": "floor ceil trunc abs square nan_to_num",
-}
-"""Primitives that neither promote nor mind truth values in the place of floats, and why."""
-
-
-def test_an_op_takes_any_dtype_by_a_reason() -> None:
-    without_rule = [op for op in WITH_INPUTS if not op.composite and op.promotion == "none"]
-    accepting = {op.name for op in without_rule if _accepts(op, _dtypes, "all bool")}
-    assert accepting == _named(ANY_DTYPE) & {op.name for op in without_rule}
-
-
-FLOAT_INDICES: dict[str, str] = {
-    "asks whether an element is 0": "all any argwhere nonzero",
-    "orders or compares": """isin argsort argmode unique_padded unique unique_consecutive row_places bucketize
-        count_equal clamp""",
-    "takes targets between 0 and 1, or -1 and 1": """bce_loss bce_with_logits_loss focal_loss ggml_cross_entropy
-        multilabel_soft_margin_loss margin_ranking_loss hinge_embedding_loss soft_margin_loss cosine_embedding_loss""",
-    "takes a mask that is added": "soft_max attention",
-    "reads the bits of any number": "bitcast",
-}
-"""Ops whose samples hold integers or truth values that may be floats, and why."""
-
-
-def test_floats_in_the_place_of_integers_are_taken_by_a_reason() -> None:
-    accepting = {op.name for op in WITH_INPUTS if _accepts(op, _dtypes, "float64")}
-    assert _but_elementwise(accepting) == _but_elementwise(_named(FLOAT_INDICES))
-
-
-ANY_SHAPES: dict[str, str] = {
-    "takes every shape of each input": """pack embedding limit_rows index_select index_fill meshgrid outer kron
-        bucketize isin equal block_diag cartesian_prod take_flat atleast_1d atleast_2d atleast_3d""",
-    "looks at the dtype of the other alone": "type_as",
-    "only waits for the other": "barrier",
-}
-"""Ops of several inputs, any of which may grow along any axis, and why."""
-
-
-def test_shapes_that_do_not_fit_are_taken_by_a_reason() -> None:
-    of_several = {op.name: op for op in WITH_INPUTS if len(op.inputs) > 1 or op.variadic}
-    accepting = {name for name, op in of_several.items() if _accepts(op, _shapes, "longer")}
-    assert accepting == _named(ANY_SHAPES) & of_several.keys()

@@ -1,0 +1,116 @@
+"""Laws of batching: an op applied to a batch by its rule gives what it gives example by example, gradients too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.autograd.differentiate import vjp
+from engine.autograd.vmap import vmap
+from engine.core.value import Array, Value, tensor
+from engine.ops import OPS
+from tests.engine.laws.case import Case, carries_gradient
+from tests.engine.laws.law import law
+from tests.extent import FULL
+
+SIZE = 2
+
+
+class Batch(NamedTuple):
+    """The inputs of a case, some of them batched."""
+
+    case: Case
+    axes: tuple[int | None, ...]
+    arguments: list[Array]
+
+    def examples(self) -> Iterator[list[Value]]:
+        """Yield the inputs of one example after the other."""
+        for number in range(SIZE):
+            pairs = zip(self.arguments, self.axes, strict=True)
+            yield [tensor(a if axis is None else np.asarray(a[number])) for a, axis in pairs]
+
+
+def _batches(cases: list[Case]) -> Iterator[Batch]:
+    """Yield the samples of an op with all inputs batched, and with each of them alone.
+
+    After the first sample with so many inputs these take turns, unless tests are to go as far as they can.
+    """
+    met: set[int] = set()
+    for case in cases:
+        count = len(case.sample.arguments)
+        choices = sorted(
+            {(0,) * count, *((None,) * i + (0,) + (None,) * (count - i - 1) for i in range(count))}, key=str
+        )
+        if not FULL and count in met:
+            choices = [choices[case.number % len(choices)]]
+        met.add(count)
+        draws = [[np.asarray(a) for a in case.sample.arrays(f"{case.op.name} {k}")] for k in range(SIZE)]
+        for axes in choices:
+            stacked = [
+                draws[0][i] if axis is None else np.stack([draw[i] for draw in draws]) for i, axis in enumerate(axes)
+            ]
+            yield Batch(case, axes, stacked)
+
+
+def _check(what: str, batch: Batch, together: Sequence[Value], alone: Sequence[Sequence[Value]], near: float) -> None:
+    for index, made in enumerate(together):
+        wanted = np.stack([one[index].numpy() for one in alone])
+        where = f"{what} {index}, batched {batch.axes}, of {batch.case}"
+        assert (made.shape, made.dtype) == (wanted.shape, wanted.dtype), where
+        np.testing.assert_allclose(made.numpy(), wanted, rtol=near, atol=near / 100, err_msg=where)
+
+
+def _is_batched(cases: list[Case]) -> bool:
+    return bool(cases[0].op.inputs) and not cases[0].op.data_dependent
+
+
+@law(of_the_op=True)
+def a_batch_gives_what_its_examples_give(cases: list[Case]) -> None:
+    for batch in _batches(cases) if _is_batched(cases) else ():
+        call = batch.case.call
+        together = vmap(lambda *values, call=call: tuple(call(values)), batch.axes)(*batch.arguments)
+        _check("result", batch, together, [call(example) for example in batch.examples()], 1e-10)
+
+
+@law(of_the_op=True)
+def gradients_of_a_batch_are_those_of_its_examples(cases: list[Case]) -> None:
+    """The rules of a composition are those of its parts: its first sample with so many inputs shows that they meet."""
+    if _is_batched(cases):
+        counts = [len(case.sample.arguments) for case in cases]
+        first = [case for place, case in enumerate(cases) if counts.index(counts[place]) == place]
+        shown = first if cases[0].op.composite and not FULL else cases
+        for batch in _batches([case for case in shown if _has_gradient(case)]):
+            _check_gradients(batch)
+
+
+def _has_gradient(case: Case) -> bool:
+    made = [value for value in case.computed().outputs if value.dtype.kind == "f"]
+    return carries_gradient(case) and all(value.requires_grad for value in made)
+
+
+def _check_gradients(batch: Batch) -> None:
+    varied = [i for i, a in enumerate(batch.arguments) if a.dtype.kind == "f"]
+
+    def gradients(*args: Value) -> tuple[Value, ...]:
+        def of_floats(*floats: Value) -> Value:
+            merged: list[Any] = list(args)
+            for place, value in zip(varied, floats, strict=True):
+                merged[place] = value
+            return _weighted(batch.case.call(merged))
+
+        return vjp(of_floats, *(args[i] for i in varied))[1](1.0)
+
+    together = vmap(gradients, batch.axes)(*batch.arguments)
+    _check("gradient", batch, together, [gradients(*example) for example in batch.examples()], 1e-9)
+
+
+def _weighted(outputs: Sequence[Value]) -> Value:
+    """Add up the floating outputs, each element with a weight of its own."""
+    floats = [o for o in outputs if o.dtype.kind == "f"]
+    terms = [OPS["sum"](o * np.cos(np.arange(o.size, dtype=np.float64)).reshape(o.shape)) for o in floats]
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return total
