@@ -31,7 +31,7 @@ from app.http.responses import JsonResponse, matches, not_modified
 from app.http.validation import validated
 from app.service.fits.replays import ReplayOptions
 from app.service.fits.view import FitView
-from app.service.resources.idempotency import Keep
+from app.service.resources.idempotency import SaveResponse
 
 MAX_ENCODED = 1024
 
@@ -269,7 +269,7 @@ def replay_fit(request: ReplayRequest, replays: ReplaysDep, idempotent: Idempote
     priority = None if request.resources is None else request.resources.priority
     terms = ReplayOptions(request.labels or {}, priority)
 
-    def replay(save_response: Keep[FitView]) -> FitView:
+    def replay(save_response: SaveResponse[FitView]) -> FitView:
         if request.fit is not None:
             return replays.of_fit(request.fit, terms, save_response)
         return replays.of_bundle(_validate_bundle(request.bundle), terms, save_response)

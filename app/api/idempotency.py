@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from app.api.deps import services_of
 from app.api.routing import ReadRequest
 from app.http.responses import JsonResponse
-from app.service.resources.idempotency import Idempotency, Keep, Ticket
+from app.service.resources.idempotency import Idempotency, SaveResponse, Ticket
 from app.store.unit_of_work import UnitOfWork
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ class IdempotentRequest:
 
     def answer(
         self,
-        create: Callable[[Keep[T]], T],
+        create: Callable[[SaveResponse[T]], T],
         shape: Callable[[T], BaseModel],
         *,
         status: int = 201,
@@ -78,7 +78,7 @@ async def _idempotent(
     request: Request,
     idempotency_key: Annotated[
         str | None,
-        Header(pattern=KEY_PATTERN, description="Makes it safe to send the request again: it is carried out once."),
+        Header(pattern=KEY_PATTERN, description="Makes it safe to send the request again: it is executed once."),
     ] = None,
 ) -> IdempotentRequest:
     received = request.received if isinstance(request, ReadRequest) else b""

@@ -164,10 +164,10 @@ Read = Callable[[Request, Verb], Coroutine[Any, Any, StepPayload]]
 
 Key = Annotated[
     str | None,
-    Header(pattern=KEY_PATTERN, description="Makes it safe to send a step without seq again: it is carried out once."),
+    Header(pattern=KEY_PATTERN, description="Makes it safe to send a step without seq again: it is executed once."),
 ]
 Prefer = Annotated[
-    str | None, Header(description="respond-async: 202 as soon as it is sure that the step will be carried out.")
+    str | None, Header(description="respond-async: 202 as soon as it is sure that the step will be executed.")
 ]
 
 
@@ -222,9 +222,9 @@ def _make_endpoint(verb: Verb, read: Read) -> Callable[..., Coroutine[Any, Any, 
 
 
 def accepted() -> dict[int | str, dict[str, Any]]:
-    """Describe the answer to a step that is preferred to be carried out later."""
+    """Describe the answer to a step that is preferred to be executed later."""
     operation = {"schema": {"$ref": "#/components/schemas/Operation"}}
-    return {202: {"description": "It will be carried out; see Location.", "content": {JSON: operation}}}
+    return {202: {"description": "It will be executed; see Location.", "content": {JSON: operation}}}
 
 
 def _response_documents(verb: Verb) -> dict[int | str, dict[str, Any]]:

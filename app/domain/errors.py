@@ -211,7 +211,7 @@ class Invalid(ApiError):
 
 
 class StepRefused(ApiError):
-    """A step of a session, or a computation, was not carried out, and has changed nothing.
+    """A step of a session, or a computation, was not executed, and has changed nothing.
 
     `extensions` are further members of the problem document, such as `expected_seq`.
     """

@@ -19,7 +19,7 @@ HEAD_BYTES_MAX = 256 * 1024**2
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """To the process: carry out a verb.
+    """To the process: execute a verb.
 
     Attributes:
         id: which request this is; one that is sent again after the process was lost keeps its id.
@@ -29,7 +29,7 @@ class Step:
         key: the client's Idempotency-Key.
         media: the type of the body, None if there is none: then all is in the options.
         accept: the type that the answer should have.
-        notify: whether to say `Accepted` once it is sure that the step will be carried out.
+        notify: whether to say `Accepted` once it is sure that the step will be executed.
         files: local paths of files that the options name, by field; not part of what is compared when it comes again.
     """
 
@@ -66,7 +66,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """From the process: the step will be carried out, whatever is killed."""
+    """From the process: the step will be executed, whatever is killed."""
 
     id: str
     seq: int

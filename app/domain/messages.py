@@ -22,7 +22,7 @@ class Assignment:
     begin with it; one of a step up to `reopened_at` was made before the fit was taken up again. `staging` is a folder
     that only this attempt writes;
     `runtime` what to run with, as `Runtime.to_json` writes it; `replicas` how many processes share each batch. With a
-    `sweep` (see `SweepShare`) it is carried out variant by variant, each with a request and a checkpoint of its own.
+    `sweep` (see `SweepShare`) it is executed variant by variant, each with a request and a checkpoint of its own.
     `checkpoint_seconds` is how long it may be to the next checkpoint, if they are cheap; None: as long as it is.
     `memory_bytes` is what each process may take at its peak, None: as much as it likes.
     `recodings` and `validation_recodings` hold, for text columns whose files are numbered otherwise than the model,
@@ -58,7 +58,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Poison:
-    """A step that is answered with an error instead of being carried out again, and what is known of the reason."""
+    """A step that is answered with an error instead of being executed again, and what is known of the reason."""
 
     step: str
     starved: bool
@@ -75,7 +75,7 @@ class SessionAssignment:
     have taken rows of so far: for each its columns, as in `Assignment`; `classes` has, for each, the class names of its
     text columns, and the `request` those of the model by input. `saved` are the steps whose checkpoints the
     server has taken over, as far as they are in the log. `poison` is the id of the request that the last processes died
-    of, `starved` if they did since they found no memory: it is answered with an error instead of being carried out,
+    of, `starved` if they did since they found no memory: it is answered with an error instead of being executed,
     whose detail is `poisoned_by`. `memory_bytes` is what the process may take, whatever steps it is given; None: as
     much as it likes. `begun` tells that there was a snapshot in the folder before.
     """
@@ -201,7 +201,7 @@ class Phase:
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
+class MetricRows:
     """From the worker: metric rows as JSON text (each with its `seq`), and where the fit stands after them.
 
     `best` says which step was the best so far, by which metric and value; None as long as none was.
@@ -309,7 +309,7 @@ Message = (
     | Control
     | Started
     | Phase
-    | Points
+    | MetricRows
     | CheckpointWritten
     | GradientWritten
     | NumericsChanged
@@ -329,7 +329,7 @@ _TAGS: Mapping[str, type[Message]] = MappingProxyType(
         "control": Control,
         "started": Started,
         "phase": Phase,
-        "points": Points,
+        "points": MetricRows,
         "checkpoint": CheckpointWritten,
         "gradient": GradientWritten,
         "numerics_changed": NumericsChanged,

@@ -11,8 +11,8 @@ from app.domain.messages import (
     Finished,
     Heartbeat,
     Message,
+    MetricRows,
     NumericsChanged,
-    Points,
     Started,
     Verdict,
 )
@@ -68,7 +68,7 @@ class ReportBuffer:
         return progress
 
     def _is_first_row(self, message: Message) -> bool:
-        first = isinstance(message, Points) and not self._has_rows
+        first = isinstance(message, MetricRows) and not self._has_rows
         self._has_rows = self._has_rows or first
         return first
 

@@ -124,7 +124,7 @@ class LossPolicy:
             return None
         starved = last.reason in FOR_MEMORY
         detail = (
-            f"{count} processes of the session ended while they carried out this step and no other, the last one: "
+            f"{count} processes of the session ended while they executed this step and no other, the last one: "
             f"{last.detail}; it is not tried again{': ' + _SMALLER if starved else ''}"
         )
         return Poison(last.step, starved, detail)

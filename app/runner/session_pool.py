@@ -46,7 +46,7 @@ _logger = logging.getLogger(__name__)
 
 
 class SessionPool:
-    """Runs at most `settings.session_workers` processes at a time; implements `SessionWorkforce`."""
+    """Runs at most `settings.session_workers` processes at a time; implements `SessionWorkerPool`."""
 
     def __init__(
         self,

@@ -82,7 +82,7 @@ class SupervisorOptions:
 
 
 class Supervisor:
-    """Runs fits on `runner`, at most `settings.workers` at a time; implements `Workforce`.
+    """Runs fits on `runner`, at most `settings.workers` at a time; implements `WorkerPool`.
 
     The state that a client requests of a fit is stored in the database; cancel, pause and kill only make the
     supervisor read it. So there is one source of truth, whatever arrives concurrently or late.

@@ -18,7 +18,7 @@ import engine
 from app.domain.errors import StorageFull, storage_faults
 from app.domain.fit import WAITS_FOR_STORAGE
 from app.domain.frames import to_line
-from app.domain.messages import About, CheckpointWritten, GradientWritten, Heartbeat, Log, Message, Phase, Points
+from app.domain.messages import About, CheckpointWritten, GradientWritten, Heartbeat, Log, Message, MetricRows, Phase
 from app.system.durable import Durable, DurableFile
 from app.worker.checkpoint_scheduler import PendingCheckpoint
 from app.worker.control import EXIT_SERVER_GONE
@@ -109,7 +109,7 @@ class Reporter:
         """Through which checkpoints are written."""
         self._variants: dict[str, Reporter] = {}
         self._rows: list[str] = []
-        self._position: Points | None = None
+        self._position: MetricRows | None = None
         self._sent_at = float("-inf")
         self.last_sent_at = time.monotonic()
         """When something was sent last."""
@@ -130,22 +130,22 @@ class Reporter:
     def flush(self) -> None:
         """Send pending rows."""
         with self._lock:
-            self._send_points()
+            self._send_metric_rows()
 
     def send(self, message: Message) -> None:
         """Send `message` after the pending rows."""
         with self._lock:
-            self._send_points()
+            self._send_metric_rows()
             self._send(message)
 
-    def report_step(self, fit: engine.Fit, points: Sequence[engine.Point]) -> None:
+    def report_step(self, fit: engine.Fit, rows: Sequence[engine.Point]) -> None:
         """Report the rows of a step, and the position of the fit after it."""
-        rows = [point.to_json() for point in points]
+        rows_as_json = [row.to_json() for row in rows]
         with self._lock:
-            self._rows += rows
-            self._position = Points([], fit.step, fit.epoch, dict(fit.latest), fit.best)
+            self._rows += rows_as_json
+            self._position = MetricRows([], fit.step, fit.epoch, dict(fit.latest), fit.best)
             if self._overdue():
-                self._send_points()
+                self._send_metric_rows()
 
     def flush_overdue(self) -> None:
         """Send rows that have waited long enough, or else a heartbeat: the next step may take long."""
@@ -161,7 +161,7 @@ class Reporter:
     def send_overdue(self) -> None:
         """Send rows that have waited long enough, also those of variants; the lock must be held."""
         if self._overdue():
-            self._send_points()
+            self._send_metric_rows()
         for variant in self._variants.values():
             variant.send_overdue()
 
@@ -221,12 +221,12 @@ class Reporter:
         patience = ROWS_SECONDS if self._rows else POSITION_SECONDS
         return time.monotonic() - self._sent_at >= patience
 
-    def _send_points(self) -> None:
+    def _send_metric_rows(self) -> None:
         if self._position is None:
             return
         position, self._position = self._position, None
         rows, self._rows = self._rows, []
-        self._send(Points(rows, position.step, position.epoch, position.latest, position.best))
+        self._send(MetricRows(rows, position.step, position.epoch, position.latest, position.best))
         self._sent_at = time.monotonic()
 
     def _send(self, message: Message) -> None:

@@ -54,7 +54,7 @@ class Client:
             return ask()
 
     def create(self, dataset_id: str) -> None:
-        with self.sweeper.holding() as stored, self.blobs.writer() as writer:
+        with self.sweeper.paused() as stored, self.blobs.writer() as writer:
             writer.write(CONTENTS[dataset_id])
             digest = writer.commit().digest
             stored.add(digest)

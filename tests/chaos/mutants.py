@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import engine
-from app.domain.messages import Points
+from app.domain.messages import MetricRows
 from app.runner import local
 from app.service.attempts.recorder import AttemptRecorder
 
@@ -27,7 +27,7 @@ FAITHFUL = "faithful"
 
 Snapshot = Callable[[engine.Checkpoint], None]
 Restored = Callable[[Any], None]
-Enter = Callable[[AttemptRecorder, Points], None]
+Enter = Callable[[AttemptRecorder, MetricRows], None]
 
 
 def forget_momentum(checkpoint: engine.Checkpoint) -> None:
@@ -66,7 +66,7 @@ def lose_a_row(fit: Any) -> None:
     fit._cursor.seq += 1
 
 
-def append_only(journal: AttemptRecorder, points: Points) -> None:
+def append_only(journal: AttemptRecorder, points: MetricRows) -> None:
     """Rows that are made again are appended again."""
     last = journal._work.events.last_metric_seq(journal.fit.id)
     rows = [(seq, json.dumps({**json.loads(row), "seq": seq})) for seq, row in enumerate(points.rows, last + 1)]
@@ -74,7 +74,7 @@ def append_only(journal: AttemptRecorder, points: Points) -> None:
     journal.fit = replace(journal.fit, step=points.step, epoch=points.epoch, latest=points.latest, best=points.best)
 
 
-def overwrite(journal: AttemptRecorder, points: Points) -> None:
+def overwrite(journal: AttemptRecorder, points: MetricRows) -> None:
     """Rows that are made again take the place of those that were read, however they come out."""
     last = journal._work.events.last_metric_seq(journal.fit.id)
     rows = [(json.loads(row)["seq"], row) for row in points.rows]
@@ -162,7 +162,7 @@ def plant_in_server() -> None:
     """Change how rows are written down, and have workers forked from a server with mutants."""
     points = AttemptRecorder.points
 
-    def entered(journal: AttemptRecorder, news: Points) -> None:
+    def entered(journal: AttemptRecorder, news: MetricRows) -> None:
         name = _asked_for((journal.fit.request.get("checkpoint") or {}).get("keep_last"))
         ENTERED.get(name or "", points)(journal, news)
 

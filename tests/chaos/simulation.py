@@ -17,7 +17,7 @@ from app.domain.clock import ManualClock
 from app.domain.errors import Conflict, DatabaseBusy, IdempotencyMismatch, NotFound
 from app.domain.fit import FitRecord, FitState
 from app.domain.ids import new_id
-from app.domain.messages import CheckpointWritten, Died, Finished, Message, Points
+from app.domain.messages import CheckpointWritten, Died, Finished, Message, MetricRows
 from app.domain.records import GraphRecord, IdempotencyRecord
 from app.service.admin.quarantine import Orphans, Quarantine
 from app.service.attempts.assignments import WorkerConfig
@@ -76,7 +76,7 @@ class Process:
             self.over = True
             return
         self.step += 1
-        self.said.append(Points([row_of(self.claim.fit.id, self.step)], self.step, 1, {}, None))
+        self.said.append(MetricRows([row_of(self.claim.fit.id, self.step)], self.step, 1, {}, None))
         if self.step % 2 == 0:
             self._save()
 
@@ -94,7 +94,7 @@ _WISHES = {FitState.CANCELLING: "cancel", FitState.PAUSING: "drain"}
 
 
 class Floor:
-    """The workforce (see `service.workforce`): it looks in the database for what is wanted, some time later."""
+    """The worker_pool (see `service.worker_pool`): it looks in the database for what is wanted, some time later."""
 
     def __init__(self) -> None:
         self.processes: list[Process] = []
@@ -272,8 +272,8 @@ class SimulatedServer:
             return
         try:
             recorded = self._attempts.record(process.claim, news)
-            if news.points is not None and not recorded.ended and self._faulty and self.chance.random() < 0.2:
-                self._attempts.record(process.claim, AttemptReport(points=news.points))
+            if news.metric_rows is not None and not recorded.ended and self._faulty and self.chance.random() < 0.2:
+                self._attempts.record(process.claim, AttemptReport(metric_rows=news.metric_rows))
         except (Conflict, NotFound) as error:
             raise Broken(f"an attempt in force is refused: {error.detail}") from error
         if recorded.ended:
@@ -287,7 +287,9 @@ class SimulatedServer:
         stray = self.chance.choice(self.strays)
         stray.work()
         before = self._state_of(stray.claim.fit.id)
-        news = AttemptReport(points=Points([row_of(stray.claim.fit.id, stray.step + 1)], stray.step + 1, 1, {}, None))
+        news = AttemptReport(
+            metric_rows=MetricRows([row_of(stray.claim.fit.id, stray.step + 1)], stray.step + 1, 1, {}, None)
+        )
         for message in stray.said:
             news.add(message)
         with suppress(Conflict, NotFound):
@@ -322,7 +324,7 @@ class SimulatedServer:
                 wish(self.chance.choice([*self.acknowledged.values()]))
 
     def _obey(self) -> None:
-        """The workforce looks at what is wanted of its processes."""
+        """The worker_pool looks at what is wanted of its processes."""
         for process in [*self._floor.processes]:
             fit = self._attempts.fit(process.claim)
             if fit is None:

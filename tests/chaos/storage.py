@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from app.domain.clock import SystemClock
-from app.domain.messages import CheckpointWritten, Finished, Points
+from app.domain.messages import CheckpointWritten, Finished, MetricRows
 from app.domain.records import Column, DatasetRecord, GraphRecord
 from app.service.admin.quarantine import Orphans, Quarantine
 from app.service.attempts.attempts import Attempts
@@ -59,7 +59,7 @@ class Shop:
 
     def upload(self) -> None:
         """Store a dataset."""
-        with self.sweeper.holding() as stored:
+        with self.sweeper.paused() as stored:
             blob = self.blobs.put(ROWS)
             stored.add(blob.digest)
             column = Column("x", "float32", (), blob.digest, None, None, None, 0)
@@ -96,8 +96,8 @@ class Shop:
         path.write_bytes(content)
         digest = sha256(content).hexdigest()
         written = CheckpointWritten(str(path), step, 1, step, {}, digest, len(content), is_best=False)
-        rows = Points([row_of(claim.fit.id, step)], step, 1, {}, None)
-        self.attempts.record(claim, AttemptReport(points=rows, written=[written]))
+        rows = MetricRows([row_of(claim.fit.id, step)], step, 1, {}, None)
+        self.attempts.record(claim, AttemptReport(metric_rows=rows, written=[written]))
 
 
 def live(folder: Path, durable: Durable) -> None:

@@ -220,7 +220,7 @@ Norms = Annotated[dict[str, float | None], Field(description="Norm of each gradi
 
 
 class StepAnswer(ResourceShape):
-    """A step was carried out."""
+    """A step was executed."""
 
     seq: PlaceTaken
 
@@ -283,7 +283,7 @@ class LoadAnswer(StepAnswer):
 
 
 class StepProblem(ResourceShape):
-    """Why a step was not carried out."""
+    """Why a step was not executed."""
 
     status: int
     code: str

@@ -162,7 +162,7 @@ class Backups:
             resources.callback(self._lock.release)
             self._storage.space.check_disk()
             # Before the copy is made: from then on no blob that it may refer to is deleted.
-            resources.enter_context(self._storage.sweeper.holding())
+            resources.enter_context(self._storage.sweeper.paused())
             folder = resources.enter_context(tempfile.TemporaryDirectory(dir=self._storage.scratch))
             made_at = self._storage.clock.now()
             # Before the database, which then knows of all datasets and checkpoints that they refer to.

@@ -15,7 +15,7 @@ from app.service.admin.quarantine import Quarantine
 from app.service.admin.recovery import Recovery
 from app.service.resources.disk_space import DiskSpace
 from app.service.resources.notifier import Notifier
-from app.service.resources.workers import WorkerStatus, Workforce
+from app.service.resources.workers import WorkerPool, WorkerStatus
 from app.store.unit_of_work import Store, UnitOfWork
 
 
@@ -55,7 +55,7 @@ class System:
         self,
         store: Store,
         notifier: Notifier,
-        workforce: Workforce,
+        worker_pool: WorkerPool,
         space: DiskSpace,
         recovery: Recovery | None = None,
         quarantine: Quarantine | None = None,
@@ -63,7 +63,7 @@ class System:
         """Look at these parts; `recovery` is what the server found when it started."""
         self._store = store
         self._notifier = notifier
-        self._workforce = workforce
+        self._worker_pool = worker_pool
         self._space = space
         self._recovery = recovery
         self._quarantine = quarantine
@@ -87,7 +87,7 @@ class System:
             recovery=self._recovery,
             queued=sum(counts[state] for state in CLAIMABLE),
             running=sum(counts[state] for state in AT_WORK),
-            workers=self._own(self._workforce.workers()),
+            workers=self._own(self._worker_pool.workers()),
         )
 
     def _own(self, workers: Sequence[WorkerStatus]) -> tuple[WorkerStatus, ...]:
@@ -107,7 +107,7 @@ class System:
         """NotReady, with the reason, unless new work would be accepted and done."""
         if self._notifier.closed:
             raise NotReady("the server is stopping")
-        if (unavailable_reason := self._workforce.unavailable_reason()) is not None:
+        if (unavailable_reason := self._worker_pool.unavailable_reason()) is not None:
             raise NotReady(f"no fit can be started: {unavailable_reason}")
         try:
             self._space.check_writable()

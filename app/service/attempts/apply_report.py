@@ -46,8 +46,8 @@ def apply_report(
     _apply_status(recorder, report)
     for entry in report.logs:
         record_log(work, recorder.fit.id, entry)
-    if report.points is not None:
-        recorder.points(report.points)
+    if report.metric_rows is not None:
+        recorder.append_rows(report.metric_rows)
     # Before the checkpoints: an attempt that resumes from one does not repeat what came before it.
     recorder.gradients(report.gradients)
     if recorder.ended:

@@ -181,7 +181,7 @@ class Attempts:
         try:
             # Blobs are imported before the transaction, so that it stays short; the sweeper keeps them until the rows
             # that refer to them are committed.
-            with self._sweeper.holding():
+            with self._sweeper.paused():
                 self._import.run(claim, report)
                 if claim.fit.replay is not None and claim.fit.replay["verdict"] is None:
                     self._compare_replay(claim, report)

@@ -14,9 +14,9 @@ from app.domain.messages import (
     GradientWritten,
     Log,
     Message,
+    MetricRows,
     NumericsChanged,
     Phase,
-    Points,
     Reached,
     Started,
     Verdict,
@@ -70,7 +70,7 @@ class AttemptReport:
     runtime: dict[str, Any] | None = None
     numerics: NumericsChanged | None = None
     logs: list[Log] = field(default_factory=list)
-    points: Points | None = None
+    metric_rows: MetricRows | None = None
     written: list[CheckpointWritten] = field(default_factory=list)
     checkpoints: list[CheckpointRecord] = field(default_factory=list)
     captured: list[GradientWritten] = field(default_factory=list)
@@ -98,10 +98,10 @@ class AttemptReport:
                 self.runtime = runtime if runtime is not None else self.runtime
             case NumericsChanged():
                 self.numerics = message
-            case Points(rows, step, epoch, latest, best):
-                before = [] if self.points is None else self.points.rows
+            case MetricRows(rows, step, epoch, latest, best):
+                before = [] if self.metric_rows is None else self.metric_rows.rows
                 before += rows
-                self.points = Points(before, step, epoch, latest, best)
+                self.metric_rows = MetricRows(before, step, epoch, latest, best)
             case Finished() | Failed():
                 self.verdict = message
             case _:

@@ -8,7 +8,7 @@ from typing import Any
 
 from app.domain.documents import finite_part
 from app.domain.fit import WAITS_FOR_STORAGE, Attempt, FitRecord, FitState
-from app.domain.messages import Died, Expired, Failed, Finished, Log, NumericsChanged, Points, Verdict
+from app.domain.messages import Died, Expired, Failed, Finished, Log, MetricRows, NumericsChanged, Verdict
 from app.domain.records import CheckpointRecord, GradientRecord
 from app.domain.runtime import Comparison, Replay, changed_numerics
 from app.domain.sweep import sweep_config_of
@@ -77,12 +77,12 @@ class AttemptRecorder:
         if runtime is not None:
             self.fit = replace(self.fit, runtime=runtime)
 
-    def points(self, points: Points) -> None:
+    def append_rows(self, metric_rows: MetricRows) -> None:
         """Append metric rows. Rows that a resumed fit repeats must be equal, else the fit fails.
 
         With changed numerics they may differ, and are dropped: a row that a client has read never changes.
         """
-        rows = [(json.loads(row)["seq"], row) for row in points.rows]
+        rows = [(json.loads(row)["seq"], row) for row in metric_rows.rows]
         last = self._work.events.last_metric_seq(self.fit.id)
         repeated = {seq: row for seq, row in rows if seq <= last}
         clear_storage_wait = self._work.events.metric_bodies(self.fit.id, repeated) if repeated else {}
@@ -92,8 +92,14 @@ class AttemptRecorder:
             return
         self._work.events.append_metrics(self.fit.id, rows[len(repeated) :])
         # While rows are repeated, the fit is further than its process.
-        if len(repeated) < len(rows) or (not rows and points.step >= self.fit.step):
-            self.fit = replace(self.fit, step=points.step, epoch=points.epoch, latest=points.latest, best=points.best)
+        if len(repeated) < len(rows) or (not rows and metric_rows.step >= self.fit.step):
+            self.fit = replace(
+                self.fit,
+                step=metric_rows.step,
+                epoch=metric_rows.epoch,
+                latest=metric_rows.latest,
+                best=metric_rows.best,
+            )
 
     def gradients(self, captured: Sequence[GradientRecord]) -> None:
         """Store captured gradients, whose blobs must be durable.

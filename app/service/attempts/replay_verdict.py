@@ -24,7 +24,7 @@ def compare_replay(store: Store, integrity: Integrity, fit: FitRecord, progress:
         progress: its last news, which are not stored yet; their checkpoints are blobs already.
     """
     assert fit.replay is not None
-    steps = fit.step if progress.points is None else progress.points.step
+    steps = fit.step if progress.metric_rows is None else progress.metric_rows.step
     found = digest_outcome(
         steps, _new_rows(store, fit.id, progress), _final_state(store, integrity, fit, steps, progress)
     )
@@ -44,8 +44,8 @@ def _new_rows(store: Store, fit_id: str, progress: AttemptReport) -> Iterator[st
     for seq, row in scan_rows(store, fit_id):
         last = seq
         yield row
-    if progress.points is not None:
-        yield from (row for row in progress.points.rows if json.loads(row)["seq"] > last)
+    if progress.metric_rows is not None:
+        yield from (row for row in progress.metric_rows.rows if json.loads(row)["seq"] > last)
 
 
 def _stored_rows(store: Store, fit_id: str) -> Iterator[str]:

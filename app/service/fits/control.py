@@ -16,17 +16,17 @@ from app.service.fits.limits import FitLimits, check_expired
 from app.service.fits.sweeps import close_variants, find_resumable
 from app.service.fits.view import FitView, build_view
 from app.service.resources.notifier import Notifier
-from app.service.resources.workers import Workforce
+from app.service.resources.workers import WorkerPool
 from app.store.unit_of_work import Store, UnitOfWork
 
 
 class FitRequeue:
     """Puts fits back into the queue; they resume from their last checkpoint."""
 
-    def __init__(self, notifier: Notifier, workforce: Workforce, terms: FitLimits) -> None:
-        """Wake the `workforce` and notify by `notifier` after the commit."""
+    def __init__(self, notifier: Notifier, worker_pool: WorkerPool, terms: FitLimits) -> None:
+        """Wake the `worker_pool` and notify by `notifier` after the commit."""
         self._notifier = notifier
-        self._workforce = workforce
+        self._worker_pool = worker_pool
         self._terms = terms
 
     def queue(self, work: UnitOfWork, fit: FitRecord, variants: Iterable[FitRecord] = ()) -> FitRecord:
@@ -43,7 +43,7 @@ class FitRequeue:
         queued = self._queue(work, fit)
         for variant in variants:
             self._queue(work, variant)
-        work.after_commit(self._workforce.wake)
+        work.after_commit(self._worker_pool.wake)
         return queued
 
     def _queue(self, work: UnitOfWork, fit: FitRecord) -> FitRecord:
@@ -79,12 +79,12 @@ _ACTIVE = (*CLAIMABLE, FitState.STARTING, FitState.RUNNING)
 class FitControl:
     """The use cases of control."""
 
-    def __init__(self, store: Store, notifier: Notifier, workforce: Workforce, terms: FitLimits) -> None:
-        """Change fits in `store` and have the `workforce` follow; tell watchers by `notifier`."""
+    def __init__(self, store: Store, notifier: Notifier, worker_pool: WorkerPool, terms: FitLimits) -> None:
+        """Change fits in `store` and have the `worker_pool` follow; tell watchers by `notifier`."""
         self._store = store
         self._notifier = notifier
-        self._workforce = workforce
-        self._requeue = FitRequeue(notifier, workforce, terms)
+        self._worker_pool = worker_pool
+        self._requeue = FitRequeue(notifier, worker_pool, terms)
 
     def cancel(self, fit_id: str) -> FitView:
         """Stop the fit: at once if it has no process, else after a last checkpoint.
@@ -157,7 +157,7 @@ class FitControl:
         else:
             fit = work.fits.update(fit.to(FitState.CANCELLING, phase="cancelling"))
         if fit.parent_id is not None or not waiting:
-            work.after_commit(partial(self._workforce.cancel, fit.parent_id or fit.id, fit.parent_id and fit.id))
+            work.after_commit(partial(self._worker_pool.cancel, fit.parent_id or fit.id, fit.parent_id and fit.id))
         self._record_state(work, fit)
         return fit
 
@@ -171,9 +171,9 @@ class FitControl:
     def _kill_process(self, work: UnitOfWork, fit: FitRecord) -> None:
         """Kill the process; a variant has none of its own, so the sweep's process is told to skip it."""
         if fit.parent_id is None:
-            work.after_commit(partial(self._workforce.kill, fit.id))
+            work.after_commit(partial(self._worker_pool.kill, fit.id))
         else:
-            work.after_commit(partial(self._workforce.cancel, fit.parent_id, fit.id))
+            work.after_commit(partial(self._worker_pool.cancel, fit.parent_id, fit.id))
 
     def _pause(self, work: UnitOfWork, fit: FitRecord) -> FitRecord:
         _check_not_ended(fit, "pause")
@@ -183,14 +183,14 @@ class FitControl:
             fit = work.fits.update(fit.to(FitState.PAUSED, phase="paused"))
         else:
             fit = work.fits.update(fit.to(FitState.PAUSING, phase="pausing"))
-            work.after_commit(partial(self._workforce.pause, fit.id))
+            work.after_commit(partial(self._worker_pool.pause, fit.id))
         self._record_state(work, fit)
         return fit
 
     def _record_state(self, work: UnitOfWork, fit: FitRecord) -> None:
         record_state(work, fit)
         # Others may have waited behind it.
-        work.after_commit(self._workforce.wake)
+        work.after_commit(self._worker_pool.wake)
         work.after_commit(partial(self._notifier.notify, fit.id))
 
     def _notify_parent(self, work: UnitOfWork, fit: FitRecord) -> None:

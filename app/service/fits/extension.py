@@ -14,7 +14,7 @@ from app.service.fits.inputs import FitInputs, InputReader
 from app.service.fits.sweeps import find_extendable
 from app.service.fits.view import FitView, build_view, record_every_steps
 from app.service.resources.engine_documents import invalid
-from app.service.resources.idempotency import Keep
+from app.service.resources.idempotency import SaveResponse
 from app.store.unit_of_work import Store, UnitOfWork
 
 LENGTHS = ("epochs", "steps")
@@ -38,7 +38,7 @@ class FitExtension:
         self._requeue = requeue
         self._admission = admission
 
-    def extend(self, fit_id: str, extension: Extension, keep: Keep[FitView]) -> FitView:
+    def extend(self, fit_id: str, extension: Extension, save_response: SaveResponse[FitView]) -> FitView:
         """Queue a fit that has ended for more epochs or steps than it has made; it goes on from its last checkpoint.
 
         Of a sweep, each variant that came to its end does, and those that the sweep did not bring to their end get so
@@ -63,7 +63,7 @@ class FitExtension:
                     after = _extend_sweep(fit, extension, work.fits.variants(fit_id), extended)
                 fit = self._requeue.queue(work, after, extended)
                 view = build_view(work, fit)
-                keep(work, view)
+                save_response(work, view)
                 return view
 
     def _lengthen(self, inputs: FitInputs, fit: FitRecord, extension: Extension) -> FitRecord:

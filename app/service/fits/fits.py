@@ -19,12 +19,12 @@ from app.service.fits.limits import FitLimits, read_deadline, read_priority
 from app.service.fits.retention import remove_fit
 from app.service.fits.view import FitView, build_view
 from app.service.resources.datasets import Ingestion
-from app.service.resources.idempotency import Keep
+from app.service.resources.idempotency import SaveResponse
 from app.service.resources.model_classes import complete_classes
 from app.service.resources.notifier import Notifier
 from app.service.resources.read_through_cache import ReadThroughCache
 from app.service.resources.storage import StorageContext
-from app.service.resources.workers import Workforce
+from app.service.resources.workers import WorkerPool
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import UnitOfWork
 
@@ -39,25 +39,27 @@ class Fits:
         storage: StorageContext,
         ingestion: Ingestion,
         notifier: Notifier,
-        workforce: Workforce,
+        worker_pool: WorkerPool,
         limits: FitLimits,
         admission: Admission,
     ) -> None:
-        """Queue fits that `admission` accepts, within `limits`, for the `workforce`; notify by `notifier`."""
+        """Queue fits that `admission` accepts, within `limits`, for the `worker_pool`; notify by `notifier`."""
         self._store = storage.store
         self._integrity = storage.integrity
         self._inputs = InputReader(storage.store, ingestion, storage.clock, limits.graph)
         self._sweeper = storage.sweeper
         self._space = storage.space
         self._notifier = notifier
-        self._workforce = workforce
+        self._worker_pool = worker_pool
         self._limits = limits
         self._clock = storage.clock
         self._admission = admission
         self._cache: ReadThroughCache[FitView] = ReadThroughCache(RECENT_MAX, lambda view: view.small)
         storage.store.on_change(self._cache.invalidate)
 
-    def submit(self, request: Mapping[str, Any], keep: Keep[FitView], replay: Replay | None = None) -> FitView:
+    def submit(
+        self, request: Mapping[str, Any], save_response: SaveResponse[FitView], replay: Replay | None = None
+    ) -> FitView:
         """Check a fit in full and queue it; what it brings inline becomes a graph and a dataset of its own.
 
         One that is to start paused waits to be resumed. One that begins at a checkpoint of another fit is like that
@@ -70,7 +72,7 @@ class Fits:
         if self._notifier.closed:
             raise Draining("the server is stopping and takes no new fits; try again when it is back")
         self._space.check()
-        with self._sweeper.holding() as stored:
+        with self._sweeper.paused() as stored:
             fork, asked = self._fork(request), request.get("classes") or ()
             request = request if fork is None else fork.completed(request)
             inputs = self._inputs.read(request, stored)
@@ -92,8 +94,8 @@ class Fits:
                 for variant in variants:
                     record_state(work, self._add(work, variant))
                 view = build_view(work, fit)
-                keep(work, view)
-                work.after_commit(self._workforce.wake)
+                save_response(work, view)
+                work.after_commit(self._worker_pool.wake)
         return view
 
     def _check_inputs(self, inputs: FitInputs, fork: Fork | None) -> None:

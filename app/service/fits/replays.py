@@ -13,7 +13,7 @@ from app.domain.records import CheckpointRecord, DatasetRecord
 from app.domain.runtime import COMPARED, NUMPY, Replay, changed_numerics
 from app.service.fits.view import FitView
 from app.service.resources.engine_documents import invalid, read_definition
-from app.service.resources.idempotency import Keep
+from app.service.resources.idempotency import SaveResponse
 from app.store.unit_of_work import Store, UnitOfWork
 
 NOT_REPLAYED = frozenset({"labels", "resources", "start_paused", "from_checkpoint"})
@@ -127,7 +127,9 @@ CHANGED = "at step {step} the fit was taken up again after its end, or with othe
 class Submit(Protocol):
     """How a fit is queued (see `Fits.submit`)."""
 
-    def __call__(self, request: Mapping[str, Any], keep: Keep[FitView], replay: Replay | None = None) -> FitView:
+    def __call__(
+        self, request: Mapping[str, Any], save_response: SaveResponse[FitView], replay: Replay | None = None
+    ) -> FitView:
         """Check and queue `request`, which is a replay."""
         ...
 
@@ -149,7 +151,7 @@ class Replays:
         self._bundle_of = bundle_of
         self._submit = submit
 
-    def of_fit(self, fit_id: str, terms: ReplayOptions, keep: Keep[FitView]) -> FitView:
+    def of_fit(self, fit_id: str, terms: ReplayOptions, save_response: SaveResponse[FitView]) -> FitView:
         """Queue a fit that runs one of this server again.
 
         Invalid if there is no such fit; Conflict if it has not succeeded, is a sweep, or was changed on the way; Gone
@@ -163,24 +165,26 @@ class Replays:
             detail = f"{CHANGED.format(step=bundle['reopened_at'])}, so that no single request reproduces it"
             raise Conflict(detail, code="changed_on_the_way")
         with _relocate_findings(lambda _pointer: "/fit"):
-            return self._replay(bundle, terms, keep)
+            return self._replay(bundle, terms, save_response)
 
-    def of_bundle(self, bundle: Mapping[str, Any], terms: ReplayOptions, keep: Keep[FitView]) -> FitView:
+    def of_bundle(
+        self, bundle: Mapping[str, Any], terms: ReplayOptions, save_response: SaveResponse[FitView]
+    ) -> FitView:
         """Queue a fit that runs the one of a bundle again, which may come from another server.
 
         Invalid if the bundle contradicts itself, or something that it refers to is not here.
         """
         with _relocate_findings(lambda pointer: f"/bundle{pointer}"):
             _check(bundle)
-            return self._replay(bundle, terms, keep)
+            return self._replay(bundle, terms, save_response)
 
-    def _replay(self, bundle: Mapping[str, Any], terms: ReplayOptions, keep: Keep[FitView]) -> FitView:
+    def _replay(self, bundle: Mapping[str, Any], terms: ReplayOptions, save_response: SaveResponse[FitView]) -> FitView:
         with self._store.begin() as work:
             request = rebuild_request(work, bundle)
         resources = _choose_resources(bundle, terms)
         request |= {"labels": dict(terms.labels), "resources": resources}
         with _relocate_findings(lambda pointer: f"/request{pointer}"):
-            return self._submit(request, keep, _build_replay(bundle, resources))
+            return self._submit(request, save_response, _build_replay(bundle, resources))
 
 
 def _check(bundle: Mapping[str, Any]) -> None:

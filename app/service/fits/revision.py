@@ -18,10 +18,10 @@ from app.service.fits.inputs import FitInputs, InputReader
 from app.service.fits.limits import LABELS_MAX, FitLimits, read_deadline, read_priority
 from app.service.fits.view import FitView, build_view
 from app.service.resources.engine_documents import engine_faults, invalid
-from app.service.resources.idempotency import Keep
+from app.service.resources.idempotency import SaveResponse
 from app.service.resources.model_classes import complete_classes
 from app.service.resources.notifier import Notifier
-from app.service.resources.workers import Workforce
+from app.service.resources.workers import WorkerPool
 from app.store.unit_of_work import Store, UnitOfWork
 
 
@@ -70,22 +70,22 @@ class FitRevision:
         store: Store,
         inputs: InputReader,
         notifier: Notifier,
-        workforce: Workforce,
+        worker_pool: WorkerPool,
         terms: FitLimits,
         admission: Admission,
     ) -> None:
-        """Change fits in `store`; tell watchers by `notifier`, and the `workforce` whose turn may have come."""
+        """Change fits in `store`; tell watchers by `notifier`, and the `worker_pool` whose turn may have come."""
         self._store = store
         self._inputs = inputs
         self._notifier = notifier
-        self._workforce = workforce
+        self._worker_pool = worker_pool
         self._terms = terms
         self._admission = admission
-        self._extension = FitExtension(store, inputs, FitRequeue(notifier, workforce, terms), admission)
+        self._extension = FitExtension(store, inputs, FitRequeue(notifier, worker_pool, terms), admission)
 
-    def extend(self, fit_id: str, extension: Extension, keep: Keep[FitView]) -> FitView:
+    def extend(self, fit_id: str, extension: Extension, save_response: SaveResponse[FitView]) -> FitView:
         """Queue a fit that has ended for more epochs or steps (see `FitExtension.extend`)."""
-        return self._extension.extend(fit_id, extension, keep)
+        return self._extension.extend(fit_id, extension, save_response)
 
     def update(self, fit_id: str, changes: Mapping[str, Any], check: Check, read: Read) -> FitView:
         """Merge changes into the fit's request, which `read` has to take then, and its labels, unless `check` raises.
@@ -168,8 +168,8 @@ class FitRevision:
             after = work.fits.update(after)
             work.after_commit(partial(self._notifier.notify, after.id))
             # Its priority, or the time that it has left, may be another.
-            work.after_commit(self._workforce.wake)
-            work.after_commit(partial(self._workforce.check_requested_state, after.id))
+            work.after_commit(self._worker_pool.wake)
+            work.after_commit(partial(self._worker_pool.check_requested_state, after.id))
         if revision.altered:
             text = f"from step {after.step} on with another {', '.join(sorted(revision.altered))}"
             record_log(work, after.id, Log("info", text, "changed"))

@@ -37,7 +37,7 @@ class BlobSweeper:
         self._discarded: set[str] = set()
 
     @contextmanager
-    def holding(self) -> Iterator[set[str]]:
+    def paused(self) -> Iterator[set[str]]:
         """Delete no blob for the length of the block.
 
         The block adds the digests of the blobs that it stores to the set: they are discarded if it raises.

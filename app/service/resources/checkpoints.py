@@ -16,7 +16,7 @@ from app.domain.errors import Conflict, Finding, Gone, NotFound, storage_faults
 from app.domain.ids import is_id, new_id
 from app.domain.records import CheckpointRecord, GraphRecord
 from app.service.resources.engine_documents import engine_faults, invalid, read_definition
-from app.service.resources.idempotency import Keep
+from app.service.resources.idempotency import SaveResponse
 from app.service.resources.model_classes import with_recorded_classes
 from app.service.resources.storage import StorageContext
 from app.service.resources.workers import ComputeRequest, ModelReference
@@ -123,10 +123,12 @@ class Checkpoints:
         self._space.check()
         return self._blobs.writer()
 
-    def create(self, upload: BlobWriter, graph_id: str, keep: Keep[CheckpointRecord]) -> CheckpointRecord:
+    def create(
+        self, upload: BlobWriter, graph_id: str, save_response: SaveResponse[CheckpointRecord]
+    ) -> CheckpointRecord:
         """Store what was written to `upload` as a checkpoint of the graph; Invalid if it is none of it."""
         definition = read_definition(self._graph(graph_id).definition)
-        with self._sweeper.holding() as stored:
+        with self._sweeper.paused() as stored:
             blob = upload.commit()
             stored.add(blob.digest)
             self._space.check(blob.size)
@@ -147,7 +149,7 @@ class Checkpoints:
             with self._store.begin() as work:
                 work.graphs.get(graph_id)  # it may have been deleted meanwhile
                 work.checkpoints.add(checkpoint)
-                keep(work, checkpoint)
+                save_response(work, checkpoint)
         return checkpoint
 
     def of_fit(self, fit_id: str, page: PageRequest) -> Page[CheckpointRecord]:

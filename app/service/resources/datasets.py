@@ -19,7 +19,7 @@ from app.ingest.ingest import ingest
 from app.ingest.limits import IngestLimits, IngestOptions
 from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.disk_space import DiskSpace
-from app.service.resources.idempotency import Keep
+from app.service.resources.idempotency import SaveResponse
 from app.store.blobs.plain_files import same_bytes
 from app.store.blobs.store import Blob, BlobStore, BlobWriter
 from app.store.pages import Page, PageRequest
@@ -117,13 +117,15 @@ class Datasets:
         """Open a writer for the bytes of an upload; leave its context and nothing is left of them."""
         return self._ingestion.open()
 
-    def create(self, upload: BlobWriter, terms: UploadOptions, keep: Keep[DatasetRecord]) -> DatasetRecord:
+    def create(
+        self, upload: BlobWriter, terms: UploadOptions, save_response: SaveResponse[DatasetRecord]
+    ) -> DatasetRecord:
         """Read and store what was written to `upload`, all or nothing; Invalid or TooLarge if it is not taken."""
-        with self._sweeper.holding() as stored:
+        with self._sweeper.paused() as stored:
             dataset = self._ingestion.read(upload, terms, stored)
             with self._store.begin() as work:
                 work.datasets.add(dataset)
-                keep(work, dataset)
+                save_response(work, dataset)
         return dataset
 
     def get(self, dataset_id: str) -> DatasetRecord:

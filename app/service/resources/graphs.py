@@ -10,7 +10,7 @@ from app.domain.errors import Conflict, NotFound
 from app.domain.frames import to_json
 from app.domain.records import GraphRecord
 from app.service.resources.engine_documents import GRAPH_LIMITS, engine_faults, new_graph, read_definition
-from app.service.resources.idempotency import Keep
+from app.service.resources.idempotency import SaveResponse
 from app.service.resources.workers import ComputeRequest
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store
@@ -68,12 +68,12 @@ class Graphs:
         self._clock = clock
         self._limits = limits
 
-    def create(self, document: object, keep: Keep[GraphRecord]) -> GraphRecord:
+    def create(self, document: object, save_response: SaveResponse[GraphRecord]) -> GraphRecord:
         """Check and store a definition in any of its forms. Raises Invalid with everything that is wrong with it."""
         graph = new_graph(read_definition(document, limits=self._limits), self._clock)
         with self._store.begin() as work:
             work.graphs.add(graph)
-            keep(work, graph)
+            save_response(work, graph)
         return graph
 
     def validate(self, document: object) -> GraphRecord:

@@ -14,7 +14,7 @@ from app.store.unit_of_work import Store, UnitOfWork
 
 T = TypeVar("T")
 
-Keep = Callable[[UnitOfWork, T], None]
+SaveResponse = Callable[[UnitOfWork, T], None]
 """What a use case calls with the thing it has made, before it commits."""
 
 KEPT_FOR = timedelta(days=7)

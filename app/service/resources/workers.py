@@ -24,7 +24,7 @@ class WorkerStatus:
     session_id: str | None = None
 
 
-class Workforce(Protocol):
+class WorkerPool(Protocol):
     """The workers of fits. Every method is quick, and may be called from any thread."""
 
     def wake(self) -> None:

@@ -11,7 +11,7 @@ from app.domain.records import CheckpointRecord, DatasetRecord, GraphRecord
 from app.domain.session import SessionRecord, SessionState
 from app.service.fits.inputs import resolve
 from app.service.resources.engine_documents import GRAPH_LIMITS, engine_faults, inline_graph, invalid, read_definition
-from app.service.resources.idempotency import Keep
+from app.service.resources.idempotency import SaveResponse
 from app.service.resources.memory import MemoryConfig
 from app.service.resources.model_classes import checkpoint_classes
 from app.service.resources.notifier import Notifier
@@ -63,7 +63,7 @@ class SessionCreation:
         self._notifier = notifier
         self._limits = limits
 
-    def create(self, request: Mapping[str, Any], keep: Keep[SessionView]) -> SessionView:
+    def create(self, request: Mapping[str, Any], save_response: SaveResponse[SessionView]) -> SessionView:
         """Validate and store a session; its process is started by its first step.
 
         An inline graph is stored with it. The session gets a record of its own of its initial checkpoint, so
@@ -75,7 +75,7 @@ class SessionCreation:
         if self._notifier.closed:
             raise Draining("the server is stopping and takes no new sessions; try again when it is back")
         self._space.check()
-        with self._sweeper.holding():
+        with self._sweeper.paused():
             named = self._named(request)
             whole = _complete_request(request, named.before)
             graph = named.graph
@@ -110,7 +110,7 @@ class SessionCreation:
                     work.graphs.ensure(graph)
                 work.sessions.add(session)
                 self._store_beginning(work, session, named)
-                keep(work, view)
+                save_response(work, view)
         return view
 
     def _named(self, request: Mapping[str, Any]) -> _References:

@@ -9,11 +9,11 @@ from typing import Any
 from app.domain.errors import ApiError, StepRefused
 from app.domain.frames import Step
 from app.domain.session import OPEN, SessionRecord, SessionState
-from app.service.resources.idempotency import Keep
+from app.service.resources.idempotency import SaveResponse
 from app.service.resources.storage import StorageContext
 from app.service.sessions.creation import BEGINNING_SEQ, SessionCreation
 from app.service.sessions.directories import SessionDirs
-from app.service.sessions.state import SessionActivity, SessionView, SessionWorkforce, inactive_error
+from app.service.sessions.state import SessionActivity, SessionView, SessionWorkerPool, inactive_error
 from app.service.sessions.steps import SessionSteps, StepResult
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import UnitOfWork
@@ -31,7 +31,7 @@ class Sessions:
         steps: SessionSteps,
         activity: SessionActivity,
         dirs: SessionDirs,
-        workforce: SessionWorkforce,
+        worker_pool: SessionWorkerPool,
     ) -> None:
         self._store = storage.store
         self._creation = creation
@@ -39,11 +39,11 @@ class Sessions:
         self._activity = activity
         self._dirs = dirs
         self._sweeper = storage.sweeper
-        self._workforce = workforce
+        self._worker_pool = worker_pool
 
-    def create(self, request: Mapping[str, Any], keep: Keep[SessionView]) -> SessionView:
+    def create(self, request: Mapping[str, Any], save_response: SaveResponse[SessionView]) -> SessionView:
         """Check and store a session (see `SessionCreation.create`)."""
-        return self._creation.create(request, keep)
+        return self._creation.create(request, save_response)
 
     def get(self, session_id: str) -> SessionView:
         """Return the session; NotFound if there is none."""
@@ -70,13 +70,13 @@ class Sessions:
         """Start the process of an active session if it has none, and return the session."""
         view = await asyncio.to_thread(self.get, session_id)
         if view.session.state is SessionState.ACTIVE:
-            await self._workforce.wake(view.session)
+            await self._worker_pool.wake(view.session)
         return await asyncio.to_thread(self.get, session_id)
 
     async def pause(self, session_id: str) -> SessionView:
         """Accept no steps for now, and suspend the process; StepRefused if the session has ended."""
         await asyncio.to_thread(self._move, session_id, SessionState.PAUSED)
-        await self._workforce.suspend(session_id)
+        await self._worker_pool.suspend(session_id)
         return await asyncio.to_thread(self.get, session_id)
 
     async def resume(self, session_id: str) -> SessionView:
@@ -90,7 +90,7 @@ class Sessions:
         Queued steps are refused. A session that has ended already is not changed.
         """
         await asyncio.to_thread(self._end, session_id, SessionState.CLOSED)
-        await self._workforce.end(session_id)
+        await self._worker_pool.end(session_id)
         await asyncio.to_thread(self._dirs.remove, session_id)
         self._activity.forget(session_id)
         return await asyncio.to_thread(self.get, session_id)
@@ -115,13 +115,13 @@ class Sessions:
         except StepRefused as error:
             _logger.warning("session %s expires without a checkpoint: %s", session.id, error.detail)
         await asyncio.to_thread(self._end, session.id, SessionState.EXPIRED, checkpoint_id)
-        await self._workforce.end(session.id)
+        await self._worker_pool.end(session.id)
         await asyncio.to_thread(self._dirs.remove, session.id)
         self._activity.forget(session.id)
 
     def _view(self, session: SessionRecord) -> SessionView:
         return SessionView(
-            replace(session, used_at=self._activity.last_used(session)), self._workforce.status(session.id)
+            replace(session, used_at=self._activity.last_used(session)), self._worker_pool.status(session.id)
         )
 
     def _overdue(self) -> tuple[SessionRecord, ...]:

@@ -32,7 +32,7 @@ NO_PROCESS = SessionStatus(None, None, None, None)
 """The status of a session without reports since this server started."""
 
 
-class SessionWorkforce(Protocol):
+class SessionWorkerPool(Protocol):
     """The processes of sessions. Its coroutines belong to the server's event loop."""
 
     async def execute(self, session: SessionRecord, step: Step, body: bytes) -> tuple[Answered | Accepted, bytes]:

@@ -122,7 +122,7 @@ class SavedCheckpoints:
         """Return the checkpoint that a step has saved, stored now unless it is on record.
 
         `file` is what the process has written, with the SHA-256 `digest`; None if it knows that it was taken over.
-        `replayed` tells that the step was carried out before. Gone if the checkpoint was deleted, or nobody came for
+        `replayed` tells that the step was executed before. Gone if the checkpoint was deleted, or nobody came for
         its file in time; CheckpointCorrupt if the file was changed since.
         """
         with self._turn:
@@ -147,7 +147,7 @@ class SavedCheckpoints:
         self._space.check()
         if file is None:
             raise Gone(f"the checkpoint that step {seq} has saved was not fetched while it was kept; save another one")
-        with self._sweeper.holding() as stored:
+        with self._sweeper.paused() as stored:
             try:
                 blob = self._blobs.adopt(file)
             except NotFound as error:

@@ -20,7 +20,7 @@ from app.domain.session import SessionRecord, SessionState
 from app.service.resources.read_through_cache import ReadThroughCache
 from app.service.resources.storage import StorageContext
 from app.service.sessions.directories import SessionDirs
-from app.service.sessions.state import SessionActivity, SessionWorkforce, inactive_error
+from app.service.sessions.state import SessionActivity, SessionWorkerPool, inactive_error
 from app.service.sessions.step_files import SavedCheckpoints, StepInputs, find_references, saves_checkpoint
 
 RECENT_MAX = 1024
@@ -69,17 +69,17 @@ class SessionSteps:
         inputs: StepInputs,
         checkpoints: SavedCheckpoints,
         dirs: SessionDirs,
-        workforce: SessionWorkforce,
+        worker_pool: SessionWorkerPool,
         activity: SessionActivity,
     ) -> None:
-        """Execute steps by the `workforce`; `activity` records which sessions are in use."""
+        """Execute steps by the `worker_pool`; `activity` records which sessions are in use."""
         self._integrity = storage.integrity
         self._store = storage.store
         self._sweeper = storage.sweeper
         self._inputs = inputs
         self._checkpoints = checkpoints
         self._dirs = dirs
-        self._workforce = workforce
+        self._worker_pool = worker_pool
         self._activity = activity
         self._cache: ReadThroughCache[_CachedSession] = ReadThroughCache(RECENT_MAX)
         self._pending_operations: dict[tuple[str | None, str, int], asyncio.Task[StepResult]] = {}
@@ -101,10 +101,10 @@ class SessionSteps:
         refers = find_references(step, known.datasets)
         if not refers.datasets and not refers.checkpoints:
             return await self._execute(known.session, step, body)
-        with self._sweeper.holding():
+        with self._sweeper.paused():
             step = await asyncio.to_thread(self._inputs.look_up, session_id, step, refers)
             for dataset_id in refers.datasets.values():
-                await self._workforce.attach(session_id, dataset_id)
+                await self._worker_pool.attach(session_id, dataset_id)
             self._check(known.session)
             return await self._execute(known.session, step, body)
 
@@ -167,11 +167,11 @@ class SessionSteps:
     def _check(self, session: SessionRecord) -> None:
         """StepRefused unless the session takes steps; it counts as used now."""
         if session.state is not SessionState.ACTIVE:
-            raise inactive_error(session, self._workforce.status(session.id).next_seq)
+            raise inactive_error(session, self._worker_pool.status(session.id).next_seq)
         self._activity.record_use(session)
 
     async def _execute(self, session: SessionRecord, step: Step, body: bytes) -> StepResult:
-        reply, content = await self._workforce.execute(session, step, body)
+        reply, content = await self._worker_pool.execute(session, step, body)
         if isinstance(reply, Accepted):
             return StepResult(202, reply.seq)
         if reply.error is not None:

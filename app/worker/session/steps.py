@@ -77,7 +77,7 @@ NOT_BATCHABLE = frozenset({"save", "load", "batch", "operation"})
 SKIPPED: Mapping[str, Any] = MappingProxyType(
     {
         "status": 424,
-        "title": "Not carried out",
+        "title": "Not executed",
         "code": "not_carried_out",
         "detail": "an earlier step of the batch failed; correct it, and send both again",
         "findings": [],

@@ -7,7 +7,7 @@ import pytest
 from app.domain import frames
 from app.domain.errors import BadMessage
 from app.domain.frames import FrameReader, Head, LineReader, to_frame, to_line
-from app.domain.messages import Log, Points, Started
+from app.domain.messages import Log, MetricRows, Started
 
 HEADS: list[tuple[Head, bytes]] = [
     (frames.Step("req_1", "forward_backward", {"reduction": "sum"}, 3, "k", "application/x-npz"), b"\0\n\xff" * 5000),
@@ -55,7 +55,7 @@ def test_a_head_with_a_field_too_many_is_refused() -> None:
         FrameReader().feed(frames._LENGTHS.pack(len(head), 0) + head)
 
 
-MESSAGES = [Started(1), Points(['{"seq":1}'], 1, 1, {"loss": 0.5}), Log("info", "one\ntwo\u2028three"), Started(2)]
+MESSAGES = [Started(1), MetricRows(['{"seq":1}'], 1, 1, {"loss": 0.5}), Log("info", "one\ntwo\u2028three"), Started(2)]
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 10_000])

@@ -40,7 +40,7 @@ MESSAGES: list[Message] = [
     messages.ComputeAssignment("compute-1", 1, "t", {"threads": 1}, 2**27, 2**30, 2**30, 10**12, "scratch", 2**26),
     messages.Started(pid=42),
     messages.Phase("training"),
-    messages.Points(rows=['{"seq":1,"values":{"loss":0.1}}'], step=1, epoch=0, latest={"loss": 0.1}),
+    messages.MetricRows(rows=['{"seq":1,"values":{"loss":0.1}}'], step=1, epoch=0, latest={"loss": 0.1}),
     messages.CheckpointWritten("staging/a", 3, 1, 3, {"loss": 1e-300}, "ab" * 32, 100, is_best=True),
     messages.Log("warning", "a lone surrogate \ud800, a line\nbreak and \u2028"),
     messages.Log("warning", "the disk is full", "storage_full"),
@@ -51,7 +51,7 @@ MESSAGES: list[Message] = [
     messages.Failed("numerics_nonfinite", "the loss is not finite at step 7"),
     messages.Control("cancel", "fit_3"),
     messages.Reached(100, math.inf),
-    messages.About("fit_3", messages.Points(['{"seq":1}'], 1, 0, {"loss": 0.1})),
+    messages.About("fit_3", messages.MetricRows(['{"seq":1}'], 1, 0, {"loss": 0.1})),
 ]
 
 
@@ -81,8 +81,8 @@ def test_what_a_process_is_told_of_variants_reads_back_as_it_was() -> None:
 
 
 def test_a_diverged_loss_travels_as_it_is() -> None:
-    read = decode(encode(messages.Points([], 1, 0, {"loss": math.nan, "lr": -math.inf})))
-    assert isinstance(read, messages.Points)
+    read = decode(encode(messages.MetricRows([], 1, 0, {"loss": math.nan, "lr": -math.inf})))
+    assert isinstance(read, messages.MetricRows)
     assert math.isnan(read.latest["loss"])
     assert read.latest["lr"] == -math.inf
 

@@ -18,7 +18,7 @@ import engine
 from app.config.settings import Settings
 from app.domain.clock import SystemClock
 from app.domain.fit import FitRecord, FitState
-from app.domain.messages import Points, Started
+from app.domain.messages import MetricRows, Started
 from app.domain.records import CheckpointRecord, Column, DatasetRecord, GraphRecord
 from app.runner import local
 from app.runner.local import LocalRunner
@@ -333,8 +333,8 @@ def row(seq: int, loss: float = 0.5) -> str:
     return json.dumps({"seq": seq, "step": seq, "epoch": 1, "split": "train", "values": {"loss": loss}})
 
 
-def points(*seqs: int, loss: float = 0.5) -> Points:
-    return Points([row(seq, loss) for seq in seqs], seqs[-1], 1, {"loss": loss}, {"value": loss})
+def points(*seqs: int, loss: float = 0.5) -> MetricRows:
+    return MetricRows([row(seq, loss) for seq in seqs], seqs[-1], 1, {"loss": loss}, {"value": loss})
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from app.domain.messages import (
     Heartbeat,
     Log,
     Message,
+    MetricRows,
     NumericsChanged,
     Phase,
-    Points,
     Started,
     Verdict,
 )
@@ -20,8 +20,8 @@ from app.runner.active_attempt import IMMEDIATELY, ReportBuffer
 WRITTEN = CheckpointWritten("a", 1, 1, 1, {}, "ab" * 32, 10, is_best=False)
 
 
-def points(*seqs: int) -> Points:
-    return Points([f'{{"seq":{seq}}}' for seq in seqs], seqs[-1], 1, {"loss": seqs[-1]}, None)
+def points(*seqs: int) -> MetricRows:
+    return MetricRows([f'{{"seq":{seq}}}' for seq in seqs], seqs[-1], 1, {"loss": seqs[-1]}, None)
 
 
 @pytest.mark.parametrize(
@@ -55,9 +55,9 @@ def test_rows_are_put_together_and_the_last_standing_counts() -> None:
     for message in (points(1, 2), WRITTEN, points(3)):
         inbox.add(message, now=5.0)
     news = inbox.take()
-    assert news.points == points(1, 2, 3)
+    assert news.metric_rows == points(1, 2, 3)
     assert news.written == [WRITTEN]
-    assert inbox.take().points is None
+    assert inbox.take().metric_rows is None
 
 
 def test_a_verdict_outlasts_the_end_of_the_process() -> None:

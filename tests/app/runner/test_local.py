@@ -19,8 +19,8 @@ from app.domain.messages import (
     Finished,
     Heartbeat,
     Message,
+    MetricRows,
     Phase,
-    Points,
     Started,
 )
 from app.domain.runtime import allot
@@ -126,7 +126,7 @@ def test_a_process_starts_reports_and_ends(runner: LocalRunner, assign: Assign, 
     kinds = [kind for kind in kinds if kind is not Heartbeat]  # of a slow machine
     assert kinds[:2] == [Started, Phase]
     assert kinds[-2:] == [CheckpointWritten, Finished]
-    assert Points in kinds
+    assert MetricRows in kinds
     assert listener.heard[-1] == exited
     assert exited.reason == "finished"
     assert runner.known() == ()
@@ -136,7 +136,7 @@ def test_a_killed_process_is_reported_after_what_it_said(
     runner: LocalRunner, assign: Assign, listener: Listener
 ) -> None:
     handle = runner.start(assign())
-    listener.await_message(handle, Points)
+    listener.await_message(handle, MetricRows)
     runner.kill(handle)
     assert listener.await_exit(handle).reason == "killed"
     assert isinstance(listener.heard[-1], Exited)
@@ -147,7 +147,7 @@ def test_a_process_stops_when_asked_with_a_checkpoint(
     runner: LocalRunner, assign: Assign, listener: Listener, kind: Any, outcome: Any
 ) -> None:
     handle = runner.start(assign())
-    listener.await_message(handle, Points)
+    listener.await_message(handle, MetricRows)
     runner.stop(handle, kind, grace=PATIENCE)
     assert listener.await_message(handle, Finished) == Finished(outcome)
     written = listener.await_message(handle, CheckpointWritten)
@@ -187,7 +187,7 @@ def test_what_a_held_process_says_is_kept_until_it_is_wanted(
     runner: LocalRunner, assign: Assign, listener: Listener
 ) -> None:
     handle = runner.start(assign())
-    listener.await_message(handle, Points)
+    listener.await_message(handle, MetricRows)
     assert runner.receive(0.2, hold={handle}) == []
     assert runner.receive(PATIENCE)
 
@@ -197,7 +197,7 @@ def test_a_process_leaves_the_machine_usable_and_computes_with_one_thread(
 ) -> None:
     handle = runner.start(assign())
     process = psutil.Process(listener.await_message(handle, Started).pid)
-    listener.await_message(handle, Points)
+    listener.await_message(handle, MetricRows)
     environment = process.environ()
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         assert environment[name] == "1"

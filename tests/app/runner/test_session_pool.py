@@ -76,7 +76,7 @@ def test_a_step_that_three_processes_die_of_is_refused_and_the_session_goes_on(s
         assert isinstance(answered, Answered)
         assert answered.error is not None
         assert (
-            "3 processes of the session ended while they carried out this step and no other" in answered.error["detail"]
+            "3 processes of the session ended while they executed this step and no other" in answered.error["detail"]
         )
         assert "it was so" in answered.error["detail"]
         assert [each.poison for each in stage.runner.sessions.values()] == [None, None, None, "deadly"]

@@ -37,7 +37,7 @@ MOMENT = datetime(2026, 2, 3, 4, 5, 6, 789_000, UTC)
 
 
 @dataclass
-class IdleWorkforce:
+class IdleWorkerPool:
     """Workers that do nothing, and note what they are told."""
 
     woken: int = 0
@@ -139,8 +139,8 @@ def request_(store: Store) -> dict[str, Any]:
 
 
 @pytest.fixture
-def workforce() -> IdleWorkforce:
-    return IdleWorkforce()
+def worker_pool() -> IdleWorkerPool:
+    return IdleWorkerPool()
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ def fits(
     sweeper: BlobSweeper,
     tmp_path: Path,
     wakes: Notifier,
-    workforce: IdleWorkforce,
+    worker_pool: IdleWorkerPool,
     terms: FitLimits,
     clock: ManualClock,
     admission: Admission,
@@ -173,12 +173,12 @@ def fits(
 ) -> Fits:
     space = DiskSpace(tmp_path, 0)
     storage = storage_context(store, blobs, scratch, sweeper=sweeper, integrity=integrity, space=space, clock=clock)
-    return Fits(storage, ingestion, wakes, workforce, terms, admission)
+    return Fits(storage, ingestion, wakes, worker_pool, terms, admission)
 
 
 @pytest.fixture
-def control(store: Store, wakes: Notifier, workforce: IdleWorkforce, terms: FitLimits) -> FitControl:
-    return FitControl(store, wakes, workforce, terms)
+def control(store: Store, wakes: Notifier, worker_pool: IdleWorkerPool, terms: FitLimits) -> FitControl:
+    return FitControl(store, wakes, worker_pool, terms)
 
 
 @pytest.fixture
@@ -186,12 +186,12 @@ def revision(
     store: Store,
     ingestion: Ingestion,
     wakes: Notifier,
-    workforce: IdleWorkforce,
+    worker_pool: IdleWorkerPool,
     terms: FitLimits,
     clock: ManualClock,
     admission: Admission,
 ) -> FitRevision:
-    return FitRevision(store, InputReader(store, ingestion, clock), wakes, workforce, terms, admission)
+    return FitRevision(store, InputReader(store, ingestion, clock), wakes, worker_pool, terms, admission)
 
 
 @pytest.fixture
@@ -207,5 +207,5 @@ def bureau(
     clock: ManualClock,
     tmp_path: Path,
 ) -> session_bureau.Bureau:
-    """Open the use cases of sessions over a workforce that is played."""
+    """Open the use cases of sessions over a worker_pool that is played."""
     return session_bureau.opened(store, blobs, sweeper, clock, tmp_path)

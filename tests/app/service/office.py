@@ -7,7 +7,7 @@ from typing import Any
 
 from app.domain.clock import ManualClock
 from app.domain.fit import FitRecord
-from app.domain.messages import CheckpointWritten, GradientWritten, Points
+from app.domain.messages import CheckpointWritten, GradientWritten, MetricRows
 from app.domain.records import Column, DatasetRecord, GraphRecord
 from app.service.attempts.attempts import Attempts
 from app.service.attempts.progress import AttemptReport, Claim
@@ -104,6 +104,6 @@ class Office:
             return [json.loads(event.body) for event in work.events.after("fit_1", 0, 1000) if event.kind == kind]
 
 
-def rows(*seqs: int, **latest: float) -> Points:
+def rows(*seqs: int, **latest: float) -> MetricRows:
     bodies = [json.dumps({"seq": seq, "step": seq}) for seq in seqs]
-    return Points(bodies, seqs[-1], 1, latest or {"loss": 0.5}, None)
+    return MetricRows(bodies, seqs[-1], 1, latest or {"loss": 0.5}, None)

@@ -1,4 +1,4 @@
-"""The use cases of sessions over a workforce that is played."""
+"""The use cases of sessions over a worker_pool that is played."""
 
 import asyncio
 import io
@@ -40,7 +40,7 @@ Answer = tuple[Answered | Accepted, bytes]
 
 
 @dataclass
-class FakeWorkforce:
+class FakeIdleWorkerPool:
     """Answers every step, and writes the files of those that save."""
 
     folders: SessionDirs
@@ -87,7 +87,7 @@ class FakeWorkforce:
 
 @dataclass
 class Bureau:
-    """The use cases of sessions, over a workforce that is played."""
+    """The use cases of sessions, over a worker_pool that is played."""
 
     store: Store
     blobs: LocalBlobStore
@@ -95,7 +95,7 @@ class Bureau:
     clock: ManualClock
     wakes: Notifier
     folders: SessionDirs
-    workforce: FakeWorkforce
+    worker_pool: FakeIdleWorkerPool
     use: SessionActivity
     saves: SavedCheckpoints
     sessions: Sessions
@@ -157,12 +157,12 @@ def opened(
 ) -> Bureau:
     space, wakes, durable = DiskSpace(tmp_path, 0), Notifier(), Durable()
     folders = SessionDirs(tmp_path / "sessions", durable)
-    workforce, use = FakeWorkforce(folders), SessionActivity(store, clock)
+    worker_pool, use = FakeIdleWorkerPool(folders), SessionActivity(store, clock)
     saves = SavedCheckpoints(store, blobs, sweeper, space, clock)
     integrity = Integrity(store, blobs)
     inputs = StepInputs(store, integrity)
     storage = storage_context(store, blobs, tmp_path, sweeper=sweeper, integrity=integrity, space=space, clock=clock)
-    steps = SessionSteps(storage, inputs, saves, folders, workforce, use)
+    steps = SessionSteps(storage, inputs, saves, folders, worker_pool, use)
     creation = SessionCreation(storage, wakes, SessionLimits(MOST))
-    sessions = Sessions(storage, creation, steps, use, folders, workforce)
-    return Bureau(store, blobs, sweeper, clock, wakes, folders, workforce, use, saves, sessions)
+    sessions = Sessions(storage, creation, steps, use, folders, worker_pool)
+    return Bureau(store, blobs, sweeper, clock, wakes, folders, worker_pool, use, saves, sessions)

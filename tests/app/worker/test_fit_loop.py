@@ -21,9 +21,9 @@ from app.domain.messages import (
     GradientWritten,
     Log,
     Message,
+    MetricRows,
     NumericsChanged,
     Phase,
-    Points,
 )
 from app.system.durable import Durable
 from app.worker.fit_loop import OUTCOMES, run_fit, run_rank
@@ -55,7 +55,7 @@ def recorder(channel: Any) -> Reporter:
 
 
 def seqs(messages: list[Message]) -> list[int]:
-    return [json.loads(row)["seq"] for message in messages if isinstance(message, Points) for row in message.rows]
+    return [json.loads(row)["seq"] for message in messages if isinstance(message, MetricRows) for row in message.rows]
 
 
 def written(messages: list[Message]) -> list[CheckpointWritten]:
@@ -150,7 +150,7 @@ def test_other_numerics_than_those_of_the_checkpoint_are_told_of(
 
 
 def rows_of(messages: list[Message]) -> list[dict[str, Any]]:
-    return [json.loads(row) for message in messages if isinstance(message, Points) for row in message.rows]
+    return [json.loads(row) for message in messages if isinstance(message, MetricRows) for row in message.rows]
 
 
 def test_a_fork_goes_on_where_the_other_fit_was_but_counts_its_rows_from_one(
@@ -389,7 +389,7 @@ def test_a_fit_that_diverges_fails_at_that_step_and_keeps_its_rows_but_nothing_t
     assert isinstance(found, Failed)
     assert found.code == "numerics_nonfinite"
     messages = server.heard()
-    rows = [json.loads(row) for message in messages if isinstance(message, Points) for row in message.rows]
+    rows = [json.loads(row) for message in messages if isinstance(message, MetricRows) for row in message.rows]
     assert f"step {rows[-1]['step']} " in found.detail
     assert [bool(row["nonfinite"]) for row in rows] == [False] * (len(rows) - 1) + [True]
     assert [row["seq"] for row in rows] == [*range(1, len(rows) + 1)]

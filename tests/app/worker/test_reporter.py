@@ -21,8 +21,8 @@ from app.domain.messages import (
     Heartbeat,
     Log,
     Message,
+    MetricRows,
     Phase,
-    Points,
 )
 from app.system.durable import Durable
 from app.worker import reporter as module
@@ -138,7 +138,7 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
 
 
 def rows(messages: list[Any]) -> list[list[int]]:
-    return [[json.loads(row)["seq"] for row in message.rows] for message in messages if isinstance(message, Points)]
+    return [[json.loads(row)["seq"] for row in message.rows] for message in messages if isinstance(message, MetricRows)]
 
 
 def test_the_first_row_goes_at_once_and_others_gather(channel: Any, server: Any, time: Time) -> None:
@@ -175,7 +175,7 @@ def test_where_no_row_is_recorded_the_step_is_told_now_and_then(channel: Any, se
     assert server.heard() == []
     time.now += POSITION_SECONDS / 2
     recorder.report_step(Standing(step=3, best={"value": 0.25}), [])
-    assert server.heard() == [Points([], 3, 1, {"loss": 0.5}, {"value": 0.25})]
+    assert server.heard() == [MetricRows([], 3, 1, {"loss": 0.5}, {"value": 0.25})]
 
 
 def test_other_messages_do_not_overtake_rows(channel: Any, server: Any, time: Time) -> None:

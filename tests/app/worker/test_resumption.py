@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import engine
-from app.domain.messages import Assignment, CheckpointWritten, Finished, Message, Points
+from app.domain.messages import Assignment, CheckpointWritten, Finished, Message, MetricRows
 from app.worker.fit_loop import run_fit
 from app.worker.reporter import Reporter
 from tests.app.demanding_fits import DEMANDING, Demanding
@@ -41,7 +41,7 @@ def demand(assign: Callable[..., Assignment], tmp_path: Path) -> Callable[[Deman
 
 
 def rows_of(messages: list[Message]) -> list[str]:
-    return [row for message in messages if isinstance(message, Points) for row in message.rows]
+    return [row for message in messages if isinstance(message, MetricRows) for row in message.rows]
 
 
 def last_of(messages: list[Message]) -> Path:

@@ -15,8 +15,8 @@ from app.domain.messages import (
     Failed,
     Finished,
     Message,
+    MetricRows,
     Phase,
-    Points,
     Reached,
     SweepShare,
     VariantShare,
@@ -82,7 +82,7 @@ def about(messages: list[Message], fit_id: str, kind: type) -> list[Any]:
 
 
 def rows(messages: list[Message], fit_id: str) -> list[str]:
-    return [row for points in about(messages, fit_id, Points) for row in points.rows]
+    return [row for points in about(messages, fit_id, MetricRows) for row in points.rows]
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -98,7 +98,7 @@ def test_every_variant_makes_the_rows_that_it_would_make_alone(
     for number, rate in enumerate(RATES, 1):
         alone = assign(optimizer={"kind": "sgd", "lr": rate})
         run_fit(alone, Reporter(channel), StopFlag().for_variant("alone"), engine.Alone())
-        expected = [row for message in server.heard() if isinstance(message, Points) for row in message.rows]
+        expected = [row for message in server.heard() if isinstance(message, MetricRows) for row in message.rows]
         assert rows(heard, f"fit_{number}") == expected
         assert about(heard, f"fit_{number}", Finished) == [Finished("succeeded")]
 

@@ -2699,13 +2699,13 @@ class Status(TypedDict):
 
 
 class StepAnswer(TypedDict):
-    """A step was carried out."""
+    """A step was executed."""
 
     seq: "int | None"
 
 
 class StepProblem(TypedDict):
-    """Why a step was not carried out."""
+    """Why a step was not executed."""
 
     status: "int"
     code: "str"

@@ -12,8 +12,8 @@ from app.store.unit_of_work import Store
 
 
 @pytest.fixture
-def system(store: Store, wakes: Notifier, workforce: Any, tmp_path: Path) -> System:
-    return System(store, wakes, workforce, DiskSpace(tmp_path, 0))
+def system(store: Store, wakes: Notifier, worker_pool: Any, tmp_path: Path) -> System:
+    return System(store, wakes, worker_pool, DiskSpace(tmp_path, 0))
 
 
 def test_a_server_is_ready_until_it_stops(system: System, wakes: Notifier) -> None:
@@ -23,22 +23,22 @@ def test_a_server_is_ready_until_it_stops(system: System, wakes: Notifier) -> No
         system.check_ready()
 
 
-def test_a_server_without_room_is_not_ready(store: Store, wakes: Notifier, workforce: Any, tmp_path: Path) -> None:
+def test_a_server_without_room_is_not_ready(store: Store, wakes: Notifier, worker_pool: Any, tmp_path: Path) -> None:
     with pytest.raises(NotReady, match="bytes free"):
-        System(store, wakes, workforce, DiskSpace(tmp_path, 2**62)).check_ready()
+        System(store, wakes, worker_pool, DiskSpace(tmp_path, 2**62)).check_ready()
 
 
 def test_a_server_whose_quota_is_used_up_is_not_ready(
-    store: Store, wakes: Notifier, workforce: Any, tmp_path: Path
+    store: Store, wakes: Notifier, worker_pool: Any, tmp_path: Path
 ) -> None:
-    system = System(store, wakes, workforce, DiskSpace(tmp_path, 0, Usage(10, 10)))
+    system = System(store, wakes, worker_pool, DiskSpace(tmp_path, 0, Usage(10, 10)))
     assert system.overview().stored_bytes == 10
     with pytest.raises(NotReady, match="ADJOINT_STORAGE_QUOTA_BYTES"):
         system.check_ready()
 
 
-def test_a_server_that_can_start_no_fit_is_not_ready(system: System, workforce: Any) -> None:
-    workforce.wrong = "there is no process to fork workers from"
+def test_a_server_that_can_start_no_fit_is_not_ready(system: System, worker_pool: Any) -> None:
+    worker_pool.wrong = "there is no process to fork workers from"
     with pytest.raises(NotReady, match="no fit can be started: there is no process"):
         system.check_ready()
 

@@ -18,7 +18,7 @@ def test_a_checkpoint_file_that_is_not_what_was_announced_is_not_kept(office: Of
     Path(written.path).unlink()
     if fault == "changed":
         Path(written.path).write_bytes(b"other")
-    recorded = office.attempts.record(claim, AttemptReport(points=rows(1), written=[written]))
+    recorded = office.attempts.record(claim, AttemptReport(metric_rows=rows(1), written=[written]))
     assert recorded.fit.step == 1
     assert office.kept() == []
     (entry,) = office.events("log")
@@ -76,17 +76,17 @@ def test_a_checkpoint_that_the_disk_does_not_take_is_lost_and_the_fit_goes_on(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claim = office.begin()
-    office.attempts.record(claim, AttemptReport(points=rows(1), written=[office.written(claim, 1)]))
+    office.attempts.record(claim, AttemptReport(metric_rows=rows(1), written=[office.written(claim, 1)]))
     with monkeypatch.context() as patch:
         fail_to_adopt(office, StorageFailed("the disk failed (EIO)"), patch)
-        recorded = office.attempts.record(claim, AttemptReport(points=rows(2), written=[office.written(claim, 2)]))
+        recorded = office.attempts.record(claim, AttemptReport(metric_rows=rows(2), written=[office.written(claim, 2)]))
     assert (recorded.fit.state, recorded.fit.step) == (FitState.RUNNING, 2)
     assert office.kept() == [1]
     (entry,) = office.events("log")
     assert (entry["code"], entry["level"]) == ("checkpoint_lost", "error")
     assert "step 2 " in entry["text"]
     assert [*(office.staging / claim.token).iterdir()] == []
-    office.attempts.record(claim, AttemptReport(points=rows(3), written=[office.written(claim, 3)]))
+    office.attempts.record(claim, AttemptReport(metric_rows=rows(3), written=[office.written(claim, 3)]))
     assert office.kept() == [1, 3]
 
 
@@ -94,7 +94,7 @@ def test_a_fit_is_told_once_that_it_waits_for_room_and_goes_on_when_there_is_som
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claim = office.begin()
-    news = AttemptReport(points=rows(1), written=[office.written(claim, 1)])
+    news = AttemptReport(metric_rows=rows(1), written=[office.written(claim, 1)])
     with monkeypatch.context() as patch:
         fail_to_adopt(office, StorageFull("10 of 10 bytes are in use"), patch)
         for _ in range(3):
@@ -114,7 +114,7 @@ def test_a_gradient_that_the_disk_does_not_take_is_lost_and_the_fit_goes_on(
     claim = office.begin()
     with monkeypatch.context() as patch:
         fail_to_adopt(office, StorageFailed("the disk failed (EIO)"), patch)
-        office.attempts.record(claim, AttemptReport(points=rows(1), captured=[office.captured(claim, 1)]))
+        office.attempts.record(claim, AttemptReport(metric_rows=rows(1), captured=[office.captured(claim, 1)]))
     assert [entry["code"] for entry in office.events("log")] == ["gradient_lost"]
     office.attempts.record(claim, AttemptReport(captured=[office.captured(claim, 2)]))
     assert [*office.gradients()] == [2]
@@ -126,7 +126,7 @@ def test_a_fit_that_is_to_stop_does_not_wait_for_room(office: Office, monkeypatc
         work.fits.update(work.fits.get("fit_1").to(FitState.CANCELLING, phase="cancelling"))
     fail_to_adopt(office, StorageFull("10 of 10 bytes are in use"), monkeypatch)
     files = {"captured": [office.captured(claim, 1)], "written": [office.written(claim, 1)]}
-    news = AttemptReport(points=rows(1), **files, verdict=Finished("cancelled"))
+    news = AttemptReport(metric_rows=rows(1), **files, verdict=Finished("cancelled"))
     assert office.attempts.record(claim, news).fit.state is FitState.CANCELLED
     assert [entry["code"] for entry in office.events("log")] == ["gradient_lost", "checkpoint_lost"]
     assert office.kept() == []

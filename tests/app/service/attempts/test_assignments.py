@@ -72,7 +72,7 @@ def test_a_process_is_told_where_its_fit_was_taken_up_again(office: Office) -> N
 def test_a_resumed_attempt_starts_from_the_furthest_sound_checkpoint(office: Office) -> None:
     claim = office.begin()
     written = [office.written(claim, step) for step in (1, 2, 3)]
-    office.attempts.record(claim, AttemptReport(points=rows(1, 2, 3), written=written[:]))
+    office.attempts.record(claim, AttemptReport(metric_rows=rows(1, 2, 3), written=written[:]))
     office.attempts.record(claim, AttemptReport(verdict=Died("killed", "killed")))
     damaged, gone = office.blobs.local_path(written[2].digest), office.blobs.local_path(written[1].digest)
     damaged.chmod(0o600)
@@ -121,7 +121,7 @@ def test_a_fork_begins_at_its_copy_and_goes_on_from_what_it_writes_itself(office
     first = office.attempts.assignment(claim)
     assert (first.resume_from, first.fork) == (copy, restore)
     written = office.written(claim, 9)
-    office.attempts.record(claim, AttemptReport(points=rows(1, 2), written=[written]))
+    office.attempts.record(claim, AttemptReport(metric_rows=rows(1, 2), written=[written]))
     office.attempts.record(claim, AttemptReport(verdict=Died("killed", "killed")))
     claim = office.attempts.claim()
     assert claim is not None

@@ -19,7 +19,7 @@ def test_news_is_written_down_as_a_whole(office: Office) -> None:
     news = AttemptReport(
         phase="training",
         logs=[Log("info", "hello")],
-        points=rows(1, 2, 3),
+        metric_rows=rows(1, 2, 3),
         written=[office.written(claim, 3, is_best=True)],
         verdict=Finished("succeeded"),
     )
@@ -37,7 +37,7 @@ def test_news_is_written_down_as_a_whole(office: Office) -> None:
 
 def test_what_cannot_be_written_down_now_can_be_later(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     claim = office.begin()
-    news = AttemptReport(points=rows(1, 2), written=[office.written(claim, 2)], verdict=Finished("succeeded"))
+    news = AttemptReport(metric_rows=rows(1, 2), written=[office.written(claim, 2)], verdict=Finished("succeeded"))
     begin = office.store.begin
     monkeypatch.setattr(office.store, "begin", lambda: (_ for _ in ()).throw(StorageFull("full")))
     with pytest.raises(StorageFull):
@@ -55,7 +55,7 @@ def test_a_superseded_attempt_can_change_nothing(office: Office, verdict: Any) -
     office.go_on()
     before = office.fit()
     with pytest.raises(Conflict, match="no longer worked on"):
-        office.attempts.record(claim, AttemptReport(points=rows(1), verdict=verdict))
+        office.attempts.record(claim, AttemptReport(metric_rows=rows(1), verdict=verdict))
     assert office.fit() == before
 
 

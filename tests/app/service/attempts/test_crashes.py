@@ -15,7 +15,7 @@ Step = Callable[[Office, Claim], None]
 def makes_a_row(office: Office, claim: Claim) -> None:
     with office.store.begin() as work:
         last = work.events.last_metric_seq("fit_1")
-    office.attempts.record(claim, AttemptReport(points=rows(last + 1)))
+    office.attempts.record(claim, AttemptReport(metric_rows=rows(last + 1)))
 
 
 def writes_a_checkpoint(office: Office, claim: Claim) -> None:

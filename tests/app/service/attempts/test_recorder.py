@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from app.domain.fit import FitState
-from app.domain.messages import Died, NumericsChanged, Points
+from app.domain.messages import Died, MetricRows, NumericsChanged
 from app.service.attempts.progress import AttemptReport
 from tests.app.service.office import Office, rows
 
@@ -13,19 +13,19 @@ from tests.app.service.office import Office, rows
 def test_a_checkpoint_of_a_diverged_fit_is_announced_in_valid_json(office: Office) -> None:
     claim = office.begin()
     written = replace(office.written(claim, 1), metrics={"loss": float("nan"), "lr": 0.1})
-    office.attempts.record(claim, AttemptReport(points=rows(1, loss=float("nan")), written=[written]))
+    office.attempts.record(claim, AttemptReport(metric_rows=rows(1, loss=float("nan")), written=[written]))
     (announced,) = office.events("checkpoint")
     assert announced["metrics"] == {"loss": None, "lr": 0.1}
 
 
 def test_rows_again_must_be_the_same_and_news_after_a_difference_is_dropped(office: Office) -> None:
     claim = office.begin()
-    office.attempts.record(claim, AttemptReport(points=rows(1, 2, 3)))
+    office.attempts.record(claim, AttemptReport(metric_rows=rows(1, 2, 3)))
     office.attempts.record(claim, AttemptReport(verdict=Died("killed", "killed")))
     again = office.go_on()
-    different = Points([json.dumps({"seq": 2, "step": 99})], 2, 1, {}, None)
+    different = MetricRows([json.dumps({"seq": 2, "step": 99})], 2, 1, {}, None)
     written = office.written(again, 2)
-    recorded = office.attempts.record(again, AttemptReport(points=different, written=[written]))
+    recorded = office.attempts.record(again, AttemptReport(metric_rows=different, written=[written]))
     assert recorded.ended
     assert recorded.fit.error is not None
     assert recorded.fit.error["code"] == "numerics_diverged"
@@ -74,11 +74,11 @@ CHANGE = NumericsChanged({"numpy": "2.4.5", "blas": "a"}, {"numpy": "2.4.6", "bl
 
 def test_under_other_numerics_a_fit_goes_on_and_says_so(office: Office) -> None:
     claim = office.begin()
-    office.attempts.record(claim, AttemptReport(points=rows(1, 2, 3)))
+    office.attempts.record(claim, AttemptReport(metric_rows=rows(1, 2, 3)))
     office.attempts.record(claim, AttemptReport(verdict=Died("killed", "killed")))
     again = office.go_on()
     different = [json.dumps({"seq": seq, "step": 90 + seq}) for seq in (2, 3, 4)]
-    news = AttemptReport(numerics=CHANGE, points=Points(different, 94, 1, {"loss": 0.25}, None))
+    news = AttemptReport(numerics=CHANGE, metric_rows=MetricRows(different, 94, 1, {"loss": 0.25}, None))
     recorded = office.attempts.record(again, news)
     assert not recorded.ended
     assert (recorded.fit.bit_exact, recorded.fit.step, recorded.fit.latest) == (False, 94, {"loss": 0.25})
@@ -93,7 +93,7 @@ def test_under_other_numerics_a_fit_goes_on_and_says_so(office: Office) -> None:
 
 def test_a_fit_is_exact_until_its_numerics_change(office: Office) -> None:
     claim = office.begin()
-    office.attempts.record(claim, AttemptReport(points=rows(1)))
+    office.attempts.record(claim, AttemptReport(metric_rows=rows(1)))
     assert office.fit().bit_exact
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import engine
 from app.domain.fit import FitRecord
-from app.domain.messages import Points
+from app.domain.messages import MetricRows
 from app.domain.records import CheckpointRecord
 from app.domain.runtime import Comparison, Replay
 from app.service.attempts.progress import AttemptReport
@@ -62,7 +62,7 @@ class Bench:
         expected = digest_outcome(STEPS, ROWS, digest_state(self.integrity, self.checkpoint(1)))
         self.add_rows(self.original, ROWS)
         self.add_rows(self.replay, stored)
-        news = AttemptReport(points=Points([*came], STEPS, 1, {}, None), checkpoints=checkpoints)
+        news = AttemptReport(metric_rows=MetricRows([*came], STEPS, 1, {}, None), checkpoints=checkpoints)
         return compare_replay(self.store, self.integrity, self.fit(expected), news)
 
 
@@ -102,6 +102,6 @@ def test_a_last_checkpoint_that_is_damaged_or_missing_equals_nothing(bench: Benc
     bench.add_rows(bench.replay, ROWS)
     path.chmod(0o600)
     path.write_bytes(path.read_bytes()[:-1] + b"\0")
-    news = AttemptReport(points=Points([], STEPS, 1, {}, None), checkpoints=[last] if kept else [])
+    news = AttemptReport(metric_rows=MetricRows([], STEPS, 1, {}, None), checkpoints=[last] if kept else [])
     found = compare_replay(bench.store, bench.integrity, bench.fit(expected), news)
     assert found == Comparison(bit_exact=False, differences=["parameters", "buffers", "optimizer"])

@@ -19,7 +19,7 @@ from app.service.fits.revision import FitRevision
 from app.service.fits.view import FitView
 from app.service.resources.datasets import Datasets
 from app.store.unit_of_work import Store
-from tests.app.service.conftest import IdleWorkforce
+from tests.app.service.conftest import IdleWorkerPool
 from tests.app.service.stages import WAYS, bring, told
 
 
@@ -201,20 +201,20 @@ def test_a_fit_obeys_or_says_why_not_at_every_stage(
     ],
 )
 def test_the_process_is_told_once(
-    desk: Desk, store: Store, workforce: IdleWorkforce, fit_id: str, action: str, stage: str, heard: str
+    desk: Desk, store: Store, worker_pool: IdleWorkerPool, fit_id: str, action: str, stage: str, heard: str
 ) -> None:
     bring(store, fit_id, stage)
     for _ in range(2):
         ACTIONS[action](desk, fit_id)
-    assert getattr(workforce, heard) == [fit_id]
+    assert getattr(worker_pool, heard) == [fit_id]
 
 
 def test_a_waiting_fit_is_cancelled_without_a_word_to_workers(
-    control: FitControl, workforce: IdleWorkforce, fit_id: str, store: Store
+    control: FitControl, worker_pool: IdleWorkerPool, fit_id: str, store: Store
 ) -> None:
     fit = control.cancel(fit_id).fit
     assert fit.finished_at == fit.created_at
-    assert not workforce.cancelled
+    assert not worker_pool.cancelled
     states = [(kind, body["state"]) for kind, body in told(store, fit_id)]
     assert states == [("state", "queued"), ("state", "cancelled"), ("end", "cancelled")]
 
@@ -228,14 +228,14 @@ def test_what_a_killed_process_still_says_does_not_count(control: FitControl, st
 
 
 def test_a_fit_that_is_taken_up_again_begins_afresh_where_it_was(
-    control: FitControl, store: Store, workforce: IdleWorkforce, fit_id: str
+    control: FitControl, store: Store, worker_pool: IdleWorkerPool, fit_id: str
 ) -> None:
     bring(store, fit_id, "failed", step=5, latest={"loss": 0.5})
-    woken = workforce.woken
+    woken = worker_pool.woken
     fit = control.resume(fit_id).fit
     assert (fit.error, fit.finished_at, fit.stop_reason, fit.reopened_at, fit.step) == (None, None, None, 5, 5)
     assert fit.latest == {"loss": 0.5}
-    assert workforce.woken == woken + 1
+    assert worker_pool.woken == woken + 1
     journal = told(store, fit_id)
     assert [kind for kind, _ in journal] == ["state", "state", "state", "state", "log", "state"]
     assert journal[-2][1] == {
@@ -293,7 +293,7 @@ def variants_of(store: Store, sweep_id: str) -> list[Any]:
 
 
 def test_killing_a_sweep_kills_all_of_it(
-    control: FitControl, store: Store, workforce: IdleWorkforce, sweep_id: str
+    control: FitControl, store: Store, worker_pool: IdleWorkerPool, sweep_id: str
 ) -> None:
     bring(store, sweep_id, "running")
     first, second, _ = variants_of(store, sweep_id)
@@ -302,19 +302,19 @@ def test_killing_a_sweep_kills_all_of_it(
     assert control.kill(sweep_id).fit.state is FitState.CANCELLED
     ends = [(fit.state.value, fit.stop_reason) for fit in variants_of(store, sweep_id)]
     assert ends == [("cancelled", "killed"), ("succeeded", None), ("cancelled", "killed")]
-    assert workforce.killed == [sweep_id]
+    assert worker_pool.killed == [sweep_id]
     with store.begin() as work:
         assert work.attempts.unended() == ()
 
 
 def test_killing_a_variant_leaves_the_others_their_process(
-    control: FitControl, store: Store, workforce: IdleWorkforce, sweep_id: str
+    control: FitControl, store: Store, worker_pool: IdleWorkerPool, sweep_id: str
 ) -> None:
     sweep = bring(store, sweep_id, "running")
     first, *_ = variants_of(store, sweep_id)
     bring(store, first.id, "running")
     assert control.kill(first.id).fit.stop_reason == "killed"
-    assert (workforce.killed, workforce.variants_cancelled) == ([], [(sweep_id, first.id)])
+    assert (worker_pool.killed, worker_pool.variants_cancelled) == ([], [(sweep_id, first.id)])
     with store.begin() as work:
         assert work.fits.get(sweep_id).version > sweep.version
 

@@ -61,11 +61,11 @@ def events(store: Store, fit_id: str) -> list[tuple[str, Any]]:
         return [(event.kind, json.loads(event.body)) for event in work.events.after(fit_id, 0, 100)]
 
 
-def test_a_fit_is_queued_with_all_it_brings(fits: Fits, store: Store, workforce: Any, clock: ManualClock) -> None:
+def test_a_fit_is_queued_with_all_it_brings(fits: Fits, store: Store, worker_pool: Any, clock: ManualClock) -> None:
     fit = fits.submit({**INLINE, "labels": {"a": "b"}, "resources": {"priority": "high"}}, nothing).fit
     assert (fit.state, fit.total_steps, fit.labels, fit.priority) == (FitState.QUEUED, 8, {"a": "b"}, 1)
     assert (fit.created_at, fit.attempts_max) == (clock.now(), 4)
-    assert workforce.woken == 1
+    assert worker_pool.woken == 1
     assert [(kind, body["state"]) for kind, body in events(store, fit.id)] == [("state", "queued")]
     with store.begin() as work:
         assert work.graphs.get(fit.graph_id).definition["parameters"]
@@ -74,12 +74,12 @@ def test_a_fit_is_queued_with_all_it_brings(fits: Fits, store: Store, workforce:
     assert (again.graph_id, again.dataset_id) == (fit.graph_id, fit.dataset_id)
 
 
-def test_a_refused_fit_leaves_nothing(fits: Fits, blobs: LocalBlobStore, store: Store, workforce: Any) -> None:
+def test_a_refused_fit_leaves_nothing(fits: Fits, blobs: LocalBlobStore, store: Store, worker_pool: Any) -> None:
     with pytest.raises(Invalid):
         fits.submit({**INLINE, "feeds": {"x": "z"}}, nothing)
     assert not [*blobs.digests()]
     assert not fits.list(PageRequest()).items
-    assert not workforce.woken
+    assert not worker_pool.woken
     with store.begin() as work:
         assert not work.graphs.list(PageRequest()).items
 

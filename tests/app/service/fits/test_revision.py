@@ -14,7 +14,7 @@ from app.service.fits.revision import FitRevision, apply_merge_patch
 from app.service.fits.view import FitView
 from app.service.resources.datasets import Datasets
 from app.store.unit_of_work import Store
-from tests.app.service.conftest import IdleWorkforce
+from tests.app.service.conftest import IdleWorkerPool
 from tests.app.service.stages import WAYS, bring, checkpointed, told
 
 SGD: dict[str, Any] = {"kind": "sgd", "lr": 0.5, "momentum": 0.9}
@@ -61,7 +61,7 @@ def at_step(store: Store, fit_id: str, stage: str, step: int) -> None:
 def test_a_fit_that_has_ended_goes_on_for_more(
     revision: FitRevision,
     store: Store,
-    workforce: IdleWorkforce,
+    worker_pool: IdleWorkerPool,
     fit_id: str,
     stage: str,
     step: int,
@@ -70,12 +70,12 @@ def test_a_fit_that_has_ended_goes_on_for_more(
     total: int,
 ) -> None:
     at_step(store, fit_id, stage, step)
-    woken = workforce.woken
+    woken = worker_pool.woken
     fit = revision.extend(fit_id, extension, nothing).fit
     assert (fit.state, fit.total_steps, fit.reopened_at, fit.finished_at) == (FitState.QUEUED, total, step, None)
     assert {name: fit.request[name] for name in ("epochs", "steps") if name in fit.request} == asked
     assert fit.request["record"] == {"every_steps": 1}
-    assert workforce.woken == woken + 1
+    assert worker_pool.woken == woken + 1
     kinds = [kind for kind, _ in told(store, fit_id)]
     assert "end" not in kinds
     assert kinds[-2:] == ["log", "state"]

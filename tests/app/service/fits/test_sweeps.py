@@ -22,8 +22,8 @@ from app.domain.messages import (
     Failed,
     Finished,
     Message,
+    MetricRows,
     Phase,
-    Points,
     Reached,
     Started,
     SweepShare,
@@ -40,7 +40,7 @@ from app.service.fits.view import FitView
 from app.service.resources.blobs import BlobSweeper
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
-from tests.app.service.conftest import IdleWorkforce
+from tests.app.service.conftest import IdleWorkerPool
 from tests.support.storage import storage_context
 
 GRID: dict[str, Any] = {"kind": "grid", "parameters": {"optimizer.lr": [0.1, 0.2, 0.3]}}
@@ -129,8 +129,8 @@ def place(
     )
 
 
-def rows(*seqs: int, loss: float = 0.5) -> Points:
-    return Points([json.dumps({"seq": seq, "step": seq}) for seq in seqs], seqs[-1], 1, {"loss": loss}, None)
+def rows(*seqs: int, loss: float = 0.5) -> MetricRows:
+    return MetricRows([json.dumps({"seq": seq, "step": seq}) for seq in seqs], seqs[-1], 1, {"loss": loss}, None)
 
 
 def share_of(assignment: Assignment) -> SweepShare:
@@ -340,36 +340,36 @@ def test_a_sweep_that_gets_further_between_its_losses_is_not_given_up(place: Wor
     assert place.states(sweep) == ["interrupted", "interrupted", "queued", "queued"]
 
 
-def test_cancelling_a_sweep_that_waits_cancels_its_variants(place: Workplace, workforce: IdleWorkforce) -> None:
+def test_cancelling_a_sweep_that_waits_cancels_its_variants(place: Workplace, worker_pool: IdleWorkerPool) -> None:
     sweep = place.submit(GRID)
     place.control.cancel(sweep)
     assert place.states(sweep) == ["cancelled"] * 4
-    assert workforce.cancelled == []
+    assert worker_pool.cancelled == []
     assert place.attempts.claim() is None
 
 
 def test_cancelling_a_sweep_that_runs_cancels_what_its_process_leaves(
-    place: Workplace, workforce: IdleWorkforce
+    place: Workplace, worker_pool: IdleWorkerPool
 ) -> None:
     sweep = place.submit(GRID)
     claim, _ = place.start()
     first, second, _ = (fit.id for fit in place.variants(sweep))
     place.say(claim, About(first, Finished("succeeded")), About(second, rows(1)))
     place.control.cancel(sweep)
-    assert workforce.cancelled == [sweep]
+    assert worker_pool.cancelled == [sweep]
     place.say(claim, Finished("cancelled"))
     assert place.states(sweep) == ["cancelled", "succeeded", "cancelled", "cancelled"]
 
 
 def test_a_sweep_that_is_paused_goes_on_with_the_variants_that_are_left(
-    place: Workplace, workforce: IdleWorkforce
+    place: Workplace, worker_pool: IdleWorkerPool
 ) -> None:
     sweep = place.submit(GRID)
     claim, _ = place.start()
     first, second, third = (fit.id for fit in place.variants(sweep))
     place.say(claim, About(first, Finished("succeeded")), About(second, rows(1)))
     place.control.pause(sweep)
-    assert workforce.paused == [sweep]
+    assert worker_pool.paused == [sweep]
     place.say(claim, About(second, Finished("drained")), Finished("drained"))
     assert place.states(sweep) == ["paused", "succeeded", "interrupted", "queued"]
     place.control.resume(sweep)
@@ -379,7 +379,9 @@ def test_a_sweep_that_is_paused_goes_on_with_the_variants_that_are_left(
     assert place.states(sweep) == ["succeeded"] * 4
 
 
-def test_a_variant_is_cancelled_at_once_unless_a_thread_works_on_it(place: Workplace, workforce: IdleWorkforce) -> None:
+def test_a_variant_is_cancelled_at_once_unless_a_thread_works_on_it(
+    place: Workplace, worker_pool: IdleWorkerPool
+) -> None:
     sweep = place.submit(HALVING)
     claim, _ = place.start()
     working, waiting, queued = (fit.id for fit in place.variants(sweep))
@@ -389,7 +391,7 @@ def test_a_variant_is_cancelled_at_once_unless_a_thread_works_on_it(place: Workp
     for fit_id in (working, waiting, queued):
         place.control.cancel(fit_id)
     assert place.states(sweep) == ["running", "cancelling", "cancelled", "cancelled"]
-    assert workforce.variants_cancelled == [(sweep, working), (sweep, waiting), (sweep, queued)]
+    assert worker_pool.variants_cancelled == [(sweep, working), (sweep, waiting), (sweep, queued)]
     assert place.fit(sweep).version > before
     # What the process says of them before it has heard does not count.
     place.say(claim, About(queued, rows(1)), About(waiting, Finished("succeeded")))
@@ -422,7 +424,7 @@ def test_variants_are_ranked_by_their_best_value_or_their_latest(place: Workplac
     claim, _ = place.start()
     first, second, third = (fit.id for fit in place.variants(sweep))
     place.say(claim, About(first, rows(1, loss=float("nan"))), About(third, rows(1, loss=0.25)))
-    best = Points(rows(1).rows, 1, 1, {"loss": 9.0}, {"metric": "loss", "value": 0.125, "step": 1, "epoch": 1})
+    best = MetricRows(rows(1).rows, 1, 1, {"loss": 9.0}, {"metric": "loss", "value": 0.125, "step": 1, "epoch": 1})
     place.say(claim, About(second, best))
     view: FitView = place.fits.variants(sweep)
     assert [(each.rank, each.standing.fit_id) for each in ranking(view.fit, view.standings)] == [

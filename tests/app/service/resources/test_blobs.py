@@ -26,7 +26,7 @@ def test_only_what_nothing_refers_to_is_deleted(store: Store, blobs: LocalBlobSt
 
 def test_nothing_is_deleted_while_somebody_stores(store: Store, blobs: LocalBlobStore, sweeper: BlobSweeper) -> None:
     digest = blobs.put(b"rows").digest
-    with sweeper.holding():
+    with sweeper.paused():
         sweeper.discard([digest])
         assert {*blobs.digests()} == {digest}
         refer_to(store, digest)
@@ -35,8 +35,8 @@ def test_nothing_is_deleted_while_somebody_stores(store: Store, blobs: LocalBlob
 
 def test_what_was_discarded_meanwhile_goes_afterwards(blobs: LocalBlobStore, sweeper: BlobSweeper) -> None:
     digest = blobs.put(b"rows").digest
-    with sweeper.holding():
-        with sweeper.holding():
+    with sweeper.paused():
+        with sweeper.paused():
             sweeper.discard([digest])
         assert {*blobs.digests()} == {digest}
     assert not {*blobs.digests()}
@@ -44,7 +44,7 @@ def test_what_was_discarded_meanwhile_goes_afterwards(blobs: LocalBlobStore, swe
 
 def test_what_a_failed_request_stored_is_discarded(blobs: LocalBlobStore, sweeper: BlobSweeper) -> None:
     def fail() -> None:
-        with sweeper.holding() as stored:
+        with sweeper.paused() as stored:
             stored.add(blobs.put(b"half").digest)
             raise ZeroDivisionError
 
@@ -63,7 +63,7 @@ def test_what_the_disk_does_not_delete_now_is_deleted_later_and_nobody_is_bother
             raise StorageFailed("the disk failed")
 
         patch.setattr(LocalBlobStore, "delete", fail)
-        with sweeper.holding():
+        with sweeper.paused():
             sweeper.discard([first])
         assert {*blobs.digests()} == {first, second}
     sweeper.discard([second])

@@ -15,7 +15,7 @@ def test_a_paused_session_takes_no_steps_until_it_is_resumed(bureau: Bureau) -> 
     session = bureau.create()
     bureau.run(session.id)
     assert asyncio.run(bureau.sessions.pause(session.id)).session.state is SessionState.PAUSED
-    assert bureau.workforce.rested == [session.id]
+    assert bureau.worker_pool.rested == [session.id]
     with pytest.raises(StepRefused) as refused:
         bureau.run(session.id)
     assert refused.value.code == "session_paused"
@@ -30,7 +30,7 @@ def test_a_closed_session_is_gone_but_for_its_record(bureau: Bureau) -> None:
     for _ in range(2):
         closed = asyncio.run(bureau.sessions.close(session.id)).session
         assert (closed.state, closed.finished_at) == (SessionState.CLOSED, bureau.clock.now())
-    assert session.id in bureau.workforce.ended
+    assert session.id in bureau.worker_pool.ended
     assert not bureau.folders.path(session.id).exists()
     acts: list[Callable[[], Awaitable[Any]]] = [
         lambda: bureau.sessions.execute(session.id, Step("req", "zero_grad", {})),
@@ -64,7 +64,7 @@ def test_a_session_that_is_not_used_expires_with_a_last_checkpoint(bureau: Burea
     with bureau.store.begin() as work:
         saved = work.checkpoints.get(expired.checkpoint_id)
     assert (saved.session_id, saved.deleted) == (session.id, False)
-    assert bureau.workforce.ended == [session.id]
+    assert bureau.worker_pool.ended == [session.id]
     assert not bureau.folders.path(session.id).exists()
     with pytest.raises(StepRefused, match=saved.id) as refused:
         bureau.run(session.id)
@@ -78,21 +78,21 @@ def test_a_session_that_cannot_be_saved_now_expires_later_by_the_same_step(burea
     def busy(_step: Step) -> Answered:
         raise SessionsFull("all processes are at work")
 
-    bureau.workforce.answer = busy
+    bureau.worker_pool.answer = busy
     asyncio.run(bureau.sessions.expire())
     assert bureau.stored(session.id).state is SessionState.ACTIVE
-    bureau.workforce.answer = None
+    bureau.worker_pool.answer = None
     bureau.clock.advance(5.0)
     asyncio.run(bureau.sessions.expire())
     assert bureau.stored(session.id).state is SessionState.EXPIRED
-    assert len({step.id for step in bureau.workforce.steps}) == 1
+    assert len({step.id for step in bureau.worker_pool.steps}) == 1
 
 
 def test_no_step_gets_between_the_last_checkpoint_and_the_end(bureau: Bureau) -> None:
     session = bureau.create(ttl_seconds=60.0)
     bureau.clock.advance(60.0)
     refused: list[ApiError] = []
-    plain = bureau.workforce.execute
+    plain = bureau.worker_pool.execute
 
     async def execute(record: SessionRecord, step: Step, body: bytes) -> Answer:
         if step.verb == "save":
@@ -101,7 +101,7 @@ def test_no_step_gets_between_the_last_checkpoint_and_the_end(bureau: Bureau) ->
             refused.append(caught.value)
         return await plain(record, step, body)
 
-    bureau.workforce.execute = execute  # type: ignore[method-assign]  # a step comes while it is saved
+    bureau.worker_pool.execute = execute  # type: ignore[method-assign]  # a step comes while it is saved
     asyncio.run(bureau.sessions.expire())
     assert [error.code for error in refused] == ["session_expired"]
 
@@ -121,4 +121,4 @@ def test_to_wake_a_session_starts_a_process_unless_it_is_paused(bureau: Bureau) 
     session, paused = bureau.create(), bureau.create(start_paused=True)
     for each in (session, paused):
         assert asyncio.run(bureau.sessions.wake(each.id)).session == each
-    assert bureau.workforce.woken == [session.id]
+    assert bureau.worker_pool.woken == [session.id]

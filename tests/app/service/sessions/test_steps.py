@@ -20,12 +20,12 @@ def test_a_step_is_handed_on_and_its_answer_back(bureau: Bureau) -> None:
     step = Step("req_1", "zero_grad", {"set_to_none": True}, seq=1)
     carried = asyncio.run(bureau.sessions.execute(session.id, step, b"body"))
     assert carried == StepResult(200, 1, "application/json", b"body")
-    assert bureau.workforce.steps == [step]
+    assert bureau.worker_pool.steps == [step]
 
 
 def test_a_body_in_a_file_is_handed_on_by_its_path(bureau: Bureau) -> None:
     session = bureau.create()
-    bureau.workforce.answer = lambda step: Answered(step.id, {}, None, "application/x-npy", file="answer-1")
+    bureau.worker_pool.answer = lambda step: Answered(step.id, {}, None, "application/x-npy", file="answer-1")
     assert bureau.run(session.id).body == bureau.folders.path(session.id) / "answer-1"
 
 
@@ -39,7 +39,7 @@ def test_what_a_process_refuses_is_an_error_with_all_that_it_says(bureau: Bureau
         "findings": [{"pointer": "/inputs/x", "code": "shape_mismatch", "detail": "too short"}],
         "expected_seq": 3,
     }
-    bureau.workforce.answer = lambda step: Answered(step.id, {}, 2, error=said, replayed=True)
+    bureau.worker_pool.answer = lambda step: Answered(step.id, {}, 2, error=said, replayed=True)
     with pytest.raises(StepRefused) as refused:
         bureau.run(session.id)
     error = refused.value
@@ -58,7 +58,7 @@ def test_a_dataset_counts_as_used_from_the_first_step_that_takes_rows_of_it(
     for _ in range(2):
         bureau.run(session.id, "batch", steps=batch)
         bureau.run(session.id, "forward", rows={"dataset": dataset, "start": 0, "stop": 2})
-    assert bureau.workforce.attached == [dataset]
+    assert bureau.worker_pool.attached == [dataset]
     with pytest.raises(Conflict) as refused:
         datasets.delete(dataset)
     assert refused.value.code == "in_use"
@@ -83,14 +83,14 @@ def test_what_a_step_refers_to_has_to_exist(verb: str, options: dict[str, Any], 
     with pytest.raises(Invalid) as refused:
         bureau.run(session.id, verb, **options)
     assert [finding.pointer for finding in refused.value.findings] == [pointer]
-    assert bureau.workforce.steps == []
+    assert bureau.worker_pool.steps == []
 
 
 def test_a_step_that_loads_a_checkpoint_gets_its_file(bureau: Bureau) -> None:
     session = bureau.create()
     checkpoint = bureau.checkpoint(session.graph_id)
     bureau.run(session.id, "load", checkpoint=checkpoint.id)
-    assert bureau.workforce.steps[0].files == {"checkpoint": str(bureau.blobs.local_path(checkpoint.digest))}
+    assert bureau.worker_pool.steps[0].files == {"checkpoint": str(bureau.blobs.local_path(checkpoint.digest))}
     with bureau.store.begin() as work:
         work.checkpoints.delete(checkpoint.id)
     with pytest.raises(Invalid, match="was deleted"):
@@ -105,15 +105,15 @@ def test_what_a_step_saves_is_a_checkpoint_however_often_it_is_sent(bureau: Bure
     assert (first.checkpoint.session_id, first.checkpoint.session_seq) == (session.id, 1)
     assert bureau.blobs.local_path(first.checkpoint.digest).is_file()
     assert [*bureau.folders.path(session.id).iterdir()] == []
-    bureau.workforce.answer = lambda step: Answered(step.id, {}, 1, file="saved-1.safetensors", replayed=True)
+    bureau.worker_pool.answer = lambda step: Answered(step.id, {}, 1, file="saved-1.safetensors", replayed=True)
     again = bureau.run(session.id, "save")
     assert again == replace(first, replayed=True)
 
 
 def test_a_checkpoint_whose_file_was_not_taken_over_before_is_when_the_step_comes_again(bureau: Bureau) -> None:
     session = bureau.create()
-    name = bureau.workforce.write(session.id, 1)
-    bureau.workforce.answer = lambda step: Answered(step.id, {}, 1, file=name, replayed=True)
+    name = bureau.worker_pool.write(session.id, 1)
+    bureau.worker_pool.answer = lambda step: Answered(step.id, {}, 1, file=name, replayed=True)
     assert bureau.run(session.id, "save").checkpoint is not None
 
 
@@ -123,10 +123,10 @@ def test_a_checkpoint_that_was_deleted_or_whose_file_is_gone_is_not_made_up(bure
     assert saved is not None
     with bureau.store.begin() as work:
         work.checkpoints.delete(saved.id)
-    bureau.workforce.answer = lambda step: Answered(step.id, {}, 1, file="saved-1.safetensors", replayed=True)
+    bureau.worker_pool.answer = lambda step: Answered(step.id, {}, 1, file="saved-1.safetensors", replayed=True)
     with pytest.raises(Gone):
         bureau.run(session.id, "save")
-    bureau.workforce.answer = lambda step: Answered(step.id, {}, 2, file="saved-2.safetensors", replayed=True)
+    bureau.worker_pool.answer = lambda step: Answered(step.id, {}, 2, file="saved-2.safetensors", replayed=True)
     with pytest.raises(Gone):
         bureau.run(session.id, "save")
 
@@ -135,8 +135,8 @@ def test_a_step_that_a_restored_session_takes_anew_saves_another_checkpoint(bure
     session = bureau.create()
     before = bureau.run(session.id, "save").checkpoint
     assert before is not None
-    name = bureau.workforce.write(session.id, 1, weight=1.0)
-    bureau.workforce.answer = lambda step: Answered(step.id, {}, 1, file=name)
+    name = bureau.worker_pool.write(session.id, 1, weight=1.0)
+    bureau.worker_pool.answer = lambda step: Answered(step.id, {}, 1, file=name)
     after = bureau.run(session.id, "save").checkpoint
     assert after is not None
     assert after.id != before.id
@@ -147,11 +147,11 @@ def test_a_step_that_a_restored_session_takes_anew_saves_another_checkpoint(bure
 
 def test_a_step_may_be_asked_after_once_it_is_accepted(bureau: Bureau) -> None:
     session = bureau.create()
-    bureau.workforce.answer = lambda step: Accepted(step.id, 5)
+    bureau.worker_pool.answer = lambda step: Accepted(step.id, 5)
     assert bureau.run(session.id) == StepResult(202, 5)
 
     def ask(answer: Callable[[Step], Answered | Accepted], body: bytes = b"{}") -> bytes:
-        bureau.workforce.answer = answer
+        bureau.worker_pool.answer = answer
         carried = asyncio.run(bureau.sessions.operation(session.id, 5, 1.0))
         assert isinstance(carried.body, bytes)
         return carried.body
@@ -160,7 +160,7 @@ def test_a_step_may_be_asked_after_once_it_is_accepted(bureau: Bureau) -> None:
     failed = {"status": 422, "title": "No", "code": "bad", "detail": "it is bad", "findings": [], "expected_seq": 6}
     told = ask(lambda step: Answered(step.id, {}, 5, error=failed, replayed=True))
     assert told.startswith(b'{"seq":5,"done":true,"error":{"status": 422,')
-    assert bureau.workforce.steps[-1].options == {"seq": 5}
+    assert bureau.worker_pool.steps[-1].options == {"seq": 5}
 
 
 def test_of_a_step_that_goes_on_that_is_told_and_all_who_ask_wait_for_one_answer(bureau: Bureau) -> None:
@@ -170,16 +170,16 @@ def test_of_a_step_that_goes_on_that_is_told_and_all_who_ask_wait_for_one_answer
         over = asyncio.Event()
 
         async def slow(_session: SessionRecord, step: Step, _body: bytes) -> Answer:
-            bureau.workforce.steps.append(step)
+            bureau.worker_pool.steps.append(step)
             await over.wait()
             return Answered(step.id, {}, 5), b"{}"
 
-        bureau.workforce.execute = slow  # type: ignore[method-assign]  # answers when told
+        bureau.worker_pool.execute = slow  # type: ignore[method-assign]  # answers when told
         asked = await asyncio.gather(*(bureau.sessions.operation(session.id, 5) for _ in range(3)))
         assert {carried.body for carried in asked} == {b'{"seq": 5, "done": false}'}
         over.set()
         assert (await bureau.sessions.operation(session.id, 5, 5.0)).body == b'{"seq":5,"done":true,"answer":{}}'
-        assert len(bureau.workforce.steps) == 1
+        assert len(bureau.worker_pool.steps) == 1
 
     asyncio.run(act())
 
@@ -187,4 +187,4 @@ def test_of_a_step_that_goes_on_that_is_told_and_all_who_ask_wait_for_one_answer
 def test_a_save_is_answered_when_it_is_done_whatever_the_client_prefers(bureau: Bureau) -> None:
     session = bureau.create()
     asyncio.run(bureau.sessions.execute(session.id, Step("req_1", "save", {}, notify=True)))
-    assert not bureau.workforce.steps[0].notify
+    assert not bureau.worker_pool.steps[0].notify
