@@ -75,9 +75,7 @@ def test_a_step_that_three_processes_die_of_is_refused_and_the_session_goes_on(s
         answered, _ = await stage.crew.execute(session, Step("deadly", "die", {}), b"")
         assert isinstance(answered, Answered)
         assert answered.error is not None
-        assert (
-            "3 processes of the session ended while they executed this step and no other" in answered.error["detail"]
-        )
+        assert "3 processes of the session ended while they executed this step and no other" in answered.error["detail"]
         assert "it was so" in answered.error["detail"]
         assert [each.poison for each in stage.runner.sessions.values()] == [None, None, None, "deadly"]
         assert [each.starved for each in stage.runner.sessions.values()] == [False, False, False, True]
