@@ -192,3 +192,8 @@ def test_sum_to_undoes_broadcasting(shape: tuple[int, ...], target: tuple[int, .
     folded = OPS["sum_to"](x, shape=target)
     assert folded.shape == target
     assert folded.numpy().sum() == x.sum()
+
+
+def test_sum_to_over_no_axes_keeps_the_sign_of_zero() -> None:
+    total = OPS["sum_to"](tensor(np.array([-0.0, 0.0])), shape=(2,))
+    assert np.signbit(total.numpy()).tolist() == [True, False]
