@@ -76,6 +76,18 @@ class Numerics:
     handles_missing: bool = False
 
 
+AUTOCAST_HALF = Numerics(autocast="half")
+AUTOCAST_FLOAT32 = Numerics(autocast="float32")
+COMPUTE_FLOAT32 = Numerics(compute_float32=True)
+PROMOTE_COMMON = Numerics(promotion="common")
+PROMOTE_FLOAT = Numerics(promotion="float")
+PRECISE_FUNCTION = Numerics(promotion="float", autocast="float32")
+"""For functions of one number that need the digits or the range of float32."""
+PRECISE_COMPOSITION = Numerics(compute_float32=True, autocast="float32")
+PRODUCT_COMPOSITION = Numerics(compute_float32=True, autocast="half")
+"""For compositions whose cost is in products of matrices."""
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """Which memory an op reads, writes and needs.

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from engine.core.batching import Call, Outputs, by_itself, each, folded
-from engine.core.declarations import Numerics
+from engine.core.declarations import COMPUTE_FLOAT32, PRECISE_FUNCTION, PROMOTE_COMMON, PROMOTE_FLOAT, Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32, FLOAT64, INT64, DType, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.registry import composite, primitive
@@ -31,7 +31,7 @@ ONE = np.array(1, np.int8)
 SELU_SCALE, SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
 
 
-@primitive(shape_rule=same, numerics=Numerics(promotion="common"), samples=KINKED)
+@primitive(shape_rule=same, numerics=PROMOTE_COMMON, samples=KINKED)
 def relu(x: Array, *, out: Array | None = None) -> Array:
     """max(x, 0); the gradient at 0 is 0."""
     if x.size <= SMALL or x.dtype not in (FLOAT32, FLOAT64):
@@ -59,9 +59,7 @@ def _keep_where_positive(out: Array, g: Array, y: Array) -> None:
     np.bitwise_and(g.view(bits), mask, out=out.view(bits))
 
 
-@primitive(
-    shape_rule=broadcast, numerics=Numerics(promotion="float"), samples=[sample((2, 3), away_from((0.0,), 2, 3))]
-)
+@primitive(shape_rule=broadcast, numerics=PROMOTE_FLOAT, samples=[sample((2, 3), away_from((0.0,), 2, 3))])
 def relu_backward(g: Array, y: Array, *, out: Array | None = None) -> Array:
     """g where y > 0 (or is NaN), else 0: the gradient of relu, given its output y."""
     if g.size <= SMALL and g.shape == y.shape:
@@ -81,7 +79,7 @@ def _into(out: Array, result: Array) -> Array:
 relu_backward.vjp(lambda u, gx, g, y: (relu_backward(u, y), None))
 
 
-@primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=SHAPES)
+@primitive(shape_rule=same, numerics=PROMOTE_FLOAT, samples=SHAPES)
 def sigmoid(x: Array, *, out: Array | None = None) -> Array:
     """Logistic function 1 / (1 + exp(-x))."""
     return blockwise(_logistic, (x,), out)
@@ -99,7 +97,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return sigmoid_backward(g, y)
 
 
-@primitive(shape_rule=broadcast, numerics=Numerics(promotion="float"), samples=[sample((2, 3), (2, 3)), sample((), ())])
+@primitive(shape_rule=broadcast, numerics=PROMOTE_FLOAT, samples=[sample((2, 3), (2, 3)), sample((), ())])
 def sigmoid_backward(g: Array, y: Array, *, out: Array | None = None) -> Array:
     """g y (1 - y): the gradient of the logistic function, given its output y."""
     return blockwise(_sigmoid_slope, (g, y), out, scratch=1)
@@ -114,7 +112,7 @@ def _sigmoid_slope(out: Array, g: Array, y: Array, slope: Array) -> None:
 sigmoid_backward.vjp(lambda u, gx, g, y: (sigmoid_backward(u, y), lambda: u * g * (1.0 - 2.0 * y)))
 
 
-@primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=SHAPES)
+@primitive(shape_rule=same, numerics=PROMOTE_FLOAT, samples=SHAPES)
 def logsigmoid(x: Array, *, out: Array | None = None) -> Array:
     """log(sigmoid(x)), finite for any finite x."""
     tail = np.log1p(np.exp(-np.abs(x)))
@@ -130,11 +128,7 @@ def _softplus(x: Value, *, beta: float, threshold: float) -> Spec:
     return x.spec
 
 
-@primitive(
-    shape_rule=_softplus,
-    numerics=Numerics(promotion="float", autocast="float32"),
-    samples=[*SHAPES, sample((4,), beta=2.0, threshold=1.5)],
-)
+@primitive(shape_rule=_softplus, numerics=PRECISE_FUNCTION, samples=[*SHAPES, sample((4,), beta=2.0, threshold=1.5)])
 def softplus(x: Array, *, beta: float = 1.0, threshold: float = 20.0, out: Array | None = None) -> Array:
     """log(1 + exp(beta x)) / beta, a smooth relu; x itself where beta x > threshold."""
     wide = x.astype(FLOAT32) if x.dtype == FLOAT16 else x
@@ -160,9 +154,7 @@ def _(g: Value, y: Value, x: Value, *, beta: float, threshold: float) -> Value:
     return g * where(scaled > threshold, 1.0, sigmoid(scaled))
 
 
-@primitive(
-    shape_rule=same, numerics=Numerics(promotion="float"), samples=[*KINKED, sample(away_from((0.0,), 4), slope=0.3)]
-)
+@primitive(shape_rule=same, numerics=PROMOTE_FLOAT, samples=[*KINKED, sample(away_from((0.0,), 4), slope=0.3)])
 def leaky_relu(x: Array, *, slope: float = 0.01, out: Array | None = None) -> Array:
     """x where x > 0, else slope x; the gradient at 0 is the slope."""
     if not 0 <= slope <= 1:
@@ -176,9 +168,7 @@ def _(g: Value, y: Value, x: Value, *, slope: float) -> Value:
     return where(x > 0, g, g * slope)  # not g * where(x > 0, 1.0, slope): two numbers make a float32
 
 
-@primitive(
-    shape_rule=same, numerics=Numerics(promotion="float"), samples=[*KINKED, sample(away_from((0.0,), 4), alpha=0.7)]
-)
+@primitive(shape_rule=same, numerics=PROMOTE_FLOAT, samples=[*KINKED, sample(away_from((0.0,), 4), alpha=0.7)])
 def elu(x: Array, *, alpha: float = 1.0, out: Array | None = None) -> Array:
     """x where x > 0, else alpha (exp(x) - 1); the gradient at 0 is alpha."""
     return _select(x > 0, x, np.expm1(np.minimum(x, 0)) * x.dtype.type(alpha), out)
@@ -202,9 +192,7 @@ def _hardtanh(x: Value, *, min: float, max: float) -> Spec:
 
 
 @primitive(
-    shape_rule=_hardtanh,
-    numerics=Numerics(promotion="common"),
-    samples=[sample(away_from((-1.0, 1.0), 2, 3)), sample((2,), max=9.0)],
+    shape_rule=_hardtanh, numerics=PROMOTE_COMMON, samples=[sample(away_from((-1.0, 1.0), 2, 3)), sample((2,), max=9.0)]
 )
 def hardtanh(x: Array, *, min: float = -1.0, max: float = 1.0, out: Array | None = None) -> Array:
     """x limited to min..max; the gradient at the bounds is 0 (that of clamp is 1)."""
@@ -295,9 +283,7 @@ def _celu(x: Value, *, alpha: float) -> Spec:
     return x.spec
 
 
-@primitive(
-    shape_rule=_celu, numerics=Numerics(promotion="float"), samples=[*KINKED, sample(away_from((0.0,), 4), alpha=0.7)]
-)
+@primitive(shape_rule=_celu, numerics=PROMOTE_FLOAT, samples=[*KINKED, sample(away_from((0.0,), 4), alpha=0.7)])
 def celu(x: Array, *, alpha: float = 1.0, out: Array | None = None) -> Array:
     """x where x > 0, else alpha (exp(x / alpha) - 1), whose gradient is continuous (Barron 2017)."""
     return stored(np.where(x > 0, x, np.expm1(np.minimum(x, 0) / alpha) * alpha), out)
@@ -310,7 +296,7 @@ celu.vjp(lambda g, y, x, *, alpha: g * where(gt(x, 0.0), 1.0, exp(where(lt(x, 0.
 
 
 @composite(
-    numerics=Numerics(compute_float32=True),
+    numerics=COMPUTE_FLOAT32,
     samples=[
         sample(away_from((0.0,), 2, 3), normal(), normal(1)),
         sample(away_from((-0.5, 0.0), 4), normal(), normal(), beta=0.3, eps=-0.5),
@@ -341,7 +327,7 @@ def _positive_width(x: Value, *, lambd: float) -> Spec:
 SHRINKABLE = [sample(away_from((-0.5, 0.5), 2, 3)), sample(away_from((-1.0, 1.0), 4), lambd=1.0)]
 
 
-@primitive(shape_rule=_positive_width, numerics=Numerics(promotion="float"), samples=SHRINKABLE)
+@primitive(shape_rule=_positive_width, numerics=PROMOTE_FLOAT, samples=SHRINKABLE)
 def hardshrink(x: Array, *, lambd: float = 0.5, out: Array | None = None) -> Array:
     """x where |x| > lambd, else 0."""
     return stored(np.where(np.abs(x) <= lambd, 0, x), out)
@@ -353,7 +339,7 @@ hardshrink.batch(by_itself)
 hardshrink.vjp(lambda g, y, x, *, lambd: where((x >= -lambd) & (x <= lambd), 0.0, g))
 
 
-@primitive(shape_rule=_positive_width, numerics=Numerics(promotion="float"), samples=SHRINKABLE)
+@primitive(shape_rule=_positive_width, numerics=PROMOTE_FLOAT, samples=SHRINKABLE)
 def softshrink(x: Array, *, lambd: float = 0.5, out: Array | None = None) -> Array:
     """x moved towards 0 by lambd, and 0 where |x| <= lambd."""
     result: Array = np.subtract(x, np.clip(x, -lambd, lambd), out=out)
@@ -366,7 +352,7 @@ softshrink.batch(by_itself)
 softshrink.vjp(lambda g, y, x, *, lambd: where((x >= -lambd) & (x <= lambd), 0.0, g))
 
 
-@composite(numerics=Numerics(compute_float32=True), samples=[sample((2, 3)), sample(())])
+@composite(numerics=COMPUTE_FLOAT32, samples=[sample((2, 3)), sample(())])
 def tanhshrink(x: Value) -> Value:
     """x - tanh(x)."""
     return x - tanh(x)

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from engine.core.declarations import CallForms, Numerics
+from engine.core.declarations import COMPUTE_FLOAT32, PROMOTE_FLOAT, CallForms
 from engine.core.dtypes import FLOAT64
 from engine.core.errors import ShapeError
 from engine.core.registry import composite, primitive
@@ -44,7 +44,7 @@ TAIL_SCALE = 0.28
 TAIL = (0.1167297818, 0.06622535478, 0.2719828309, -0.2406825939, 0.3920751815, -0.1063305661)
 
 
-@primitive(shape_rule=same, aliases=("swish",), numerics=Numerics(promotion="float"), samples=SHAPES)
+@primitive(shape_rule=same, aliases=("swish",), numerics=PROMOTE_FLOAT, samples=SHAPES)
 def silu(x: Array, *, out: Array | None = None) -> Array:
     """x sigmoid(x)."""
     return blockwise(partial(_gated, gate=_silu_gate), (x,), out, scratch=2)
@@ -62,13 +62,13 @@ def hardswish(x: Value) -> Value:
     return x * (relu6(x + 3.0) / 6.0)
 
 
-@composite(numerics=Numerics(compute_float32=True), samples=SHAPES)
+@composite(numerics=COMPUTE_FLOAT32, samples=SHAPES)
 def mish(x: Value) -> Value:
     """x tanh(softplus(x))."""
     return x * tanh(softplus(x))
 
 
-@primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=GELU_SAMPLES)
+@primitive(shape_rule=same, numerics=PROMOTE_FLOAT, samples=GELU_SAMPLES)
 def gelu(x: Array, *, approximate: Approximation = "none", out: Array | None = None) -> Array:
     """x times the normal distribution function of x (Hendrycks & Gimpel 2016).
 
@@ -89,7 +89,7 @@ def _(g: Value, y: Value, x: Value, *, approximate: Approximation) -> Value:
 
 @primitive(
     shape_rule=broadcast,
-    numerics=Numerics(promotion="float"),
+    numerics=PROMOTE_FLOAT,
     samples=[sample(shape, shape, approximate=a) for a in ("none", "tanh", "quick") for shape in ((2, 3), ())],
 )
 def gelu_backward(g: Array, x: Array, *, approximate: Approximation = "none", out: Array | None = None) -> Array:
@@ -239,7 +239,7 @@ def _halves(op: str, x: Value, other: Value | None, axis: int, swapped: bool = F
     return (other, x) if swapped else (x, other)
 
 
-@composite(call=CallForms(orders=(("x", "axis"),)), numerics=Numerics(compute_float32=True), samples=SAMPLES)
+@composite(call=CallForms(orders=(("x", "axis"),)), numerics=COMPUTE_FLOAT32, samples=SAMPLES)
 def glu(x: Value, gate: Value | None = None, *, axis: int = -1) -> Value:
     """x sigmoid(gate); packed, the second half of x along `axis` is the gate (as in PyTorch)."""
     x, gate = _halves("glu", x, gate, axis)
@@ -247,7 +247,7 @@ def glu(x: Value, gate: Value | None = None, *, axis: int = -1) -> Value:
 
 
 @composite(
-    numerics=Numerics(compute_float32=True),
+    numerics=COMPUTE_FLOAT32,
     samples=[
         sample(away_from((0.0,), 2, 4)),
         sample(away_from((0.0,), 4, 3), axis=0, swapped=True),
@@ -260,9 +260,7 @@ def reglu(gate: Value, x: Value | None = None, *, axis: int = -1, swapped: bool 
     return relu(gate) * x
 
 
-@composite(
-    numerics=Numerics(compute_float32=True), samples=[*SAMPLES, sample((2, 4), approximate="tanh", swapped=True)]
-)
+@composite(numerics=COMPUTE_FLOAT32, samples=[*SAMPLES, sample((2, 4), approximate="tanh", swapped=True)])
 def geglu(
     gate: Value, x: Value | None = None, *, axis: int = -1, swapped: bool = False, approximate: Approximation = "none"
 ) -> Value:
@@ -274,7 +272,7 @@ def geglu(
     return gelu(gate, approximate=approximate) * x
 
 
-@composite(numerics=Numerics(compute_float32=True), samples=[*SAMPLES, sample((4,), swapped=True)])
+@composite(numerics=COMPUTE_FLOAT32, samples=[*SAMPLES, sample((4,), swapped=True)])
 def swiglu(gate: Value, x: Value | None = None, *, axis: int = -1, swapped: bool = False) -> Value:
     """silu(gate) x; packed, the gate is the first half along `axis`, or the second one when `swapped` (as in ggml)."""
     gate, x = _halves("swiglu", gate, x, axis, swapped)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from engine.core.batching import along
-from engine.core.declarations import Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_FUNCTION, Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32
 from engine.core.errors import ShapeError
 from engine.core.registry import composite, primitive
@@ -73,9 +73,7 @@ def _softmax(y: Array, x: Array, axis: int) -> None:
     y /= sum_over(y, (axis,))
 
 
-@primitive(
-    shape_rule=_along, numerics=Numerics(promotion="float", autocast="float32"), sharding=ALONG_AXIS, samples=SAMPLES
-)
+@primitive(shape_rule=_along, numerics=PRECISE_FUNCTION, sharding=ALONG_AXIS, samples=SAMPLES)
 def softmax(x: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     """exp(x) / sum(exp(x)) along `axis`; NaN where every element is -inf."""
     return along_axis(_softmax, (x,), axis, out)
@@ -122,9 +120,7 @@ def _log_softmax(y: Array, x: Array, axis: int) -> None:
     y -= np.log(sum_over(np.exp(y), (axis,)))
 
 
-@primitive(
-    shape_rule=_along, numerics=Numerics(promotion="float", autocast="float32"), sharding=ALONG_AXIS, samples=SAMPLES
-)
+@primitive(shape_rule=_along, numerics=PRECISE_FUNCTION, sharding=ALONG_AXIS, samples=SAMPLES)
 def log_softmax(x: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     """log(softmax(x)) along `axis`, without the rounding of softmax; NaN where every element is -inf."""
     return along_axis(_log_softmax, (x,), axis, out)
@@ -167,7 +163,7 @@ def _(u: Value, gx: Value, g: Value, y: Value, *, axis: int) -> object:
     return lambda: u - sum(u * exp(y), axis=axis, keepdims=True), exponents
 
 
-@composite(numerics=Numerics(autocast="float32"), samples=SAMPLES)
+@composite(numerics=AUTOCAST_FLOAT32, samples=SAMPLES)
 def softmin(x: Value, *, axis: int = -1) -> Value:
     """softmax of -x along `axis`."""
     return softmax(-x, axis=axis)

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.core.attributes import Window
 from engine.core.batching import along
-from engine.core.declarations import Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32, COMPUTE_FLOAT32, PRECISE_COMPOSITION
 from engine.core.dtypes import INT64
 from engine.core.errors import ShapeError
 from engine.core.registry import composite, primitive
@@ -156,17 +156,14 @@ def _places(shape: Shape) -> Value:
     return broadcast_to(reshape(places, shape=(1, 1, *shape[2:])), shape=shape)
 
 
-@composite(
-    numerics=Numerics(compute_float32=True), samples=[sample((1, 2, 5), output_size=2), sample((2, 3), output_size=4)]
-)
+@composite(numerics=COMPUTE_FLOAT32, samples=[sample((1, 2, 5), output_size=2), sample((2, 3), output_size=4)])
 def adaptive_avg_pool1d(x: Value, *, output_size: Window) -> Value:
     """Means of bins of x [N, C, L] chosen so that the result has the extent `output_size`, as PyTorch's."""
     return _adaptive_avg(1, x, output_size)
 
 
 @composite(
-    numerics=Numerics(compute_float32=True),
-    samples=[sample((1, 2, 4, 4), output_size=2), sample((2, 1, 5, 3), output_size=(3, 2))],
+    numerics=COMPUTE_FLOAT32, samples=[sample((1, 2, 4, 4), output_size=2), sample((2, 1, 5, 3), output_size=(3, 2))]
 )
 def adaptive_avg_pool2d(x: Value, *, output_size: Window) -> Value:
     """Means of bins of x [N, C, H, W] chosen so that the result has the extents `output_size`, as PyTorch's.
@@ -176,10 +173,7 @@ def adaptive_avg_pool2d(x: Value, *, output_size: Window) -> Value:
     return _adaptive_avg(2, x, output_size)
 
 
-@composite(
-    numerics=Numerics(compute_float32=True, autocast="float32"),
-    samples=[sample((1, 1, 3, 2, 5), output_size=(2, 2, 3))],
-)
+@composite(numerics=PRECISE_COMPOSITION, samples=[sample((1, 1, 3, 2, 5), output_size=(2, 2, 3))])
 def adaptive_avg_pool3d(x: Value, *, output_size: Window) -> Value:
     """Means of bins of x [N, C, D, H, W] chosen so that the result has the extents `output_size`, as PyTorch's."""
     return _adaptive_avg(3, x, output_size)
@@ -210,7 +204,7 @@ def adaptive_max_pool2d(x: Value, *, output_size: Window, return_indices: bool =
     return _adaptive_max(2, x, output_size, return_indices)
 
 
-@composite(numerics=Numerics(autocast="float32"), samples=[sample(distinct(1, 1, 3, 2, 5), output_size=(2, 2, 3))])
+@composite(numerics=AUTOCAST_FLOAT32, samples=[sample(distinct(1, 1, 3, 2, 5), output_size=(2, 2, 3))])
 def adaptive_max_pool3d(x: Value, *, output_size: Window, return_indices: bool = False) -> Value | tuple[Value, Value]:
     """Largest elements of bins of x [N, C, D, H, W] chosen so that the result has the extents `output_size`.
 

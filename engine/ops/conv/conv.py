@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from engine.core.attributes import Window
-from engine.core.declarations import CallForms, Numerics
+from engine.core.declarations import PRODUCT_COMPOSITION, CallForms
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite
 from engine.core.samples import sample
@@ -66,7 +66,7 @@ def _conv(
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="half"),
+    numerics=PRODUCT_COMPOSITION,
     samples=[
         sample((2, 2, 5), (3, 2, 3), (3,), padding=1),
         sample((4, 6), (2, 2, 3), stride=2, dilation=2, padding="valid", groups=2),
@@ -87,7 +87,7 @@ def conv1d(
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="half"),
+    numerics=PRODUCT_COMPOSITION,
     samples=[
         sample((1, 1, 4, 4), (2, 1, 3, 3), (2,), padding=1),
         sample((2, 2, 3, 4), (2, 1, 2, 2), padding="same", groups=2),
@@ -112,7 +112,7 @@ def conv2d(
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="half"),
+    numerics=PRODUCT_COMPOSITION,
     samples=[sample((1, 2, 2, 3, 3), (2, 2, 2, 2, 2), (2,), padding=(0, 1, 0), stride=(1, 2, 1))],
 )
 def conv3d(
@@ -175,7 +175,7 @@ def _conv_transpose(
 
 @composite(
     call=CallForms(by_place=("stride", "padding", "output_padding", "groups", "dilation")),
-    numerics=Numerics(compute_float32=True, autocast="half"),
+    numerics=PRODUCT_COMPOSITION,
     samples=[sample((2, 2, 3), (2, 1, 3), (2,), stride=2, padding=1, output_padding=1, groups=2)],
 )
 def conv_transpose1d(
@@ -195,7 +195,7 @@ def conv_transpose1d(
 
 @composite(
     call=CallForms(by_place=("stride", "padding", "output_padding", "groups", "dilation")),
-    numerics=Numerics(compute_float32=True, autocast="half"),
+    numerics=PRODUCT_COMPOSITION,
     samples=[
         sample((1, 2, 2, 3), (2, 2, 2, 2), (2,), stride=(2, 1)),
         sample((2, 2, 2), (2, 1, 2, 2), stride=2, output_padding=1),
@@ -218,7 +218,7 @@ def conv_transpose2d(
 
 @composite(
     call=CallForms(by_place=("stride", "padding", "output_padding", "groups", "dilation")),
-    numerics=Numerics(compute_float32=True, autocast="half"),
+    numerics=PRODUCT_COMPOSITION,
     samples=[sample((1, 1, 2, 2, 2), (1, 2, 2, 1, 2), (2,), stride=(1, 2, 1), padding=(1, 0, 0))],
 )
 def conv_transpose3d(

@@ -6,7 +6,7 @@ from itertools import product
 from typing import Literal, NamedTuple
 
 from engine.core.attributes import Ints
-from engine.core.declarations import Numerics
+from engine.core.declarations import PRECISE_COMPOSITION
 from engine.core.dtypes import INT64
 from engine.core.errors import ShapeError
 from engine.core.registry import composite
@@ -35,7 +35,7 @@ class _Corner(NamedTuple):
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     samples=[
         sample((1, 2, 3, 4), uniform(-1.2, 1.2, 1, 2, 2, 2)),
         sample((1, 1, 3, 3), uniform(-2.0, 2.0, 1, 2, 3, 2), padding_mode="border", align_corners=True),

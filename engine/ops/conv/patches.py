@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.core.attributes import Ints, Window
 from engine.core.batching import folded
-from engine.core.declarations import CallForms, Numerics
+from engine.core.declarations import AUTOCAST_HALF, CallForms
 from engine.core.errors import ShapeError
 from engine.core.registry import primitive
 from engine.core.samples import sample
@@ -46,7 +46,7 @@ def _im2col(x: Value, *, kernel: Window, stride: Window, padding: Window, dilati
 
 @primitive(
     shape_rule=_im2col,
-    numerics=Numerics(autocast="half"),
+    numerics=AUTOCAST_HALF,
     samples=[
         sample((1, 2, 3, 3), kernel=2),
         sample((2, 1, 4, 5), kernel=(2, 3), stride=2, padding=1),
@@ -95,7 +95,7 @@ def _col2im(x: Value, *, size: Ints, kernel: Window, stride: Window, padding: Wi
     shape_rule=_col2im,
     aliases=("fold",),
     call=CallForms(by_place=("size", "kernel", "dilation", "padding", "stride")),
-    numerics=Numerics(autocast="half"),
+    numerics=AUTOCAST_HALF,
     samples=[
         sample((1, 8, 4), size=(3, 3), kernel=2),
         sample((2, 6, 9), size=(4, 5), kernel=(2, 3), stride=2, padding=1),

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from engine.core.attributes import Ints, Window
-from engine.core.declarations import CallForms, Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION, CallForms
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite
 from engine.core.samples import Argument, distinct, positive, sample
@@ -107,8 +107,7 @@ def max_pool2d(
 
 
 @composite(
-    numerics=Numerics(autocast="float32"),
-    samples=[sample(distinct(1, 1, 2, 3, 4), kernel=(1, 2, 2), dilation=(1, 1, 2), stride=1)],
+    numerics=AUTOCAST_FLOAT32, samples=[sample(distinct(1, 1, 2, 3, 4), kernel=(1, 2, 2), dilation=(1, 1, 2), stride=1)]
 )
 def max_pool3d(
     x: Value,
@@ -184,7 +183,7 @@ def avg_pool2d(
 
 
 @composite(
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[sample((1, 1, 2, 3, 4), kernel=(1, 2, 3), stride=(1, 2, 1), ceil_mode=True, divisor=5)],
 )
 def avg_pool3d(
@@ -228,7 +227,7 @@ def _lp_pool(rank: int, x: Value, p: float, kernel: Window, stride: Window | Non
 
 @composite(
     call=CallForms(by_place=("p", "kernel", "stride", "ceil_mode")),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     samples=[sample((1, 2, 5), kernel=2), sample(positive(2, 6), p=3.0, kernel=3, stride=2)],
 )
 def lp_pool1d(
@@ -240,7 +239,7 @@ def lp_pool1d(
 
 @composite(
     call=CallForms(by_place=("p", "kernel", "stride", "ceil_mode")),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     samples=[sample((1, 2, 4, 4), kernel=2), sample(positive(1, 1, 3, 4), p=1.5, kernel=(2, 3), stride=1)],
 )
 def lp_pool2d(
@@ -252,7 +251,7 @@ def lp_pool2d(
 
 @composite(
     call=CallForms(by_place=("p", "kernel", "stride", "ceil_mode")),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     samples=[sample((1, 1, 2, 3, 4), kernel=(1, 2, 3), stride=1)],
 )
 def lp_pool3d(
@@ -345,7 +344,7 @@ def max_unpool1d(
 
 
 @composite(
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[
         sample((2, 1, 2, 2), _places(16, 2, 1, 2, 2), kernel=2),
         sample((1, 1, 2, 1), _places(10, 1, 1, 2, 1), kernel=(2, 2), stride=(2, 1), output_size=(5, 2)),
@@ -365,9 +364,7 @@ def max_unpool2d(
     return _unpooled(2, x, index, kernel, stride, padding, output_size, unsafe)
 
 
-@composite(
-    numerics=Numerics(autocast="float32"), samples=[sample((1, 2, 1, 2, 2), _places(32, 1, 2, 1, 2, 2), kernel=2)]
-)
+@composite(numerics=AUTOCAST_FLOAT32, samples=[sample((1, 2, 1, 2, 2), _places(32, 1, 2, 1, 2, 2), kernel=2)])
 def max_unpool3d(
     x: Value,
     index: Value,

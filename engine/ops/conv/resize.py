@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from engine.core.batching import along
-from engine.core.declarations import Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite, primitive
 from engine.core.samples import sample
@@ -124,7 +124,7 @@ def _resample(x: Value, *, axis: int, size: int, method: Method, align_corners: 
 
 @primitive(
     shape_rule=_resample,
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[
         sample((2, 3), axis=1, size=5, method="nearest"),
         sample((3, 2), axis=0, size=5, method="linear"),
@@ -179,7 +179,7 @@ def _resample_back(
 
 @primitive(
     shape_rule=_resample_back,
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[
         sample((2, 5), axis=1, extent=3, method="nearest-exact"),
         sample((5, 2), axis=0, extent=3, method="linear"),
@@ -230,7 +230,7 @@ SMOOTHING: dict[str, Method] = {"linear": "linear-antialias", "cubic": "cubic-an
 
 @composite(
     aliases=("upscale",),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     samples=[
         sample((1, 2, 3), size=5),
         sample((1, 1, 2, 3), size=(4, 5), mode="bilinear"),

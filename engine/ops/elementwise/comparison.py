@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import by_itself
-from engine.core.declarations import Numerics
+from engine.core.declarations import PROMOTE_COMMON, Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import DTypeError
 from engine.core.registry import primitive
@@ -18,37 +18,37 @@ PAIRS = [sample((2, 3), (3,)), sample((), (4,))]
 LOGICAL = [sample(booleans(2, 3), booleans(3))]
 
 
-@primitive(shape_rule=broadcast_bool, differentiable=False, numerics=Numerics(promotion="common"), samples=PAIRS)
+@primitive(shape_rule=broadcast_bool, differentiable=False, numerics=PROMOTE_COMMON, samples=PAIRS)
 def eq(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a == b."""
     return np.equal(a, b, out=out)
 
 
-@primitive(shape_rule=broadcast_bool, differentiable=False, numerics=Numerics(promotion="common"), samples=PAIRS)
+@primitive(shape_rule=broadcast_bool, differentiable=False, numerics=PROMOTE_COMMON, samples=PAIRS)
 def ne(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a != b."""
     return np.not_equal(a, b, out=out)
 
 
-@primitive(shape_rule=broadcast_bool, differentiable=False, numerics=Numerics(promotion="common"), samples=PAIRS)
+@primitive(shape_rule=broadcast_bool, differentiable=False, numerics=PROMOTE_COMMON, samples=PAIRS)
 def lt(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a < b."""
     return np.less(a, b, out=out)
 
 
-@primitive(shape_rule=broadcast_bool, differentiable=False, numerics=Numerics(promotion="common"), samples=PAIRS)
+@primitive(shape_rule=broadcast_bool, differentiable=False, numerics=PROMOTE_COMMON, samples=PAIRS)
 def le(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a <= b."""
     return np.less_equal(a, b, out=out)
 
 
-@primitive(shape_rule=broadcast_bool, differentiable=False, numerics=Numerics(promotion="common"), samples=PAIRS)
+@primitive(shape_rule=broadcast_bool, differentiable=False, numerics=PROMOTE_COMMON, samples=PAIRS)
 def gt(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a > b."""
     return np.greater(a, b, out=out)
 
 
-@primitive(shape_rule=broadcast_bool, differentiable=False, numerics=Numerics(promotion="common"), samples=PAIRS)
+@primitive(shape_rule=broadcast_bool, differentiable=False, numerics=PROMOTE_COMMON, samples=PAIRS)
 def ge(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a >= b."""
     return np.greater_equal(a, b, out=out)
@@ -142,7 +142,7 @@ def logical_xor(a: Array, b: Array, *, out: Array | None = None) -> Array:
     return np.logical_xor(a, b, out=out)
 
 
-@primitive(shape_rule=_whole_pair, differentiable=False, numerics=Numerics(promotion="common"), samples=BIT_PAIRS)
+@primitive(shape_rule=_whole_pair, differentiable=False, numerics=PROMOTE_COMMON, samples=BIT_PAIRS)
 def bitwise_and(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The bits set in both a and b, elementwise with broadcasting."""
     return np.bitwise_and(a, b, out=out)
@@ -151,7 +151,7 @@ def bitwise_and(a: Array, b: Array, *, out: Array | None = None) -> Array:
 bitwise_and.batch(by_itself)
 
 
-@primitive(shape_rule=_whole_pair, differentiable=False, numerics=Numerics(promotion="common"), samples=BIT_PAIRS)
+@primitive(shape_rule=_whole_pair, differentiable=False, numerics=PROMOTE_COMMON, samples=BIT_PAIRS)
 def bitwise_or(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The bits set in a, in b or in both, elementwise with broadcasting."""
     return np.bitwise_or(a, b, out=out)
@@ -160,7 +160,7 @@ def bitwise_or(a: Array, b: Array, *, out: Array | None = None) -> Array:
 bitwise_or.batch(by_itself)
 
 
-@primitive(shape_rule=_whole_pair, differentiable=False, numerics=Numerics(promotion="common"), samples=BIT_PAIRS)
+@primitive(shape_rule=_whole_pair, differentiable=False, numerics=PROMOTE_COMMON, samples=BIT_PAIRS)
 def bitwise_xor(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The bits set in exactly one of a and b, elementwise with broadcasting."""
     return np.bitwise_xor(a, b, out=out)
@@ -183,13 +183,7 @@ def bitwise_not(x: Array, *, out: Array | None = None) -> Array:
 bitwise_not.batch(by_itself)
 
 
-@primitive(
-    shape_rule=_shift,
-    aliases=("left_shift",),
-    differentiable=False,
-    numerics=Numerics(promotion="common"),
-    samples=SHIFTS,
-)
+@primitive(shape_rule=_shift, aliases=("left_shift",), differentiable=False, numerics=PROMOTE_COMMON, samples=SHIFTS)
 def bitwise_left_shift(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The bits of a moved b places up, elementwise; 0 when b is negative or not less than the number of bits."""
     return np.left_shift(a, b, out=out)
@@ -198,13 +192,7 @@ def bitwise_left_shift(a: Array, b: Array, *, out: Array | None = None) -> Array
 bitwise_left_shift.batch(by_itself)
 
 
-@primitive(
-    shape_rule=_shift,
-    aliases=("right_shift",),
-    differentiable=False,
-    numerics=Numerics(promotion="common"),
-    samples=SHIFTS,
-)
+@primitive(shape_rule=_shift, aliases=("right_shift",), differentiable=False, numerics=PROMOTE_COMMON, samples=SHIFTS)
 def bitwise_right_shift(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The bits of a moved b places down, elementwise, keeping the sign; only the sign is left once all are out."""
     return np.right_shift(a, b, out=out)

@@ -8,7 +8,15 @@ from collections.abc import Callable
 import numpy as np
 
 from engine.core.batching import by_itself
-from engine.core.declarations import Algebra, Numerics
+from engine.core.declarations import (
+    AUTOCAST_FLOAT32,
+    COMPUTE_FLOAT32,
+    PRECISE_FUNCTION,
+    PROMOTE_COMMON,
+    PROMOTE_FLOAT,
+    Algebra,
+    Numerics,
+)
 from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite, primitive
@@ -23,12 +31,7 @@ SHAPES = [sample((2, 3)), sample(())]
 POSITIVES = [sample(positive(2, 3)), sample(positive())]
 
 
-@primitive(
-    shape_rule=broadcast,
-    numerics=Numerics(promotion="common"),
-    algebra=Algebra(additive=True, affine=True),
-    samples=PAIRS,
-)
+@primitive(shape_rule=broadcast, numerics=PROMOTE_COMMON, algebra=Algebra(additive=True, affine=True), samples=PAIRS)
 def add(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """Sum a + b, elementwise with broadcasting."""
     return np.add(a, b, out=out)
@@ -37,12 +40,7 @@ def add(a: Array, b: Array, *, out: Array | None = None) -> Array:
 add.vjp(lambda g, y, a, b: (g, g))
 
 
-@primitive(
-    shape_rule=broadcast,
-    numerics=Numerics(promotion="common"),
-    algebra=Algebra(additive=True, affine=True),
-    samples=PAIRS,
-)
+@primitive(shape_rule=broadcast, numerics=PROMOTE_COMMON, algebra=Algebra(additive=True, affine=True), samples=PAIRS)
 def sub(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """Difference a - b, elementwise with broadcasting."""
     return np.subtract(a, b, out=out) if a.dtype != np.bool_ else np.logical_xor(a, b, out=out)
@@ -69,7 +67,7 @@ mul.vjp(lambda g, y, a, b: (lambda: g * b, lambda: g * a))
 
 @primitive(
     shape_rule=broadcast,
-    numerics=Numerics(promotion="float"),
+    numerics=PROMOTE_FLOAT,
     algebra=Algebra(affine=True),
     samples=[sample((2, 3), positive(3)), sample((), positive(4))],
 )
@@ -116,7 +114,7 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
 
 
 @composite(
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[sample((2, 3), exponent=2.0), sample(positive(3), exponent=-0.5), sample((3,), exponent=3.0)],
 )
 def pow_scalar(x: Value, *, exponent: float) -> Value:
@@ -132,7 +130,7 @@ def pow_scalar(x: Value, *, exponent: float) -> Value:
 
 @composite(
     aliases=("pow_tensor",),
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[sample(positive(2, 3), (3,)), sample(positive(4), positive(4))],
 )
 def pow(base: Value, exponent: Value) -> Value:
@@ -149,7 +147,7 @@ def pow(base: Value, exponent: Value) -> Value:
     return power(base, exponent)
 
 
-@primitive(shape_rule=same, aliases=("sqr",), numerics=Numerics(compute_float32=True), samples=SHAPES)
+@primitive(shape_rule=same, aliases=("sqr",), numerics=COMPUTE_FLOAT32, samples=SHAPES)
 def square(x: Array, *, out: Array | None = None) -> Array:
     """x * x."""
     return np.multiply(x, x, out=out)
@@ -158,7 +156,7 @@ def square(x: Array, *, out: Array | None = None) -> Array:
 square.vjp(lambda g, y, x: g * x * 2.0)  # 2 x may overflow where the gradient does not
 
 
-@primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=POSITIVES)
+@primitive(shape_rule=same, numerics=PROMOTE_FLOAT, samples=POSITIVES)
 def sqrt(x: Array, *, out: Array | None = None) -> Array:
     """Square root; the gradient at 0 is inf."""
     return np.sqrt(x, out=out)
@@ -167,7 +165,7 @@ def sqrt(x: Array, *, out: Array | None = None) -> Array:
 sqrt.vjp(lambda g, y, x: g / (y * 2.0))
 
 
-@primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=POSITIVES)
+@primitive(shape_rule=same, numerics=PRECISE_FUNCTION, samples=POSITIVES)
 def rsqrt(x: Array, *, out: Array | None = None) -> Array:
     """1 / sqrt(x)."""
     root = np.sqrt(x, out=out)
@@ -177,7 +175,7 @@ def rsqrt(x: Array, *, out: Array | None = None) -> Array:
 rsqrt.vjp(lambda g, y, x: g * (y * y * y) * -0.5)
 
 
-@primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=POSITIVES)
+@primitive(shape_rule=same, numerics=PRECISE_FUNCTION, samples=POSITIVES)
 def reciprocal(x: Array, *, out: Array | None = None) -> Array:
     """1 / x."""
     return np.divide(1, x, out=out, dtype=x.dtype)
@@ -186,7 +184,7 @@ def reciprocal(x: Array, *, out: Array | None = None) -> Array:
 reciprocal.vjp(lambda g, y, x: -(g * y * y))
 
 
-@primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=SHAPES)
+@primitive(shape_rule=same, numerics=PRECISE_FUNCTION, samples=SHAPES)
 def exp(x: Array, *, out: Array | None = None) -> Array:
     """e to the power x."""
     return np.exp(x, out=out)
@@ -195,7 +193,7 @@ def exp(x: Array, *, out: Array | None = None) -> Array:
 exp.vjp(lambda g, y, x: g * y)
 
 
-@primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=SHAPES)
+@primitive(shape_rule=same, numerics=PRECISE_FUNCTION, samples=SHAPES)
 def expm1(x: Array, *, out: Array | None = None) -> Array:
     """exp(x) - 1, exact near 0."""
     return np.expm1(x, out=out)
@@ -204,7 +202,7 @@ def expm1(x: Array, *, out: Array | None = None) -> Array:
 expm1.vjp(lambda g, y, x: g * (y + 1.0))
 
 
-@primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=POSITIVES)
+@primitive(shape_rule=same, numerics=PRECISE_FUNCTION, samples=POSITIVES)
 def log(x: Array, *, out: Array | None = None) -> Array:
     """Natural logarithm; log(0) is -inf and the logarithm of a negative number NaN."""
     return np.log(x, out=out)
@@ -213,7 +211,7 @@ def log(x: Array, *, out: Array | None = None) -> Array:
 log.vjp(lambda g, y, x: g / x)
 
 
-@primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=POSITIVES)
+@primitive(shape_rule=same, numerics=PRECISE_FUNCTION, samples=POSITIVES)
 def log1p(x: Array, *, out: Array | None = None) -> Array:
     """log(1 + x), exact near 0."""
     return np.log1p(x, out=out)
@@ -222,7 +220,7 @@ def log1p(x: Array, *, out: Array | None = None) -> Array:
 log1p.vjp(lambda g, y, x: g / (x + 1.0))
 
 
-@primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=SHAPES)
+@primitive(shape_rule=same, numerics=PROMOTE_FLOAT, samples=SHAPES)
 def sin(x: Array, *, out: Array | None = None) -> Array:
     """Sine of an angle in radians."""
     return np.sin(x, out=out)
@@ -233,7 +231,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g * cos(x)
 
 
-@primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=SHAPES)
+@primitive(shape_rule=same, numerics=PROMOTE_FLOAT, samples=SHAPES)
 def cos(x: Array, *, out: Array | None = None) -> Array:
     """Cosine of an angle in radians."""
     return np.cos(x, out=out)
@@ -242,11 +240,7 @@ def cos(x: Array, *, out: Array | None = None) -> Array:
 cos.vjp(lambda g, y, x: -(g * sin(x)))
 
 
-@primitive(
-    shape_rule=same,
-    numerics=Numerics(promotion="float", autocast="float32"),
-    samples=[sample(uniform(-1.2, 1.2, 2, 3))],
-)
+@primitive(shape_rule=same, numerics=PRECISE_FUNCTION, samples=[sample(uniform(-1.2, 1.2, 2, 3))])
 def tan(x: Array, *, out: Array | None = None) -> Array:
     """Tangent of an angle in radians."""
     return np.tan(x, out=out)
@@ -255,11 +249,7 @@ def tan(x: Array, *, out: Array | None = None) -> Array:
 tan.vjp(lambda g, y, x: g * (square(y) + 1.0))
 
 
-@primitive(
-    shape_rule=same,
-    numerics=Numerics(promotion="float", autocast="float32"),
-    samples=[sample(uniform(-0.9, 0.9, 2, 3))],
-)
+@primitive(shape_rule=same, numerics=PRECISE_FUNCTION, samples=[sample(uniform(-0.9, 0.9, 2, 3))])
 def asin(x: Array, *, out: Array | None = None) -> Array:
     """Inverse sine, in radians."""
     return np.arcsin(x, out=out)
@@ -268,11 +258,7 @@ def asin(x: Array, *, out: Array | None = None) -> Array:
 asin.vjp(lambda g, y, x: g * rsqrt(1.0 - square(x)))
 
 
-@primitive(
-    shape_rule=same,
-    numerics=Numerics(promotion="float", autocast="float32"),
-    samples=[sample(uniform(-0.9, 0.9, 2, 3))],
-)
+@primitive(shape_rule=same, numerics=PRECISE_FUNCTION, samples=[sample(uniform(-0.9, 0.9, 2, 3))])
 def acos(x: Array, *, out: Array | None = None) -> Array:
     """Inverse cosine, in radians."""
     return np.arccos(x, out=out)
@@ -281,7 +267,7 @@ def acos(x: Array, *, out: Array | None = None) -> Array:
 acos.vjp(lambda g, y, x: -(g * rsqrt(1.0 - square(x))))
 
 
-@primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=SHAPES)
+@primitive(shape_rule=same, numerics=PROMOTE_FLOAT, samples=SHAPES)
 def atan(x: Array, *, out: Array | None = None) -> Array:
     """Inverse tangent, in radians."""
     return np.arctan(x, out=out)
@@ -290,7 +276,7 @@ def atan(x: Array, *, out: Array | None = None) -> Array:
 atan.vjp(lambda g, y, x: g / (square(x) + 1.0))
 
 
-@primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=SHAPES)
+@primitive(shape_rule=same, numerics=PRECISE_FUNCTION, samples=SHAPES)
 def sinh(x: Array, *, out: Array | None = None) -> Array:
     """Hyperbolic sine."""
     return np.sinh(x, out=out)
@@ -301,7 +287,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g * cosh(x)
 
 
-@primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=SHAPES)
+@primitive(shape_rule=same, numerics=PRECISE_FUNCTION, samples=SHAPES)
 def cosh(x: Array, *, out: Array | None = None) -> Array:
     """Hyperbolic cosine."""
     return np.cosh(x, out=out)
@@ -310,7 +296,7 @@ def cosh(x: Array, *, out: Array | None = None) -> Array:
 cosh.vjp(lambda g, y, x: g * sinh(x))
 
 
-@primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=SHAPES)
+@primitive(shape_rule=same, numerics=PROMOTE_FLOAT, samples=SHAPES)
 def tanh(x: Array, *, out: Array | None = None) -> Array:
     """Hyperbolic tangent."""
     return np.tanh(x, out=out)
@@ -321,7 +307,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return tanh_backward(g, y)
 
 
-@primitive(shape_rule=broadcast, numerics=Numerics(promotion="float"), samples=[sample((2, 3), (2, 3)), sample((), ())])
+@primitive(shape_rule=broadcast, numerics=PROMOTE_FLOAT, samples=[sample((2, 3), (2, 3)), sample((), ())])
 def tanh_backward(g: Array, y: Array, *, out: Array | None = None) -> Array:
     """g (1 - y ** 2): the gradient of tanh, given its output y."""
     return blockwise(_tanh_slope, (g, y), out, scratch=1)
@@ -363,7 +349,7 @@ sign.vjp(lambda g, y, x: where(False, g, 0.0))
 
 @primitive(
     shape_rule=broadcast,
-    numerics=Numerics(promotion="common"),
+    numerics=PROMOTE_COMMON,
     samples=[sample(distinct(2, 3), distinct(3)), sample(distinct(2, 3), uniform(2.0, 3.0))],
 )
 def maximum(a: Array, b: Array, *, out: Array | None = None) -> Array:
@@ -376,7 +362,7 @@ maximum.vjp(lambda g, y, a, b: (lambda: g * _share(a, b, y), lambda: g * _share(
 
 @primitive(
     shape_rule=broadcast,
-    numerics=Numerics(promotion="common"),
+    numerics=PROMOTE_COMMON,
     samples=[sample(distinct(2, 3), distinct(3)), sample(distinct(2, 3), uniform(2.0, 3.0))],
 )
 def minimum(a: Array, b: Array, *, out: Array | None = None) -> Array:
@@ -442,15 +428,13 @@ def _(g: Value, y: Value, x: Value, *, min: float | None, max: float | None, str
     return where(inside[0] if len(inside) == 1 else inside[0] & inside[1], g, 0.0)
 
 
-@composite(numerics=Numerics(compute_float32=True), samples=[sample(normal(3), positive(3), weight=0.3)])
+@composite(numerics=COMPUTE_FLOAT32, samples=[sample(normal(3), positive(3), weight=0.3)])
 def lerp(a: Value, b: Value, *, weight: float) -> Value:
     """a + weight * (b - a)."""
     return a + (b - a) * weight
 
 
-@composite(
-    numerics=Numerics(compute_float32=True), samples=[sample(normal(2, 3), positive(3), uniform(0.0, 1.0, 2, 1))]
-)
+@composite(numerics=COMPUTE_FLOAT32, samples=[sample(normal(2, 3), positive(3), uniform(0.0, 1.0, 2, 1))])
 def lerp_tensor(a: Value, b: Value, weight: Value) -> Value:
     """a + weight * (b - a), the weight being an input; the three broadcast."""
     return a + (b - a) * weight

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from engine.core.declarations import Numerics
+from engine.core.declarations import PROMOTE_FLOAT
 from engine.core.dtypes import FLOAT64
 from engine.core.registry import composite, primitive
 from engine.core.samples import normal, sample, uniform
@@ -105,9 +105,7 @@ def erf_array(x: Array, out: Array | None = None, *, complement: bool = False) -
 
 
 @primitive(
-    shape_rule=same,
-    numerics=Numerics(promotion="float"),
-    samples=[sample((2, 3)), sample(uniform(-5.0, 5.0, 3, 4)), sample(())],
+    shape_rule=same, numerics=PROMOTE_FLOAT, samples=[sample((2, 3)), sample(uniform(-5.0, 5.0, 3, 4)), sample(())]
 )
 def erf(x: Array, *, out: Array | None = None) -> Array:
     """Error function, 2/sqrt(pi) times the integral of exp(-t²) from 0 to x; relative error about 1e-16 in float64."""
@@ -117,7 +115,7 @@ def erf(x: Array, *, out: Array | None = None) -> Array:
 erf.vjp(lambda g, y, x: g * (exp(-square(x)) * TWO_OVER_ROOT_PI))
 
 
-@primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=[sample((2, 3)), sample(normal())])
+@primitive(shape_rule=same, numerics=PROMOTE_FLOAT, samples=[sample((2, 3)), sample(normal())])
 def erfc(x: Array, *, out: Array | None = None) -> Array:
     """Complementary error function 1 - erf(x), without cancellation for large x."""
     return erf_array(x, out, complement=True)
@@ -148,9 +146,7 @@ def _erfcx(y: Array, x: Array) -> None:
 
 
 @primitive(
-    shape_rule=same,
-    numerics=Numerics(promotion="float"),
-    samples=[sample((2, 3)), sample(uniform(-3.0, 9.0, 3, 4)), sample(())],
+    shape_rule=same, numerics=PROMOTE_FLOAT, samples=[sample((2, 3)), sample(uniform(-3.0, 9.0, 3, 4)), sample(())]
 )
 def erfcx(x: Array, *, out: Array | None = None) -> Array:
     """Scaled complementary error function exp(x²) erfc(x): about 1 / (x sqrt(pi)) for large x, inf below -27."""
@@ -173,9 +169,7 @@ def _log_ndtr(y: Array, x: Array) -> None:
 
 
 @primitive(
-    shape_rule=same,
-    numerics=Numerics(promotion="float"),
-    samples=[sample((2, 3)), sample(uniform(-12.0, 6.0, 3, 4)), sample(())],
+    shape_rule=same, numerics=PROMOTE_FLOAT, samples=[sample((2, 3)), sample(uniform(-12.0, 6.0, 3, 4)), sample(())]
 )
 def log_ndtr(x: Array, *, out: Array | None = None) -> Array:
     """log of ndtr, the probability that a standard normal number is at most x; exact far below, where ndtr is 0."""

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from engine.core.batching import by_itself
-from engine.core.declarations import Numerics
+from engine.core.declarations import PROMOTE_FLOAT
 from engine.core.dtypes import FLOAT16, FLOAT32
 from engine.core.errors import AttributeValueError
 from engine.core.registry import primitive
@@ -22,7 +22,7 @@ from engine.ops.kernels.blocks import blockwise, stored
 PAIRS = [sample((2, 3), positive(3)), sample(normal(), positive(4))]
 
 
-@primitive(shape_rule=same, aliases=("arcsinh",), numerics=Numerics(promotion="float"), samples=[sample((2, 3))])
+@primitive(shape_rule=same, aliases=("arcsinh",), numerics=PROMOTE_FLOAT, samples=[sample((2, 3))])
 def asinh(x: Array, *, out: Array | None = None) -> Array:
     """Inverse hyperbolic sine."""
     return np.arcsinh(x, out=out)
@@ -33,12 +33,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g / hypot(x, 1.0)  # the root of x² + 1 without overflow
 
 
-@primitive(
-    shape_rule=same,
-    aliases=("arccosh",),
-    numerics=Numerics(promotion="float"),
-    samples=[sample(uniform(1.2, 3.0, 2, 3))],
-)
+@primitive(shape_rule=same, aliases=("arccosh",), numerics=PROMOTE_FLOAT, samples=[sample(uniform(1.2, 3.0, 2, 3))])
 def acosh(x: Array, *, out: Array | None = None) -> Array:
     """Inverse hyperbolic cosine; NaN below 1, and with an infinite gradient at 1."""
     return np.arccosh(x, out=out)
@@ -47,12 +42,7 @@ def acosh(x: Array, *, out: Array | None = None) -> Array:
 acosh.vjp(lambda g, y, x: g * (rsqrt(x - 1.0) * rsqrt(x + 1.0)))
 
 
-@primitive(
-    shape_rule=same,
-    aliases=("arctanh",),
-    numerics=Numerics(promotion="float"),
-    samples=[sample(uniform(-0.9, 0.9, 2, 3))],
-)
+@primitive(shape_rule=same, aliases=("arctanh",), numerics=PROMOTE_FLOAT, samples=[sample(uniform(-0.9, 0.9, 2, 3))])
 def atanh(x: Array, *, out: Array | None = None) -> Array:
     """Inverse hyperbolic tangent; -inf and inf at -1 and 1, NaN beyond."""
     return np.arctanh(x, out=out)
@@ -63,7 +53,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g / one_minus_square(x)
 
 
-@primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=[sample((2, 3)), sample(())])
+@primitive(shape_rule=same, numerics=PROMOTE_FLOAT, samples=[sample((2, 3)), sample(())])
 def one_minus_square(x: Array, *, out: Array | None = None) -> Array:
     """1 - x², by its factors 1 - x and 1 + x: exact to the last digits near -1 and 1 too."""
     result: Array = np.multiply(1 - x, 1 + x, out=out)
@@ -73,7 +63,7 @@ def one_minus_square(x: Array, *, out: Array | None = None) -> Array:
 one_minus_square.vjp(lambda g, y, x: g * x * -2.0)
 
 
-@primitive(shape_rule=broadcast, numerics=Numerics(promotion="float"), samples=PAIRS)
+@primitive(shape_rule=broadcast, numerics=PROMOTE_FLOAT, samples=PAIRS)
 def hypot(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """sqrt(a² + b²) without overflow, elementwise with broadcasting; the gradient at the origin is 0."""
     return np.hypot(a, b, out=out)
@@ -86,7 +76,7 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
     return lambda: where(zero, 0.0, g * (a / safe)), lambda: where(zero, 0.0, g * (b / safe))
 
 
-@primitive(shape_rule=broadcast, aliases=("arctan2",), numerics=Numerics(promotion="float"), samples=PAIRS)
+@primitive(shape_rule=broadcast, aliases=("arctan2",), numerics=PROMOTE_FLOAT, samples=PAIRS)
 def atan2(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """Angle, in -pi..pi, of the point with height a and width b; the gradient at the origin is 0."""
     return np.arctan2(a, b, out=out)
@@ -102,9 +92,7 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
 
 
 @primitive(
-    shape_rule=broadcast,
-    numerics=Numerics(promotion="float"),
-    samples=[sample(away_from((0.0,), 2, 3), away_from((0.0,), 3))],
+    shape_rule=broadcast, numerics=PROMOTE_FLOAT, samples=[sample(away_from((0.0,), 2, 3), away_from((0.0,), 3))]
 )
 def copysign(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """|a| with the sign of b (which -0.0 has too), elementwise; the gradient at a = 0 is 0, and that of b always."""
@@ -115,9 +103,7 @@ copysign.vjp(lambda g, y, a, b: (lambda: g * (sign(a) * copysign(1.0, b)), lambd
 
 
 @primitive(
-    shape_rule=same,
-    numerics=Numerics(promotion="float"),
-    samples=[sample((2, 3)), sample(uniform(-1e-3, 1e-3, 3)), sample(())],
+    shape_rule=same, numerics=PROMOTE_FLOAT, samples=[sample((2, 3)), sample(uniform(-1e-3, 1e-3, 3)), sample(())]
 )
 def sinc(x: Array, *, out: Array | None = None) -> Array:
     """sin(pi x) / (pi x), and 1 at 0."""
@@ -138,7 +124,7 @@ def _order(x: Value, *, order: int) -> Spec:
 
 @primitive(
     shape_rule=_order,
-    numerics=Numerics(promotion="float"),
+    numerics=PROMOTE_FLOAT,
     samples=[sample((3,), order=1), sample(uniform(-0.2, 0.2, 3), order=2), sample(uniform(-4.0, 4.0, 4), order=4)],
 )
 def sinc_derivative(x: Array, *, order: int, out: Array | None = None) -> Array:

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from engine.core.batching import by_itself
-from engine.core.declarations import Numerics
+from engine.core.declarations import PRECISE_FUNCTION
 from engine.core.errors import AttributeValueError
 from engine.core.registry import primitive
 from engine.core.samples import positive, sample, uniform
@@ -65,9 +65,7 @@ def _erfinv(y: Array, x: Array) -> None:
 
 
 @primitive(
-    shape_rule=same,
-    numerics=Numerics(promotion="float", autocast="float32"),
-    samples=[sample(uniform(-0.9, 0.9, 2, 3)), sample(uniform(0.9, 0.95))],
+    shape_rule=same, numerics=PRECISE_FUNCTION, samples=[sample(uniform(-0.9, 0.9, 2, 3)), sample(uniform(0.9, 0.95))]
 )
 def erfinv(x: Array, *, out: Array | None = None) -> Array:
     """Inverse of erf: -inf and inf at -1 and 1, NaN beyond; relative error about 1e-16 in float64."""
@@ -95,9 +93,7 @@ def _ndtri(y: Array, p: Array) -> None:
 
 
 @primitive(
-    shape_rule=same,
-    numerics=Numerics(promotion="float", autocast="float32"),
-    samples=[sample(uniform(0.1, 0.9, 2, 3)), sample(uniform(0.95, 0.99))],
+    shape_rule=same, numerics=PRECISE_FUNCTION, samples=[sample(uniform(0.1, 0.9, 2, 3)), sample(uniform(0.95, 0.99))]
 )
 def ndtri(p: Array, *, out: Array | None = None) -> Array:
     """Quantile of the normal distribution, the inverse of ndtr: -inf and inf at 0 and 1, NaN beyond.
@@ -125,7 +121,7 @@ def _logit(y: Array, x: Array) -> None:
 
 @primitive(
     shape_rule=_eps_in_range,
-    numerics=Numerics(promotion="float", autocast="float32"),
+    numerics=PRECISE_FUNCTION,
     samples=[sample(uniform(0.1, 0.9, 2, 3)), sample(uniform(-0.5, 1.5, 4), eps=0.15)],
 )
 def logit(x: Array, *, eps: float | None = None, out: Array | None = None) -> Array:
@@ -148,11 +144,7 @@ def _(g: Value, y: Value, x: Value, *, eps: float | None) -> Value:
     return where((x < low) | (x > 1 - low), outside, g / (limited * (1.0 - limited)))
 
 
-@primitive(
-    shape_rule=same,
-    numerics=Numerics(promotion="float", autocast="float32"),
-    samples=[sample(positive(2, 3)), sample(positive())],
-)
+@primitive(shape_rule=same, numerics=PRECISE_FUNCTION, samples=[sample(positive(2, 3)), sample(positive())])
 def entr(x: Array, *, out: Array | None = None) -> Array:
     """-x log(x), the term of an entropy: 0 at 0 (with an infinite gradient), -inf below."""
     value = np.where(x == 0, 0, -x * np.log(np.abs(x)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import by_itself
-from engine.core.declarations import Algebra, Numerics
+from engine.core.declarations import PROMOTE_COMMON, Algebra, Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, DTypeError
 from engine.core.registry import composite, primitive
@@ -112,7 +112,7 @@ def _refuse_zero(name: str, a: Array, b: Array) -> None:
         raise DTypeError(f"{name}: integer division by 0; cast the inputs to float32 for inf and NaN")
 
 
-@primitive(shape_rule=_numbers, numerics=Numerics(promotion="common"), samples=DIVISIONS)
+@primitive(shape_rule=_numbers, numerics=PROMOTE_COMMON, samples=DIVISIONS)
 def floor_divide(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """floor(a / b), elementwise with broadcasting; the gradient is 0. Integers divided by 0 are refused."""
     _refuse_zero("floor_divide", a, b)
@@ -125,7 +125,7 @@ floor_divide.batch(by_itself)
 floor_divide.vjp(lambda g, y, a, b: (lambda: zero_slope(g), lambda: zero_slope(g)))
 
 
-@primitive(shape_rule=_numbers, aliases=("mod",), numerics=Numerics(promotion="common"), samples=DIVISIONS)
+@primitive(shape_rule=_numbers, aliases=("mod",), numerics=PROMOTE_COMMON, samples=DIVISIONS)
 def remainder(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a - b floor(a / b), which has the sign of b (as Python's %), elementwise with broadcasting."""
     _refuse_zero("remainder", a, b)
@@ -138,7 +138,7 @@ remainder.batch(by_itself)
 remainder.vjp(lambda g, y, a, b: (g, lambda: -(g * floor_divide(a, b))))
 
 
-@primitive(shape_rule=_numbers, numerics=Numerics(promotion="common"), samples=DIVISIONS)
+@primitive(shape_rule=_numbers, numerics=PROMOTE_COMMON, samples=DIVISIONS)
 def fmod(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a - b trunc(a / b), which has the sign of a (as C's fmod), elementwise with broadcasting."""
     _refuse_zero("fmod", a, b)
@@ -154,9 +154,7 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
 
 
 @primitive(
-    shape_rule=_numbers,
-    numerics=Numerics(promotion="common"),
-    samples=[sample(uniform(1.2, 1.4, 2, 3), uniform(0.5, 0.55, 3))],
+    shape_rule=_numbers, numerics=PROMOTE_COMMON, samples=[sample(uniform(1.2, 1.4, 2, 3), uniform(0.5, 0.55, 3))]
 )
 def trunc_divide(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a / b without its fraction, elementwise with broadcasting: PyTorch's div with rounding_mode "trunc".
@@ -181,7 +179,7 @@ trunc_divide.vjp(lambda g, y, a, b: (lambda: zero_slope(g), lambda: zero_slope(g
 DISTINCT = [sample(distinct(2, 3), distinct(3)), sample(distinct(2, 3), uniform(2.0, 3.0))]
 
 
-@primitive(shape_rule=broadcast, numerics=Numerics(promotion="common"), samples=DISTINCT)
+@primitive(shape_rule=broadcast, numerics=PROMOTE_COMMON, samples=DISTINCT)
 def fmax(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The larger of a and b, ignoring NaN (NaN only if both are); a tie gives the gradient to a."""
     return np.fmax(a, b, out=out)
@@ -193,7 +191,7 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
     return lambda: where(first, g, 0.0), lambda: where(first, 0.0, g)
 
 
-@primitive(shape_rule=broadcast, numerics=Numerics(promotion="common"), samples=DISTINCT)
+@primitive(shape_rule=broadcast, numerics=PROMOTE_COMMON, samples=DISTINCT)
 def fmin(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The smaller of a and b, ignoring NaN (NaN only if both are); a tie gives the gradient to a."""
     return np.fmin(a, b, out=out)
@@ -205,7 +203,7 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
     return lambda: where(first, g, 0.0), lambda: where(first, 0.0, g)
 
 
-@primitive(shape_rule=broadcast, numerics=Numerics(promotion="common"), samples=DISTINCT)
+@primitive(shape_rule=broadcast, numerics=PROMOTE_COMMON, samples=DISTINCT)
 def clamp_min(x: Array, low: Array, *, out: Array | None = None) -> Array:
     """x, or `low` where x is below it; at the bound the gradient goes to x, at NaN to none, as in PyTorch."""
     return np.maximum(x, low, out=out)
@@ -214,7 +212,7 @@ def clamp_min(x: Array, low: Array, *, out: Array | None = None) -> Array:
 clamp_min.vjp(lambda g, y, x, low: (lambda: where(ge(x, low), g, 0.0), lambda: where(lt(x, low), g, 0.0)))
 
 
-@primitive(shape_rule=broadcast, numerics=Numerics(promotion="common"), samples=DISTINCT)
+@primitive(shape_rule=broadcast, numerics=PROMOTE_COMMON, samples=DISTINCT)
 def clamp_max(x: Array, high: Array, *, out: Array | None = None) -> Array:
     """x, or `high` where x is above it; at the bound the gradient goes to x, at NaN to none, as in PyTorch."""
     return np.minimum(x, high, out=out)

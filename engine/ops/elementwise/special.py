@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from engine.core.batching import by_itself
-from engine.core.declarations import CallForms, Numerics
+from engine.core.declarations import PROMOTE_FLOAT, CallForms
 from engine.core.errors import AttributeValueError
 from engine.core.registry import composite, primitive
 from engine.core.samples import away_from, positive, sample, uniform
@@ -97,7 +97,7 @@ def _lgamma(y: Array, x: Array) -> None:
     y[...] = result
 
 
-@primitive(shape_rule=same, aliases=("gammaln",), numerics=Numerics(promotion="float"), samples=SAMPLES)
+@primitive(shape_rule=same, aliases=("gammaln",), numerics=PROMOTE_FLOAT, samples=SAMPLES)
 def lgamma(x: Array, *, out: Array | None = None) -> Array:
     """log(|gamma(x)|), inf at 0 and the negative whole numbers; absolute error about 1e-15 near the zeros."""
     return in_float64(_lgamma, x, out)
@@ -126,7 +126,7 @@ def _digamma(y: Array, x: Array) -> None:
     y[...] = np.where(np.isposinf(x), np.inf, result)
 
 
-@primitive(shape_rule=same, aliases=("psi",), numerics=Numerics(promotion="float"), samples=SAMPLES)
+@primitive(shape_rule=same, aliases=("psi",), numerics=PROMOTE_FLOAT, samples=SAMPLES)
 def digamma(x: Array, *, out: Array | None = None) -> Array:
     """Derivative of lgamma; -inf at 0 (inf at -0.0), NaN at the negative whole numbers."""
     return in_float64(_digamma, x, out)
@@ -186,7 +186,7 @@ def _order(x: Value, *, order: int) -> Spec:
 @primitive(
     shape_rule=_order,
     call=CallForms(orders=(("order", "x"),)),
-    numerics=Numerics(promotion="float"),
+    numerics=PROMOTE_FLOAT,
     samples=[sample(positive(3), order=0), sample(positive(3), order=1), sample(away_from(POLES, 4), order=2)],
 )
 def polygamma(x: Array, *, order: int, out: Array | None = None) -> Array:
@@ -263,7 +263,7 @@ def _bessel_order(x: Value, *, order: int, scaled: bool) -> Spec:
 
 @primitive(
     shape_rule=_bessel_order,
-    numerics=Numerics(promotion="float"),
+    numerics=PROMOTE_FLOAT,
     samples=[sample(uniform(-3.0, 3.0, 3), order=2), sample(uniform(19.0, 30.0, 3), order=1, scaled=True)],
 )
 def bessel_i(x: Array, *, order: int, scaled: bool = False, out: Array | None = None) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from engine.core.attributes import Window
-from engine.core.declarations import Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32, AUTOCAST_HALF
 from engine.core.errors import ShapeError
 from engine.core.registry import composite
 from engine.core.samples import distinct, sample
@@ -26,7 +26,7 @@ def gelu_quick(x: Value) -> Value:
     return gelu(x, approximate="quick")
 
 
-@composite(numerics=Numerics(autocast="float32"), samples=[sample((2, 3)), sample((4,))])
+@composite(numerics=AUTOCAST_FLOAT32, samples=[sample((2, 3)), sample((4,))])
 def sum_rows(x: Value) -> Value:
     """The sum of each row, the last axis kept with extent 1."""
     if not x.ndim:
@@ -87,7 +87,7 @@ def _shared(op: str, a: Value, b: Value) -> Value:
     return reshape(copies, shape=(*wanted, *a.shape[-2:]))
 
 
-@composite(numerics=Numerics(autocast="half"), samples=[sample((4, 3), (2, 3)), sample((1, 2, 4, 3), (2, 4, 2, 3))])
+@composite(numerics=AUTOCAST_HALF, samples=[sample((4, 3), (2, 3)), sample((1, 2, 4, 3), (2, 4, 2, 3))])
 def mul_mat(a: Value, b: Value) -> Value:
     """b @ a.T over the last two axes: y[..., j, i] is row j of b times row i of a, ggml's product.
 
@@ -98,7 +98,7 @@ def mul_mat(a: Value, b: Value) -> Value:
     return matrix_product(b, transpose(_shared("mul_mat", a, b)))
 
 
-@composite(numerics=Numerics(autocast="half"), samples=[sample((3, 4), (3, 2)), sample((1, 2, 3, 4), (2, 4, 3, 2))])
+@composite(numerics=AUTOCAST_HALF, samples=[sample((3, 4), (3, 2)), sample((1, 2, 3, 4), (2, 4, 3, 2))])
 def out_prod(a: Value, b: Value) -> Value:
     """b.T @ a over the last two axes: the sum of the outer products of the rows of b and a, as in ggml.
 

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from engine.core.batching import by_itself, each
-from engine.core.declarations import CallForms, Documentation, Memory, Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32, COMPUTE_FLOAT32, CallForms, Documentation, Memory
 from engine.core.dtypes import BOOL, INT64, computing_dtype
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite, primitive
@@ -39,7 +39,7 @@ def _limit_rows(weight: Value, index: Value, *, max_norm: float, norm_type: floa
 
 @primitive(
     shape_rule=_limit_rows,
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     memory=Memory(state_updates={0: 0}),
     documentation=Documentation(
         gradient_notes={"max_norm": "the gradient passes as if nothing had been limited, as in PyTorch"}
@@ -164,7 +164,7 @@ def _largest(rows: Value, bag: Value, bags: int, counts: Value) -> Value:
 
 @composite(
     call=CallForms(by_place=()),
-    numerics=Numerics(compute_float32=True),
+    numerics=COMPUTE_FLOAT32,
     samples=[
         sample((5, 3), integers(0, 5, 2, 4)),
         sample((5, 3), integers(0, 5, 6), _starts(0, 2, 2), mode="sum", padding_idx=1),

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from engine.core.batching import along
-from engine.core.declarations import CallForms, Numerics
+from engine.core.declarations import COMPUTE_FLOAT32, CallForms
 from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.registry import composite, primitive
@@ -137,7 +137,7 @@ def _cropped(op: str, src: Value, index: Value, x: Value) -> Value:
 
 @composite(
     call=CallForms(orders=(("x", "axis", "index", "src"),)),
-    numerics=Numerics(compute_float32=True),
+    numerics=COMPUTE_FLOAT32,
     samples=[
         sample((4, 3), _order(4, 2, 2), (2, 3), axis=0),
         sample((3, 4), integers(0, 4, 3, 5), (3, 5), axis=1, accumulate=True),
@@ -210,7 +210,7 @@ def _(g: Value, y: Value, x: Value, index: Value, src: Value, *, axis: int) -> o
 
 @composite(
     call=CallForms(orders=(("x", "axis", "index", "src", "reduce"),)),
-    numerics=Numerics(compute_float32=True),
+    numerics=COMPUTE_FLOAT32,
     samples=[
         sample((3, 2), integers(0, 3, 4, 2), (4, 2), axis=0, reduce="sum"),
         sample((3, 2), integers(0, 3, 4, 2), (4, 2), axis=0, reduce="mean", include_self=False),

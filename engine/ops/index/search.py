@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from engine.core.declarations import CallForms, Numerics
+from engine.core.declarations import PROMOTE_COMMON, CallForms
 from engine.core.dtypes import BOOL, INT64
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.modes import MODES
@@ -129,7 +129,7 @@ def _row_places(boundaries: Value, values: Value, *, right: bool) -> Spec:
 @primitive(
     shape_rule=_row_places,
     differentiable=False,
-    numerics=Numerics(promotion="common"),
+    numerics=PROMOTE_COMMON,
     samples=[sample(integers(0, 1, 4), integers(-1, 2, 2, 3)), sample(distinct(2, 1), (2, 3), right=True)],
 )
 def row_places(boundaries: Array, values: Array, *, right: bool = False) -> Array:

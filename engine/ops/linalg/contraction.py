@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from engine.core.attributes import Ints
-from engine.core.declarations import CallForms, Numerics
+from engine.core.declarations import AUTOCAST_HALF, CallForms
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite
 from engine.core.samples import sample
@@ -187,7 +187,7 @@ def _grouped(term: _Term, batch: list[str], first: list[str], second: list[str],
 
 @composite(
     call=CallForms(orders=(("equation", "operands"),)),
-    numerics=Numerics(autocast="half"),
+    numerics=AUTOCAST_HALF,
     samples=[
         sample((2, 3), (3, 4), equation="ij,jk->ik"),
         sample((3, 3), equation="ii"),
@@ -218,7 +218,7 @@ def einsum(*operands: Value, equation: str) -> Value:
 
 
 @composite(
-    numerics=Numerics(autocast="half"),
+    numerics=AUTOCAST_HALF,
     samples=[sample((2, 3, 4), (3, 4, 2)), sample((2, 3), (3, 2), axes=1), sample((2, 3), (4, 3), axes=((1,), (1,)))],
 )
 def tensordot(a: Value, b: Value, *, axes: int | tuple[Ints, Ints] = 2) -> Value:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import by_itself, spread
-from engine.core.declarations import Documentation, Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32, Documentation
 from engine.core.errors import ShapeError
 from engine.core.registry import composite, primitive
 from engine.core.samples import sample
@@ -26,7 +26,7 @@ def _det(x: Value) -> Spec:
     return Spec(x.shape[:-2], require_square("det", x))
 
 
-@primitive(shape_rule=_det, numerics=Numerics(autocast="float32"), samples=[sample((3, 3)), sample((2, 2, 2))])
+@primitive(shape_rule=_det, numerics=AUTOCAST_FLOAT32, samples=[sample((3, 3)), sample((2, 2, 2))])
 def det(x: Array) -> Array:
     """The determinant of square matrices [..., n, n]; its gradient is exact for singular ones too."""
     return np.asarray(np.linalg.det(widened(x)), x.dtype)
@@ -53,7 +53,7 @@ def _cofactors(x: Value) -> Spec:
     return Spec(x.shape, require_square("cofactors", x))
 
 
-@primitive(shape_rule=_cofactors, numerics=Numerics(autocast="float32"), samples=[sample((3, 3)), sample((2, 2, 2))])
+@primitive(shape_rule=_cofactors, numerics=AUTOCAST_FLOAT32, samples=[sample((3, 3)), sample((2, 2, 2))])
 def cofactors(x: Array) -> Array:
     """The matrix of the cofactors of square matrices, det(x) x⁻ᵀ where x is invertible: the gradient of det."""
     sign, u, s, vt = _decomposed(x)
@@ -78,7 +78,7 @@ def _cofactors_along(x: Value, direction: Value) -> Spec:
 
 @primitive(
     shape_rule=_cofactors_along,
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[sample(regular(3, 3), (3, 3)), sample(regular(2, 2, 2), (2, 2, 2))],
 )
 def cofactors_along(x: Array, direction: Array) -> Array:
@@ -120,7 +120,7 @@ def _slogdet(x: Value) -> tuple[Spec, Spec]:
 @primitive(
     shape_rule=_slogdet,
     multi_output=True,
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     documentation=Documentation(outputs=("sign", "logabsdet")),
     samples=[sample((3, 3)), sample((2, 2, 2))],
 )
@@ -136,7 +136,7 @@ slogdet.batch(by_itself)
 slogdet.vjp(lambda g, y, x: None if g[1] is None else as_factor(g[1], x) * adjoint(inv(x, check=False)))
 
 
-@composite(numerics=Numerics(autocast="float32"), samples=[sample(regular(3, 3)), sample(regular(2, 2, 2))])
+@composite(numerics=AUTOCAST_FLOAT32, samples=[sample(regular(3, 3)), sample(regular(2, 2, 2))])
 def logdet(x: Value) -> Value:
     """The logarithm of the determinant of matrices [..., n, n]: -inf when that is 0, NaN when it is below."""
     sign, logarithm = slogdet(x)

@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.core.attributes import Ints
 from engine.core.batching import Call, Outputs, along, by_itself, shifted
-from engine.core.declarations import CallForms, Documentation, Memory, Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32, CallForms, Documentation, Memory
 from engine.core.errors import ShapeError
 from engine.core.registry import composite, primitive
 from engine.core.samples import sample
@@ -194,7 +194,7 @@ def diag(x: Value, *, offset: int = 0) -> Value:
 
 @composite(
     call=CallForms(by_place=()),
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[sample((3, 3)), sample((2, 3, 4), offset=1, axis0=1, axis1=2)],
 )
 def trace(x: Value, *, offset: int = 0, axis0: int = 0, axis1: int = 1) -> Value:

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from engine.core.batching import by_itself, spread
-from engine.core.declarations import CallForms, Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32, PRODUCT_COMPOSITION, CallForms, Numerics
 from engine.core.errors import ShapeError
 from engine.core.registry import composite, primitive
 from engine.core.samples import sample
@@ -35,7 +35,7 @@ def _inv(x: Value, *, check: bool) -> Spec:
     shape_rule=_inv,
     aliases=("inverse",),
     call=CallForms(by_place=()),
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[sample(regular(3, 3)), sample(regular(2, 2, 2))],
 )
 def inv(x: Array, *, check: bool = True) -> Array:
@@ -120,7 +120,7 @@ def is_vector(a: Value, b: Value) -> bool:
 
 @composite(
     call=CallForms(by_place=()),
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[sample(regular(3, 3), (3,)), sample(regular(2, 3, 3), (2, 3)), sample(regular(2, 2), (3, 2), left=False)],
 )
 def solve(a: Value, b: Value, *, left: bool = True, check: bool = True) -> Value:
@@ -189,7 +189,7 @@ def _(g: Value, x: Value, a: Value, b: Value, *, upper: bool, unitriangular: boo
 @composite(
     aliases=("solve_tri",),
     call=CallForms(by_place=()),
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[sample(regular(3, 3), (3, 2), upper=True), sample(regular(2, 2), (3, 2), upper=False, left=False)],
 )
 def solve_triangular(a: Value, b: Value, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Value:
@@ -206,7 +206,7 @@ def solve_triangular(a: Value, b: Value, *, upper: bool, left: bool = True, unit
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="half"),
+    numerics=PRODUCT_COMPOSITION,
     samples=[sample((2, 3, 3), exponent=3), sample(regular(2, 2), exponent=-2), sample((2, 2), exponent=1)],
 )
 def matrix_power(x: Value, *, exponent: int) -> Value:

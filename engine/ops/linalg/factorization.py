@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from engine.core.batching import by_itself
-from engine.core.declarations import Documentation, Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32, Documentation
 from engine.core.dtypes import INT32
 from engine.core.errors import ShapeError
 from engine.core.registry import composite, primitive
@@ -60,7 +60,7 @@ def _cholesky(x: Value, *, upper: bool, check: bool) -> Spec:
 
 @primitive(
     shape_rule=_cholesky,
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[sample(positive_definite(3, 3)), sample(positive_definite(2, 2, 2), upper=True)],
 )
 def cholesky(x: Array, *, upper: bool = False, check: bool = True) -> Array:
@@ -115,7 +115,7 @@ def _qr(x: Value) -> tuple[Spec, Spec]:
 @primitive(
     shape_rule=_qr,
     multi_output=True,
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     documentation=Documentation(outputs=("q", "r")),
     samples=[sample((3, 3)), sample((2, 4, 2)), sample((2, 4))],
 )
@@ -171,7 +171,7 @@ def _complement(q: Value) -> Spec:
 
 @primitive(
     shape_rule=_complement,
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[sample(_orthonormal(3, 2)), sample(_orthonormal(2, 2, 1))],
 )
 def orthogonal_complement(q: Array) -> Array:
@@ -199,7 +199,7 @@ def completed(q: Value) -> Value:
 
 
 @composite(
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     documentation=Documentation(outputs=("q", "r")),
     samples=[sample((3, 3)), sample((2, 4, 2)), sample((2, 4)), sample((3, 2), mode="complete")],
 )
@@ -217,7 +217,7 @@ def qr(x: Value, *, mode: Literal["reduced", "complete"] = "reduced") -> tuple[V
 
 
 @composite(
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[
         sample((3, 2), _factor(3, 3)),
         sample((2, 2, 1), _factor(2, 2, 2)),
@@ -233,10 +233,7 @@ def cholesky_solve(b: Value, factor: Value, *, upper: bool = False) -> Value:
     return solve_triangular(adjoint(lower), half, upper=True)
 
 
-@composite(
-    numerics=Numerics(autocast="float32"),
-    samples=[sample(_factor(3, 3)), sample(_factor(2, 2, upper=True), upper=True)],
-)
+@composite(numerics=AUTOCAST_FLOAT32, samples=[sample(_factor(3, 3)), sample(_factor(2, 2, upper=True), upper=True)])
 def cholesky_inverse(factor: Value, *, upper: bool = False) -> Value:
     """The inverse of L Lᵀ for a Cholesky factor L [..., n, n], or its transpose if `upper`."""
     require_square("cholesky_inverse", factor)

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.core import sharding_rules
 from engine.core.batching import by_itself, folded
-from engine.core.declarations import Numerics, Sharding
+from engine.core.declarations import AUTOCAST_HALF, PRODUCT_COMPOSITION, Numerics, Sharding
 from engine.core.dtypes import FLOAT16, FLOAT32, is_float
 from engine.core.errors import ShapeError
 from engine.core.half_precision import convert_dtype
@@ -158,7 +158,7 @@ def _(g: Value, y: Value, a: Value, b: Value, *, transpose_a: bool, transpose_b:
 
 @composite(
     aliases=("mm", "bmm"),
-    numerics=Numerics(autocast="half"),
+    numerics=AUTOCAST_HALF,
     samples=[sample((3,), (3,)), sample((2, 3), (3,)), sample((3,), (3, 2)), sample((5, 2, 3), (5, 3, 4))],
 )
 def matmul(a: Value, b: Value) -> Value:
@@ -180,7 +180,7 @@ def matmul(a: Value, b: Value) -> Value:
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="half"),
+    numerics=PRODUCT_COMPOSITION,
     samples=[sample((4, 3), (2, 3), (2,)), sample((2, 4, 3), (2, 3)), sample((3,), (2, 3), (2,))],
 )
 def linear(x: Value, weight: Value, bias: Value | None = None) -> Value:
@@ -232,11 +232,7 @@ def _grouped_product(x: Value, weight: Value, index: Value) -> Spec:
     return Spec((x.shape[0], weight.shape[2]), require_float("grouped_product", x, weight))
 
 
-@primitive(
-    shape_rule=_grouped_product,
-    numerics=Numerics(autocast="half"),
-    samples=[sample((4, 3), (2, 3, 2), integers(0, 2, 4))],
-)
+@primitive(shape_rule=_grouped_product, numerics=AUTOCAST_HALF, samples=[sample((4, 3), (2, 3, 2), integers(0, 2, 4))])
 def grouped_product(x: Array, weight: Array, index: Array, *, out: Array | None = None) -> Array:
     """Each row of x [rows, in] times the matrix of its group: y[r] = x[r] @ weight[index[r]]."""
     check_range("grouped_product", index, weight.shape[0])
@@ -273,9 +269,7 @@ def _grouped_outer(a: Value, b: Value, index: Value, *, groups: int) -> Spec:
 
 
 @primitive(
-    shape_rule=_grouped_outer,
-    numerics=Numerics(autocast="half"),
-    samples=[sample((4, 3), (4, 2), integers(0, 3, 4), groups=3)],
+    shape_rule=_grouped_outer, numerics=AUTOCAST_HALF, samples=[sample((4, 3), (4, 2), integers(0, 3, 4), groups=3)]
 )
 def grouped_outer(a: Array, b: Array, index: Array, *, groups: int, out: Array | None = None) -> Array:
     """For each group the sum of the outer products of its rows of a and b: the derivative of grouped_product."""
@@ -295,7 +289,7 @@ def _(c: Value, y: Value, a: Value, b: Value, index: Value) -> object:
 
 
 @composite(
-    numerics=Numerics(autocast="half"),
+    numerics=AUTOCAST_HALF,
     samples=[sample((3, 2, 4), (2, 2, 4), integers(0, 3, 2, 2)), sample((3, 2, 4), (2, 1, 4), integers(0, 3, 2, 2))],
 )
 def mul_mat_id(experts: Value, x: Value, index: Value) -> Value:

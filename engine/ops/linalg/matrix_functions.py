@@ -14,7 +14,7 @@ import numpy as np
 
 from engine.core.attributes import Axes, Ints
 from engine.core.batching import by_itself
-from engine.core.declarations import Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32
 from engine.core.dtypes import FLOAT64, INT64
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite, primitive
@@ -35,7 +35,7 @@ Order = float | Literal["fro", "nuc", "inf", "-inf"]
 
 
 @composite(
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[
         sample((3, 2)),
         sample((2, 3, 2), order="nuc"),

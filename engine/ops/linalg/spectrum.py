@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import by_itself
-from engine.core.declarations import CallForms, Documentation, Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32, CallForms, Documentation
 from engine.core.dtypes import INT64
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite, primitive
@@ -49,7 +49,7 @@ def _eigh(x: Value) -> tuple[Spec, Spec]:
 @primitive(
     shape_rule=_eigh,
     multi_output=True,
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     documentation=Documentation(outputs=("values", "vectors")),
     samples=[sample(separated(3, 3)), sample(separated(2, 2, 2))],
 )
@@ -86,7 +86,7 @@ def _gaps(values: Value) -> Value:
     return differences + eye(rows=values.shape[-1], dtype=values.dtype)
 
 
-@composite(numerics=Numerics(autocast="float32"), samples=[sample(separated(3, 3))])
+@composite(numerics=AUTOCAST_FLOAT32, samples=[sample(separated(3, 3))])
 def eigvalsh(x: Value) -> Value:
     """The eigenvalues of symmetric matrices in ascending order; of other matrices the symmetric part counts."""
     return eigh(x)[0]
@@ -102,7 +102,7 @@ def _svd(x: Value) -> tuple[Spec, Spec, Spec]:
 @primitive(
     shape_rule=_svd,
     multi_output=True,
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     documentation=Documentation(outputs=("u", "s", "vt")),
     samples=[sample(regular(3, 3)), sample(regular(2, 4, 2)), sample(regular(2, 3))],
 )
@@ -165,7 +165,7 @@ def _plus(total: Value | None, term: Value) -> Value:
 
 @composite(
     call=CallForms(by_place=()),
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     documentation=Documentation(outputs=("u", "s", "vt")),
     samples=[
         sample(regular(3, 3)),
@@ -184,7 +184,7 @@ def svd(x: Value, *, full_matrices: bool = False) -> tuple[Value, Value, Value]:
     return (completed(u), s, adjoint(completed(adjoint(vt)))) if full_matrices else (u, s, vt)
 
 
-@composite(numerics=Numerics(autocast="float32"), samples=[sample(regular(3, 2))])
+@composite(numerics=AUTOCAST_FLOAT32, samples=[sample(regular(3, 2))])
 def svdvals(x: Value) -> Value:
     """The singular values of matrices [..., m, n], from the largest down."""
     return reduced_svd(x)[1]
@@ -198,7 +198,7 @@ def _pinv(x: Value, *, rtol: float | None, atol: float, hermitian: bool) -> Spec
 @primitive(
     shape_rule=_pinv,
     call=CallForms(by_place=()),
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[
         sample(regular(3, 2)),
         sample(regular(2, 2, 3)),
@@ -247,7 +247,7 @@ def _pulled_through_inverse(g: Value, y: Value, x: Value) -> Value:
 
 
 @composite(
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[sample(regular(4, 2), (4,)), sample(regular(2, 4, 2), (2, 4, 3)), sample(regular(2, 3), (2, 1))],
 )
 def lstsq(a: Value, b: Value, *, rtol: float | None = None) -> Value:
@@ -288,7 +288,7 @@ count_of_rank.batch(by_itself)
 
 @composite(
     call=CallForms(by_place=()),
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[
         sample(regular(3, 2)),
         sample(regular(2, 2, 2), rtol=0.1),
@@ -336,9 +336,7 @@ def _broadcast_rows(values: Value, limit: Value) -> tuple[Value, Value]:
     return broadcast_to(values, shape=(*shape, values.shape[-1])), broadcast_to(limit, shape=shape)
 
 
-@composite(
-    numerics=Numerics(autocast="float32"), samples=[sample(regular(4, 2), (4, 2)), sample(regular(2, 4, 2), (2, 4, 3))]
-)
+@composite(numerics=AUTOCAST_FLOAT32, samples=[sample(regular(4, 2), (4, 2)), sample(regular(2, 4, 2), (2, 4, 3))])
 def lstsq_results(a: Value, b: Value, *, rtol: float | None = None) -> tuple[Value, Value, Value, Value]:
     """What lstsq gives, the squared lengths of a x - b by columns [..., k], the rank of a, and its singular values."""
     x = lstsq(a, b, rtol=rtol)

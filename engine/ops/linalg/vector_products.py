@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.core.declarations import CallForms, Numerics
+from engine.core.declarations import COMPUTE_FLOAT32, PRODUCT_COMPOSITION, CallForms
 from engine.core.errors import ShapeError
 from engine.core.registry import composite
 from engine.core.samples import sample
@@ -36,7 +36,7 @@ def kron(a: Value, b: Value) -> Value:
     return reshape(product, shape=tuple(x * y for x, y in zip(left, right, strict=True)))
 
 
-@composite(numerics=Numerics(compute_float32=True), samples=[sample((2, 3), (2, 3)), sample((3, 2), (3, 1), axis=0)])
+@composite(numerics=COMPUTE_FLOAT32, samples=[sample((2, 3), (2, 3)), sample((3, 2), (3, 1), axis=0)])
 def cross(a: Value, b: Value, *, axis: int = -1) -> Value:
     """The cross product of vectors of three elements on `axis`; other axes broadcast."""
     shape = broadcast_shapes(a.shape, b.shape)
@@ -61,7 +61,7 @@ def _added(op: str, c: Value, product: Value, beta: float, alpha: float) -> Valu
 
 @composite(
     call=CallForms(by_place=()),
-    numerics=Numerics(compute_float32=True, autocast="half"),
+    numerics=PRODUCT_COMPOSITION,
     samples=[sample((2, 4), (2, 3), (3, 4)), sample((4,), (2, 3), (3, 4), beta=0.5, alpha=2.0)],
 )
 def addmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0) -> Value:
@@ -73,7 +73,7 @@ def addmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0
 
 @composite(
     call=CallForms(by_place=()),
-    numerics=Numerics(compute_float32=True, autocast="half"),
+    numerics=PRODUCT_COMPOSITION,
     samples=[sample((2, 2, 4), (2, 2, 3), (2, 3, 4)), sample((4,), (1, 2, 3), (1, 3, 4), beta=0.5, alpha=2.0)],
 )
 def baddbmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0) -> Value:
@@ -87,7 +87,7 @@ def baddbmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1
 
 @composite(
     call=CallForms(by_place=()),
-    numerics=Numerics(compute_float32=True, autocast="half"),
+    numerics=PRODUCT_COMPOSITION,
     samples=[sample((2,), (2, 3), (3,)), sample((), (2, 3), (3,), beta=0.5, alpha=2.0)],
 )
 def addmv(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0) -> Value:
@@ -99,7 +99,7 @@ def addmv(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0
 
 @composite(
     call=CallForms(by_place=()),
-    numerics=Numerics(compute_float32=True, autocast="half"),
+    numerics=PRODUCT_COMPOSITION,
     samples=[sample((2, 3), (2,), (3,)), sample((3,), (2,), (3,), beta=0.5, alpha=2.0)],
 )
 def addr(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0) -> Value:
@@ -109,7 +109,7 @@ def addr(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0)
 
 @composite(
     call=CallForms(by_place=()),
-    numerics=Numerics(compute_float32=True, autocast="half"),
+    numerics=PRODUCT_COMPOSITION,
     samples=[sample((2, 4), (2, 2, 3), (2, 3, 4)), sample((4,), (2, 2, 3), (2, 3, 4), beta=0.5)],
 )
 def addbmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0) -> Value:
@@ -121,10 +121,7 @@ def addbmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.
     return _added("addbmm", c, sum(matmul(a, b), axis=0), beta, alpha)
 
 
-@composite(
-    numerics=Numerics(compute_float32=True, autocast="half"),
-    samples=[sample((2, 3), (4, 3)), sample((3,), (3,)), sample((), (2,))],
-)
+@composite(numerics=PRODUCT_COMPOSITION, samples=[sample((2, 3), (4, 3)), sample((3,), (3,)), sample((), (2,))])
 def inner(a: Value, b: Value) -> Value:
     """The sums of products over the last axes of both: y[i, j] = sum of a[i, k] b[j, k]; numbers multiply."""
     if not a.ndim or not b.ndim:
@@ -134,10 +131,7 @@ def inner(a: Value, b: Value) -> Value:
     return tensordot(a, b, axes=((a.ndim - 1,), (b.ndim - 1,)))
 
 
-@composite(
-    numerics=Numerics(compute_float32=True, autocast="half"),
-    samples=[sample((2, 3), (2, 3)), sample((3, 2), (3, 1), axis=0)],
-)
+@composite(numerics=PRODUCT_COMPOSITION, samples=[sample((2, 3), (2, 3)), sample((3, 2), (3, 1), axis=0)])
 def vecdot(a: Value, b: Value, *, axis: int = -1) -> Value:
     """The sums of the products of vectors along `axis`; other axes broadcast."""
     shape = broadcast_shapes(a.shape, b.shape)
@@ -150,7 +144,7 @@ def vecdot(a: Value, b: Value, *, axis: int = -1) -> Value:
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="half"),
+    numerics=PRODUCT_COMPOSITION,
     samples=[sample((2, 3), (3, 4)), sample((2,), (2, 3), (3, 1), (1,)), sample((2, 4), (4, 1), (1, 3))],
 )
 def multi_dot(*xs: Value) -> Value:
@@ -193,10 +187,7 @@ def _chain(xs: tuple[Value, ...], cut: dict[tuple[int, int], int], first: int, l
     return matmul(_chain(xs, cut, first, middle), _chain(xs, cut, middle + 1, last))
 
 
-@composite(
-    numerics=Numerics(compute_float32=True),
-    samples=[sample((4, 2), (4, 3), (2, 2, 3), (2,)), sample((2,), (3,), (2, 2, 3))],
-)
+@composite(numerics=COMPUTE_FLOAT32, samples=[sample((4, 2), (4, 3), (2, 2, 3), (2,)), sample((2,), (3,), (2, 2, 3))])
 def bilinear(a: Value, b: Value, weight: Value, bias: Value | None = None) -> Value:
     """y[o] = sum of a[i] weight[o, i, j] b[j], plus the bias, over the last axes; the axes before are a batch."""
     require_rank("bilinear", "a weight [out, in1, in2]", weight, 3)

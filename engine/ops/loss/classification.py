@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from engine.core.declarations import CallForms, Documentation, Loss, Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION, CallForms, Documentation, Loss
 from engine.core.dtypes import FLOAT64, computing_dtype, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.registry import composite, primitive
@@ -25,7 +25,7 @@ from engine.ops.shape.shape import permute, reshape
 
 @composite(
     call=CallForms(by_place=()),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     loss=Loss(form="class_logits", weighted_mean=True),
     samples=[
         sample((4, 3), integers(0, 3, 4)),
@@ -74,7 +74,7 @@ def cross_entropy(
 @composite(
     aliases=("nll",),
     call=CallForms(by_place=()),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     loss=Loss(form="class_log_probabilities", weighted_mean=True),
     samples=[
         sample((4, 3), integers(0, 3, 4)),
@@ -99,7 +99,7 @@ def nll_loss(
 
 
 @composite(
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[
         sample((4, 3), integers(0, 3, 4), positive(3)),
         sample((2, 3, 2), integers(0, 3, 2, 2), positive(3), ignore_index=1),

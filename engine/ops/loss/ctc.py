@@ -6,7 +6,7 @@ from functools import reduce
 
 import numpy as np
 
-from engine.core.declarations import Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION
 from engine.core.dtypes import BOOL, FLOAT16, FLOAT32, INT64, computing_dtype
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite, primitive
@@ -166,7 +166,7 @@ def _ctc_losses(log_probs: Value, targets: Value, input_lengths: Value, target_l
     return Spec(log_probs.shape[1:2], log_probs.dtype)
 
 
-@primitive(shape_rule=_ctc_losses, numerics=Numerics(autocast="float32"), samples=_samples())
+@primitive(shape_rule=_ctc_losses, numerics=AUTOCAST_FLOAT32, samples=_samples())
 def ctc_losses(
     log_probs: Array, targets: Array, input_lengths: Array, target_lengths: Array, *, blank: int = 0
 ) -> Array:
@@ -197,7 +197,7 @@ def _ctc_losses_backward(
 
 @primitive(
     shape_rule=_ctc_losses_backward,
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=_samples(Argument((2,), lambda generator, shape: generator.random(shape))),
 )
 def ctc_losses_backward(
@@ -300,7 +300,7 @@ def _(g: Value, log_probs: Value, targets: Value, input_lengths: Value, target_l
 
 @composite(
     aliases=("ctc",),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     samples=[
         sample((4, 2, 3), _lists(2, 2), integers(4, 5, 2), integers(1, 3, 2)),
         sample((4, 2, 3), integers(0, 2, 3), integers(3, 5, 2), Argument((2,), lambda _, __: np.array([1, 2])), blank=2,

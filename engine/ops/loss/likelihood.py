@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from engine.core.declarations import Loss, Memory, Numerics
+from engine.core.declarations import PRECISE_COMPOSITION, Loss, Memory
 from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, GradientError, ShapeError
 from engine.core.registry import composite, primitive
@@ -32,7 +32,7 @@ def _require_equal(op: str, x: Value, target: Value) -> None:
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     loss=Loss(form="numbers", variance=True),
     samples=[
         sample((2, 3), (2, 3), positive(2, 3)),
@@ -67,7 +67,7 @@ def gaussian_nll_loss(
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     samples=[
         sample((2, 3), positive(2, 3)),
         sample(positive(2, 3), uniform(1.2, 3.0, 2, 3), log_input=False, full=True, reduction="none"),
@@ -98,7 +98,7 @@ def poisson_nll_loss(
 
 @composite(
     aliases=("sigmoid_focal_loss",),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     loss=Loss(form="binary_logits"),
     samples=[
         sample((2, 3), booleans(2, 3)),
@@ -129,7 +129,7 @@ def focal_loss(
 
 @composite(
     aliases=("weighted_mse",),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     loss=Loss(form="numbers"),
     samples=[
         sample((2, 3), (2, 3), positive(2, 1)),
@@ -169,7 +169,7 @@ def _(g: Value, y: Value, x: Value) -> object:
 
 @composite(
     aliases=("ggml_cross_entropy_loss",),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     loss=Loss(form="class_logits", class_axis=-1),
     samples=[sample((2, 3), booleans(2, 3)), sample((3,), booleans(3))],
 )

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from engine.core.batching import spread
-from engine.core.declarations import CallForms, Loss, Numerics
+from engine.core.declarations import PRECISE_COMPOSITION, PRECISE_FUNCTION, CallForms, Loss
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite, primitive
 from engine.core.samples import Sample, booleans, normal, positive, sample, uniform
@@ -83,7 +83,7 @@ def _pairs(*extra: dict[str, object]) -> list[Sample]:
 
 @composite(
     aliases=("mse",),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     loss=Loss(form="numbers"),
     samples=[
         *_pairs(),
@@ -109,12 +109,7 @@ def mse_loss(x: Value, target: Value, weight: Value | None = None, *, reduction:
     return sum(losses * weight) / sum(broadcast_to(weight, shape=losses.shape))
 
 
-@composite(
-    aliases=("l1", "mae"),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
-    loss=Loss(form="numbers"),
-    samples=_pairs(),
-)
+@composite(aliases=("l1", "mae"), numerics=PRECISE_COMPOSITION, loss=Loss(form="numbers"), samples=_pairs())
 def l1_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
     """Absolute error |x - target|; the gradient at 0 is 0."""
     fit_together("l1_loss", x, target, warn=True)
@@ -124,7 +119,7 @@ def l1_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
 @composite(
     aliases=("huber",),
     call=CallForms(by_place=("reduction", "delta")),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     loss=Loss(form="numbers"),
     samples=_pairs({"delta": 0.5}, {"delta": 5.0}),
 )
@@ -144,7 +139,7 @@ def _huber(error: Value, delta: float) -> Value:
 
 @composite(
     call=CallForms(by_place=()),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     loss=Loss(form="numbers"),
     samples=_pairs({"beta": 0.5}, {"beta": 5.0}, {"beta": 0.0}),
 )
@@ -164,9 +159,7 @@ def _bce_terms(p: Value, target: Value) -> Spec:
 
 
 @primitive(
-    shape_rule=_bce_terms,
-    numerics=Numerics(promotion="float", autocast="float32"),
-    samples=[sample(uniform(0.1, 0.9, 2, 3), uniform(0.0, 1.0, 2, 3))],
+    shape_rule=_bce_terms, numerics=PRECISE_FUNCTION, samples=[sample(uniform(0.1, 0.9, 2, 3), uniform(0.0, 1.0, 2, 3))]
 )
 def bce_terms(p: Array, target: Array, *, out: Array | None = None) -> Array:
     """-(target log p + (1 - target) log(1 - p)), elementwise, the logarithms cut off at -100."""
@@ -194,7 +187,7 @@ def _(g: Value, y: Value, p: Value, target: Value) -> object:
 
 @composite(
     aliases=("bce",),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     loss=Loss(form="binary_probabilities"),
     samples=[
         sample(uniform(0.1, 0.9, 2, 3), uniform(0.0, 1.0, 2, 3)),
@@ -221,7 +214,7 @@ def _weighted(op: str, losses: Value, weight: Value | None) -> Value:
 
 @composite(
     aliases=("bce_with_logits", "binary_cross_entropy_with_logits"),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     loss=Loss(form="binary_logits"),
     samples=[
         sample((2, 3), uniform(0.0, 1.0, 2, 3)),
@@ -258,7 +251,7 @@ def bce_with_logits_loss(
 
 @composite(
     call=CallForms(by_place=()),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     samples=[
         sample((2, 3), uniform(0.1, 0.9, 2, 3)),
         sample((2, 3), uniform(0.1, 0.9, 2, 3), reduction="batchmean"),

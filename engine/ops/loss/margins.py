@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.core.declarations import CallForms, Loss, Numerics
+from engine.core.declarations import PRECISE_COMPOSITION, CallForms, Loss
 from engine.core.dtypes import BOOL, INT64
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.modes import charge_table
@@ -36,7 +36,7 @@ def _check_scores(op: str, x: Value) -> int:
 
 @composite(
     call=CallForms(orders=(("x", "target", "p", "margin", "weight"),)),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     loss=Loss(form="class_scores", class_axis=-1),
     samples=[
         sample((4, 3), integers(0, 3, 4)),
@@ -119,8 +119,7 @@ def listed_labels(target: Array) -> tuple[Array, Array, Array]:
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="float32"),
-    samples=[sample((3, 4), _lists(3, 4)), sample((3,), _lists(3), reduction="none")],
+    numerics=PRECISE_COMPOSITION, samples=[sample((3, 4), _lists(3, 4)), sample((3,), _lists(3), reduction="none")]
 )
 def multilabel_margin_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
     """Sum over the target classes y and the others j of max(0, 1 - x[y] + x[j]), divided by the number of classes.
@@ -144,7 +143,7 @@ def multilabel_margin_loss(x: Value, target: Value, *, reduction: Reduction = "m
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     loss=Loss(form="binary_logits"),
     samples=[
         sample((3, 4), booleans(3, 4)),
@@ -185,7 +184,7 @@ def _require_ranks(op: str, **values: Value) -> Shape:
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     samples=[
         sample(uniform(1.1, 1.4, 2, 3), uniform(-0.5, 0.5, 2, 3), signs(2, 3)),
         sample(uniform(1.1, 1.4, 4), uniform(-0.5, 0.5, 4), signs(4), margin=0.5, reduction="none"),
@@ -203,7 +202,7 @@ def margin_ranking_loss(
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     samples=[
         sample(uniform(0.2, 0.8, 2, 3), signs(2, 3)),
         sample(uniform(1.2, 1.8, 4), signs(4), margin=1.5, reduction="sum"),
@@ -217,7 +216,7 @@ def hinge_embedding_loss(x: Value, target: Value, *, margin: float = 1.0, reduct
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     loss=Loss(form="binary_logits"),
     samples=[sample((2, 3), signs(2, 3)), sample((4,), signs(4), reduction="none")],
 )
@@ -229,7 +228,7 @@ def soft_margin_loss(x: Value, target: Value, *, reduction: Reduction = "mean") 
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     samples=[
         sample((3, 4), (3, 4), signs(3)),
         sample((4,), (4,), signs(), margin=-0.5, reduction="sum"),
@@ -256,7 +255,7 @@ def cosine_embedding_loss(
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     samples=[
         sample((3, 4), (3, 4), (3, 4)),
         sample((3, 4), (3, 4), (3, 4), margin=3.0, p=3.0, swap=True, reduction="none"),

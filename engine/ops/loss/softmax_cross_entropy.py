@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import by_itself, folded
-from engine.core.declarations import Loss, Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION, Loss
 from engine.core.dtypes import FLOAT16, FLOAT32, INT64
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite, primitive
@@ -54,7 +54,7 @@ def _row_losses(logits: Value, target: Value, *, ignore_index: int) -> tuple[Spe
 @primitive(
     shape_rule=_row_losses,
     multi_output=True,
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     sharding=batch_axes("00", "00"),
     samples=[sample((4, 3), integers(0, 3, 4)), sample((4, 3), integers(0, 3, 4), ignore_index=1)],
 )
@@ -133,7 +133,7 @@ def _row_gradients(g: Value, probabilities: Value, target: Value, *, ignore_inde
 
 @primitive(
     shape_rule=_row_gradients,
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     sharding=batch_axes("000", "0"),
     samples=[
         sample((4,), positive(4, 3), integers(0, 3, 4)),
@@ -199,7 +199,7 @@ PAIR = (uniform(0.1, 0.9, 4, 3), uniform(0.1, 0.9, 4, 3))
 
 @composite(
     aliases=("categorical_crossentropy",),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     loss=Loss(form="class_probabilities"),
     samples=[
         sample(*PAIR),

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from engine.core.declarations import CallForms, Numerics
+from engine.core.declarations import COMPUTE_FLOAT32, PRECISE_FUNCTION, PROMOTE_FLOAT, CallForms
 from engine.core.dtypes import FLOAT32, FLOAT64, is_float
 from engine.core.errors import ShapeError
 from engine.core.registry import composite, primitive
@@ -23,9 +23,7 @@ from engine.ops.shape.shape import reshape
 
 
 @primitive(
-    shape_rule=same,
-    numerics=Numerics(promotion="float"),
-    samples=[sample((2, 3), factor=-2.5), sample((), factor=2.0, bias=0.5)],
+    shape_rule=same, numerics=PROMOTE_FLOAT, samples=[sample((2, 3), factor=-2.5), sample((), factor=2.0, bias=0.5)]
 )
 def scale(x: Array, *, factor: float, bias: float = 0.0, out: Array | None = None) -> Array:
     """factor * x + bias, with both given as attributes."""
@@ -63,9 +61,7 @@ def rsub(a: Value, b: Value, *, alpha: float = 1.0) -> Value:
     return add_scaled(b, a, alpha=-alpha)
 
 
-@primitive(
-    shape_rule=same, numerics=Numerics(promotion="float"), samples=[sample(away_from((0.0,), 2, 3)), sample(positive())]
-)
+@primitive(shape_rule=same, numerics=PROMOTE_FLOAT, samples=[sample(away_from((0.0,), 2, 3)), sample(positive())])
 def cbrt(x: Array, *, out: Array | None = None) -> Array:
     """Cube root, negative for negative x; the gradient at 0 is inf."""
     return np.cbrt(x, out=out)
@@ -105,9 +101,7 @@ def rad2deg(x: Value) -> Value:
     return scale(x, factor=180 / math.pi)
 
 
-@composite(
-    numerics=Numerics(compute_float32=True), samples=[sample((2, 3), integers(-3, 4, 2, 3)), sample((3,), (2, 1))]
-)
+@composite(numerics=COMPUTE_FLOAT32, samples=[sample((2, 3), integers(-3, 4, 2, 3)), sample((3,), (2, 1))])
 def ldexp(x: Value, exponent: Value) -> Value:
     """x times 2 to the power of `exponent`, which may be no whole number; both have a gradient.
 
@@ -122,9 +116,7 @@ POSITIVES = [sample(positive(2, 3)), sample(positive())]
 SUMS = [sample((2, 3), (3,)), sample((), (4,)), sample((3,), (3,), zero_grad_at_neg_inf=True)]
 
 
-@primitive(
-    shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=[sample((2, 3)), sample(())]
-)
+@primitive(shape_rule=same, numerics=PRECISE_FUNCTION, samples=[sample((2, 3)), sample(())])
 def exp2(x: Array, *, out: Array | None = None) -> Array:
     """2 to the power x."""
     return np.exp2(x, out=out)
@@ -133,7 +125,7 @@ def exp2(x: Array, *, out: Array | None = None) -> Array:
 exp2.vjp(lambda g, y, x: g * (y * LN_2))
 
 
-@primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=POSITIVES)
+@primitive(shape_rule=same, numerics=PRECISE_FUNCTION, samples=POSITIVES)
 def log2(x: Array, *, out: Array | None = None) -> Array:
     """Logarithm to base 2."""
     return np.log2(x, out=out)
@@ -142,7 +134,7 @@ def log2(x: Array, *, out: Array | None = None) -> Array:
 log2.vjp(lambda g, y, x: g / (x * LN_2))
 
 
-@primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=POSITIVES)
+@primitive(shape_rule=same, numerics=PRECISE_FUNCTION, samples=POSITIVES)
 def log10(x: Array, *, out: Array | None = None) -> Array:
     """Logarithm to base 10."""
     return np.log10(x, out=out)
@@ -151,7 +143,7 @@ def log10(x: Array, *, out: Array | None = None) -> Array:
 log10.vjp(lambda g, y, x: g / (x * LN_10))
 
 
-@primitive(shape_rule=broadcast, numerics=Numerics(promotion="float", autocast="float32"), samples=SUMS)
+@primitive(shape_rule=broadcast, numerics=PRECISE_FUNCTION, samples=SUMS)
 def logaddexp(a: Array, b: Array, *, zero_grad_at_neg_inf: bool = False, out: Array | None = None) -> Array:
     """log(exp(a) + exp(b)) without overflow.
 
@@ -167,7 +159,7 @@ def _(g: Value, y: Value, a: Value, b: Value, *, zero_grad_at_neg_inf: bool) -> 
     return lambda: g * sigmoid(a - b), lambda: g * sigmoid(b - a)
 
 
-@primitive(shape_rule=broadcast, numerics=Numerics(promotion="float", autocast="float32"), samples=SUMS)
+@primitive(shape_rule=broadcast, numerics=PRECISE_FUNCTION, samples=SUMS)
 def logaddexp2(a: Array, b: Array, *, zero_grad_at_neg_inf: bool = False, out: Array | None = None) -> Array:
     """log2(2**a + 2**b) without overflow.
 
@@ -189,7 +181,7 @@ def _times_log(a: Array, b: Array, logarithm: np.ufunc, out: Array | None) -> Ar
 
 @primitive(
     shape_rule=broadcast,
-    numerics=Numerics(promotion="float", autocast="float32"),
+    numerics=PRECISE_FUNCTION,
     samples=[sample((2, 3), positive(3)), sample(normal(), positive(4))],
 )
 def xlogy(a: Array, b: Array, *, out: Array | None = None) -> Array:
@@ -206,11 +198,7 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
     return left, lambda: g * a / b
 
 
-@primitive(
-    shape_rule=broadcast,
-    numerics=Numerics(promotion="float", autocast="float32"),
-    samples=[sample((2, 3), uniform(-0.5, 2.0, 3))],
-)
+@primitive(shape_rule=broadcast, numerics=PRECISE_FUNCTION, samples=[sample((2, 3), uniform(-0.5, 2.0, 3))])
 def xlog1py(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a log(1 + b), and 0 where a is 0 (unless b is NaN), elementwise with broadcasting."""
     return _times_log(a, b, np.log1p, out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.core.attributes import Axes
-from engine.core.declarations import CallForms, Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32, COMPUTE_FLOAT32, PRECISE_COMPOSITION, CallForms
 from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite
@@ -69,7 +69,7 @@ def _checked(op: str, y: Value, axis: int) -> int:
 @composite(
     aliases=("trapz",),
     call=CallForms(by_place=()),
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[sample((4,), dx=0.5), sample((2, 3), (3,)), sample((3, 2), (3, 2), axis=0)],
 )
 def trapezoid(y: Value, x: Value | None = None, *, dx: float = 1.0, axis: int = -1) -> Value:
@@ -80,7 +80,7 @@ def trapezoid(y: Value, x: Value | None = None, *, dx: float = 1.0, axis: int = 
 
 @composite(
     call=CallForms(by_place=()),
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[sample((4,), dx=0.5), sample((2, 3), (3,)), sample((3, 2), (3, 2), axis=0)],
 )
 def cumulative_trapezoid(y: Value, x: Value | None = None, *, dx: float = 1.0, axis: int = -1) -> Value:
@@ -131,7 +131,7 @@ def _axes(x: Value, axis: Axes, edge_order: int) -> list[int]:
 
 
 @composite(
-    numerics=Numerics(compute_float32=True),
+    numerics=COMPUTE_FLOAT32,
     samples=[
         sample((4,), spacing=0.5),
         sample((3, 4), spacing=(0.5, 2.0), edge_order=2),
@@ -165,7 +165,7 @@ def gradient(
 
 @composite(
     call=CallForms(by_place=()),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     samples=[sample((2, 4)), sample((5,), correction=0), sample((2, 4), integers(1, 4, 4), positive(4))],
 )
 def cov(x: Value, fweights: Value | None = None, aweights: Value | None = None, *, correction: int = 1) -> Value:
@@ -209,7 +209,7 @@ def _weight(rows: Value, fweights: Value | None, aweights: Value | None) -> Valu
     return cast(weight, dtype=rows.dtype) if not is_float(weight.dtype) or weight.dtype != rows.dtype else weight
 
 
-@composite(numerics=Numerics(compute_float32=True, autocast="float32"), samples=[sample((3, 5))])
+@composite(numerics=PRECISE_COMPOSITION, samples=[sample((3, 5))])
 def corrcoef(x: Value) -> Value:
     """The correlations of the rows of x [variables, observations]: covariances over the standard deviations."""
     products = cov(x)

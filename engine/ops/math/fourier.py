@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.core.attributes import Axes, Ints
 from engine.core.batching import along
-from engine.core.declarations import Documentation, Numerics
+from engine.core.declarations import COMPUTE_FLOAT32, PROMOTE_FLOAT, Documentation
 from engine.core.dtypes import FLOAT16, FLOAT32, DType
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.registry import composite, primitive
@@ -40,7 +40,7 @@ def _dft(real: Value, imaginary: Value, *, axis: int, inverse: bool) -> tuple[Sp
 @primitive(
     shape_rule=_dft,
     multi_output=True,
-    numerics=Numerics(promotion="float"),
+    numerics=PROMOTE_FLOAT,
     documentation=Documentation(outputs=("real", "imaginary")),
     samples=[sample((2, 5), (2, 5), axis=1), sample((4, 2), (4, 2), axis=0, inverse=True)],
 )
@@ -119,7 +119,7 @@ def transformed_axes(op: str, x: Value, axes: Axes, sizes: Ints | None) -> list[
 
 
 @composite(
-    numerics=Numerics(compute_float32=True),
+    numerics=COMPUTE_FLOAT32,
     samples=[sample((2, 5), (2, 5)), sample((4,), n=6, norm="ortho"), sample((4, 2), (4, 2), n=3, axis=0)],
 )
 def fft(
@@ -133,7 +133,7 @@ def fft(
     return _transformed("fft", _parts("fft", real, imaginary), axis, n, norm, inverse=False)
 
 
-@composite(numerics=Numerics(compute_float32=True), samples=[sample((2, 5), (2, 5)), sample((4,), n=6, norm="forward")])
+@composite(numerics=COMPUTE_FLOAT32, samples=[sample((2, 5), (2, 5)), sample((4,), n=6, norm="forward")])
 def ifft(
     real: Value, imaginary: Value | None = None, *, n: int | None = None, axis: int = -1, norm: Norm = "backward"
 ) -> tuple[Value, Value]:
@@ -141,7 +141,7 @@ def ifft(
     return _transformed("ifft", _parts("ifft", real, imaginary), axis, n, norm, inverse=True)
 
 
-@composite(numerics=Numerics(compute_float32=True), samples=[sample((2, 5)), sample((6, 2), n=4, axis=0, norm="ortho")])
+@composite(numerics=COMPUTE_FLOAT32, samples=[sample((2, 5)), sample((6, 2), n=4, axis=0, norm="ortho")])
 def rfft(x: Value, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> tuple[Value, Value]:
     """The first half of fft of a real x, n // 2 + 1 elements along `axis` (the rest mirrors them): both its parts."""
     real, imaginary = _transformed("rfft", _parts("rfft", x, None), axis, n, norm, inverse=False)
@@ -150,7 +150,7 @@ def rfft(x: Value, *, n: int | None = None, axis: int = -1, norm: Norm = "backwa
 
 
 @composite(
-    numerics=Numerics(compute_float32=True),
+    numerics=COMPUTE_FLOAT32,
     samples=[sample((2, 3), (2, 3)), sample((2, 3), (2, 3), n=5), sample((4, 2), (4, 2), axis=0, norm="ortho")],
 )
 def irfft(
@@ -175,10 +175,7 @@ def irfft(
     return _transformed("irfft", whole, place, None, norm, inverse=True)[0]
 
 
-@composite(
-    numerics=Numerics(compute_float32=True),
-    samples=[sample((2, 3), (2, 3)), sample((3, 2), sizes=(2, 4), norm="ortho")],
-)
+@composite(numerics=COMPUTE_FLOAT32, samples=[sample((2, 3), (2, 3)), sample((3, 2), sizes=(2, 4), norm="ortho")])
 def fftn(
     real: Value,
     imaginary: Value | None = None,
@@ -194,7 +191,7 @@ def fftn(
     return parts
 
 
-@composite(numerics=Numerics(compute_float32=True), samples=[sample((2, 3), (2, 3)), sample((3, 2), axes=(0,))])
+@composite(numerics=COMPUTE_FLOAT32, samples=[sample((2, 3), (2, 3)), sample((3, 2), axes=(0,))])
 def ifftn(
     real: Value,
     imaginary: Value | None = None,
@@ -210,7 +207,7 @@ def ifftn(
     return parts
 
 
-@composite(numerics=Numerics(compute_float32=True), samples=[sample((2, 3), (2, 3)), sample((2, 3, 2), sizes=(2, 4))])
+@composite(numerics=COMPUTE_FLOAT32, samples=[sample((2, 3), (2, 3)), sample((2, 3, 2), sizes=(2, 4))])
 def fft2(
     real: Value,
     imaginary: Value | None = None,
@@ -223,7 +220,7 @@ def fft2(
     return fftn(real, imaginary, sizes=sizes, axes=axes, norm=norm)
 
 
-@composite(numerics=Numerics(compute_float32=True), samples=[sample((2, 3), (2, 3))])
+@composite(numerics=COMPUTE_FLOAT32, samples=[sample((2, 3), (2, 3))])
 def ifft2(
     real: Value,
     imaginary: Value | None = None,
@@ -288,7 +285,7 @@ OPPOSITE: dict[Norm, Literal["backward", "ortho", "forward"]] = {
 
 
 @composite(
-    numerics=Numerics(compute_float32=True),
+    numerics=COMPUTE_FLOAT32,
     samples=[sample((2, 5)), sample((3, 4), sizes=(4, 3), norm="ortho"), sample((3, 4), axes=(0,))],
 )
 def rfftn(x: Value, *, sizes: Ints | None = None, axes: Axes = None, norm: Norm = "backward") -> tuple[Value, Value]:
@@ -301,8 +298,7 @@ def rfftn(x: Value, *, sizes: Ints | None = None, axes: Axes = None, norm: Norm 
 
 
 @composite(
-    numerics=Numerics(compute_float32=True),
-    samples=[sample((2, 3), (2, 3)), sample((3, 4), (3, 4), sizes=(4, 5), norm="forward")],
+    numerics=COMPUTE_FLOAT32, samples=[sample((2, 3), (2, 3)), sample((3, 4), (3, 4), sizes=(4, 5), norm="forward")]
 )
 def irfftn(
     real: Value,
@@ -321,7 +317,7 @@ def irfftn(
     return irfft(*parts, n=n, axis=last, norm=norm)
 
 
-@composite(numerics=Numerics(compute_float32=True), samples=[sample((2, 5)), sample((2, 3, 4), sizes=(4, 3))])
+@composite(numerics=COMPUTE_FLOAT32, samples=[sample((2, 5)), sample((2, 3, 4), sizes=(4, 3))])
 def rfft2(
     x: Value, *, sizes: Ints | None = None, axes: Axes = (-2, -1), norm: Norm = "backward"
 ) -> tuple[Value, Value]:
@@ -329,10 +325,7 @@ def rfft2(
     return rfftn(x, sizes=sizes, axes=axes, norm=norm)
 
 
-@composite(
-    numerics=Numerics(compute_float32=True),
-    samples=[sample((2, 3), (2, 3)), sample((2, 3, 4), (2, 3, 4), sizes=(3, 5))],
-)
+@composite(numerics=COMPUTE_FLOAT32, samples=[sample((2, 3), (2, 3)), sample((2, 3, 4), (2, 3, 4), sizes=(3, 5))])
 def irfft2(
     real: Value,
     imaginary: Value | None = None,
@@ -346,8 +339,7 @@ def irfft2(
 
 
 @composite(
-    numerics=Numerics(compute_float32=True),
-    samples=[sample((2, 3), (2, 3)), sample((2, 4), (2, 4), n=5, axis=0, norm="ortho")],
+    numerics=COMPUTE_FLOAT32, samples=[sample((2, 3), (2, 3)), sample((2, 4), (2, 4), n=5, axis=0, norm="ortho")]
 )
 def hfft(
     real: Value, imaginary: Value | None = None, *, n: int | None = None, axis: int = -1, norm: Norm = "backward"
@@ -359,7 +351,7 @@ def hfft(
     return irfft(real, None if imaginary is None else neg(imaginary), n=n, axis=axis, norm=OPPOSITE[norm])
 
 
-@composite(numerics=Numerics(compute_float32=True), samples=[sample((2, 5)), sample((6, 2), n=4, axis=0, norm="ortho")])
+@composite(numerics=COMPUTE_FLOAT32, samples=[sample((2, 5)), sample((6, 2), n=4, axis=0, norm="ortho")])
 def ihfft(x: Value, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> tuple[Value, Value]:
     """The inverse of hfft: of a real x, n // 2 + 1 elements along `axis`: its real and its imaginary part."""
     real, imaginary = rfft(x, n=n, axis=axis, norm=OPPOSITE[norm])

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from engine.core.batching import Call, Outputs, join_channels, part_channels
-from engine.core.declarations import CallForms, Documentation, Memory, Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION, CallForms, Documentation, Memory
 from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.registry import composite, primitive
@@ -70,7 +70,7 @@ BATCH = (normal(3), normal(3), normal(3), positive(3))
     shape_rule=_batch_norm,
     multi_output=True,
     call=CallForms(by_place=()),
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     memory=Memory(state_updates={3: 1, 4: 2}),
     documentation=Documentation(outputs=("y", "running_mean", "running_var")),
     sharding=batch_axes("10000", "100"),
@@ -209,7 +209,7 @@ def _added(parts: list[Value | None]) -> Value | None:
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     samples=[
         sample((4, 3), training=True),
         sample((2, 3, 2), normal(3), normal(3), training=True),
@@ -247,7 +247,7 @@ def batch_normalize(
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     memory=Memory(state_updates={3: 1, 4: 2, 5: 3}),
     documentation=Documentation(outputs=("y", "running_mean", "running_var", "num_batches_tracked")),
     samples=[
@@ -301,7 +301,7 @@ def _scaled(op: str, y: Value, weight: Value | None, bias: Value | None) -> Valu
 
 @composite(
     call=CallForms(orders=(("x", "groups", "weight", "bias", "eps"),)),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     samples=[
         sample((2, 4, 3), positive(4), (4,), groups=2),
         sample((1, 4, 2, 2), groups=1),
@@ -331,7 +331,7 @@ def group_norm(
 
 @composite(
     call=CallForms(by_place=()),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     samples=[
         sample((2, 3, 4), positive(3), (3,)),
         sample((1, 2, 2, 2)),
@@ -367,7 +367,7 @@ STATISTICS = (positive(3), normal(3), normal(3), positive(3))
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     memory=Memory(state_updates={3: 1, 4: 2}),
     documentation=Documentation(outputs=("y", "running_mean", "running_var")),
     samples=[
@@ -404,7 +404,7 @@ def tracked_instance_norm(
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     samples=[sample((2, 4, 3), size=3), sample((1, 3, 2, 2), size=2, alpha=0.5, beta=0.5, k=2.0)],
 )
 def local_response_norm(x: Value, *, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Value:

@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.core.attributes import Axes
 from engine.core.batching import along
-from engine.core.declarations import CallForms, Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION, CallForms
 from engine.core.dtypes import DType, computing_dtype
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite, primitive
@@ -38,11 +38,7 @@ def _standardize(x: Value, *, axis: Axes, eps: float, centre: bool) -> tuple[Spe
 
 
 @primitive(
-    shape_rule=_standardize,
-    multi_output=True,
-    numerics=Numerics(autocast="float32"),
-    sharding=ALONG_AXIS,
-    samples=AXES_SAMPLES,
+    shape_rule=_standardize, multi_output=True, numerics=AUTOCAST_FLOAT32, sharding=ALONG_AXIS, samples=AXES_SAMPLES
 )
 def standardize(
     x: Array, *, axis: Axes = -1, eps: float = 1e-5, centre: bool = True, out: tuple[Array, Array] | None = None
@@ -95,7 +91,7 @@ def _standardize_backward(g: Value, y: Value, factor: Value, *, axis: Axes, cent
 
 @primitive(
     shape_rule=_standardize_backward,
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     sharding=ALONG_AXIS,
     samples=[
         sample((2, 3), (2, 3), positive(2, 1)),
@@ -157,7 +153,7 @@ def _trailing_axes(op: str, x: Value, weight: Value | None, bias: Value | None, 
 
 @composite(
     call=CallForms(by_place=()),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     samples=[
         sample((2, 3), positive(3), (3,)),
         sample((2, 3, 4), positive(3, 4)),
@@ -180,7 +176,7 @@ def layer_norm(
 
 @composite(
     call=CallForms(by_place=()),
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[sample((2, 3), positive(3)), sample((2, 3, 4), axes=2), sample((4,), positive(4), eps=1e-3)],
 )
 def rms_norm(x: Value, weight: Value | None = None, *, axes: int = 1, eps: float | None = None) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.core.declarations import Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32
 from engine.core.dtypes import FLOAT16, FLOAT32
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import primitive
@@ -45,7 +45,7 @@ def _opt_step_sgd(x: Value, grad: Value, params: Value) -> Spec:
 @primitive(
     shape_rule=_opt_step_sgd,
     differentiable=False,
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[sample((2, 3), (2, 3), _fixed(0.1, 0.01))],
 )
 def opt_step_sgd(x: Array, grad: Array, params: Array, *, out: Array | None = None) -> Array:
@@ -69,7 +69,7 @@ def _opt_step_adamw(x: Value, grad: Value, m: Value, v: Value, params: Value) ->
     shape_rule=_opt_step_adamw,
     multi_output=True,
     differentiable=False,
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[sample((2, 3), (2, 3), (2, 3), positive(2, 3), _fixed(0.1, 0.9, 0.999, 1e-8, 0.01, 10.0, 1000.0))],
 )
 def opt_step_adamw(

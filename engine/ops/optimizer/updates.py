@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from engine.core.declarations import Documentation, Memory, Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION, Documentation, Memory
 from engine.core.dtypes import FLOAT16, FLOAT32, FLOAT64, DType, computing_dtype
 from engine.core.errors import ShapeError
 from engine.core.registry import primitive
@@ -108,7 +108,7 @@ def _adam_rates(step: Value, lr: Value, beta1: Value, *, beta2: float) -> tuple[
 @primitive(
     shape_rule=_adam_rates,
     multi_output=True,
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     documentation=Documentation(outputs=("rate", "scale")),
     samples=[sample(_counts(3), positive(), uniform(0.5, 0.9)), sample(_counts(1), positive(), uniform(0.1, 0.2))],
 )
@@ -168,7 +168,7 @@ NUMBERS = (uniform(0.5, 0.9), uniform(0.1, 0.2), uniform(0.2, 0.3), positive())
 @primitive(
     shape_rule=_adam_update,
     multi_output=True,
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     memory=Memory(inplace={0: 1, 1: 2, 2: 3}),
     documentation=Documentation(outputs=("parameter", "moment1", "moment2")),
     sharding=ELEMENTWISE,
@@ -279,7 +279,7 @@ def _sgd_update(gradient: Value, parameter: Value, lr: Value, **_: object) -> Sp
 
 @primitive(
     shape_rule=_sgd_update,
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     memory=Memory(inplace={0: 1}),
     sharding=ELEMENTWISE,
     samples=[
@@ -339,7 +339,7 @@ RATES = (uniform(0.5, 0.9), uniform(0.3, 0.8), uniform(0.1, 0.2))
 @primitive(
     shape_rule=_momentum_update,
     multi_output=True,
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     memory=Memory(inplace={0: 1, 1: 2}),
     documentation=Documentation(outputs=("parameter", "momentum")),
     sharding=ELEMENTWISE,

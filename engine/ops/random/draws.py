@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from engine.core.attributes import Ints
-from engine.core.declarations import CallForms, Documentation, Numerics
+from engine.core.declarations import COMPUTE_FLOAT32, CallForms, Documentation
 from engine.core.dtypes import FLOAT32, INT64, DType, computing_dtype, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.modes import charge_table
@@ -193,7 +193,7 @@ def multinomial(
 @composite(
     random=True,
     call=CallForms(by_place=("tau", "hard")),
-    numerics=Numerics(compute_float32=True),
+    numerics=COMPUTE_FLOAT32,
     documentation=Documentation(gradient_notes={"hard": "it steps, and passes on the gradient of the soft result"}),
     samples=[sample((2, 3), key(), tau=0.7), sample((3, 2), key(), axis=0), sample((2, 3), key(), hard=True)],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from engine.core.declarations import Numerics
+from engine.core.declarations import COMPUTE_FLOAT32
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite
 from engine.core.samples import away_from, key, sample
@@ -86,7 +86,7 @@ def _alpha(op: str, x: Value, key: Value, shape: Shape, p: float, training: bool
 
 @composite(
     random=True,
-    numerics=Numerics(compute_float32=True),
+    numerics=COMPUTE_FLOAT32,
     samples=[sample((2, 3), key(), p=0.3, training=True), sample((4,), key(), training=False)],
 )
 def alpha_dropout(x: Value, key: Value, *, p: float = 0.5, training: bool | None = None) -> Value:
@@ -99,7 +99,7 @@ def alpha_dropout(x: Value, key: Value, *, p: float = 0.5, training: bool | None
 
 @composite(
     random=True,
-    numerics=Numerics(compute_float32=True),
+    numerics=COMPUTE_FLOAT32,
     samples=[sample((2, 3, 2), key(), p=0.3, training=True), sample((2, 3), key(), training=False)],
 )
 def feature_alpha_dropout(x: Value, key: Value, *, p: float = 0.5, training: bool | None = None) -> Value:
@@ -118,7 +118,7 @@ KINKED = away_from((0.0,), 2, 3)
 
 @composite(
     random=True,
-    numerics=Numerics(compute_float32=True),
+    numerics=COMPUTE_FLOAT32,
     samples=[
         sample(KINKED, key(), training=True),
         sample(KINKED, key(), lower=0.2, upper=0.2, training=True),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.core.declarations import Numerics
+from engine.core.declarations import AUTOCAST_HALF
 from engine.core.errors import ShapeError
 from engine.core.registry import primitive
 from engine.core.samples import integers, sample, uniform
@@ -42,7 +42,7 @@ def _gru_steps(
 @primitive(
     shape_rule=_gru_steps,
     multi_output=True,
-    numerics=Numerics(autocast="half"),
+    numerics=AUTOCAST_HALF,
     sharding=batch_axes("1--00", "111"),
     samples=[
         sample((3, 2, 6), (6, 2), (2,), (2, 2), integers(3, 4, 2)),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.declarations import Memory, Numerics, nbytes
+from engine.core.declarations import AUTOCAST_HALF, Memory, nbytes
 from engine.core.errors import ShapeError
 from engine.core.registry import primitive
 from engine.core.samples import integers, sample, uniform
@@ -41,7 +41,7 @@ def _lstm_steps(
 @primitive(
     shape_rule=_lstm_steps,
     multi_output=True,
-    numerics=Numerics(autocast="half"),
+    numerics=AUTOCAST_HALF,
     sharding=batch_axes("1-000", "111"),
     samples=[
         sample((3, 2, 8), (8, 2), (2, 2), (2, 2), integers(3, 4, 2)),

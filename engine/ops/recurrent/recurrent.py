@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.core.declarations import Documentation, Numerics
+from engine.core.declarations import PRODUCT_COMPOSITION, Documentation
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.modes import charge_table
 from engine.core.registry import composite
@@ -214,7 +214,7 @@ def _samples(gates: int, states: int) -> list[Sample]:
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="half"),
+    numerics=PRODUCT_COMPOSITION,
     samples=[*_samples(1, 1), sample(normal(2, 2, 2), *_arguments(1, (2,)), nonlinearity="relu")],
 )
 def rnn(
@@ -276,7 +276,7 @@ def _projecting(
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="half"),
+    numerics=PRODUCT_COMPOSITION,
     samples=[
         *_samples(4, 2),
         sample(
@@ -327,7 +327,7 @@ def lstm(
     return _network(form, layer, x, inputs, dropout, training)
 
 
-@composite(numerics=Numerics(compute_float32=True, autocast="half"), samples=_samples(3, 1))
+@composite(numerics=PRODUCT_COMPOSITION, samples=_samples(3, 1))
 def gru(
     x: Value,
     *inputs: Value,
@@ -390,7 +390,7 @@ def _products(
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="half"),
+    numerics=PRODUCT_COMPOSITION,
     samples=[
         sample((2, 3), (2, 2), (2, 3), (2, 2), (2,), (2,)),
         sample((3,), (2,), (2, 3), (2, 2), nonlinearity="relu"),
@@ -412,7 +412,7 @@ def rnn_cell(
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="half"),
+    numerics=PRODUCT_COMPOSITION,
     documentation=Documentation(outputs=("h", "c")),
     samples=[sample((2, 3), (2, 2), (2, 2), (8, 3), (8, 2), (8,), (8,)), sample((3,), (1,), (1,), (4, 3), (4, 1))],
 )
@@ -430,7 +430,7 @@ def lstm_cell(
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="half"),
+    numerics=PRODUCT_COMPOSITION,
     samples=[sample((2, 3), (2, 2), (6, 3), (6, 2), (6,), (6,)), sample((3,), (1,), (3, 3), (3, 1))],
 )
 def gru_cell(

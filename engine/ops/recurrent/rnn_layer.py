@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from engine.core.declarations import Numerics
+from engine.core.declarations import AUTOCAST_HALF
 from engine.core.errors import ShapeError
 from engine.core.registry import primitive
 from engine.core.samples import integers, sample
@@ -37,7 +37,7 @@ def _rnn_steps(x: Value, w_hh: Value, h0: Value, lengths: Value, *, nonlinearity
 
 @primitive(
     shape_rule=_rnn_steps,
-    numerics=Numerics(autocast="half"),
+    numerics=AUTOCAST_HALF,
     sharding=batch_axes("1-00", "1"),
     samples=[
         sample((3, 2, 3), (3, 3), (2, 3), integers(3, 4, 2)),

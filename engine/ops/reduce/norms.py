@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from engine.core.attributes import Axes
-from engine.core.declarations import CallForms, Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION, CallForms
 from engine.core.dtypes import FLOAT16, FLOAT32, computing_dtype
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.half_precision import convert_dtype
@@ -42,7 +42,7 @@ def _sum_of_squares(x: Value) -> Spec:
 
 @primitive(
     shape_rule=_sum_of_squares,
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     sharding=along_first_axis(_split_sum_of_squares),
     samples=[sample((2, 3)), sample((4,)), sample(())],
 )
@@ -70,7 +70,7 @@ sum_of_squares.vjp(lambda g, y, x: x * (g * 2.0))
 
 @composite(
     aliases=("vector_norm",),
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[
         sample((2, 3)),
         sample((2, 3), axis=0, keepdims=True),
@@ -121,7 +121,7 @@ def _reduced(x: Value, axis: Axes) -> int:
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     samples=[sample((2, 3)), sample((2, 3), axis=0), sample(KINKED, p=1.0), sample(distinct(4), p="inf", axis=0)],
 )
 def normalize(x: Value, *, p: Power = 2.0, axis: Axes = 1, eps: float = 1e-12) -> Value:
@@ -131,14 +131,14 @@ def normalize(x: Value, *, p: Power = 2.0, axis: Axes = 1, eps: float = 1e-12) -
     return x / clamp(norm(x, p=p, axis=axis, keepdims=True), min=eps)
 
 
-@composite(numerics=Numerics(autocast="float32"), samples=[sample((2, 3)), sample((3,), eps=10.0)])
+@composite(numerics=AUTOCAST_FLOAT32, samples=[sample((2, 3)), sample((3,), eps=10.0)])
 def l2_norm(x: Value, *, axis: Axes = -1, eps: float = 1e-12) -> Value:
     """x divided by its Euclidean length over the last axis, or by eps where that is larger (ggml's l2_norm)."""
     return normalize(x, axis=axis, eps=eps)
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     samples=[sample((2, 3), (2, 3)), sample((3, 2), normal(1, 2), axis=0), sample((4,), (4,), axis=-1)],
 )
 def cosine_similarity(a: Value, b: Value, *, axis: int = 1, eps: float = 1e-8) -> Value:
@@ -149,16 +149,14 @@ def cosine_similarity(a: Value, b: Value, *, axis: int = 1, eps: float = 1e-8) -
     return sum(normalize(a, axis=axis, eps=eps) * normalize(b, axis=axis, eps=eps), axis=axis)
 
 
-@composite(
-    numerics=Numerics(autocast="float32"), samples=[sample((2, 3), (2, 3)), sample((3,), (2, 3), p=1.0, keepdims=True)]
-)
+@composite(numerics=AUTOCAST_FLOAT32, samples=[sample((2, 3), (2, 3)), sample((3,), (2, 3), p=1.0, keepdims=True)])
 def pairwise_distance(a: Value, b: Value, *, p: Power = 2.0, eps: float = 1e-6, keepdims: bool = False) -> Value:
     """The p-norm of a - b + eps over the last axis, with broadcasting."""
     return norm(a - b + eps, p=p, axis=-1, keepdims=keepdims)
 
 
 @composite(
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[sample((2, 3), (4, 3)), sample((2, 2, 3), (1, 3, 3), p=3.0), sample((2, 3), (2, 3), p="inf")],
 )
 def cdist(a: Value, b: Value, *, p: Power = 2.0) -> Value:
@@ -175,7 +173,7 @@ def cdist(a: Value, b: Value, *, p: Power = 2.0) -> Value:
     return norm(unsqueeze(a, axis=-2) - unsqueeze(b, axis=-3), p=p, axis=-1)
 
 
-@composite(numerics=Numerics(autocast="float32"), samples=[sample((3, 2)), sample((4, 2), p=1.0)])
+@composite(numerics=AUTOCAST_FLOAT32, samples=[sample((3, 2)), sample((4, 2), p=1.0)])
 def pdist(x: Value, *, p: Power = 2.0) -> Value:
     """The p-norms of the differences of each row of the matrix x and those after it, as a vector."""
     require_rank("pdist", "a matrix", x, 2)
@@ -184,7 +182,7 @@ def pdist(x: Value, *, p: Power = 2.0) -> Value:
     return norm(embedding(x, first) - embedding(x, second), p=p, axis=-1)
 
 
-@composite(numerics=Numerics(autocast="float32"), samples=[sample((2, 3), (3,)), sample((4,), (4,), p=1.0)])
+@composite(numerics=AUTOCAST_FLOAT32, samples=[sample((2, 3), (3,)), sample((4,), (4,), p=1.0)])
 def dist(a: Value, b: Value, *, p: Power = 2.0) -> Value:
     """The p-norm of a - b over all elements, with broadcasting."""
     return norm(a - b, p=p)
@@ -192,7 +190,7 @@ def dist(a: Value, b: Value, *, p: Power = 2.0) -> Value:
 
 @composite(
     call=CallForms(by_place=("p", "axis", "largest")),
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[sample((2, 3, 2), axis=1, largest=0.5), sample((3, 2), axis=0, largest=9.0, p=1.0)],
 )
 def renorm(x: Value, *, axis: int, largest: float, p: Power = 2.0) -> Value:

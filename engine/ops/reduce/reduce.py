@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.core.attributes import Axes
 from engine.core.batching import Call, Outputs, along
-from engine.core.declarations import Algebra, CallForms, Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION, PRECISE_FUNCTION, Algebra, CallForms
 from engine.core.dtypes import FLOAT16, FLOAT32, INT64, is_float
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.registry import composite, primitive
@@ -123,10 +123,7 @@ def _split_sum(case: Case) -> Cut:
 
 
 @primitive(
-    shape_rule=reduction_sum,
-    numerics=Numerics(autocast="float32"),
-    sharding=along_first_axis(_split_sum),
-    samples=REDUCTIONS,
+    shape_rule=reduction_sum, numerics=AUTOCAST_FLOAT32, sharding=along_first_axis(_split_sum), samples=REDUCTIONS
 )
 def sum(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
     """Sum over `axis` (all axes when null); bool and integers give int64."""
@@ -192,7 +189,7 @@ def count(shape: Shape, axis: Axes) -> int:
     return math.prod(shape[a] for a in normalize_axes(axis, len(shape)))
 
 
-@primitive(shape_rule=_mean, numerics=Numerics(autocast="float32"), samples=REDUCTIONS)
+@primitive(shape_rule=_mean, numerics=AUTOCAST_FLOAT32, samples=REDUCTIONS)
 def mean(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
     """Arithmetic mean over `axis` (all axes when null); NaN over no elements."""
     axes = normalize_axes(axis, x.ndim)
@@ -214,7 +211,7 @@ def max_int(number: int) -> float:
 
 @composite(
     call=CallForms(by_place=("axis",)),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     samples=[sample((2, 3)), sample((4, 3), axis=0), sample((2, 3, 4), axis=(0, 2), keepdims=True, correction=0)],
 )
 def var(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bool = False) -> Value:
@@ -227,7 +224,7 @@ def var(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bool = 
 
 @composite(
     call=CallForms(by_place=("axis",)),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     samples=[sample((2, 3)), sample((4, 3), axis=0), sample((2, 3), axis=1, keepdims=True, correction=0)],
 )
 def std(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bool = False) -> Value:
@@ -352,7 +349,7 @@ any.batch(along("axis"))
 
 @primitive(
     shape_rule=reduction,
-    numerics=Numerics(promotion="float", autocast="float32"),
+    numerics=PRECISE_FUNCTION,
     samples=[*REDUCTIONS, sample((2, 3), axis=1, zero_grad_at_neg_inf=True)],
 )
 def logsumexp(

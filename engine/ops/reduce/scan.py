@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.core.attributes import Axes
 from engine.core.batching import along
-from engine.core.declarations import Documentation, Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_FUNCTION, Documentation
 from engine.core.dtypes import FLOAT16, FLOAT32, FLOAT64, INT64, is_float
 from engine.core.errors import ShapeError
 from engine.core.modes import charge_table
@@ -68,7 +68,7 @@ def _shifted(x: Value, axis: int, first: float) -> Value:
     return concat(edge, slice(x, axis=place, stop=-1), axis=place)
 
 
-@primitive(shape_rule=_total, aliases=("cumulative_sum",), numerics=Numerics(autocast="float32"), samples=SAMPLES)
+@primitive(shape_rule=_total, aliases=("cumulative_sum",), numerics=AUTOCAST_FLOAT32, samples=SAMPLES)
 def cumsum(x: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     """Running sum along `axis`; bool and integers give int64."""
     return _accumulated(np.add, x, axis, out)
@@ -92,7 +92,7 @@ def _recurrence(a: Value, b: Value, *, axis: int) -> Spec:
 
 @primitive(
     shape_rule=_recurrence,
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[sample((2, 5), (2, 5)), sample((3, 2), (3, 2), axis=0), sample((9,), (9,))],
 )
 def linear_recurrence(a: Array, b: Array, *, axis: int = -1) -> Array:
@@ -131,7 +131,7 @@ def _decayed(g: Value, factors: Value, axis: int) -> Value:
     return flip(linear_recurrence(backwards, flip(g, axis=axis), axis=axis), axis=axis)
 
 
-@primitive(shape_rule=_total, aliases=("cumulative_prod",), numerics=Numerics(autocast="float32"), samples=SAMPLES)
+@primitive(shape_rule=_total, aliases=("cumulative_prod",), numerics=AUTOCAST_FLOAT32, samples=SAMPLES)
 def cumprod(x: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     """Running product along `axis`; bool and integers give int64. The gradient is exact with zeros too."""
     return _accumulated(np.multiply, x, axis, out)
@@ -148,7 +148,7 @@ def _(g: Value, y: Value, x: Value, *, axis: int) -> Value:
 
 @primitive(
     shape_rule=_along,
-    numerics=Numerics(promotion="float", autocast="float32"),
+    numerics=PRECISE_FUNCTION,
     samples=[*SAMPLES, sample(uniform(-9.0, 9.0, 2, 4)), sample((2, 4), zero_grad_at_neg_inf=True)],
 )
 def logcumsumexp(x: Array, *, axis: int = -1, zero_grad_at_neg_inf: bool = False, out: Array | None = None) -> Array:
@@ -224,7 +224,7 @@ def _picked(x: Value, places: Value, axis: int) -> tuple[Value, Value]:
     return reshape(gather(reshape(x, shape=(1,)), reshape(places, shape=(1,)), axis=0), shape=()), places
 
 
-@primitive(shape_rule=reduction_sum, numerics=Numerics(autocast="float32"), samples=REDUCTIONS)
+@primitive(shape_rule=reduction_sum, numerics=AUTOCAST_FLOAT32, samples=REDUCTIONS)
 def prod(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
     """Product over `axis` (all axes when null); with zeros the gradient is the product of the other factors."""
     axes = normalize_axes(axis, x.ndim)
@@ -246,9 +246,7 @@ def _product_of_others(x: Value, *, axis: Axes) -> Spec:
     return x.spec
 
 
-@primitive(
-    shape_rule=_product_of_others, numerics=Numerics(autocast="float32"), samples=[sample((2, 3), axis=1), sample((4,))]
-)
+@primitive(shape_rule=_product_of_others, numerics=AUTOCAST_FLOAT32, samples=[sample((2, 3), axis=1), sample((4,))])
 def product_of_others(x: Array, *, axis: Axes = None) -> Array:
     """At each place, the product of the other elements over `axis`: exact when some are zero."""
     axes = normalize_axes(axis, x.ndim)

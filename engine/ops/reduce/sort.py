@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from engine.core.batching import along
-from engine.core.declarations import CallForms, Documentation, Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION, CallForms, Documentation, Numerics
 from engine.core.dtypes import FLOAT64, INT64
 from engine.core.errors import AttributeValueError
 from engine.core.registry import composite, primitive
@@ -147,7 +147,7 @@ def _one_number(x: Value, **_: bool) -> Spec:
 
 @primitive(
     shape_rule=_one_number,
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[sample(distinct(2, 4)), sample(distinct(3), ignore_nan=True)],
 )
 def overall_median(x: Array, *, ignore_nan: bool = False) -> Array:
@@ -171,7 +171,7 @@ def _median(x: Value, axis: int | None, keepdims: bool, ignore_nan: bool) -> Val
 
 @composite(
     call=CallForms(by_place=(), with_index="median_with_index"),
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[sample(distinct(2, 4)), *PICKS],
 )
 def median(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:
@@ -304,7 +304,7 @@ def _quantile(
     return found if isinstance(q, tuple) else squeeze(found, axis=0)
 
 
-@composite(numerics=Numerics(compute_float32=True, autocast="float32"), samples=QUANTILE_SAMPLES)
+@composite(numerics=PRECISE_COMPOSITION, samples=QUANTILE_SAMPLES)
 def quantile(
     x: Value, *, q: Shares, axis: int | None = None, keepdims: bool = False, interpolation: Interpolation = "linear"
 ) -> Value:

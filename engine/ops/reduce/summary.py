@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.core.attributes import Axes
 from engine.core.batching import each
-from engine.core.declarations import CallForms, Documentation, Numerics
+from engine.core.declarations import PRECISE_COMPOSITION, PROMOTE_COMMON, CallForms, Documentation, Numerics
 from engine.core.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, is_float
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.modes import MODES
@@ -42,7 +42,7 @@ def count_nonzero(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Val
 
 @composite(
     call=CallForms(by_place=("axis",)),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     documentation=Documentation(outputs=("var", "mean")),
     samples=MOMENTS,
 )
@@ -54,7 +54,7 @@ def var_mean(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bo
 
 @composite(
     call=CallForms(by_place=("axis",)),
-    numerics=Numerics(compute_float32=True, autocast="float32"),
+    numerics=PRECISE_COMPOSITION,
     documentation=Documentation(outputs=("std", "mean")),
     samples=MOMENTS,
 )
@@ -213,7 +213,7 @@ def _isin(x: Value, elements: Value, *, invert: bool) -> Spec:
 @primitive(
     shape_rule=_isin,
     differentiable=False,
-    numerics=Numerics(promotion="common"),
+    numerics=PROMOTE_COMMON,
     samples=[
         sample(integers(0, 6, 2, 3), integers(0, 6, 3)),
         sample(integers(0, 6, 4), integers(0, 6, 2), invert=True),

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.core.attributes import Axes
 from engine.core.batching import Call, Outputs, along, shifted
-from engine.core.declarations import Algebra, CallForms, Memory, Numerics, Sharding
+from engine.core.declarations import PROMOTE_COMMON, Algebra, CallForms, Memory, Numerics, Sharding
 from engine.core.dtypes import BFLOAT16
 from engine.core.errors import AttributeValueError, DTypeError, LimitError, ShapeError
 from engine.core.registry import OPS, composite, primitive
@@ -231,7 +231,7 @@ def _concat(*xs: Value, axis: int) -> Spec:
 @primitive(
     shape_rule=_concat,
     aliases=("cat",),
-    numerics=Numerics(promotion="common"),
+    numerics=PROMOTE_COMMON,
     algebra=Algebra(additive=True),
     sharding=ALONG_AXIS,
     samples=[sample((2, 3), (1, 3)), sample((2, 3), (2, 1), (2, 2), axis=1), sample((2,), axis=-1)],

@@ -13,7 +13,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from engine.core.attributes import Ints
 from engine.core.batching import Call, Outputs, along
-from engine.core.declarations import Memory, Numerics
+from engine.core.declarations import PROMOTE_COMMON, Memory
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import primitive
 from engine.core.samples import sample
@@ -106,7 +106,7 @@ def _copied(x: Array, out: Array | None) -> Array:
     return out
 
 
-@primitive(shape_rule=_slice_add, aliases=("acc",), numerics=Numerics(promotion="common"), samples=PARTS)
+@primitive(shape_rule=_slice_add, aliases=("acc",), numerics=PROMOTE_COMMON, samples=PARTS)
 def slice_add(x: Array, y: Array, *, strides: Ints, offset: int = 0, out: Array | None = None) -> Array:
     """x with y added to its part of y's shape at `offset` with `strides`, counted in elements of the flattened x."""
     out = _copied(x, out)
@@ -128,7 +128,7 @@ def _slice_set(x: Value, y: Value, *, strides: Ints, offset: int) -> Spec:
     return x.spec
 
 
-@primitive(shape_rule=_slice_set, aliases=("set",), numerics=Numerics(promotion="common"), samples=PARTS)
+@primitive(shape_rule=_slice_set, aliases=("set",), numerics=PROMOTE_COMMON, samples=PARTS)
 def slice_set(x: Array, y: Array, *, strides: Ints, offset: int = 0, out: Array | None = None) -> Array:
     """x with y in place of its part of y's shape at `offset` with `strides`, counted in elements of the flattened x."""
     out = _copied(x, out)

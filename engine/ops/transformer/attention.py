@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from engine.core.declarations import CallForms, Numerics
+from engine.core.declarations import PRODUCT_COMPOSITION, CallForms
 from engine.core.dtypes import BOOL, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.modes import charge_table
@@ -49,7 +49,7 @@ def _split_heads(x: Value, group: int) -> Value:
 @composite(
     aliases=("sdpa",),
     call=CallForms(by_place=("dropout", "causal")),
-    numerics=Numerics(compute_float32=True, autocast="half"),
+    numerics=PRODUCT_COMPOSITION,
     samples=[
         sample((2, 3, 2), (2, 4, 2), (2, 4, 3)),
         sample((2, 2, 3, 2), (2, 1, 3, 2), (2, 1, 3, 2), causal=True, scale=0.6),
@@ -198,7 +198,7 @@ def _check_projections(
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="half"),
+    numerics=PRODUCT_COMPOSITION,
     samples=[
         sample((2, 3, 4), (2, 2, 4), (2, 2, 4), (12, 4), (4, 4), (12,), (4,), heads=2),
         sample((2, 2), (2, 2), (2, 2), (6, 2), (2, 2), heads=1, causal=True),
@@ -324,7 +324,7 @@ def _widened(mask: Value | None, more: int) -> Value | None:
 
 
 @composite(
-    numerics=Numerics(compute_float32=True, autocast="half"),
+    numerics=PRODUCT_COMPOSITION,
     samples=[
         sample((2, 3, 4), (2, 2, 3), (2, 2, 5), (4, 4), (4, 3), (4, 5), (4, 4), (12,), (4,), heads=2, apart=True),
         sample(

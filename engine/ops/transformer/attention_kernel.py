@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.batching import Call, Outputs
-from engine.core.declarations import Documentation, Memory, Numerics, computing_itemsize, nbytes
+from engine.core.declarations import AUTOCAST_HALF, Documentation, Memory, computing_itemsize, nbytes
 from engine.core.dtypes import FLOAT16, FLOAT32, DType, is_float
 from engine.core.errors import ShapeError
 from engine.core.registry import primitive
@@ -162,7 +162,7 @@ def _attention_scratch(attrs: Mapping[str, Any], inputs: Sequence[Spec], outputs
 @primitive(
     shape_rule=_attention,
     multi_output=True,
-    numerics=Numerics(autocast="half"),
+    numerics=AUTOCAST_HALF,
     memory=Memory(scratch=_attention_scratch, keeps_workspace=True),
     documentation=Documentation(outputs=("y", "logs")),
     sharding=matrix_axes("2222", "21"),

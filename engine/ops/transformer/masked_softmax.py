@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import Call, Outputs
-from engine.core.declarations import Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32
 from engine.core.dtypes import BOOL, FLOAT16, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.registry import primitive
@@ -75,7 +75,7 @@ def _soft_max(x: Value, mask: Value | None = None, *, scale: float, max_bias: fl
 @primitive(
     shape_rule=_soft_max,
     aliases=("soft_max_ext",),
-    numerics=Numerics(autocast="float32"),
+    numerics=AUTOCAST_FLOAT32,
     samples=[
         sample((2, 3), scale=0.5),
         sample((3, 2, 4), (2, 4), max_bias=8.0),
