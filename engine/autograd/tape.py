@@ -239,7 +239,6 @@ def _recording_again(roots: Sequence[Value]) -> AbstractContextManager[None]:
 def _start_cotangents(
     outputs: Value | Sequence[Value], gradients: Operand | Sequence[Operand | None] | None, implicit: ImplicitSeed
 ) -> tuple[list[Value], list[Value]]:
-    """Return the roots and a cotangent for each."""
     roots = [outputs] if isinstance(outputs, Value) else list(outputs)
     if not roots:
         raise GradientError("there is no output to differentiate")

@@ -139,7 +139,6 @@ class _Keys:
         return fold_in(self.root if self.example is None else self.example, next(self.numbers))
 
     def for_each(self) -> Value:
-        """Return one key for each example."""
         assert self.root is not None
         return stack(*(fold_in(self.root, number) for number in range(max(self.size, 1))))
 

@@ -87,7 +87,6 @@ def _family(op: Op[Any]) -> str:
 
 
 def _describe_unsupported(family: Family, name: str) -> dict[str, Any]:
-    """Describe an operation that is not supported, in the fields of one that is."""
     instead = family.members[name]
     return {
         "name": name,

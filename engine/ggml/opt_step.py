@@ -88,7 +88,6 @@ class Step:
     def _step_parameter(
         self, name: str, gradient: Value, state: Mapping[str, Value], numbers: Value
     ) -> dict[str, Value]:
-        """Return the new values of one parameter and its moments."""
         parameter = self.leaves[name]
         if self.optimizer is OptimizerType.SGD:
             return {LEAF + name: opt_step_sgd(parameter, gradient, numbers)}
@@ -151,7 +150,6 @@ def _check_ends(inputs: Value, outputs: Value, loss_type: LossType) -> None:
 
 
 def _leaves(inputs: Value, outputs: Value, storage: Storage | None) -> dict[str, Value]:
-    """Return the leaves besides inputs and constants, by name."""
     ends = [value for node in reachable([outputs]) for value in node.inputs if value.node is None]
     ends += [outputs] if outputs.node is None else []
     found = {leaf.key: leaf for leaf in ends if leaf.key != inputs.key and not _is_constant(leaf, storage)}

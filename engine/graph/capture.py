@@ -92,13 +92,11 @@ class _Recording:
         self.results: dict[str, list[str]] = {}
 
     def leaf(self, name: str, value: Value) -> Value:
-        """Give a leaf its name."""
         self.names[value.key] = name
         self.kept.append(value)
         return value
 
     def __call__(self, op: Op[Any], operands: Sequence[Any], attrs: Mapping[str, Any], made: Any) -> None:
-        """Record one call of an op."""
         name = self._free(op.name)
         document: dict[str, Any] = {"name": name, "op": op.name, "inputs": [self._reference(o) for o in operands]}
         if attrs:

@@ -399,7 +399,6 @@ class Session:
         return [*timings, *profile_update(plan_of_update(model, self._recipe), self._work.arrays, repeats)]
 
     def _runner(self, inputs: Mapping[str, Any]) -> NodeRunner:
-        """Return a training step from where the session stands."""
         needed = self.inputs_needed("losses" if self.definition.losses else "forward", training=False)
         batch, model, (seed, passes) = self._batch(inputs, needed), self._work.model, self._key
         states = {**model.parameters, **model.buffers}

@@ -138,7 +138,6 @@ def check_fit(
 
 
 def _check_names(definition: Definition, recipe: Recipe, columns: Mapping[str, ColumnInfo], reader: Reader) -> None:
-    """Check that the inputs, columns and parameters that the recipe names exist."""
     for table in ("feeds", "normalize", "classes"):
         for name in getattr(recipe, table):
             if name not in definition.inputs:
@@ -208,7 +207,6 @@ def _examples(recipe: Recipe, rows: int) -> int:
 
 
 def _batches(recipe: Recipe, train: int) -> Batches:
-    """Return batches of a number of examples, for their count."""
     drawn = recipe.sampling.examples if recipe.sampling is not None else None
     examples = range(drawn or train)
     return Batches(examples, min(recipe.batch_size, len(examples)), recipe.shuffle, recipe.drop_last, recipe.seed)
@@ -345,7 +343,6 @@ def _bind(
 
 
 def _bound(definition: Definition, fed: Mapping[str, ColumnInfo], rows: int, reader: Reader) -> dict[str, int]:
-    """Return the extents of the graph at a number of rows."""
     dims = _bind(definition, fed, rows, "/batch_size", reader)
     reader.finish()
     return dims

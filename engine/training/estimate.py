@@ -130,7 +130,6 @@ class Footprint:
             yield plan_evaluation(model, self.bind(count), recipe.metrics)
 
     def _captured(self, model: StateLayout) -> tuple[str, ...]:
-        """Return the parameters whose gradients are captured."""
         record = self.recipe.record.gradients
         return () if record is None else record.names(name for flat in model.flat_groups for name in flat.shapes)
 

@@ -317,7 +317,6 @@ class TrainState(StateLayout):
                 target[...] = sources[name]
 
     def _windows(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        """Return each parameter as a view of `arrays`."""
         windows = {n: arrays[f"parameter:{n}"] for n in self.definition.parameters if f"parameter:{n}" in arrays}
         for flat in self.flat_groups:
             windows.update(flat.views(arrays[flat.name]))

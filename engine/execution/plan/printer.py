@@ -117,7 +117,6 @@ class _Drawing:
         self._origin.update({number: f"constant_{number}" for number in plan.constants})
 
     def lines(self) -> Iterator[str]:
-        """Print the picture line by line."""
         yield from ("digraph plan {", "  rankdir = TB;")
         yield '  node [shape = box, style = filled, fontname = "monospace"];'
         for number, node in self._origin.items():

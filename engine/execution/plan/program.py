@@ -123,7 +123,6 @@ class _Program:
         self.names = _names(plan, self.runs, self.source.bind())
 
     def text(self) -> str:
-        """Print the whole script."""
         plan = self.plan
         about = ABOUT.format(steps=len(plan.steps), bytes=plan.peak_bytes, flops=plan.flops)
         about = about if self.sequel is None else self.sequel.about

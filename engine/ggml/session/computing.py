@@ -206,7 +206,6 @@ class GraphRunner:
             self._values.set_key(self.count)
 
     def _update_statistics(self, graph: Graph) -> None:
-        """Write the new running statistics to their leaves."""
         storage = self._context.storage
         made = [(leaf, storage.result(new)) for leaf, new in self._values.updates if new in graph]
         for leaf, array in made:

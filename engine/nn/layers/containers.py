@@ -38,7 +38,6 @@ def _read_entries(layers: Layers) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def _build(scope: Scope, x: Value, entry: tuple[str, str, dict[str, Any]]) -> Value:
-    """Build one layer on x."""
     name, kind, options = entry
     build = find_layer(kind)
     attrs = bind(kind, {a.name: a for a in attributes_of(build)}, options)
@@ -51,7 +50,6 @@ def _build(scope: Scope, x: Value, entry: tuple[str, str, dict[str, Any]]) -> Va
 
 
 def _through(scope: Scope, x: Value, layers: Layers) -> Value:
-    """Let x flow through the layers."""
     for entry in _read_entries(layers):
         x = _build(scope, x, entry)
     return x

@@ -58,14 +58,12 @@ class _Form:
         return Block(scope, self.heads, self.width, self.dropout, self.activation, self.eps, self.norm_first, self.bias)
 
     def encoder(self, scope: Scope, x: Value, layers: int, masks: Masks) -> Value:
-        """Apply the layers of an encoder to x."""
         self._check(layers)
         for number in range(layers):
             x = encode(self.block(Inner(scope, f"layers.{number}")), x, masks)
         return x
 
     def decoder(self, scope: Scope, x: Value, memory: Value, layers: int, masks: Masks, of_memory: Masks) -> Value:
-        """Apply the layers of a decoder to x."""
         self._check(layers)
         for number in range(layers):
             x = decode(self.block(Inner(scope, f"layers.{number}")), x, memory, masks, of_memory)

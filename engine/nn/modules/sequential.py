@@ -139,7 +139,6 @@ class Sequential(Module):
 
 
 def _document(item: Any) -> Any:
-    """Return an item as a layer's document."""
     if isinstance(item, tuple) and len(item) == 2 and isinstance(item[1], Mapping):
         return {"layer": item[0], **item[1]}
     return item

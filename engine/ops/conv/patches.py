@@ -32,7 +32,6 @@ def _geometry(
 
 
 def _columns(op: str, shape: Shape, kernel: Window, stride: Window, padding: Window, dilation: Window) -> Shape:
-    """Return the shape of the columns of images of `shape`."""
     if len(shape) < 3:
         raise ShapeError(f"{op} needs images [N, C, *spatial], got {list(shape)}")
     kernels, strides, pairs, dilations = _geometry(op, len(shape) - 2, kernel, stride, padding, dilation)

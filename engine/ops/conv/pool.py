@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from engine.core.attributes import Ints, Window
 from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION, CallForms
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.registry import composite
-from engine.core.samples import Argument, distinct, positive, sample
+from engine.core.registry import Op, composite
+from engine.core.samples import Argument, Sample, distinct, positive, sample
 from engine.core.shape_rules import require_integer
 from engine.core.value import Array, Shape, Value
-from engine.ops.conv.columns import per_axis
+from engine.ops.conv.columns import named, per_axis
 from engine.ops.conv.pooling import avg_pool, max_pool
 from engine.ops.elementwise.comparison import eq, where
 from engine.ops.elementwise.elementwise import power
@@ -33,97 +35,64 @@ def batched(op: str, rank: int, x: Value) -> tuple[Value, bool]:
     return (unsqueeze(x, axis=0) if alone else x), alone
 
 
-def _max(
-    rank: int,
-    x: Value,
-    kernel: Window,
-    stride: Window | None,
-    padding: Window,
-    dilation: Window,
-    ceil_mode: bool,
-    return_indices: bool,
-) -> Value | tuple[Value, Value]:
+def _declare_max_pool(rank: int, shape: str, notes: str, samples: Sequence[Sample], **policy: Any) -> Op[Any]:
     op = f"max_pool{rank}d"
-    x, alone = batched(op, rank, x)
-    values, index = max_pool(
-        x,
-        kernel=per_axis(f"{op}.kernel", kernel, rank, 1),
-        stride=per_axis(f"{op}.stride", kernel if stride is None else stride, rank, 1),
-        padding=per_axis(f"{op}.padding", padding, rank, 0),
-        dilation=per_axis(f"{op}.dilation", dilation, rank, 1),
-        ceil_mode=ceil_mode,
-    )
-    if not return_indices:
-        return squeeze(values, axis=0) if alone else values
-    return (squeeze(values, axis=0), squeeze(index, axis=0)) if alone else (values, index)
+
+    def pool(
+        x: Value,
+        *,
+        kernel: Window,
+        stride: Window | None = None,
+        padding: Window = 0,
+        dilation: Window = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Value | tuple[Value, Value]:
+        x, alone = batched(op, rank, x)
+        values, index = max_pool(
+            x,
+            kernel=per_axis(f"{op}.kernel", kernel, rank, 1),
+            stride=per_axis(f"{op}.stride", kernel if stride is None else stride, rank, 1),
+            padding=per_axis(f"{op}.padding", padding, rank, 0),
+            dilation=per_axis(f"{op}.dilation", dilation, rank, 1),
+            ceil_mode=ceil_mode,
+        )
+        if not return_indices:
+            return squeeze(values, axis=0) if alone else values
+        return (squeeze(values, axis=0), squeeze(index, axis=0)) if alone else (values, index)
+
+    about = f"Largest element of each window of x {shape}, as in PyTorch; the stride is the kernel unless given."
+    named(pool, op, f"{about}\n\n{notes}")
+    return composite(samples=samples, **policy)(pool)
 
 
-@composite(
-    samples=[
+max_pool1d = _declare_max_pool(
+    1,
+    "[N, C, L]",
+    "With `return_indices` also its place in the flattened spatial axes, int64, as max_unpool1d takes it.",
+    [
         sample(distinct(1, 2, 5), kernel=2),
         sample(distinct(2, 6), kernel=3, stride=2, padding=1),
         sample(distinct(1, 2, 5), kernel=2, return_indices=True),
-    ]
+    ],
 )
-def max_pool1d(
-    x: Value,
-    *,
-    kernel: Window,
-    stride: Window | None = None,
-    padding: Window = 0,
-    dilation: Window = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Value | tuple[Value, Value]:
-    """Largest element of each window of x [N, C, L], as in PyTorch; the stride is the kernel unless given.
-
-    With `return_indices` also its place in the flattened spatial axes, int64, as max_unpool1d takes it.
-    """
-    return _max(1, x, kernel, stride, padding, dilation, ceil_mode, return_indices)
-
-
-@composite(
-    samples=[
+max_pool2d = _declare_max_pool(
+    2,
+    "[N, C, H, W]",
+    "The first of tied elements gets the whole gradient. `ceil_mode` keeps a last window that only partly fits. With\n"
+    "`return_indices` also the places in the flattened spatial axes, int64, as max_unpool2d takes them.",
+    [
         sample(distinct(1, 2, 4, 4), kernel=2),
         sample(distinct(1, 1, 4, 5), kernel=(3, 2), stride=2, padding=1, ceil_mode=True),
-    ]
+    ],
 )
-def max_pool2d(
-    x: Value,
-    *,
-    kernel: Window,
-    stride: Window | None = None,
-    padding: Window = 0,
-    dilation: Window = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Value | tuple[Value, Value]:
-    """Largest element of each window of x [N, C, H, W], as in PyTorch; the stride is the kernel unless given.
-
-    The first of tied elements gets the whole gradient. `ceil_mode` keeps a last window that only partly fits. With
-    `return_indices` also the places in the flattened spatial axes, int64, as max_unpool2d takes them.
-    """
-    return _max(2, x, kernel, stride, padding, dilation, ceil_mode, return_indices)
-
-
-@composite(
-    numerics=AUTOCAST_FLOAT32, samples=[sample(distinct(1, 1, 2, 3, 4), kernel=(1, 2, 2), dilation=(1, 1, 2), stride=1)]
+max_pool3d = _declare_max_pool(
+    3,
+    "[N, C, D, H, W]",
+    "With `return_indices` also its place in the flattened spatial axes, int64, as max_unpool3d takes it.",
+    [sample(distinct(1, 1, 2, 3, 4), kernel=(1, 2, 2), dilation=(1, 1, 2), stride=1)],
+    numerics=AUTOCAST_FLOAT32,
 )
-def max_pool3d(
-    x: Value,
-    *,
-    kernel: Window,
-    stride: Window | None = None,
-    padding: Window = 0,
-    dilation: Window = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Value | tuple[Value, Value]:
-    """Largest element of each window of x [N, C, D, H, W], as in PyTorch; the stride is the kernel unless given.
-
-    With `return_indices` also its place in the flattened spatial axes, int64, as max_unpool3d takes it.
-    """
-    return _max(3, x, kernel, stride, padding, dilation, ceil_mode, return_indices)
 
 
 def _avg(
@@ -211,54 +180,35 @@ def global_avg_pool(x: Value, *, keepdims: bool = False) -> Value:
     return mean(x, axis=tuple(range(2, x.ndim)), keepdims=keepdims)
 
 
-def _lp_pool(rank: int, x: Value, p: float, kernel: Window, stride: Window | None, ceil_mode: bool) -> Value:
+def _declare_lp_pool(rank: int, shape: str, samples: Sequence[Sample]) -> Op[Value]:
     op = f"lp_pool{rank}d"
-    if not 0 < p < math.inf:
-        raise AttributeValueError(f"{op}: p {p} must be positive and finite; use max_pool for the largest element")
-    x, alone = batched(op, rank, x)
-    kernels = per_axis(f"{op}.kernel", kernel, rank, 1)
-    strides = per_axis(f"{op}.stride", kernel if stride is None else stride, rank, 1)
-    means = avg_pool(power(x, p), kernel=kernels, stride=strides, padding=(0,) * rank, ceil_mode=ceil_mode)
-    total = means * float(math.prod(kernels))
-    zero = eq(total, 0.0)
-    y = where(zero, 0.0, power(where(zero, 1.0, total), 1 / p))
-    return squeeze(y, axis=0) if alone else y
+
+    def pool(
+        x: Value, *, kernel: Window, p: float = 2.0, stride: Window | None = None, ceil_mode: bool = False
+    ) -> Value:
+        if not 0 < p < math.inf:
+            raise AttributeValueError(f"{op}: p {p} must be positive and finite; use max_pool for the largest element")
+        x, alone = batched(op, rank, x)
+        kernels = per_axis(f"{op}.kernel", kernel, rank, 1)
+        strides = per_axis(f"{op}.stride", kernel if stride is None else stride, rank, 1)
+        means = avg_pool(power(x, p), kernel=kernels, stride=strides, padding=(0,) * rank, ceil_mode=ceil_mode)
+        total = means * float(math.prod(kernels))
+        zero = eq(total, 0.0)
+        y = where(zero, 0.0, power(where(zero, 1.0, total), 1 / p))
+        return squeeze(y, axis=0) if alone else y
+
+    named(pool, op, f"(sum of x^p)^(1/p) over each window of x {shape}; the gradient where the sum is 0 is 0.")
+    call = CallForms(by_place=("p", "kernel", "stride", "ceil_mode"))
+    return composite(call=call, numerics=PRECISE_COMPOSITION, samples=samples)(pool)
 
 
-@composite(
-    call=CallForms(by_place=("p", "kernel", "stride", "ceil_mode")),
-    numerics=PRECISE_COMPOSITION,
-    samples=[sample((1, 2, 5), kernel=2), sample(positive(2, 6), p=3.0, kernel=3, stride=2)],
+lp_pool1d = _declare_lp_pool(
+    1, "[N, C, L]", [sample((1, 2, 5), kernel=2), sample(positive(2, 6), p=3.0, kernel=3, stride=2)]
 )
-def lp_pool1d(
-    x: Value, *, kernel: Window, p: float = 2.0, stride: Window | None = None, ceil_mode: bool = False
-) -> Value:
-    """(sum of x^p)^(1/p) over each window of x [N, C, L]; the gradient where the sum is 0 is 0."""
-    return _lp_pool(1, x, p, kernel, stride, ceil_mode)
-
-
-@composite(
-    call=CallForms(by_place=("p", "kernel", "stride", "ceil_mode")),
-    numerics=PRECISE_COMPOSITION,
-    samples=[sample((1, 2, 4, 4), kernel=2), sample(positive(1, 1, 3, 4), p=1.5, kernel=(2, 3), stride=1)],
+lp_pool2d = _declare_lp_pool(
+    2, "[N, C, H, W]", [sample((1, 2, 4, 4), kernel=2), sample(positive(1, 1, 3, 4), p=1.5, kernel=(2, 3), stride=1)]
 )
-def lp_pool2d(
-    x: Value, *, kernel: Window, p: float = 2.0, stride: Window | None = None, ceil_mode: bool = False
-) -> Value:
-    """(sum of x^p)^(1/p) over each window of x [N, C, H, W]; the gradient where the sum is 0 is 0."""
-    return _lp_pool(2, x, p, kernel, stride, ceil_mode)
-
-
-@composite(
-    call=CallForms(by_place=("p", "kernel", "stride", "ceil_mode")),
-    numerics=PRECISE_COMPOSITION,
-    samples=[sample((1, 1, 2, 3, 4), kernel=(1, 2, 3), stride=1)],
-)
-def lp_pool3d(
-    x: Value, *, kernel: Window, p: float = 2.0, stride: Window | None = None, ceil_mode: bool = False
-) -> Value:
-    """(sum of x^p)^(1/p) over each window of x [N, C, D, H, W]; the gradient where the sum is 0 is 0."""
-    return _lp_pool(3, x, p, kernel, stride, ceil_mode)
+lp_pool3d = _declare_lp_pool(3, "[N, C, D, H, W]", [sample((1, 1, 2, 3, 4), kernel=(1, 2, 3), stride=1)])
 
 
 def _places(extent: int, *shape: int) -> Argument:
@@ -287,93 +237,67 @@ def _extents(op: str, found: Shape, kernel: Ints, stride: Ints, padding: Ints, o
     return wanted
 
 
-def _unpooled(
-    rank: int,
-    x: Value,
-    index: Value,
-    kernel: Window,
-    stride: Window | None,
-    padding: Window,
-    output_size: Ints | None,
-    unsafe: bool,
-) -> Value:
+def _declare_max_unpool(rank: int, doc: str, samples: Sequence[Sample], **policy: Any) -> Op[Value]:
     op = f"max_unpool{rank}d"
-    require_integer(op, "indices", index)
-    if index.shape != x.shape:
-        raise ShapeError(f"{op}: values {list(x.shape)} and indices {list(index.shape)} must have one shape")
-    x, alone = batched(op, rank, x)
-    extents = _extents(
-        op,
-        x.shape[2:],
-        per_axis(f"{op}.kernel", kernel, rank, 1),
-        per_axis(f"{op}.stride", kernel if stride is None else stride, rank, 1),
-        per_axis(f"{op}.padding", padding, rank, 0),
-        output_size,
-    )
-    lead, found = x.shape[:2], math.prod(x.shape[2:])
-    empty = zeros(shape=(*lead, math.prod(extents)), dtype=x.dtype)
-    flat = reshape(x, shape=(*lead, found))
-    y = scatter_set(empty, reshape(index, shape=(*lead, found)), flat, axis=2, unsafe=unsafe)
-    y = reshape(y, shape=(*lead, *extents))
-    return squeeze(y, axis=0) if alone else y
+
+    def unpool(
+        x: Value,
+        index: Value,
+        *,
+        kernel: Window,
+        stride: Window | None = None,
+        padding: Window = 0,
+        output_size: Ints | None = None,
+        unsafe: bool = False,
+    ) -> Value:
+        require_integer(op, "indices", index)
+        if index.shape != x.shape:
+            raise ShapeError(f"{op}: values {list(x.shape)} and indices {list(index.shape)} must have one shape")
+        x, alone = batched(op, rank, x)
+        extents = _extents(
+            op,
+            x.shape[2:],
+            per_axis(f"{op}.kernel", kernel, rank, 1),
+            per_axis(f"{op}.stride", kernel if stride is None else stride, rank, 1),
+            per_axis(f"{op}.padding", padding, rank, 0),
+            output_size,
+        )
+        lead, found = x.shape[:2], math.prod(x.shape[2:])
+        empty = zeros(shape=(*lead, math.prod(extents)), dtype=x.dtype)
+        flat = reshape(x, shape=(*lead, found))
+        y = scatter_set(empty, reshape(index, shape=(*lead, found)), flat, axis=2, unsafe=unsafe)
+        y = reshape(y, shape=(*lead, *extents))
+        return squeeze(y, axis=0) if alone else y
+
+    named(unpool, op, doc)
+    return composite(samples=samples, **policy)(unpool)
 
 
-@composite(
-    samples=[
-        sample((2, 1, 3), _places(6, 2, 1, 3), kernel=2),
-        sample((1, 1, 2), _places(5, 1, 1, 2), kernel=2, output_size=(5,), unsafe=True),
-    ]
-)
-def max_unpool1d(
-    x: Value,
-    index: Value,
-    *,
-    kernel: Window,
-    stride: Window | None = None,
-    padding: Window = 0,
-    output_size: Ints | None = None,
-    unsafe: bool = False,
-) -> Value:
+max_unpool1d = _declare_max_unpool(
+    1,
     """Zeros [N, C, L] with x written at `index`, as in PyTorch: what the max_pool that gave both took.
 
     The extent is the smallest that pools to that of x, or `output_size`, which may be a whole shape. The last of
     duplicate indices counts, and the gradient of x is refused when there are any, unless `unsafe`: then each gets the
     whole of it, as in PyTorch.
-    """
-    return _unpooled(1, x, index, kernel, stride, padding, output_size, unsafe)
-
-
-@composite(
-    numerics=AUTOCAST_FLOAT32,
-    samples=[
+    """,
+    [
+        sample((2, 1, 3), _places(6, 2, 1, 3), kernel=2),
+        sample((1, 1, 2), _places(5, 1, 1, 2), kernel=2, output_size=(5,), unsafe=True),
+    ],
+)
+max_unpool2d = _declare_max_unpool(
+    2,
+    "Zeros [N, C, H, W] with x written at `index`, counted in the flattened H W: see max_unpool1d.",
+    [
         sample((2, 1, 2, 2), _places(16, 2, 1, 2, 2), kernel=2),
         sample((1, 1, 2, 1), _places(10, 1, 1, 2, 1), kernel=(2, 2), stride=(2, 1), output_size=(5, 2)),
     ],
+    numerics=AUTOCAST_FLOAT32,
 )
-def max_unpool2d(
-    x: Value,
-    index: Value,
-    *,
-    kernel: Window,
-    stride: Window | None = None,
-    padding: Window = 0,
-    output_size: Ints | None = None,
-    unsafe: bool = False,
-) -> Value:
-    """Zeros [N, C, H, W] with x written at `index`, counted in the flattened H W: see max_unpool1d."""
-    return _unpooled(2, x, index, kernel, stride, padding, output_size, unsafe)
-
-
-@composite(numerics=AUTOCAST_FLOAT32, samples=[sample((1, 2, 1, 2, 2), _places(32, 1, 2, 1, 2, 2), kernel=2)])
-def max_unpool3d(
-    x: Value,
-    index: Value,
-    *,
-    kernel: Window,
-    stride: Window | None = None,
-    padding: Window = 0,
-    output_size: Ints | None = None,
-    unsafe: bool = False,
-) -> Value:
-    """Zeros [N, C, D, H, W] with x written at `index`, counted in the flattened D H W: see max_unpool1d."""
-    return _unpooled(3, x, index, kernel, stride, padding, output_size, unsafe)
+max_unpool3d = _declare_max_unpool(
+    3,
+    "Zeros [N, C, D, H, W] with x written at `index`, counted in the flattened D H W: see max_unpool1d.",
+    [sample((1, 2, 1, 2, 2), _places(32, 1, 2, 1, 2, 2), kernel=2)],
+    numerics=AUTOCAST_FLOAT32,
+)

@@ -44,7 +44,6 @@ def _pads(extents: Shape, kernel: Ints, stride: Ints, padding: Ints, dilation: I
 
 
 def _pooled(op: str, x: Shape, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Shape:
-    """Check shape and attributes of a pooling and return the shape of its result."""
     rank = len(x) - 2
     if rank not in (1, 2, 3):
         raise ShapeError(f"{op} needs an input [N, C, *spatial] with 1 to 3 spatial axes, got {list(x)}")

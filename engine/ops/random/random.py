@@ -36,7 +36,6 @@ class _Generator(threading.local):
         self.numbers = np.random.Generator(self.bits)
 
     def started(self, key: Array) -> np.random.Generator:
-        """Return the generator at the start of the key's stream."""
         high, low = fold(int(key[0]), int(key[1]), STREAM_TAG)
         # The first number is a product of the halves of the state: neither may be the same for all keys of one sort.
         high = mix(high ^ low)

@@ -284,7 +284,6 @@ def _take(rest: Iterator[Value], name: str, shape: Shape) -> Value:
 
 
 def _projections(rest: Iterator[Value], widths: tuple[int, int, int], apart: bool) -> tuple[Value, ...]:
-    """Return the weights of query, key and value."""
     width = widths[0]
     if apart:
         return tuple(

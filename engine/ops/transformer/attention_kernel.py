@@ -80,7 +80,6 @@ class _Block:
 
     @property
     def scores(self) -> Shape:
-        """The shape of its scores."""
         return self.high - self.low, self.rows.stop - self.rows.start, self.columns
 
 
@@ -150,7 +149,6 @@ def _attention(
 
 
 def _block_bytes(q: Spec, k: Spec) -> int:
-    """Return the bytes of a block of scores."""
     return min(SCORES, math.prod(q.shape[:-1]) * k.shape[-2]) * computing_itemsize(q)
 
 

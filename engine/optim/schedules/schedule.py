@@ -259,7 +259,6 @@ class _Reading:
         return member
 
     def _checked(self, schedule: Schedule, pointer: str) -> Schedule | None:
-        """Check the options together."""
         faults = list(CHECKS[schedule.kind](schedule.options)) if schedule.kind in CHECKS else []
         if self.per == "step" and schedule.options.get("monitor") == "val_loss":
             faults.append(("/monitor", 'val_loss is known once an epoch; per step, monitor "loss"'))

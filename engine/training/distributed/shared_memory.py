@@ -191,7 +191,6 @@ class _Board:
         self._slots = np.frombuffer(self._memory, np.uint8, offset=self._calls).reshape(2, ranks, piece_bytes)
 
     def slots(self, turn: int, dtype: DType) -> Array:
-        """Return the slots as an array (ranks, elements of a piece)."""
         slots: Array = self._slots[turn].view(dtype)
         return slots
 

@@ -85,7 +85,6 @@ class Evaluator:
         return None
 
     def _batches(self) -> Iterator[Array]:
-        """Yield the numbers of the examples of each batch."""
         size = min(self._recipe.micro_batch_size or self._recipe.batch_size, self._recipe.batch_size)
         for start in range(0, self.rows, size):
             yield self._examples.held_out[start : start + size]

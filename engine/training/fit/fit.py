@@ -161,7 +161,6 @@ class Fit(MonitoredFit):
         return max(steps, 1)
 
     def _step_batch(self, first: StepInputs, epoch: int, position: int, steps: int) -> StepBatch:
-        """Return the inputs of consecutive steps of an epoch."""
         size, recipe, start = self._batches.batch_size, self.recipe, first.step
         rows = self._order[position * size : (position + steps) * size].reshape(steps, size)
         if recipe.schedule.constant or recipe.schedule.per == "epoch":

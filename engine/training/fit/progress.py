@@ -231,7 +231,6 @@ class FitProgress:
         self._epoch_tally.clear()
 
     def _step_inputs(self, rows: Array, epoch: int) -> StepInputs:
-        """Return the inputs of the next step."""
         cursor, recipe, step = self._cursor, self.recipe, self._cursor.step
         rates = self._rates_at(epoch, step)
         averaging = None
@@ -242,7 +241,6 @@ class FitProgress:
         return StepInputs(rows, step, epoch + 1, rates, recipe.schedule.momentum(epoch=epoch, step=step), averaging)
 
     def _rates_at(self, epoch: int, step: int) -> list[float]:
-        """Return the learning rate of each parameter group."""
         cursor, recipe, rates = self._cursor, self.recipe, []
         for place, group in enumerate(recipe.groups.groups):
             plateau = cursor.plateaus[place] if cursor.plateaus else None

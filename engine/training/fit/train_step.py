@@ -152,7 +152,6 @@ class TrainStep:
         return {name: executor.outputs[GRADIENT + name].copy() for name in names}
 
     def _result(self, executor: NumpyExecutor, count: int) -> StepResult:
-        """Return the result of the last run of a whole step."""
         self.tally.add(executor.outputs)
         losses = LossTally(self._reduction == "sum")
         losses.add(executor.outputs[LOSS].item(), self._weight(executor, count))

@@ -137,7 +137,6 @@ class Update:
     def _clip(
         self, flat_groups: Sequence[FlatGroup], gradients: Mapping[str, Value], vectors: Mapping[str, Value], key: Value
     ) -> Mapping[str, Value]:
-        """Clip the gradients and add noise."""
         clip, before = self.recipe.clip, vectors
         if clip.adaptive is not None or clip.per_parameter is not None:
             parameters: dict[str, Value] = {}

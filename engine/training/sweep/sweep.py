@@ -236,7 +236,6 @@ class VariantPool:
         self._stop_eliminated()
 
     def _stop_eliminated(self) -> None:
-        """Stop the variants that do not advance."""
         for left in self._halving.left_behind():
             self._stop_variant(left)
             self._halving.end(left.variant)
