@@ -150,7 +150,7 @@ from engine.training import sweep
 from engine.training.check import ColumnInfo, FitEstimate, check_fit
 from engine.training.distributed.collective import Alone, Collective
 from engine.training.distributed.shared_memory import Rendezvous
-from engine.training.fit import CapturedGradient, Fit, Point
+from engine.training.fit import CapturedGradient, Fit, MetricRow
 from engine.training.metrics import metric_catalogue
 from engine.training.predictor import Predictor
 from engine.training.recipe import (
@@ -164,6 +164,9 @@ from engine.training.recipe import (
     read_recipe,
 )
 from engine.training.sweep import Sweep
+
+Point = MetricRow
+"""A second name of MetricRow."""
 
 __all__ = [
     "ADJUSTABLE",
@@ -211,6 +214,7 @@ __all__ = [
     "Layer",
     "LimitError",
     "LossScaler",
+    "MetricRow",
     "MissingExtra",
     "Module",
     "Nonfinite",

@@ -11,7 +11,7 @@ from engine.core.value import Array, Value
 from engine.diagnostics.derivatives import check_sizes, derive
 from engine.diagnostics.requests import NAMES, DerivativeRequest, read_requests
 from engine.execution.interpreter.node_runner import check_memory, check_work, output_bytes
-from engine.execution.interpreter.point import FIELDS, Point, feed, read_point, run
+from engine.execution.interpreter.point import FIELDS, EvaluationPoint, feed, read_point, run
 from engine.execution.plan import NumpyExecutor, Plan, make_plan
 from engine.graph.definition import Definition
 from engine.graph.trace import KEY, Trace, build
@@ -75,7 +75,7 @@ def compute(definition: Definition, request: Mapping[str, Any], admit: Admit = a
     return answer
 
 
-def _cost(plan: Plan, point: Point, *, derivatives: bool) -> Cost:
+def _cost(plan: Plan, point: EvaluationPoint, *, derivatives: bool) -> Cost:
     """Return what one run of a plan takes; refuse too many bytes or operations."""
     taken = {"plan_bytes": plan.peak_bytes, "initial_bytes": point.initial_bytes, "output_bytes": output_bytes(plan)}
     check_memory(Cost(taken))

@@ -18,7 +18,7 @@ from engine.diagnostics.derivatives import gradients
 from engine.diagnostics.requests import References
 from engine.diagnostics.transforms import as_function, default_targets, leaves_of, weight_results
 from engine.execution.interpreter.node_runner import check_leaves, check_memory, check_work, output_bytes
-from engine.execution.interpreter.point import FIELDS, Point, read_point, run
+from engine.execution.interpreter.point import FIELDS, EvaluationPoint, read_point, run
 from engine.execution.plan import NumpyExecutor, Plan, make_plan
 from engine.graph.definition import Definition, NodeSpec
 from engine.graph.limits import LIMITS
@@ -167,7 +167,7 @@ def _plans(graph: Trace, of: Sequence[str], by: Sequence[str]) -> tuple[Plan, Pl
     return make_plan({}, state, value, {}), make_plan({}, state, {**value, **slopes}, {})
 
 
-def _estimate_bytes(value: Plan, slopes: Plan, point: Point) -> dict[str, int]:
+def _estimate_bytes(value: Plan, slopes: Plan, point: EvaluationPoint) -> dict[str, int]:
     """Return the bytes of both plans and of what they are bound to, which are widened copies; refuse too many.
 
     The arrays that both share are counted twice: once for what they were before they were widened.
@@ -189,7 +189,7 @@ def _weights(graph: Trace, of: Sequence[str]) -> dict[str, Array]:
     return {name: np.cos(np.arange(value.size, dtype=FLOAT64)).reshape(value.shape) for name, value in values.items()}
 
 
-def _arrays(point: Point, graph: Trace) -> dict[str, Array]:
+def _arrays(point: EvaluationPoint, graph: Trace) -> dict[str, Array]:
     """Return every input, parameter, buffer and the key as a new array, rounded to its declared type, then float64."""
     leaves = {**leaves_of(graph), **graph.buffers}
     arrays = {**point.inputs, **point.state()}

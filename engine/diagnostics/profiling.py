@@ -15,7 +15,7 @@ from engine.core.modes import Admit, Cost, admit_any
 from engine.core.options import Reader
 from engine.core.value import Array
 from engine.execution.interpreter.node_runner import NodeRunner, check_memory, check_work, cost_of_runner
-from engine.execution.interpreter.point import WITHOUT_MODE, Point, read_point
+from engine.execution.interpreter.point import WITHOUT_MODE, EvaluationPoint, read_point
 from engine.execution.plan import NumpyExecutor, Plan
 from engine.execution.plan.numpy_executor import prepare
 from engine.graph.definition import Definition
@@ -162,7 +162,7 @@ def _medians(runs: Sequence[Sequence[Timing]]) -> list[Timing]:
     return [replace(same[0], seconds=median(timing.seconds for timing in same)) for same in zip(*runs, strict=True)]
 
 
-def _update(definition: Definition, point: Point, recipe: Recipe) -> tuple[StateLayout, Plan]:
+def _update(definition: Definition, point: EvaluationPoint, recipe: Recipe) -> tuple[StateLayout, Plan]:
     try:
         form = StateLayout(definition, trained_parameters(definition, point.dims), recipe.groups)
         plan = plan_of_update(form, recipe)

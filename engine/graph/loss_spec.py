@@ -26,7 +26,7 @@ from engine.core.registry import Op, find_op
 from engine.core.unsupported_ops import refuse_unsupported
 from engine.core.value import Array, Value
 from engine.graph.tensors import read_tensor
-from engine.nn.layers.losses import BY_EXAMPLE, LOSSES, NOT_BY_EXAMPLE, Loss, Operand
+from engine.nn.layers.losses import BY_EXAMPLE, LOSSES, Loss, Operand, is_by_example
 from engine.ops.loss.ctc import ctc_loss
 from engine.ops.loss.loss import mse_loss
 
@@ -116,7 +116,7 @@ class _LossBuilder:
 
     def build(self) -> tuple[Value, ...]:
         """Check everything, add the nodes and return the outputs beside the loss."""
-        options = BY_EXAMPLE if self.op.name not in NOT_BY_EXAMPLE else ()
+        options = BY_EXAMPLE if is_by_example(self.op) else ()
         self._read_attributes(("split",) * bool(self.loss.parts) + options)
         split = self._option("split", int | None, None)
         sample_weight = self._option("sample_weight", str | None, None)

@@ -20,7 +20,7 @@ from engine.diagnostics.profiling import Timing, plan_of_update, profile, profil
 from engine.diagnostics.row_losses import losses_by_row
 from engine.execution.interpreter.node_runner import NodeRunner
 from engine.execution.interpreter.nonfinite import Nonfinite, first_nonfinite
-from engine.execution.interpreter.point import Point
+from engine.execution.interpreter.point import EvaluationPoint
 from engine.execution.native import chosen, most_shards
 from engine.execution.plan import NumpyExecutor
 from engine.graph.definition import Definition, InputSpec, needed_inputs, without_inputs
@@ -403,7 +403,7 @@ class Session:
         batch, model, (seed, passes) = self._batch(inputs, needed), self._work.model, self._key
         states = {**model.parameters, **model.buffers}
         definition = without_inputs(self.definition, self.definition.inputs.keys() - batch.arrays.keys())
-        return NodeRunner(Point(definition, batch.arrays, states, seed, True, batch.dims, passes))
+        return NodeRunner(EvaluationPoint(definition, batch.arrays, states, seed, True, batch.dims, passes))
 
     @cached_property
     def _reduction(self) -> Reduction | None:

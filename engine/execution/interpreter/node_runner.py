@@ -17,7 +17,7 @@ from engine.core.errors import DocumentError, Finding
 from engine.core.half_precision import half_precision_kernel
 from engine.core.modes import STEP_OPERATIONS, Cost
 from engine.core.value import Array, Node, Spec, Value
-from engine.execution.interpreter.point import Point, as_refusals
+from engine.execution.interpreter.point import EvaluationPoint, as_refusals
 from engine.execution.plan import Plan
 from engine.execution.plan.numpy_executor import computes_in_float32
 from engine.graph.limits import LIMITS
@@ -56,7 +56,7 @@ class NodeRun:
 class NodeRunner:
     """The nodes of a step in the order of execution, and until when each value is needed."""
 
-    def __init__(self, point: Point, autocast: DType | None = None) -> None:
+    def __init__(self, point: EvaluationPoint, autocast: DType | None = None) -> None:
         """Trace forward and, where there is a loss, backward at the extents of `point`.
 
         With `autocast` matrix products and the like run in that type, as in mixed precision.

@@ -1,4 +1,4 @@
-"""Where a graph is looked at: the numbers of one request, read strictly, and the graph traced at their extents."""
+"""Evaluation points: the inputs, parameters and mode at which a request evaluates a graph, read strictly."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ STATES = ("parameters", "buffers")
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """Arrays for every input of a graph, which lacks those that were left out, and for some
-    parameters and buffers, the seed of the rest, and the mode.
+class EvaluationPoint:
+    """What one evaluation of a graph needs: inputs, some parameters and buffers, the seed of the others, and the mode.
 
-    `passes` is how many passes have drawn random numbers from the seed before.
+    Inputs that the request leaves out are no inputs of `definition`. `passes` is the number of earlier passes that drew
+    random numbers from the seed.
     """
 
     definition: Definition
@@ -74,7 +74,7 @@ class Point:
 
 def read_point(
     definition: Definition, request: Mapping[str, Any], reader: Reader, *, training: bool = False, wanted: Any = None
-) -> Point:
+) -> EvaluationPoint:
     """Read the fields `FIELDS` of a request.
 
     Args:
@@ -106,7 +106,7 @@ def read_point(
     dims = bind_dims(definition, {name: array.shape for name, array in inputs.items()})
     dims = {**dict.fromkeys(definition.dimension_names, 1), **dims}
     remaining = without_inputs(definition, definition.inputs.keys() - inputs.keys())
-    return Point(remaining, inputs, given, seed, training, dims)
+    return EvaluationPoint(remaining, inputs, given, seed, training, dims)
 
 
 def _wanted(definition: Definition, wanted: Any) -> list[str]:
@@ -148,7 +148,7 @@ def as_refusals() -> Iterator[None]:
         raise DocumentError([Finding("/inputs", EngineError.code, detail)]) from error
 
 
-def feed(executor: NumpyExecutor, point: Point) -> None:
+def feed(executor: NumpyExecutor, point: EvaluationPoint) -> None:
     """Write the inputs and the random key of a point."""
     for name, array in {**point.inputs, KEY: point.key}.items():
         executor.inputs[name][...] = array

@@ -26,16 +26,16 @@ SPLIT_SUM_ELEMENTS = 4096
 """A sum of so many elements, in a vector, is computed in parts by the shards; a shorter one by one of them."""
 
 
-def _join(*parts: Any) -> Any:
-    """Add up what the shards have."""
+def all_reduce(*parts: Any) -> Any:
+    """Sum the summands of all shards, in the order of the shards."""
     total = parts[0].copy()
     for part in parts[1:]:
         total += part
     return total
 
 
-ALL_REDUCE: Op[Any] = Op(_join, shape_rule=None)
-"""The sum of a partial value's summands; it is no op of graphs."""
+ALL_REDUCE: Op[Any] = Op(all_reduce, shape_rule=None)
+"""The step that sums a partial value over the shards. Plans have it; graphs do not, so it is not in the op table."""
 
 
 LARGEST_SHARE = 0.25

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
-from engine.core.registry import OPS, lookup
+from engine.core.registry import OPS, Op, lookup
 
 Takes = Literal["name", "numbers"]
 """Whether an operand is the name of a value of the graph, or that or numbers in the document."""
@@ -182,8 +182,10 @@ LOSSES: Mapping[str, Loss] = MappingProxyType(
 BY_EXAMPLE = ("sample_weight", "per_example")
 """Options of every loss that can be had for each example."""
 
-NOT_BY_EXAMPLE = ("ggml_cross_entropy",)
-"""Losses that give their mean alone."""
+
+def is_by_example(op: Op[Any]) -> bool:
+    """Whether the loss can be had for each example; without a reduction it gives its mean alone."""
+    return "reduction" in op.attributes
 
 
 def _options(name: str, loss: Loss) -> list[dict[str, Any]]:
@@ -193,7 +195,7 @@ def _options(name: str, loss: Loss) -> list[dict[str, Any]]:
         {"name": "sample_weight", "type": "a string or null", "required": False, "default": None},
         {"name": "per_example", "type": "true or false", "required": False, "default": False},
     ]
-    return (split if loss.parts else []) + ([] if name in NOT_BY_EXAMPLE else by_example)
+    return (split if loss.parts else []) + (by_example if is_by_example(lookup(name)) else [])
 
 
 def loss_catalogue() -> list[dict[str, Any]]:

@@ -3,6 +3,6 @@
 from engine.training.fit.examples import Columns
 from engine.training.fit.fit import Fit
 from engine.training.fit.gradient_capture import CapturedGradient
-from engine.training.fit.steps import Point
+from engine.training.fit.steps import MetricRow
 
-__all__ = ["CapturedGradient", "Columns", "Fit", "Point"]
+__all__ = ["CapturedGradient", "Columns", "Fit", "MetricRow"]

@@ -13,11 +13,11 @@ from engine.training.distributed.collective import Alone, Collective
 from engine.training.fit.examples import Columns
 from engine.training.fit.gradient_capture import CapturedGradient, GradientCapture
 from engine.training.fit.monitoring import MonitoredFit
-from engine.training.fit.steps import MAX_STEPS_PER_CALL, Point, SkippedSteps, StepBatch, StepInputs, StepResult
+from engine.training.fit.steps import MAX_STEPS_PER_CALL, MetricRow, SkippedSteps, StepBatch, StepInputs, StepResult
 from engine.training.metrics.regression import loss_in_units_first
 from engine.training.recipe import Recipe
 
-Callback = Callable[["Fit", Sequence[Point]], None]
+Callback = Callable[["Fit", Sequence[MetricRow]], None]
 
 FAILED_ROW = ("loss", "lr", "grad_norm", "loss_scale", "skipped")
 """Values in the metric row of the step at which a fit failed."""
@@ -75,7 +75,7 @@ class Fit(MonitoredFit):
         by_epoch = policy.every_epochs and step % (policy.every_epochs * self.steps_per_epoch) == 0
         return bool(self.done or by_step or by_epoch or (self.improved and policy.keep_best))
 
-    def __iter__(self) -> Iterator[Point]:
+    def __iter__(self) -> Iterator[MetricRow]:
         """Run to the end.
 
         Raises:
@@ -91,17 +91,17 @@ class Fit(MonitoredFit):
         self._stop(reason)
         self._finish()
 
-    def advance(self, steps: int = 1) -> list[Point]:
-        points: list[Point] = []
+    def advance(self, steps: int = 1) -> list[MetricRow]:
+        metric_rows: list[MetricRow] = []
         captured: list[CapturedGradient] = []
         while steps > 0 and not self.done:
-            points += self.advance_chunk(min(self.step + steps, self.total_steps))
+            metric_rows += self.advance_chunk(min(self.step + steps, self.total_steps))
             captured += self.captured
             steps -= self._steps_taken
         self.captured = captured
-        return points
+        return metric_rows
 
-    def advance_chunk(self, end: int | None = None) -> list[Point]:
+    def advance_chunk(self, end: int | None = None) -> list[MetricRow]:
         """Run one or more training steps in one call, at most to the step `end`; return the new metric rows.
 
         Steps that yield no metric row and after which neither a validation nor a checkpoint is due run together, for
@@ -134,14 +134,14 @@ class Fit(MonitoredFit):
         cursor.step += 1
         cursor.latest.update({name: value for name, value in values.items() if "/" not in name})
         self.improved = False
-        points = self._after_divergence(result, values) if diverged else self._after_update(result, values, rows)
+        metric_rows = self._after_divergence(result, values) if diverged else self._after_update(result, values, rows)
         if self.recipe.budget.seconds is not None:
             self._cursor.seconds = self._spent()
         if self.done:
             self._finish()
         for callback in self._callbacks:
-            callback(self, points)
-        return points
+            callback(self, metric_rows)
+        return metric_rows
 
     def _unobserved_steps(self, most: int, position: int) -> int:
         """Return how many of the next steps can run in one call; only the last of them may yield metric rows."""
@@ -208,7 +208,7 @@ class Fit(MonitoredFit):
             values["skipped"] = float(not result.finite)
         return values
 
-    def _after_update(self, result: StepResult, values: Mapping[str, float], rows: Array) -> list[Point]:
+    def _after_update(self, result: StepResult, values: Mapping[str, float], rows: Array) -> list[MetricRow]:
         """Record a step, and end the epoch if it was the last one."""
         cursor, recipe = self._cursor, self.recipe
         cursor.skipped = 0
@@ -219,10 +219,10 @@ class Fit(MonitoredFit):
         if recipe.schedule.per == "step":
             self._observe({"loss": values["loss"]})
         self._check_budget()
-        points = []
+        metric_rows = []
         if cursor.step % recipe.record.every(self.total_steps) == 0 or self.done:
-            points.append(self._point("train", values))
-        return points + self._evaluate_if_due()
+            metric_rows.append(self._metric_row("train", values))
+        return metric_rows + self._evaluate_if_due()
 
     def _finish(self) -> None:
         """Replace the final weights by the best ones if the recipe says so."""

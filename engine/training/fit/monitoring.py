@@ -9,23 +9,23 @@ from engine.core.errors import NonfiniteError
 from engine.training.fit.evaluation import summarize
 from engine.training.fit.nonfinite import failure_at, first_bad_parameter, source_row, trace_batch
 from engine.training.fit.progress import FitProgress
-from engine.training.fit.steps import Point, StepResult
+from engine.training.fit.steps import MetricRow, StepResult
 from engine.training.recipe.options import Divergence, improves, mode_of
 
 
 class MonitoredFit(FitProgress):
     """A fit that evaluates its model, tracks the monitored metric, and handles steps that are not finite."""
 
-    def _evaluate_if_due(self) -> list[Point]:
+    def _evaluate_if_due(self) -> list[MetricRow]:
         """Evaluate at the end of an epoch, of a validation interval and of the fit."""
         step = self._cursor.step
         ended = step % self.steps_per_epoch == 0
         due = ended or self.done or self.recipe.validation.due(step, self.steps_per_epoch)
         return self._evaluate(ended=ended) if due else []
 
-    def _evaluate(self, *, ended: bool) -> list[Point]:
+    def _evaluate(self, *, ended: bool) -> list[MetricRow]:
         """Validate if there are validation rows, and update the monitored metric."""
-        cursor, recipe, points = self._cursor, self.recipe, []
+        cursor, recipe, metric_rows = self._cursor, self.recipe, []
         metrics: dict[str, float] = {}
         if ended or self.done:
             summary = summarize(
@@ -33,11 +33,13 @@ class MonitoredFit(FitProgress):
             )
             metrics = dict(summary)
             if recipe.record.epochs:
-                points.append(self._point("train", {f"epoch_{name}": value for name, value in summary.items()}))
+                metric_rows.append(
+                    self._metric_row("train", {f"epoch_{name}": value for name, value in summary.items()})
+                )
         if self._evaluator.rows and (self.done or recipe.validation.due(cursor.step, self.steps_per_epoch)):
             values = self._evaluator.evaluate(averaged=cursor.averaged > 0)
             self._check_validated(values["loss"])
-            points.append(self._point("validation", values))
+            metric_rows.append(self._metric_row("validation", values))
             metrics.update({f"val_{name}": value for name, value in values.items()})
             cursor.latest.update({f"val_{name}": value for name, value in values.items() if "/" not in name})
         if recipe.schedule.per == "epoch" and ended:
@@ -49,7 +51,7 @@ class MonitoredFit(FitProgress):
             cursor.returns = 0
             if self._rollback_point is not None:
                 self._rollback_point = self._new_rollback_point()
-        return points
+        return metric_rows
 
     def _watch(self, metrics: Mapping[str, float]) -> None:
         """Update the best value of the monitored metric, and stop the fit when it has not improved for long."""
@@ -93,7 +95,7 @@ class MonitoredFit(FitProgress):
             return False
         return not result.finite and not (self.recipe.scaled and math.isfinite(result.loss))
 
-    def _after_divergence(self, result: StepResult, values: dict[str, float]) -> list[Point]:
+    def _after_divergence(self, result: StepResult, values: dict[str, float]) -> list[MetricRow]:
         """Record a step that was not finite, and stop, skip or roll back, as the recipe says."""
         cursor, action = self._cursor, self.recipe.nonfinite
         limit = (self.recipe.divergence or Divergence()).limit
@@ -108,13 +110,13 @@ class MonitoredFit(FitProgress):
         elif cursor.returns >= limit:
             detail = f"{failed}, and the fit has gone back {limit} times since its last whole epoch"
             self.failure = NonfiniteError(f"{detail}; lower the learning rate or divergence.factor", cursor.step)
-        points = [self._point("train", values)]
+        metric_rows = [self._metric_row("train", values)]
         if self.failure is None and action == "roll_back":
             self._roll_back()
         elif self.failure is None:
             self._check_budget()
-            points += self._evaluate_if_due()
-        return points
+            metric_rows += self._evaluate_if_due()
+        return metric_rows
 
     def _nonfinite_number(self, result: StepResult) -> str:
         """Describe which number of the last step is not finite."""

@@ -17,7 +17,7 @@ from engine.core.value import Array
 from engine.data import Source
 from engine.execution.interpreter.node_runner import NodeRunner, cost_of_runner
 from engine.execution.interpreter.nonfinite import Nonfinite, first_nonfinite
-from engine.execution.interpreter.point import Point
+from engine.execution.interpreter.point import EvaluationPoint
 from engine.graph.definition import Definition
 from engine.training.fit.fit_state import Cursor
 from engine.training.recipe import Recipe
@@ -107,7 +107,7 @@ def trace_batch(
     }
     source.gather(rows, inputs)
     given = model.named_arrays(averaged=averaged)
-    point = Point(definition, inputs, given, recipe.seed, training, dims, step)
+    point = EvaluationPoint(definition, inputs, given, recipe.seed, training, dims, step)
     try:
         runner = NodeRunner(point, low_dtype(recipe.precision) if training else None)
         cost_of_runner(runner)

@@ -19,7 +19,7 @@ from engine.training.fit.evaluation import Evaluator
 from engine.training.fit.examples import Columns, Examples
 from engine.training.fit.fit_state import Cursor, FitState, RollbackPoint, read_fit_state, read_reopened_state
 from engine.training.fit.nonfinite import RecentState
-from engine.training.fit.steps import LossTally, Point, StepInputs
+from engine.training.fit.steps import LossTally, MetricRow, StepInputs
 from engine.training.fit.train_step import TrainStep
 from engine.training.metrics import Tally
 from engine.training.recipe import Recipe
@@ -282,6 +282,6 @@ class FitProgress:
     def _epoch_state(self) -> dict[str, Array]:
         return self._epoch_tally.state() if self.step % self.steps_per_epoch else {}
 
-    def _point(self, split: str, values: Mapping[str, float]) -> Point:
+    def _metric_row(self, split: str, values: Mapping[str, float]) -> MetricRow:
         self._cursor.seq += 1
-        return Point(self._cursor.seq, self.step, self.epoch, split, dict(values))
+        return MetricRow(self._cursor.seq, self.step, self.epoch, split, dict(values))

@@ -170,7 +170,7 @@ class LossTally:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class MetricRow:
     """One metric row of a fit. `seq` counts from 1 without gaps; `step` and `epoch` count from 1."""
 
     seq: int

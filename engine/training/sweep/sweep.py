@@ -11,7 +11,7 @@ from typing import Any
 from engine.core.errors import EngineError
 from engine.data.checkpoint import Checkpoint
 from engine.graph.definition import Definition
-from engine.training.fit import Columns, Fit, Point
+from engine.training.fit import Columns, Fit, MetricRow
 from engine.training.recipe import read_recipe
 from engine.training.sweep.expansion import Variant, expand
 from engine.training.sweep.halving import (
@@ -27,7 +27,7 @@ from engine.training.sweep.options import SweepOptions, read_sweep
 SIZES = ("epochs", "steps", "batch_size", "drop_last", "sampling")
 """Fields that determine the number of steps of a fit."""
 
-Watch = Callable[[Variant, Fit, Sequence[Point]], None]
+Watch = Callable[[Variant, Fit, Sequence[MetricRow]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +120,9 @@ class Sweep:
             if before.checkpoint is not None:
                 fit.restore(before.checkpoint)
             while not fit.done and (goal is None or fit.step < goal):
-                points = fit.advance_chunk(goal)
+                metric_rows = fit.advance_chunk(goal)
                 if watch is not None:
-                    watch(variant, fit, points)
+                    watch(variant, fit, metric_rows)
             value = ranking_value(self.monitor, fit.best, fit.latest)
             self._results[index] = Result(variant, value, fit.step, fit.snapshot(), fit.stopped, fit.failure)
             return Ended() if fit.done else Reached(value)
