@@ -69,7 +69,7 @@ def parameter(
 
 
 def _choose_dtype(data: Any, dtype: object) -> object:
-    """Return the dtype asked for; the thread's default for what would become a float32 unasked."""
+    """Return the requested dtype; without one, this thread's default for data that would become float32."""
     if dtype is not None or isinstance(data, Value | np.ndarray | np.generic) or DEFAULTS.dtype == DEFAULT_FLOAT:
         return dtype
     try:

@@ -162,7 +162,7 @@ def along(*names: str) -> Rule:
 def folded(*numbers: int, shape: str | None = None) -> Rule:
     """For ops whose inputs `numbers`, and all outputs, list examples along the first axis: a batch is a longer list.
 
-    Other inputs may not differ from example to example, else the rule is `each`. `shape` names an attribute that tells
+    Other inputs may not differ from example to example, else the rule is `each`. `shape` names an attribute that gives
     the shape of the result.
     """
 

@@ -31,7 +31,7 @@ Flops = Callable[[Mapping[str, Any], Sequence[Shape], Sequence[Shape]], int]
 Scratch = Callable[[Mapping[str, Any], Sequence[Spec], Sequence[Spec]], int]
 """Bytes that the NumPy kernel allocates beside its outputs, from attributes, inputs and outputs."""
 Fans = Callable[[Mapping[str, Any], int, Shape], tuple[int, int] | None]
-"""Fan-in and fan-out of a parameter of this shape as input number so-and-so of a product; None if it is no weight."""
+"""Fan-in and fan-out of a parameter, from attributes, number of the input and its shape; None if it is no weight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Numerics:
         compute_float32: a composition that gets nothing but a half type computes in float32 and rounds its results
             once. A kernel gets large float16 inputs as float32, where that gives the same numbers in less time.
         supports_bfloat16: the kernel takes bfloat16 as it is; others get it as float32, and their results are rounded.
-        handles_missing: the op can tell missing values (NaN) from others, fill them in or leave them out.
+        handles_missing: the op detects, fills in or skips missing values (NaN).
     """
 
     promotion: Promotion = "none"

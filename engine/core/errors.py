@@ -88,7 +88,7 @@ class AttributeValueError(EngineError):
 
 
 class UnknownName(EngineError):  # noqa: N818 - a shorter name that reads as well
-    """A name that stands for nothing: an op, a node, a layer, an optimizer."""
+    """An unknown name of an op, a node, a layer or an optimizer."""
 
     code = "unknown_name"
 
@@ -100,7 +100,7 @@ class UnsupportedOp(UnknownName):
 
 
 class GradientError(EngineError):
-    """A gradient that was asked for does not exist or cannot be formed."""
+    """A requested gradient that does not exist or cannot be computed."""
 
     code = "no_gradient"
 
@@ -136,7 +136,7 @@ class OutOfContextMemory(LimitError):  # noqa: N818 - a shorter name that reads 
 
 
 class PlanError(EngineError):
-    """A plan that does not compute what it stands for: a fault of the planner, found before it runs."""
+    """A plan that does not compute its graph: a defect of the planner, found before the plan runs."""
 
     code = "plan_unsound"
 
@@ -153,7 +153,7 @@ class ComputeError(EngineError):
 
 
 class PoolError(EngineError):
-    """A thread pool that cannot be made as asked for, or that has been freed."""
+    """A thread pool that cannot be created with these parameters, or that has been freed."""
 
     code = "pool_invalid"
 
@@ -212,7 +212,7 @@ class CollectiveError(EngineError):
 
 
 class RankLost(CollectiveError):  # noqa: N818 - a shorter name that reads as well
-    """A rank that is gone, so that the others cannot go on; `rank` says which."""
+    """A rank that has exited, so that the others cannot continue; `rank` is its number."""
 
     code = "rank_lost"
 

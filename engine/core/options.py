@@ -82,7 +82,7 @@ def read_options(reader: Reader, document: Any, pointer: str, kind: type[T]) -> 
 
 @cache
 def options_of(kind: Any) -> dict[str, Option]:
-    """Return the options that the dataclass `kind` stands for, by name."""
+    """Return the options of the dataclass `kind`, by name."""
     hints = get_type_hints(kind, include_extras=True)
     return {field.name: _option(field, hints[field.name]) for field in fields(kind) if field.init}
 

@@ -66,7 +66,7 @@ R = TypeVar("R")
 OPS: dict[str, Op[Any]] = {}
 """Every op by name, in order of declaration."""
 ALIASES: dict[str, Op[Any]] = {}
-"""The op that each further name stands for."""
+"""The op of each alias."""
 
 
 def keywords_of(function: Callable[..., Any]) -> tuple[str, ...]:
@@ -152,7 +152,7 @@ class Op(Generic[R]):
         self.__doc__ = body.__doc__
         self.__name__ = self.name
 
-    # What follows is read off the body when it is first asked for: a process that starts needs few of the ops.
+    # The following is read off the body at first use: a starting process needs few of the ops.
 
     @cached_property
     def doc(self) -> str:
@@ -285,7 +285,7 @@ class Op(Generic[R]):
         return self._evaluate(inputs, attrs)
 
     def _call_in_full(self, operands: tuple[Any, ...], given: Mapping[str, Any]) -> R:
-        """Apply the op in a call of any form, and tell the recorder of it if there is one."""
+        """Apply the op in a call of any form, and record it if there is a recorder."""
         if self.call.with_index and "dim" in given:
             return OPS[self.call.with_index](*operands, **given)  # type: ignore[no-any-return]
         operands, given = normalize_call(self, operands, given)
@@ -309,7 +309,7 @@ class Op(Generic[R]):
             raise
 
     def _recorded(self, recorder: Callable[..., None], operands: tuple[Any, ...], given: dict[str, Any]) -> R:
-        """Call the op and tell the recorder; a call that no graph can spell is told by the calls it makes."""
+        """Call the op and record it; a call that no graph can express is recorded as the calls it makes."""
         operands = self._given(operands)
         if any(operand is None for operand in operands) and self.composite and not self.variadic:
             attrs = self.bind(given)
@@ -451,6 +451,12 @@ def composite(**options: Any) -> Callable[[Callable[..., R]], Op[R]]:
     return lambda body: _register(Op(body, shape_rule=None, **options))
 
 
+def named(body: Callable[..., R], name: str, doc: str) -> Callable[..., R]:
+    """Name and document the body of an op that belongs to a family declared by one function."""
+    body.__name__, body.__doc__ = name, doc
+    return body
+
+
 def _composed(body: Kernel, inputs: tuple[Value, ...], attrs: dict[str, Any], wide_when_narrow: bool) -> Any:
     """Run a composition, if so asked in float32 when its floating inputs (some may be None) are of one half type."""
     if not wide_when_narrow:
@@ -472,7 +478,7 @@ def _composed(body: Kernel, inputs: tuple[Value, ...], attrs: dict[str, Any], wi
 
 
 def _note(node: Node, inputs: tuple[Value, ...]) -> None:
-    """Note in a node of the tape what its backward rule will have to check or tell."""
+    """Store in a node of the tape what its backward rule checks and reports."""
     if any(v.counter is not None for v in inputs):
         node.versions = tuple(v.version for v in inputs)
     if any(v.inference for v in inputs):

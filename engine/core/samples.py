@@ -34,7 +34,7 @@ class Sample:
 
 
 def sample(*arguments: Shape | Argument, **attrs: Any) -> Sample:
-    """Describe one example call; a bare shape stands for standard normal numbers."""
+    """Describe one example call; a bare shape means standard normal numbers."""
     return Sample(tuple(a if isinstance(a, Argument) else normal(*a) for a in arguments), attrs)
 
 

@@ -29,7 +29,7 @@ axis than that of the split: then, too, the other shards must have computed thei
 """
 
 LEAST_ELEMENTS = 2**15
-"""A step on whole values is split among the shards from so many elements on; for fewer, waiting costs more."""
+"""From this many elements on, a step on whole values is split among shards; for fewer, synchronization costs more."""
 
 
 @dataclass(frozen=True, slots=True)

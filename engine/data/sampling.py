@@ -104,7 +104,7 @@ def class_weights(
         labels: class numbers from 0 to `classes` - 1.
         classes: the number of classes.
         weights: "balanced", or one number for each class.
-        ignored: a number among the labels that stands for no class.
+        ignored: a label that is no class.
 
     Raises:
         DataError: a label is no class, or the weights are not one finite number of at least 0 for each class.

@@ -38,7 +38,7 @@ SETTINGS: Mapping[str, tuple[float, float, float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Tolerances:
-    """The step of the differences, which errors are taken for rounding, and how many elements are looked at."""
+    """The step of the differences, the tolerance for rounding errors, and how many elements are checked."""
 
     eps: float
     atol: float

@@ -23,7 +23,7 @@ from engine.ops.elementwise.casting import cast
 def at_autocast(op: Op[Any], operands: Sequence[Operand], half: DType) -> list[Operand]:
     """Cast the operands of an op as its policy says; integers, truth values and plain numbers stay as they are.
 
-    An op that is given a float64 among them, which the graph must have asked for, is left alone.
+    An op with a float64 input, which the graph declares explicitly, is left unchanged.
     """
     floats = [v.dtype for v in operands if isinstance(v, Value) and is_float(v.dtype)]
     dtype = _autocast_dtype(op, floats, half)

@@ -14,9 +14,10 @@ from engine.core.errors import AttributeValueError, CheckpointError, GradientErr
 from engine.core.modes import no_grad
 from engine.core.value import Operand, Spec, Value, as_value
 from engine.ops.elementwise.casting import cast
-from engine.optim.optimizer import Pending, Slots, Transform, step_jointly
+from engine.optim.optimizer import Pending, Transform, step_jointly
 from engine.optim.optimizers import make_transform
 
+Slots = dict[str, Value]
 Parameters = Mapping[str, Value] | Iterable[Value] | Iterable[Mapping[str, Any]]
 MASTER = "master"
 """The slot of a float16 or bfloat16 parameter with its float32 copy, which keeps small updates."""

@@ -375,7 +375,7 @@ class Session:
         self._buffers_version += 1
 
     def losses_by_row(self, inputs: Mapping[str, Any]) -> Array:
-        """Return the loss of each row by itself, in evaluation mode, float64 [rows]: which rows spike."""
+        """Return the loss of each row, in evaluation mode, float64 [rows]."""
         work = self._work
         batch = self._batch(inputs, self.inputs_needed("losses", training=False))
 

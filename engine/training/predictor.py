@@ -125,11 +125,11 @@ class Predictor:
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def _part(self, arrays: Mapping[str, Array], start: int, chunk: int) -> dict[str, Array]:
-        """Return so many rows of what has rows, and the rest as it is."""
+        """Return `rows` rows of the inputs that have rows, and the other inputs unchanged."""
         return {name: a[start : start + chunk] if name in self._by_row else a for name, a in arrays.items()}
 
     def _cost(self, arrays: Mapping[str, Array], rows: int, chunk: int) -> Cost:
-        """Return what so many rows take, from the plans of whole chunks and of the last one."""
+        """Return the bytes that this many rows take, from the plans of whole chunks and of the last chunk."""
         whole, rest = divmod(rows, chunk) if rows > chunk else (1, 0)
         sizes = [(_sizes(self._part(arrays, 0, chunk) if rows > chunk else arrays), whole)]
         sizes += [(_sizes(self._part(arrays, rows - rest, chunk)), 1)] * bool(rest)

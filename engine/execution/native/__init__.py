@@ -55,7 +55,7 @@ def executors() -> tuple[str, ...]:
 
 
 def chosen(executor: str) -> str:
-    """Return the executor that a request for one stands for: "auto" is the fastest that can be used here.
+    """Return the executor for a requested name: "auto" is the fastest one available here.
 
     Raises:
         UnknownName: there is none of this name.
@@ -78,7 +78,7 @@ def most_shards(executor: str) -> int:
 
 
 def bind(plan: Plan, state: Mapping[str, Array], executor: str, threads: int | None = None) -> NumpyExecutor:
-    """Bind a plan to memory for "numpy" or "native"; of the latter so many threads may run shards."""
+    """Bind a plan to memory for "numpy" or "native"; the latter runs shards on up to `threads` threads."""
     if executor == "numpy":
         return NumpyExecutor(plan, state)
     from engine.execution.native.executor import NativeExecutor  # imports numba

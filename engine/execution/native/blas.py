@@ -32,7 +32,7 @@ class Blas:
 
     @contextmanager
     def one_thread(self) -> Iterator[None]:
-        """Let products take one thread in this process until the last that asked for it has left: bits depend on it."""
+        """Limit products of this process to one thread until the last caller has left: the bits depend on it."""
         with self._lock:
             if not self._askers:
                 self._before = self._get_threads()

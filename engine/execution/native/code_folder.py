@@ -167,7 +167,7 @@ def _user() -> str:
 
 
 def _is_writable(folder: Path) -> bool:
-    """Make a folder, if need be; return whether this user may write into it and nobody else has made it."""
+    """Create a folder if it is missing; return whether this user owns it and may write into it."""
     try:
         folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
         owner = folder.stat().st_uid

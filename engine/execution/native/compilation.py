@@ -100,7 +100,7 @@ def report_compilation(progress: Progress) -> Iterator[None]:
 
 
 def compile_for(plan: Plan) -> None:
-    """Compile the kernels that a plan needs and report progress, if anybody asked for it (`report_compilation`).
+    """Compile the kernels that a plan needs, reporting progress inside `report_compilation`.
 
     Without a listener nothing is done: each kernel is then compiled when its address is first needed.
     """
@@ -121,7 +121,7 @@ def compile_for(plan: Plan) -> None:
 
 
 def compile_kernels(names: Iterable[str] | None, processes: int, progress: Progress) -> None:
-    """Compile kernels that are not on disk yet, in so many processes.
+    """Compile the kernels that are not on disk yet, in `processes` processes.
 
     Args:
         names: of codes ("relu_float32"); None for those of all kernels.
@@ -179,7 +179,7 @@ assert kernels  # declares the lowerings
 def numpy_steps(plan: Plan) -> tuple[str, ...]:
     """Return the ops, each once, of steps that have no compiled kernel for their operands.
 
-    Shards see parts of what is looked at here; the kernels that a part needs are those of the whole.
+    Shards run on parts of these values; a part needs the same kernels as the whole.
     """
     return tuple(dict.fromkeys(step.op.name for step, calls in _lowered(plan) if calls is None))
 

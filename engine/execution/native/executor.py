@@ -34,7 +34,7 @@ class Segment:
     _tables: dict[tuple[int, int], Array] = field(default_factory=dict)
 
     def table(self, worker: int, workers: int) -> Array:
-        """Return what one of so many threads has to run: its shards of each phase, then a barrier."""
+        """Return the calls of one of `workers` threads: its shards of each phase, then a barrier."""
         if (worker, workers) not in self._tables:
             self._tables[worker, workers] = self._made(worker, workers)
         return self._tables[worker, workers]
@@ -98,7 +98,7 @@ class NativeExecutor(NumpyExecutor):
         return address_of(self._halt)
 
     def run_many(self, segment: Segment, times: int) -> int:
-        """Run a stretch that holds all steps so many times; return how often it ran, less when a kernel has halted it.
+        """Run a segment of all steps `times` times; return how often it ran, which is less when a kernel halts it.
 
         Raises:
             EngineError: an operand was not what an op takes.
@@ -130,7 +130,7 @@ class NativeExecutor(NumpyExecutor):
         raise ComputeError("a kernel has refused its operands; they have changed since")
 
     def run_segment(self, segment: Segment, times: int = 1) -> int:
-        """Run a stretch so many times, unless a kernel halts it; return how often it ran."""
+        """Run a segment `times` times, unless a kernel halts it; return how often it ran."""
         if self.plan.shards == 1:
             return self._go(segment.table(0, 1), 1, times)
         with thread_pool().members(min(self.threads or self.plan.shards, self.plan.shards)) as helpers:
@@ -204,7 +204,7 @@ class NativeExecutor(NumpyExecutor):
         return {number: view(buffer, memory) for number, buffer in own.items()}
 
     def _checked(self, call: Call, body: PythonCall) -> Call:
-        """Give a call that tells of wrong operands a word to do so."""
+        """Allocate the status word of a call that reports invalid operands."""
         if not any(isinstance(argument, Status) for argument in call.arguments):
             return call
         word = self._status[len(self._checks) :]

@@ -1,4 +1,4 @@
-"""From steps to kernel calls: each op's lowering says which kernels compute it, on which operands."""
+"""From steps to kernel calls: the lowering of an op chooses its kernels and their operands."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from engine.execution.native.kernel import Kernel
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """A place in memory that a call may use while it runs, so many bytes behind its start (a cache line's)."""
+    """Scratch memory of a call, at an offset in bytes from its start, which is aligned to a cache line."""
 
     offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """An int64 that a kernel sets to 1 where an operand is not what the op takes: its NumPy kernel then says what."""
+    """An int64 that a kernel sets to 1 for an invalid operand; the NumPy kernel then raises the error."""
 
 
 Argument = int | float | Array | Scratch | Status

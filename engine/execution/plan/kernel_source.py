@@ -132,7 +132,7 @@ class _Definition(NamedTuple):
 
     Attributes:
         text: the statement as its module has it.
-        uses: what the global names stand for that it binds and reads.
+        uses: the definitions of the global names that it binds and reads.
         inner: those that functions in it read.
         locals: the names that belong to these functions.
     """

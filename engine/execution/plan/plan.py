@@ -71,7 +71,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything an executor needs, and everything a reader wants to know.
+    """Everything an executor needs, and the figures that describe the plan.
 
     `updates` names the number whose value a state has after a run; `copies` are the pairs (target, source) that are
     copied at its end, for updates that are not computed in the state's memory. `groups` are the places of steps that

@@ -231,7 +231,7 @@ class _Planner:
         return is_whole(self.listing, self.layouts[number], number)
 
     def _place_updates(self) -> None:
-        """Let new values of states be written straight over the old ones where nobody reads the old ones later."""
+        """Write new values of states directly over the old ones where no later step reads the old ones."""
         for name, number in self.listing.updates.items():
             state, base = self.listing.state[name], self.layouts[number].base
             if number == state:

@@ -23,7 +23,7 @@ from engine.core.value import Shape, Spec
 from engine.graph.simplify import Instruction, Listing
 
 SPLIT_SUM_ELEMENTS = 4096
-"""A sum of so many elements, in a vector, is computed in parts by the shards; a shorter one by one of them."""
+"""From this many elements on, the sum of a partial vector is split among shards; a shorter one is not."""
 
 
 def all_reduce(*parts: Any) -> Any:
@@ -193,7 +193,7 @@ class _Cutter:
         return replace(instruction, inputs=tuple(self._summed(n) for n in instruction.inputs))
 
     def _append_free(self, instruction: Instruction, found: Cut, *, sharded: bool) -> None:
-        """Add an instruction that is nothing to do: it may stand in any phase behind that of its input."""
+        """Add an instruction that runs nothing: any phase after that of its input will do."""
         (number,) = instruction.inputs[:1]
         made, by_shards = self.level_of.get(number, (-1, False))
         if not sharded and by_shards:
@@ -288,7 +288,7 @@ def assign_shard_buffers(listing: Listing, sharding: Sharding) -> set[int]:
 
 
 def _shared(listing: Listing, free: Collection[int], sharding: Sharding, base: dict[int, int]) -> set[int]:
-    """Return the values of which somebody sees more than a shard's part, by what owns their memory."""
+    """Return the values of which some step reads more than one shard's part, by the owner of their memory."""
 
     def owner(number: int) -> int:
         return base.get(number, number)

@@ -1,4 +1,4 @@
-"""Positional encodings: what tells the steps of [rows, steps, width] apart is added to them."""
+"""Positional encodings, which are added to [rows, steps, width]."""
 
 from __future__ import annotations
 

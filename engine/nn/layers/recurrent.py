@@ -12,7 +12,7 @@ from engine.nn.layers.table import Scope, layer
 Result = Literal["sequence", "last"]
 
 MOST_LAYERS = 100
-"""More layers upon one another are refused: each has weights of its own."""
+"""Most layers of a stack; each has its own weights."""
 
 
 def _weights(

@@ -12,7 +12,7 @@ from engine.nn.layers.table import Inner, Scope, layer
 from engine.nn.layers.transformer import Between, Block, Masks, Unnamed, decode, encode
 
 MOST_LAYERS = 100
-"""More layers upon one another are refused: each has weights of its own."""
+"""Most layers of a stack; each has its own weights."""
 
 
 class _Xavier:
@@ -96,9 +96,9 @@ def transformer_encoder(
     mask: str | None = None,
     padding_mask: str | None = None,
 ) -> Value:
-    """Layers upon one another, each a transformer_encoder_layer of its own weights, perhaps with a `norm` at the end.
+    """A stack of transformer_encoder_layer, each with its own weights, optionally with a `norm` at the end.
 
-    Parameters as of torch.nn.TransformerEncoder: layers.0.linear1.weight, norm.weight; every layer starts by itself.
+    Parameters as of torch.nn.TransformerEncoder: layers.0.linear1.weight, norm.weight; each layer has its own start.
     """
     form = _Form("transformer_encoder", heads, width, dropout, activation, eps, norm_first, bias)
     x = form.encoder(scope, x, layers, Masks(causal, mask, padding_mask))
@@ -126,7 +126,7 @@ def transformer_decoder(
     memory_mask: str | None = None,
     memory_padding_mask: str | None = None,
 ) -> Value:
-    """Layers upon one another, each a transformer_decoder_layer that attends to `memory`, perhaps a `norm` at the end.
+    """A stack of transformer_decoder_layer that attend to `memory`, optionally with a `norm` at the end.
 
     Parameters as of torch.nn.TransformerDecoder.
     """

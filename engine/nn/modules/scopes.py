@@ -35,7 +35,7 @@ def _input(inputs: Mapping[str, Value], name: str) -> Value:
 
 
 class DeclarationScope:
-    """The scope in which a layer says which parameters and buffers it has; they are made and initialised."""
+    """The scope in which a layer declares its parameters and buffers; it creates and initializes them."""
 
     def __init__(self, name: str, seed: int, dtype: DType, inputs: Mapping[str, Value]) -> None:
         """Name the layer, whose names are part of what the first values are drawn from, and its other inputs."""

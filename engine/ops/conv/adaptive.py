@@ -49,7 +49,7 @@ def _bin_mean(x: Value, *, axis: int, bins: int) -> Spec:
 
 @primitive(shape_rule=_bin_mean, samples=[sample((2, 5), axis=1, bins=3), sample((3, 2), axis=0, bins=4)])
 def bin_mean(x: Array, *, axis: int, bins: int) -> Array:
-    """The mean of each of so many bins along an axis, as adaptive poolings cut it; bins may overlap."""
+    """The mean of each of `bins` bins along an axis, as in adaptive pooling; bins may overlap."""
     place = axis % x.ndim
     starts, counts = _bins(x.shape[place], bins)
     wide = x.astype(np.float32) if x.dtype == np.float16 else x
@@ -108,7 +108,7 @@ def _bin_argmax(x: Value, *, axis: int, bins: int) -> Spec:
 
 @primitive(shape_rule=_bin_argmax, differentiable=False, samples=[sample(distinct(2, 5), axis=1, bins=3)])
 def bin_argmax(x: Array, *, axis: int, bins: int) -> Array:
-    """The index along `axis` of the first largest element (NaN wins) of each of so many bins."""
+    """The index along `axis` of the first largest element (NaN wins) of each of `bins` bins."""
     place = axis % x.ndim
     starts, counts = _bins(x.shape[place], bins)
     best = np.take(x, starts, axis=place)

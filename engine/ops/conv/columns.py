@@ -6,8 +6,7 @@ Inputs are [N, C, *spatial] and already padded, weights [out, in / groups, *kern
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -21,11 +20,6 @@ from engine.core.value import Array, Shape, Spec
 
 Ints = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
-
-
-def named(body: Callable[..., Any], name: str, doc: str) -> None:
-    """Give the body of an op that is declared for several numbers of axes its name and its documentation."""
-    body.__name__, body.__doc__ = name, doc
 
 
 def per_axis(place: str, value: Window, rank: int, least: int) -> Ints:

@@ -8,10 +8,10 @@ from typing import Literal
 from engine.core.attributes import Window
 from engine.core.declarations import PRODUCT_COMPOSITION, CallForms
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.registry import Op, composite
+from engine.core.registry import Op, composite, named
 from engine.core.samples import Sample, sample
 from engine.core.value import Value
-from engine.ops.conv.columns import Ints, Pairs, covered, named, per_axis
+from engine.ops.conv.columns import Ints, Pairs, covered, per_axis
 from engine.ops.conv.conv_primitives import convolution, convolution_input
 from engine.ops.shape.shape import pad, reshape, squeeze, unsqueeze
 
@@ -29,7 +29,7 @@ def _pairs(op: str, padding: Padding, kernel: Ints, stride: Ints, dilation: Ints
 
 
 def _batched(op: str, rank: int, x: Value, weight: Value) -> tuple[Value, bool]:
-    """Add the axis of images when the input is a single one; says whether it did."""
+    """Add the batch axis if the input has none; return the input and whether the axis was added."""
     if x.ndim not in (rank + 1, rank + 2) or weight.ndim != rank + 2:
         raise ShapeError(
             f"{op} needs an input [N, C, *spatial] or [C, *spatial] with {rank} spatial axes and a weight with "

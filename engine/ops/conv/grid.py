@@ -1,4 +1,4 @@
-"""Sampling images at places told by a grid, and grids of affine maps (Jaderberg et al. 2015)."""
+"""Sampling images at the coordinates of a grid, and grids of affine maps (Jaderberg et al. 2015)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Corner(NamedTuple):
 def grid_sample(
     x: Value, grid: Value, *, mode: Mode = "bilinear", padding_mode: Border = "zeros", align_corners: bool = False
 ) -> Value:
-    """x [N, C, H, W] read at the places grid [N, h, w, 2] tells as (x, y): -1 is the left or upper border, 1 the other.
+    """x [N, C, H, W] sampled at the coordinates (x, y) of grid [N, h, w, 2]: -1 is the left or top border, 1 the other.
 
     Volumes [N, C, D, H, W] take grids [N, d, h, w, 3] of (x, y, z). The borders are the outer edges of the outermost
     elements, or with `align_corners` their middles. Places outside read 0, the nearest element of the border, or what
@@ -131,7 +131,7 @@ def _corners(place: Value, mode: Mode) -> list[_Corner]:
 
 
 def _taps(place: Value, extent: int, padding_mode: Border, align_corners: bool) -> list[_Corner]:
-    """Return the four neighbours that a cubic goes through; each is moved inside by itself, as in PyTorch."""
+    """Return the four neighbours that a cubic interpolates; each is clamped separately, as in PyTorch."""
     lower = stop_gradient(floor(place))
     t = place - lower
     elements = [lower + float(k) for k in range(-1, 3)]

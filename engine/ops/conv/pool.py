@@ -11,11 +11,11 @@ import numpy as np
 from engine.core.attributes import Ints, Window
 from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION, CallForms
 from engine.core.errors import AttributeValueError, ShapeError
-from engine.core.registry import Op, composite
+from engine.core.registry import Op, composite, named
 from engine.core.samples import Argument, Sample, distinct, positive, sample
 from engine.core.shape_rules import require_integer
 from engine.core.value import Array, Shape, Value
-from engine.ops.conv.columns import named, per_axis
+from engine.ops.conv.columns import per_axis
 from engine.ops.conv.pooling import avg_pool, max_pool
 from engine.ops.elementwise.comparison import eq, where
 from engine.ops.elementwise.elementwise import power
@@ -26,7 +26,7 @@ from engine.ops.shape.shape import reshape, squeeze, unsqueeze
 
 
 def batched(op: str, rank: int, x: Value) -> tuple[Value, bool]:
-    """Add the axis of images when the input is a single one; says whether it did."""
+    """Add the batch axis if the input has none; return the input and whether the axis was added."""
     if x.ndim not in (rank + 1, rank + 2):
         raise ShapeError(
             f"{op} needs an input [N, C, *spatial] or [C, *spatial] with {rank} spatial axes, got {list(x.shape)}"
@@ -222,7 +222,7 @@ def _places(extent: int, *shape: int) -> Argument:
 
 
 def _extents(op: str, found: Shape, kernel: Ints, stride: Ints, padding: Ints, output_size: Ints | None) -> Ints:
-    """Return the extents before the pooling: those asked for if they can be, or the smallest there were."""
+    """Return the extents before the pooling: `output_size` if it is possible, else the smallest possible ones."""
     least = tuple((n - 1) * s - 2 * p + k for n, s, p, k in zip(found, stride, padding, kernel, strict=True))
     if output_size is None:
         if min(least) < 0:

@@ -23,7 +23,7 @@ from engine.ops.shape.shape import reshape
 
 WHOLE = (slice(None), slice(None))
 MOST_BEFORE = 10_000
-"""So many windows that begin in the padding are looked at, one by one."""
+"""Up to this many windows that begin in the padding are computed one by one."""
 
 
 def _pads(extents: Shape, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Pairs:

@@ -132,7 +132,7 @@ def common_type(*values: Value) -> DType:
 
 
 def in_common_type(*values: Value, floating: bool = False) -> tuple[Value, ...]:
-    """Return values in the element type of all of them, a floating one if asked for; nothing is computed in a narrower.
+    """Return values in their common element type, or a floating one; none is narrowed.
 
     Args:
         values: of any types; Python numbers stay what they are.

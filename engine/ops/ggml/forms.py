@@ -49,7 +49,7 @@ def pool_1d(x: Value, *, mode: Pooling, kernel: Window, stride: Window | None = 
     """Largest element or mean of each window of x [N, C, L]; padding counts, the stride is the kernel."""
     if mode == "avg":
         return avg_pool1d(x, kernel=kernel, stride=stride, padding=padding)
-    made: Value = max_pool1d(x, kernel=kernel, stride=stride, padding=padding)  # type: ignore[assignment]
+    made: Value = max_pool1d(x, kernel=kernel, stride=stride, padding=padding)
     return made
 
 
@@ -63,7 +63,7 @@ def pool_2d(x: Value, *, mode: Pooling, kernel: Window, stride: Window | None = 
     """Largest element or mean of each window of x [N, C, H, W]; padding counts, the stride is the kernel."""
     if mode == "avg":
         return avg_pool2d(x, kernel=kernel, stride=stride, padding=padding)
-    made: Value = max_pool2d(x, kernel=kernel, stride=stride, padding=padding)  # type: ignore[assignment]
+    made: Value = max_pool2d(x, kernel=kernel, stride=stride, padding=padding)
     return made
 
 

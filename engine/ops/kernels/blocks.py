@@ -79,7 +79,7 @@ def stored(result: Array, out: Array | None) -> Array:
 
 
 def in_float64(kernel: Callable[..., None], x: Array, out: Array | None) -> Array:
-    """Run `kernel(y, x)` block by block in float64, whatever floating dtype x has."""
+    """Run `kernel(y, x)` block by block in float64, for any floating dtype of x."""
     if x.dtype == FLOAT64:
         return blockwise(kernel, (x,), out)
     return stored(blockwise(kernel, (x.astype(FLOAT64),), None).astype(x.dtype), out)
@@ -87,7 +87,7 @@ def in_float64(kernel: Callable[..., None], x: Array, out: Array | None) -> Arra
 
 ALIGNMENT = 64
 KEPT_BYTES = 1 << 25
-"""Bytes that a thread keeps at most; what a call wants beyond these it gets and gives back."""
+"""Most bytes that a thread keeps; memory beyond these is allocated and freed by each call."""
 
 
 class Workspace(threading.local):

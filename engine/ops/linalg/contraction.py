@@ -1,4 +1,4 @@
-"""Sums of products told by labels: einsum and tensordot, as a sequence of matrix products."""
+"""Sums of products over labelled axes: einsum and tensordot, computed as a sequence of matrix products."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _needed(terms: list[_Term], pair: tuple[int, ...], result: set[str]) -> set[
 
 
 def _contract(a: _Term, b: _Term, keep: set[str]) -> _Term:
-    """Multiply two operands and sum over the labels that both have and nobody needs any more."""
+    """Multiply two operands and sum over their common labels that no later product and no output needs."""
     both = [label for label in a.labels if label in b.labels]
     batch = [label for label in both if label in keep]
     inner = [label for label in both if label not in keep]
@@ -196,7 +196,7 @@ def _grouped(term: _Term, batch: list[str], first: list[str], second: list[str],
     ],
 )
 def einsum(*operands: Value, equation: str) -> Value:
-    """The sum of products that the labels tell: "bij,bjk->bik" is a batch of matrix products, "ii" a trace.
+    """The sum of products given by the labels: "bij,bjk->bik" is a batch of matrix products, "ii" a trace.
 
     Each letter stands for an axis; a letter that is not in the result is summed over, one that an operand holds twice
     takes its diagonal. "..." stands for any further axes, which broadcast. Without "->" the result has the letters

@@ -24,7 +24,7 @@ from engine.ops.shape.creation import eye
 from engine.ops.shape.shape import squeeze, unsqueeze
 
 BASE = 16
-"""Triangular systems of so many rows are solved row by row; larger ones are halved, so that products do the work."""
+"""Up to this many rows a triangular system is solved row by row; larger ones are halved and use matrix products."""
 
 
 def _inv(x: Value, *, check: bool) -> Spec:

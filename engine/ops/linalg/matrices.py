@@ -1,4 +1,4 @@
-"""What the ops on matrices share: the shapes they take, and how a failed factorisation is told."""
+"""Helpers of the ops on matrices: shape checks, and the error of a failed factorization."""
 
 from __future__ import annotations
 

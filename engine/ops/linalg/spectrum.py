@@ -253,7 +253,7 @@ def _pulled_through_inverse(g: Value, y: Value, x: Value) -> Value:
 def lstsq(a: Value, b: Value, *, rtol: float | None = None) -> Value:
     """The x of smallest length that minimises ‖a x - b‖, for a vector, one for each matrix of a, or matrices b.
 
-    lstsq_results also tells residuals, rank and singular values.
+    lstsq_results also returns residuals, rank and singular values.
     """
     require_matrices("lstsq", a)
     vector = is_vector(a, b)

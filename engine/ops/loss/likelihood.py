@@ -155,7 +155,7 @@ def weighted_mse_loss(
 
 @primitive(shape_rule=same, memory=Memory(view="strided"), samples=[sample(booleans(2, 3))])
 def fixed_labels(x: Array) -> Array:
-    """x itself, whose gradient must not be asked for."""
+    """x itself; requesting its gradient is an error."""
     return x
 
 

@@ -6,7 +6,8 @@ All of them are compositions of `dft`, which is linear: its transpose is the tra
 from __future__ import annotations
 
 import math
-from typing import Literal
+from collections.abc import Sequence
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -15,8 +16,8 @@ from engine.core.batching import along
 from engine.core.declarations import COMPUTE_FLOAT32, PROMOTE_FLOAT, Documentation
 from engine.core.dtypes import FLOAT16, FLOAT32, DType
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
-from engine.core.registry import composite, primitive
-from engine.core.samples import sample
+from engine.core.registry import Op, composite, named, primitive
+from engine.core.samples import Sample, sample
 from engine.core.shape_rules import normalize_axes, normalize_axis, require_float
 from engine.core.value import Array, Spec, Value
 from engine.ops.elementwise.elementwise import neg
@@ -26,6 +27,7 @@ from engine.ops.shape.shape import concat, flip, pad, slice
 
 Norm = Literal["backward", "ortho", "forward"]
 Pair = tuple[Value, Value]
+R = TypeVar("R")
 
 
 def _dft(real: Value, imaginary: Value, *, axis: int, inverse: bool) -> tuple[Spec, Spec]:
@@ -175,62 +177,54 @@ def irfft(
     return _transformed("irfft", whole, place, None, norm, inverse=True)[0]
 
 
-@composite(numerics=COMPUTE_FLOAT32, samples=[sample((2, 3), (2, 3)), sample((3, 2), sizes=(2, 4), norm="ortho")])
-def fftn(
-    real: Value,
-    imaginary: Value | None = None,
-    *,
-    sizes: Ints | None = None,
-    axes: Axes = None,
-    norm: Norm = "backward",
-) -> tuple[Value, Value]:
-    """fft along each of several axes (all of them, or as many last ones as there are `sizes`): both its parts."""
-    parts = _parts("fftn", real, imaginary)
-    for axis, n in transformed_axes("fftn", real, axes, sizes):
-        parts = _transformed("fftn", parts, axis, n, norm, inverse=False)
-    return parts
+def _declare_fftn(name: str, samples: Sequence[Sample], *, inverse: bool) -> Op[tuple[Value, Value]]:
+    def transform(
+        real: Value,
+        imaginary: Value | None = None,
+        *,
+        sizes: Ints | None = None,
+        axes: Axes = None,
+        norm: Norm = "backward",
+    ) -> tuple[Value, Value]:
+        parts = _parts(name, real, imaginary)
+        for axis, n in transformed_axes(name, real, axes, sizes):
+            parts = _transformed(name, parts, axis, n, norm, inverse=inverse)
+        return parts
+
+    along = "each of several axes (all of them, or as many last ones as there are `sizes`)"
+    named(transform, name, f"{name[:-1]} along {along}: both its parts.")
+    return composite(numerics=COMPUTE_FLOAT32, samples=samples)(transform)
 
 
-@composite(numerics=COMPUTE_FLOAT32, samples=[sample((2, 3), (2, 3)), sample((3, 2), axes=(0,))])
-def ifftn(
-    real: Value,
-    imaginary: Value | None = None,
-    *,
-    sizes: Ints | None = None,
-    axes: Axes = None,
-    norm: Norm = "backward",
-) -> tuple[Value, Value]:
-    """ifft along each of several axes (all of them, or as many last ones as there are `sizes`): both its parts."""
-    parts = _parts("ifftn", real, imaginary)
-    for axis, n in transformed_axes("ifftn", real, axes, sizes):
-        parts = _transformed("ifftn", parts, axis, n, norm, inverse=True)
-    return parts
+fftn = _declare_fftn("fftn", [sample((2, 3), (2, 3)), sample((3, 2), sizes=(2, 4), norm="ortho")], inverse=False)
+ifftn = _declare_fftn("ifftn", [sample((2, 3), (2, 3)), sample((3, 2), axes=(0,))], inverse=True)
 
 
-@composite(numerics=COMPUTE_FLOAT32, samples=[sample((2, 3), (2, 3)), sample((2, 3, 2), sizes=(2, 4))])
-def fft2(
-    real: Value,
-    imaginary: Value | None = None,
-    *,
-    sizes: Ints | None = None,
-    axes: Axes = (-2, -1),
-    norm: Norm = "backward",
-) -> tuple[Value, Value]:
-    """fft along two axes, or others: its real and its imaginary part."""
-    return fftn(real, imaginary, sizes=sizes, axes=axes, norm=norm)
+def _declare_two_axes(name: str, doc: str, of: Op[R], samples: Sequence[Sample]) -> Op[R]:
+    """Declare the form of `of` whose axes are the last two unless given."""
+
+    def transform(
+        real: Value,
+        imaginary: Value | None = None,
+        *,
+        sizes: Ints | None = None,
+        axes: Axes = (-2, -1),
+        norm: Norm = "backward",
+    ) -> R:
+        return of(real, imaginary, sizes=sizes, axes=axes, norm=norm)
+
+    return composite(numerics=COMPUTE_FLOAT32, samples=samples)(named(transform, name, doc))
 
 
-@composite(numerics=COMPUTE_FLOAT32, samples=[sample((2, 3), (2, 3))])
-def ifft2(
-    real: Value,
-    imaginary: Value | None = None,
-    *,
-    sizes: Ints | None = None,
-    axes: Axes = (-2, -1),
-    norm: Norm = "backward",
-) -> tuple[Value, Value]:
-    """ifft along two axes, or others: its real and its imaginary part."""
-    return ifftn(real, imaginary, sizes=sizes, axes=axes, norm=norm)
+fft2 = _declare_two_axes(
+    "fft2",
+    "fft along two axes, or others: its real and its imaginary part.",
+    fftn,
+    [sample((2, 3), (2, 3)), sample((2, 3, 2), sizes=(2, 4))],
+)
+ifft2 = _declare_two_axes(
+    "ifft2", "ifft along two axes, or others: its real and its imaginary part.", ifftn, [sample((2, 3), (2, 3))]
+)
 
 
 @composite(samples=[sample((5,)), sample((2, 4), axes=1)])
@@ -325,17 +319,12 @@ def rfft2(
     return rfftn(x, sizes=sizes, axes=axes, norm=norm)
 
 
-@composite(numerics=COMPUTE_FLOAT32, samples=[sample((2, 3), (2, 3)), sample((2, 3, 4), (2, 3, 4), sizes=(3, 5))])
-def irfft2(
-    real: Value,
-    imaginary: Value | None = None,
-    *,
-    sizes: Ints | None = None,
-    axes: Axes = (-2, -1),
-    norm: Norm = "backward",
-) -> Value:
-    """irfftn along two axes, or others: a real value."""
-    return irfftn(real, imaginary, sizes=sizes, axes=axes, norm=norm)
+irfft2 = _declare_two_axes(
+    "irfft2",
+    "irfftn along two axes, or others: a real value.",
+    irfftn,
+    [sample((2, 3), (2, 3)), sample((2, 3, 4), (2, 3, 4), sizes=(3, 5))],
+)
 
 
 @composite(

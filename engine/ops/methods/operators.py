@@ -91,11 +91,11 @@ def _reflected(op: Op[Any]) -> Callable[[Value, Operand], Value]:
 
 
 _OF_NUMPY = frozenset({"dtype", "out"})
-"""What np.sum(x), np.mean(x) and the like say to the method of their name, also where nobody asked for it."""
+"""Arguments that np.sum(x), np.mean(x) and the like always pass to the method of their name."""
 
 
 def _without_defaults(op: Op[Any], attrs: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what NumPy's functions give as None. What is asked for, no op does: it is an unknown attribute."""
+    """Drop the arguments that NumPy's functions pass as None; any other value is an unknown attribute and refused."""
     return {
         name: value for name, value in attrs.items() if not (value is None and name in _OF_NUMPY - {*op.attributes})
     }

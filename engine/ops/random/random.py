@@ -25,7 +25,7 @@ from engine.ops.kernels.blocks import stored
 STREAM_TAG = 0x73747265616D
 """Folded into a key to get the state of its stream, so that no stream starts where a derived key lies."""
 INCREMENT = 0x5851F42D4C957F2D14057B7EF767814F
-"""The odd increment of the generator's recurrence; one for all, the state tells streams apart."""
+"""The odd increment of the generator's recurrence, the same for all; streams differ in their state."""
 
 
 class _Generator(threading.local):

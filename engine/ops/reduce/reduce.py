@@ -444,7 +444,7 @@ def _trailing(x: Array, axes: tuple[int, ...]) -> tuple[int, int]:
 
 
 def _rest(inner: Array, x: Array, axes: tuple[int, ...], run: int) -> Array:
-    """Sum what is left to sum once the trailing axes are gone."""
+    """Sum over the remaining axes after the trailing ones have been reduced."""
     if run < len(axes):
         inner = sum_array(inner.reshape(x.shape[: x.ndim - run]), axes[: len(axes) - run], True)
     return inner.reshape(reduced_shape(x.shape, axes, True))

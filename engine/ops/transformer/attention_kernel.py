@@ -39,7 +39,7 @@ CAUSAL_ROWS = 32
 
 
 class _Side:
-    """One of the inputs as matrices [batch, rows, columns], whatever axes it is broadcast over."""
+    """One input as matrices [batch, rows, columns], with any broadcast axes."""
 
     def __init__(self, array: Array, lead: Shape, dtype: DType | None = None) -> None:
         own = array.shape[:-2]

@@ -100,7 +100,7 @@ def _(
 
 
 def _corrected(dims: int, base: float, context: int, rotations: float) -> float:
-    """The place among the dims whose wave makes so many rotations within the context."""
+    """Return the dimension whose wave makes this many rotations within the context."""
     return dims * math.log(context / (rotations * 2 * math.pi)) / (2 * math.log(base))
 
 

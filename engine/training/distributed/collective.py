@@ -112,7 +112,7 @@ class _Table:
     """The shared state of the threads: each writes its message, and reads all when the last one has."""
 
     def __init__(self, size: int) -> None:
-        """Set it for so many."""
+        """Start with an empty table of `size` ranks."""
         self.size = size
         self._said: dict[int, tuple[str, Any]] = {}
         self._round = 0

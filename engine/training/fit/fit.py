@@ -150,7 +150,7 @@ class Fit(MonitoredFit):
         if watched or not self._multi_step:
             return 1
         whole = self._batches.examples // self._batches.batch_size
-        # A step whose gradients are captured runs by itself.
+        # A step whose gradients are captured runs alone: gradients are read between two steps.
         steps = min(most, MAX_STEPS_PER_CALL, whole - position, self._pace, self._capture.next(step) - step)
         stops = (recipe.record.every(self.total_steps), recipe.checkpoint.every_steps, recipe.validation.every_steps)
         for every in stops:

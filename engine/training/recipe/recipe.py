@@ -302,7 +302,7 @@ GGML = "ggml_opt_fit"
 PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {GGML: {"optimizer": {"kind": "adamw", "weight_decay": 0.0}, "record": {"epochs": True}, "batch_size": 32}}
 )
-"""The fields that a preset gives. "ggml_opt_fit" also wants whole batches, and holds out a whole number of them."""
+"""The fields that a preset sets. "ggml_opt_fit" also requires whole batches, and holds out a whole number of them."""
 
 
 def apply_preset(document: Mapping[str, Any]) -> Mapping[str, Any]:
