@@ -4,7 +4,7 @@ import ssl
 
 import pytest
 
-from adjoint_client.http1 import Answer, Head
+from adjoint_client.http1 import Answer
 from adjoint_client.waiting import Waiting
 
 
@@ -21,7 +21,7 @@ def clock():
 
 
 def answered(status, **headers):
-    return Answer(Head(status, headers), b"")
+    return Answer(status, headers, b"")
 
 
 def test_pauses_grow_until_the_patience_is_over(clock):
@@ -74,4 +74,4 @@ def test_a_certificate_that_is_not_trusted_is_not_tried_again(clock):
 def test_an_answer_is_taken_unless_it_asks_for_patience(answer, pause, clock):
     waiting = Waiting(60.0, clock)
     assert waiting.after_answer(answer) == pause
-    assert waiting.repeated == (pause is not None or "retry-after" in answer.head.headers)
+    assert waiting.repeated == (pause is not None or "retry-after" in answer.headers)

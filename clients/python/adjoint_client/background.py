@@ -3,6 +3,8 @@
 The names come in pairs with one interface, so that what uses them is written once.
 """
 
+from __future__ import annotations
+
 import asyncio
 import concurrent.futures
 import threading

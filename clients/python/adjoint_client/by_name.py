@@ -1,12 +1,16 @@
 """How the arrays of a session look in Python: a mapping without asyncio, calls to be awaited with it."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Iterator, MutableMapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from numpy.typing import ArrayLike, NDArray
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
 
-Array = NDArray[Any]
+
+Array: TypeAlias = "NDArray[Any]"
 
 
 class Assignable(MutableMapping[str, Any]):

@@ -1,12 +1,15 @@
 """A computation without a job: what is wanted, and what it gave."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
-
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Self
 
 from adjoint_client.tensors import all_from_wire, all_to_wire, from_wire
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # Fields of a want that hold arrays by name; `by` may be a list of names or one name instead.
 _TENSORS = frozenset({"cotangents", "tangents", "by"})

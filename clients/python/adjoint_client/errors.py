@@ -1,15 +1,18 @@
 # ruff: noqa: N818 (an error is named as what happened)
 """What can go wrong between a client and the server, as one tree of exceptions."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http.client import responses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx
+if TYPE_CHECKING:
+    import httpx
 
-from adjoint_client.http1 import Answer
+    from adjoint_client.http1 import Answer
 
 
 class AdjointError(Exception):
@@ -51,18 +54,18 @@ class ServerError(AdjointError):
         return "\n".join(lines)
 
     @classmethod
-    def from_response(cls, response: httpx.Response) -> "ServerError":
+    def from_response(cls, response: httpx.Response) -> ServerError:
         """Read the problem in the body of `response`; one that holds none is described by its status."""
         return cls._read(response.status_code, response.content, response.reason_phrase, retry_after(response.headers))
 
     @classmethod
-    def from_answer(cls, answer: Answer) -> "ServerError":
+    def from_answer(cls, answer: Answer) -> ServerError:
         """Read the problem in an answer to a step, likewise."""
         phrase = responses.get(answer.status, "")
-        return cls._read(answer.status, bytes(answer.body), phrase, retry_after(answer.head.headers))
+        return cls._read(answer.status, bytes(answer.body), phrase, retry_after(answer.headers))
 
     @classmethod
-    def _read(cls, status: int, content: bytes, phrase: str, pause: float | None) -> "ServerError":
+    def _read(cls, status: int, content: bytes, phrase: str, pause: float | None) -> ServerError:
         try:
             problem = json.loads(content)
         except ValueError:

@@ -1,5 +1,7 @@
 """Captured gradients: which there are."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +24,6 @@ class CapturedGradient:
     shape: tuple[int, ...]
 
     @classmethod
-    def from_wire(cls, document: Mapping[str, Any]) -> "CapturedGradient":
+    def from_wire(cls, document: Mapping[str, Any]) -> CapturedGradient:
         """Read what the server says."""
         return cls(document["step"], document["parameter"], document["dtype"], tuple(document["shape"]))

@@ -1,14 +1,18 @@
 """Metric rows, and the curves that are made of them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 
 Split = Literal["train", "validation"]
-Curve = NDArray[np.float64]
+Curve: TypeAlias = "NDArray[np.float64]"
 
 _GRADIENT_NORM = "grad_norm"
 
@@ -36,11 +40,15 @@ class MetricRow:
 
 def curve(rows: Iterable[MetricRow], name: str, split: Split) -> Curve:
     """The value called `name` of each row of `split` that has one, in order."""
+    import numpy as np
+
     return np.array([row.values[name] for row in rows if row.split == split and name in row.values])
 
 
 def gradient_norms(rows: Iterable[MetricRow]) -> dict[str, Curve]:
     """The norm of the gradient of each parameter at each recorded training step; the global norm is under ""."""
+    import numpy as np
+
     curves: dict[str, list[float]] = {}
     for row in rows:
         for name, value in row.values.items():

@@ -1,11 +1,14 @@
 """One array as the bytes of a `.npy` file. Format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html."""
 
+from __future__ import annotations
+
 import io
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
 
 NPY = "application/x-npy"
 _HEADER_BYTES_MAX = 16_384
@@ -13,6 +16,8 @@ _HEADER_BYTES_MAX = 16_384
 
 def npy_bytes(value: ArrayLike) -> bytes:
     """Return the file of an array, or of anything that NumPy makes one of; a TypeError unless it holds numbers."""
+    import numpy as np
+
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"an array of dtype {array.dtype} cannot be sent; use numbers or truth values")
@@ -23,6 +28,8 @@ def npy_bytes(value: ArrayLike) -> bytes:
 
 def read_npy(content: bytes | bytearray | memoryview) -> NDArray[Any]:
     """Return the array in a file; a window into `content`, without a copy, if that can be written to."""
+    import numpy as np
+
     if isinstance(content, bytes):
         array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
         return array

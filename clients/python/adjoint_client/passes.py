@@ -1,13 +1,16 @@
 """What the steps of a session answer."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-Array = NDArray[Any]
+
+Array: TypeAlias = "NDArray[Any]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,8 @@ class RowLosses:
     @classmethod
     def from_wire(cls, document: Mapping[str, Any]) -> Self:
         """Read the answer of the server."""
+        import numpy as np
+
         losses = np.array(document["losses"], np.float64)
         for row, text in document["nonfinite"].items():
             losses[int(row)] = float(text)

@@ -1,13 +1,15 @@
 """Rows of a dataset that the server has, as the inputs of a step."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING, Any
 
 from adjoint_client.generated.records import Dataset
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,8 @@ def rows_of(dataset: str | Dataset | None, which: slice | ArrayLike, feeds: Mapp
     Raises:
         ValueError: the slice goes backwards, in steps, or has no end.
     """
+    import numpy as np
+
     reference = {} if dataset is None else {"dataset": dataset if isinstance(dataset, str) else dataset.id}
     if not isinstance(which, slice):
         indices = np.asarray(which)

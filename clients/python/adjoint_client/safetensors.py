@@ -1,17 +1,20 @@
 """safetensors: a JSON header and the bytes of all tensors. Format: https://github.com/huggingface/safetensors."""
 
+from __future__ import annotations
+
 import json
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import prod
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from adjoint_client.errors import DownloadDamaged
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
 Buffer = bytes | bytearray | memoryview
 
@@ -22,7 +25,6 @@ _DTYPES = {
     "U64": "<u8", "I64": "<i8", "F16": "<f2", "F32": "<f4", "F64": "<f8",
 }  # fmt: skip
 _BFLOAT16 = "BF16"
-_STORED = {np.dtype(text): name for name, text in _DTYPES.items()}
 # Copying so little costs less than a view.
 _COPIED_BYTES = 1 << 14
 
@@ -42,7 +44,7 @@ class Block(NamedTuple):
     shape: tuple[int, ...]
     content: Buffer
 
-    def copied(self) -> "Block":
+    def copied(self) -> Block:
         """Return one whose bytes stay as they are when those of the array change."""
         return self if isinstance(self.content, bytes) else self._replace(content=bytes(self.content))
 
@@ -53,8 +55,10 @@ def block(name: str, value: ArrayLike) -> Block:
     Raises:
         TypeError: the array `name` holds something else than numbers or truth values.
     """
+    import numpy as np
+
     array = np.asarray(value)
-    stored = _STORED.get(array.dtype)
+    stored = _names().get(array.dtype)
     if stored is None:
         stored = _stored(name, array.dtype)
         if array.dtype.kind != "V":
@@ -109,6 +113,8 @@ def decode(content: Buffer) -> Tensors:
 
 
 def _array(data: memoryview, dtype: str, shape: list[int], data_offsets: list[int]) -> NDArray[Any]:
+    import numpy as np
+
     begin, end = data_offsets
     stored = np.dtype("<u2" if dtype == _BFLOAT16 else _DTYPES[dtype])
     if not 0 <= begin <= end <= len(data) or end - begin != prod(shape) * stored.itemsize:
@@ -124,13 +130,19 @@ def _text(name: str) -> str:
     return json.dumps(name)
 
 
+@cache
+def _names() -> dict[np.dtype[Any], str]:
+    """The format's names of NumPy's types."""
+    import numpy as np
+
+    return {np.dtype(text): name for name, text in _DTYPES.items()}
+
+
 def _stored(name: str, dtype: np.dtype[Any]) -> str:
     """The name of a type that is not stored as it is: in another order of bytes, or one that NumPy itself lacks."""
     if dtype.name == "bfloat16":
         return _BFLOAT16
-    stored = _STORED.get(dtype.newbyteorder("<")) if dtype.kind in "iuf" else None
+    stored = _names().get(dtype.newbyteorder("<")) if dtype.kind in "iuf" else None
     if stored is None:
-        raise TypeError(
-            f"array {name!r} has dtype {dtype}; use numbers or truth values ({', '.join(_STORED.values())})"
-        )
+        raise TypeError(f"array {name!r} has dtype {dtype}; use numbers or truth values ({', '.join(_DTYPES)})")
     return stored

@@ -1,20 +1,23 @@
 """The steps of a session of kind static, each declared once; the server's reference says more of each."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from adjoint_client.http1 import Answer
 from adjoint_client.rows import Rows
 from adjoint_client.step import Array, Arrays, Document, Step
 from adjoint_client.tensors import from_wire, to_wire
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 MAIN = "main"
 
-Named = Mapping[str, ArrayLike]
+Named: TypeAlias = "Mapping[str, ArrayLike]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class GraphComputed:
     warnings: Sequence[str]
 
     @classmethod
-    def from_wire(cls, answer: Document, _arrays: Arrays | None = None) -> "GraphComputed":
+    def from_wire(cls, answer: Document, _arrays: Arrays | None = None) -> GraphComputed:
         """Read an answer."""
         told = {name: _tensors(answer[name]) for name in ("tensors", "gradients")}
         return cls(answer["status"], answer["computed"], answer["losses"], warnings=answer["warnings"], **told)

@@ -1,13 +1,12 @@
 """A step of a session on the wire: how it is sent, and how its answer is read."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from urllib.parse import quote
-
-import numpy as np
-from numpy.typing import NDArray
 
 from adjoint_client.http1 import Answer, Request
 from adjoint_client.npy import NPY
@@ -15,8 +14,11 @@ from adjoint_client.safetensors import Block, Buffer, decode, encode_blocks
 from adjoint_client.tensors import all_from_wire
 from adjoint_client.uploads import SAFETENSORS
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 T = TypeVar("T")
-Array = NDArray[Any]
+Array: TypeAlias = "NDArray[Any]"
 Document = dict[str, Any]
 Arrays = dict[str, Array]
 
@@ -49,7 +51,7 @@ class Step(Generic[T]):
         """Bytes of its arrays."""
         return sum(len(found.content) for found in self.blocks.values())
 
-    def copied(self) -> "Step[T]":
+    def copied(self) -> Step[T]:
         """Return a step that stays as it is when the arrays change that it was made of."""
         return replace(self, blocks={name: found.copied() for name, found in self.blocks.items()})
 
@@ -124,6 +126,8 @@ def _plain_text(value: Any) -> str:
 
 def _plain(value: Any) -> Any:
     """NumPy's numbers, which schedules are often made of, as Python's."""
+    import numpy as np
+
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     raise TypeError(f"{value!r} cannot be written as JSON")

@@ -1,9 +1,9 @@
 """The steps of a session, each declared once: sessions carry them out, pipelines submit them."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from __future__ import annotations
 
-from numpy.typing import ArrayLike
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from adjoint_client.generated.records import Checkpoint
 from adjoint_client.npy import npy_bytes
@@ -12,9 +12,12 @@ from adjoint_client.rows import Rows
 from adjoint_client.safetensors import Block, block
 from adjoint_client.step import Arrays, Document, GradientStep, Step
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 T = TypeVar("T")
 
-Inputs = Mapping[str, ArrayLike] | Rows
+Inputs: TypeAlias = "Mapping[str, ArrayLike] | Rows"
 
 
 def forward(

@@ -3,24 +3,22 @@
 Every failure is an OSError: TimeoutError where a server has taken the connection and then fallen silent.
 """
 
+from __future__ import annotations
+
 import asyncio
 import socket
 import ssl
 from collections.abc import Sequence
-from typing import Self
 
-import httpx
-
-from adjoint_client.http1 import HEAD_BYTES_MAX, Address, Block, NoHttp
+from adjoint_client.address import Address
+from adjoint_client.http1 import Block
 
 _CONNECT_SECONDS = 10.0
 _JOINED_BYTES = 1 << 16
-_RECEIVED_BYTES = 1 << 16
-_BUFFERED_BYTES = 1 << 22
+_RECEIVED_BYTES = 1 << 18
 # A host that is switched off, or cut off, says nothing: it is asked after so many seconds, so often.
 _KEEPALIVE = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 4))
 _NOT_THERE = f"no connection within {_CONNECT_SECONDS:.0f} s"
-_GONE = "the server has closed the connection"
 
 
 class Stream:
@@ -28,19 +26,18 @@ class Stream:
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
-        self._rest = bytearray()
 
     @classmethod
-    def open(cls, address: Address) -> Self:
-        """Connect with a server."""
+    def open(cls, address: Address, trust: ssl.SSLContext | None) -> Stream:
+        """Connect with a server, which must show a certificate that `trust` knows."""
         try:
             connected = socket.create_connection((address.host, address.port), _CONNECT_SECONDS)
         except TimeoutError as error:
             raise ConnectionRefusedError(_NOT_THERE) from error
         try:
             _set_up(connected)
-            if address.secure:
-                connected = _trust().wrap_socket(connected, server_hostname=address.host)
+            if trust is not None:
+                connected = trust.wrap_socket(connected, server_hostname=address.host)
         except BaseException:
             connected.close()
             raise
@@ -55,43 +52,13 @@ class Stream:
         for block in _gathered(blocks):
             self._socket.sendall(block)
 
-    def read_until(self, mark: bytes) -> bytes:
-        """Read up to `mark`, and with it."""
-        while (found := self._rest.find(mark)) < 0:
-            if len(self._rest) > HEAD_BYTES_MAX:
-                raise NoHttp(f"the head of an answer is longer than {HEAD_BYTES_MAX} bytes")
-            self._rest += self._received()
-        end = found + len(mark)
-        content = bytes(self._rest[:end])
-        del self._rest[:end]
-        return content
-
-    def read_into(self, target: memoryview) -> None:
-        """Fill `target`."""
-        done = min(len(self._rest), len(target))
-        target[:done] = self._rest[:done]
-        del self._rest[:done]
-        while done < len(target):
-            count = self._socket.recv_into(target[done:])
-            if not count:
-                raise ConnectionResetError(_GONE)
-            done += count
-
-    def read_all(self) -> bytes:
-        """Read until the other side closes."""
-        while block := self._socket.recv(_RECEIVED_BYTES):
-            self._rest += block
-        return bytes(self._rest)
+    def read(self) -> bytes:
+        """Return bytes that have come, b"" at the end of the connection; wait for the first one."""
+        return self._socket.recv(_RECEIVED_BYTES)
 
     def close(self) -> None:
         """Close the connection, whatever is under way."""
         self._socket.close()
-
-    def _received(self) -> bytes:
-        block = self._socket.recv(_RECEIVED_BYTES)
-        if not block:
-            raise ConnectionResetError(_GONE)
-        return block
 
 
 class AsyncStream:
@@ -102,12 +69,11 @@ class AsyncStream:
         self._silence = _CONNECT_SECONDS
 
     @classmethod
-    async def open(cls, address: Address) -> Self:
-        """Connect with a server."""
-        trust = _trust() if address.secure else None
+    async def open(cls, address: Address, trust: ssl.SSLContext | None) -> AsyncStream:
+        """Connect with a server, which must show a certificate that `trust` knows."""
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
-                opened = await asyncio.open_connection(address.host, address.port, ssl=trust, limit=_BUFFERED_BYTES)
+                opened = await asyncio.open_connection(address.host, address.port, ssl=trust, limit=_RECEIVED_BYTES)
         except TimeoutError as error:
             raise ConnectionRefusedError(_NOT_THERE) from error
         connected: socket.socket = opened[1].get_extra_info("socket")
@@ -125,31 +91,10 @@ class AsyncStream:
             async with asyncio.timeout(self._silence):
                 await self._writer.drain()
 
-    async def read_until(self, mark: bytes) -> bytes:
-        """Read up to `mark`, and with it."""
-        try:
-            async with asyncio.timeout(self._silence):
-                return await self._reader.readuntil(mark)
-        except asyncio.IncompleteReadError as error:
-            raise ConnectionResetError(_GONE) from error
-        except asyncio.LimitOverrunError as error:
-            raise NoHttp(f"the head of an answer is longer than {_BUFFERED_BYTES} bytes") from error
-
-    async def read_into(self, target: memoryview) -> None:
-        """Fill `target`."""
-        done = 0
-        while done < len(target):
-            async with asyncio.timeout(self._silence):
-                block = await self._reader.read(len(target) - done)
-            if not block:
-                raise ConnectionResetError(_GONE)
-            target[done : done + len(block)] = block
-            done += len(block)
-
-    async def read_all(self) -> bytes:
-        """Read until the other side closes."""
+    async def read(self) -> bytes:
+        """Return bytes that have come, b"" at the end of the connection; wait for the first one."""
         async with asyncio.timeout(self._silence):
-            return await self._reader.read()
+            return await self._reader.read(_RECEIVED_BYTES)
 
     def close(self) -> None:
         """Close the connection, whatever is under way."""
@@ -162,11 +107,6 @@ def _set_up(connected: socket.socket) -> None:
     for name, value in _KEEPALIVE:
         if hasattr(socket, name):  # not every system lets these be chosen
             connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-
-
-def _trust() -> ssl.SSLContext:
-    """The certificates that are trusted are those that httpx trusts, for requests of both kinds are the client's."""
-    return httpx.create_ssl_context()
 
 
 def _gathered(blocks: Sequence[Block]) -> list[Block]:

@@ -1,10 +1,13 @@
 """NumPy arrays as the tensor objects of the wire, `{"dtype", "shape", "data"}`, and back."""
 
-from collections.abc import Mapping
-from typing import Any
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
 
 BFLOAT16 = "bfloat16"
 
@@ -18,6 +21,8 @@ def to_wire(value: ArrayLike, *, nonfinite: bool = False) -> dict[str, Any]:
         TypeError: it holds something else than numbers or truth values.
         ValueError: it holds NaN or infinities, which JSON has no way to write, without `nonfinite`.
     """
+    import numpy as np
+
     array = np.asarray(value)
     if array.dtype.kind not in "biuf" and array.dtype.name != BFLOAT16:
         raise TypeError(f"an array of dtype {array.dtype} cannot be sent; use numbers or truth values")
@@ -29,6 +34,8 @@ def to_wire(value: ArrayLike, *, nonfinite: bool = False) -> dict[str, Any]:
 
 
 def _with_nulls(array: NDArray[Any]) -> dict[str, Any]:
+    import numpy as np
+
     flat = array.ravel().tolist()
     names = {place: str(flat[place]) for place in np.flatnonzero(~np.isfinite(array.ravel())).tolist()}
     data = [None if place in names else number for place, number in enumerate(flat)]
@@ -46,6 +53,8 @@ def from_wire(document: Mapping[str, Any]) -> NDArray[Any]:
 
     bfloat16, which NumPy lacks, becomes float32.
     """
+    import numpy as np
+
     dtype = "float32" if document["dtype"] == BFLOAT16 else document["dtype"]
     flat = np.array(document["data"], dtype=np.dtype(dtype))
     for places, value in document.get("nonfinite", {}).items():

@@ -1,5 +1,7 @@
 """How long a lost server is waited for, without any I/O."""
 
+from __future__ import annotations
+
 import ssl
 import time
 from collections.abc import Callable
@@ -50,7 +52,7 @@ class Waiting:
 
     def after_answer(self, answer: Answer) -> float | None:
         """Return the seconds to wait before the request is sent again; None to take this answer."""
-        asked = retry_after(answer.head.headers)
+        asked = retry_after(answer.headers)
         if answer.is_success or (asked is None and answer.status not in _PASSING):
             return None
         self.repeated = True

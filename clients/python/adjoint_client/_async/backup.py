@@ -1,15 +1,15 @@
 """Backups of a server, written to a file that is there only when it is whole."""
 
+from __future__ import annotations
+
 import os
 from pathlib import Path
-
-import httpx
 
 from adjoint_client._async.transport import AsyncTransport
 from adjoint_client.archive import Manifest, Nowhere, read_archive
 
 # The server copies its database before it answers.
-_TIMEOUT = httpx.Timeout(60.0, read=600.0)
+_SILENCE_SECONDS = 600.0
 
 
 async def download_backup(transport: AsyncTransport, path: Path) -> Manifest:
@@ -22,11 +22,14 @@ async def download_backup(transport: AsyncTransport, path: Path) -> Manifest:
         ServerError: the server makes no backup now.
         ServerUnreachable: the connection was lost. A backup cannot be continued: the next one is another.
     """
+    import httpx  # loaded with the first client
+
+    silence = httpx.Timeout(60.0, read=_SILENCE_SECONDS)
     partial = path.with_name(f"{path.name}.partial")
     try:
         with partial.open("w+b") as file:
             try:
-                async with transport.stream("/v1/backup", timeout=_TIMEOUT) as response:
+                async with transport.stream("/v1/backup", timeout=silence) as response:
                     async for block in response.aiter_bytes():
                         file.write(block)
             except httpx.TransportError as error:

@@ -1,12 +1,12 @@
 """A checkpoint: download it, load it into NumPy, predict with it."""
 
+from __future__ import annotations
+
 import io
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, overload
-
-from numpy.typing import ArrayLike, NDArray
+from typing import TYPE_CHECKING, Any, overload
 
 from adjoint_client._async.download import Remote, download
 from adjoint_client._async.transport import AsyncTransport
@@ -14,6 +14,9 @@ from adjoint_client.generated.records import Checkpoint
 from adjoint_client.npy import NPY, npy_bytes, read_npy
 from adjoint_client.safetensors import Tensors, decode
 from adjoint_client.tensors import all_from_wire, all_to_wire
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
 
 _STATE_PREFIXES = ("buffer:", "optimizer:", "state:")
 

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 from uuid import uuid4
 
-import httpx
-
 from adjoint_client._async.administration import AsyncAdministration
 from adjoint_client._async.backup import download_backup
 from adjoint_client._async.catalogues import AsyncCatalogues
@@ -18,6 +16,7 @@ from adjoint_client._async.session import AsyncSession
 from adjoint_client._async.static_session import AsyncStaticSession
 from adjoint_client._async.sweep import AsyncSweepHandle
 from adjoint_client._async.transport import AsyncTransport, Body
+from adjoint_client.address import find_key, find_url
 from adjoint_client.computed import Computed, wants_to_wire
 from adjoint_client.generated.operations import OPERATIONS
 from adjoint_client.generated.records import Dataset, Fit, Graph
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Unpack
 
+    import httpx
     from numpy.typing import ArrayLike
 
     from adjoint_client._async.fit import AsyncFitHandle
@@ -42,17 +42,30 @@ if TYPE_CHECKING:
     from adjoint_client.generated.schemas import FitOptions, OptimizerChoice, SessionOptions, SystemOverview
     from adjoint_client.references import DatasetLike, GraphLike, Validation
 
-# Longer than a long poll (30 s) and than two heartbeats of an event stream (15 s).
-_TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 _BLOCK_BYTES = 1 << 20
 
 
 class AsyncClient(AsyncResources, AsyncCatalogues):
-    """Speaks with the server at `base_url`; use it as a context, or close it."""
+    """One server; use it as a context, or close it."""
 
-    def __init__(self, base_url: str = "http://127.0.0.1:8000", api_key: str | None = None) -> None:
-        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._transport = AsyncTransport(httpx.AsyncClient(base_url=base_url, headers=headers, timeout=_TIMEOUT))
+    def __init__(
+        self,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout: float | httpx.Timeout | None = None,
+        http: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Speak with the server at `base_url`; without one ADJOINT_URL counts, then http://127.0.0.1:8000.
+
+        The key is `api_key`, else that in the file ADJOINT_KEY_FILE, else ADJOINT_KEY; "" is none. `timeout` is for how
+        many seconds the server may be silent, by default 60. `http` has further options of `httpx.AsyncClient`:
+        `verify`, `proxy`, `headers` ...; steps of sessions use `verify` and the key, and no proxy.
+
+        Raises:
+            ValueError: the address or the key cannot be used; the message says what to write.
+        """
+        self._transport = AsyncTransport(find_url(base_url), find_key(api_key), timeout, http or {})
         self.administration = AsyncAdministration(self._transport)
         """Keys, and the audit trail."""
 

@@ -1,38 +1,32 @@
-"""One connection with a server, kept open from request to request.
+"""One connection with a server, kept open from request to request."""
 
-A step of a small model takes less time than a general HTTP client spends on a request; this one spends a tenth of it.
-"""
+from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
-from adjoint_client.http1 import (
-    END_OF_HEAD,
-    END_OF_LINE,
-    Address,
-    Answer,
-    Body,
-    Head,
-    Request,
-    RequestWriter,
-    read_chunk_length,
-    read_head,
-)
+from adjoint_client.address import Address
+from adjoint_client.http1 import Answer, Exchanges, Request
 from adjoint_client.streams import AsyncStream
+
+if TYPE_CHECKING:
+    import ssl
 
 
 class AsyncConnection:
     """Sends one request at a time; connects when there is something to send, and anew after a failure."""
 
-    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str], trust: Callable[[], ssl.SSLContext]) -> None:
         self.url = url
         self._address = Address.of(url)
-        self._writer = RequestWriter(self._address, headers)
-        self._stream: AsyncStream | None = None
+        self._headers = headers
+        self._trust = trust
+        self._open: tuple[AsyncStream, Exchanges] | None = None
 
     @property
     def connected(self) -> bool:
         """Whether the next request goes over a connection that is there already."""
-        return self._stream is not None
+        return self._open is not None
 
     async def request(self, request: Request, silence: float) -> Answer:
         """Send a request and return its answer; the other side may be silent for so many seconds.
@@ -41,55 +35,27 @@ class AsyncConnection:
             OSError: there is no connection to be had, or it was lost; whether the request arrived is not known.
         """
         try:
-            if self._stream is None:
-                self._stream = await AsyncStream.open(self._address)
-            stream = self._stream
+            stream, exchanges = self._open or await self._connect()
             stream.patience(silence)
-            await stream.write(self._writer.encode(request))
-            head = await _head(stream)
-            answer = Answer(head, await _body(stream, head))
+            await stream.write(exchanges.encode(request))
+            answer = None
+            while answer is None:
+                answer = exchanges.receive(await stream.read())
         except BaseException:
             # An answer that comes late must not be taken for that to the next request.
             self.close()
             raise
-        if head.last:
+        if not exchanges.reusable:
             self.close()
         return answer
 
     def close(self) -> None:
         """Close the connection; the next request makes another one."""
-        if self._stream is not None:
-            self._stream.close()
-            self._stream = None
+        if self._open is not None:
+            self._open[0].close()
+            self._open = None
 
-
-async def _head(stream: AsyncStream) -> Head:
-    head = read_head(await stream.read_until(END_OF_HEAD))
-    while head.interim:
-        head = read_head(await stream.read_until(END_OF_HEAD))
-    return head
-
-
-async def _body(stream: AsyncStream, head: Head) -> Body:
-    if head.chunked:
-        return await _chunks(stream)
-    length = head.length
-    if length is None:
-        return await stream.read_all()
-    return await _exactly(stream, length)
-
-
-async def _exactly(stream: AsyncStream, size: int) -> bytearray:
-    content = bytearray(size)
-    await stream.read_into(memoryview(content))
-    return content
-
-
-async def _chunks(stream: AsyncStream) -> bytearray:
-    content = bytearray()
-    while size := read_chunk_length(await stream.read_until(END_OF_LINE)):
-        content += await _exactly(stream, size)
-        await stream.read_until(END_OF_LINE)
-    while await stream.read_until(END_OF_LINE) != END_OF_LINE:
-        pass  # trailers
-    return content
+    async def _connect(self) -> tuple[AsyncStream, Exchanges]:
+        stream = await AsyncStream.open(self._address, self._trust() if self._address.secure else None)
+        self._open = stream, Exchanges(self._address, self._headers)
+        return self._open

@@ -1,11 +1,12 @@
 """Downloads that go on where a lost connection cut them, and are checked against the promised digest."""
 
+from __future__ import annotations
+
 import asyncio
 import hashlib
 from dataclasses import dataclass
+from http import HTTPStatus
 from io import BufferedRandom, BytesIO
-
-import httpx
 
 from adjoint_client._async.transport import AsyncTransport
 from adjoint_client.errors import DownloadDamaged
@@ -34,6 +35,8 @@ async def download(transport: AsyncTransport, remote: Remote, target: Target) ->
         DownloadDamaged: what came has another digest; `target` has been emptied.
         ServerUnreachable: the connection was lost several times in a row without a byte in between.
     """
+    import httpx  # loaded with the first client
+
     fruitless = 0
     while (begin := target.tell()) < remote.size_bytes:
         try:
@@ -56,7 +59,7 @@ async def _continue(transport: AsyncTransport, remote: Remote, target: Target) -
     begin = target.tell()
     headers = {"Range": f"bytes={begin}-"} if begin else {}
     async with transport.stream(remote.path, headers=headers) as response:
-        if begin and response.status_code != httpx.codes.PARTIAL_CONTENT:
+        if begin and response.status_code != HTTPStatus.PARTIAL_CONTENT:
             target.seek(0)
             target.truncate()
         async for block in response.aiter_bytes():

@@ -1,9 +1,9 @@
 """Following the events of a fit across lost connections."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import AsyncIterator
-
-import httpx
 
 from adjoint_client._async.transport import AsyncTransport
 from adjoint_client.errors import ServerError
@@ -24,6 +24,8 @@ async def follow(transport: AsyncTransport, path: str, after: int) -> AsyncItera
         ServerError: the server refused, as it does when it no longer knows the fit.
         ServerUnreachable: the connection was lost and could not be had back.
     """
+    import httpx  # loaded with the first client
+
     fruitless = 0
     while True:
         try:

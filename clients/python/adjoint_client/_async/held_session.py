@@ -1,10 +1,10 @@
 """A session of either kind while a client has it: opened, used, rested, closed."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
-
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
 from adjoint_client import steps
 from adjoint_client._async.checkpoint import AsyncCheckpointHandle
@@ -21,14 +21,17 @@ from adjoint_client.http1 import Answer, Request
 from adjoint_client.rows import Rows, rows_of
 from adjoint_client.step import Step
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def carries_out(build: Callable[P, Step[T]]) -> Callable[Concatenate["AsyncHeldSession", P], AsyncResult[T]]:
+def carries_out(build: Callable[P, Step[T]]) -> Callable[Concatenate[AsyncHeldSession, P], AsyncResult[T]]:
     """Make a method that carries out the steps that `build` makes."""
 
-    async def carry_out(self: "AsyncHeldSession", /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def carry_out(self: AsyncHeldSession, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self.carry_out(build(*args, **kwargs))
 
     return declared(carry_out, build)

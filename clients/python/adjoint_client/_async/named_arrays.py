@@ -1,10 +1,10 @@
 """The gradients, parameters or buffers of a session, by name."""
 
-import json
-from typing import TYPE_CHECKING, Literal
+from __future__ import annotations
 
-import httpx
-from numpy.typing import ArrayLike
+import json
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Literal
 
 from adjoint_client import steps
 from adjoint_client.by_name import Array, AsyncAssignable
@@ -18,6 +18,8 @@ from adjoint_client.tensors import from_wire
 from adjoint_client.uploads import SAFETENSORS
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from adjoint_client._async.held_session import AsyncHeldSession
 
 Kind = Literal["gradients", "parameters", "buffers"]
@@ -26,7 +28,7 @@ Kind = Literal["gradients", "parameters", "buffers"]
 class AsyncNamedArrays(AsyncAssignable):
     """Reads and writes arrays of a session, each when it is asked for; nothing is kept here."""
 
-    def __init__(self, session: "AsyncHeldSession", kind: Kind) -> None:
+    def __init__(self, session: AsyncHeldSession, kind: Kind) -> None:
         self._session = session
         self._kind: Kind = kind
 
@@ -34,7 +36,7 @@ class AsyncNamedArrays(AsyncAssignable):
         try:
             answer = await self._session.read(Request("GET", named(self._kind, name), accept=NPY))
         except ServerError as error:
-            if error.status == httpx.codes.NOT_FOUND:
+            if error.status == HTTPStatus.NOT_FOUND:
                 raise KeyError(str(error)) from error  # as a mapping does it
             raise
         if answer.media.startswith(NPY):

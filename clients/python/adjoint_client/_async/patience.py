@@ -1,5 +1,7 @@
 """Requests that may be repeated, sent until they are answered."""
 
+from __future__ import annotations
+
 import asyncio
 
 from adjoint_client._async.connection import AsyncConnection

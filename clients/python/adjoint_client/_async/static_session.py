@@ -1,14 +1,17 @@
 """A session of kind static: ggml's low-level flow over the values of a graph, by name."""
 
-from typing import Any
-from urllib.parse import quote
+from __future__ import annotations
 
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from adjoint_client import static_steps
 from adjoint_client._async.held_session import AsyncHeldSession, carries_out
 from adjoint_client.http1 import Request
 from adjoint_client.static_steps import MAIN, json_of, tensor_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class AsyncStaticSession(AsyncHeldSession):

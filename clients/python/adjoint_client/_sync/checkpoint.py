@@ -1,11 +1,13 @@
 # Made from _async/checkpoint.py by clients/generate.py: change that file.
 """A checkpoint: download it, load it into NumPy, predict with it."""
 
+from __future__ import annotations
+
 import io
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from adjoint_client._sync.download import Remote, download
 from adjoint_client._sync.transport import Transport
@@ -13,7 +15,9 @@ from adjoint_client.generated.records import Checkpoint
 from adjoint_client.npy import NPY, npy_bytes, read_npy
 from adjoint_client.safetensors import Tensors, decode
 from adjoint_client.tensors import all_from_wire, all_to_wire
-from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
 
 _STATE_PREFIXES = ("buffer:", "optimizer:", "state:")
 

@@ -1,12 +1,14 @@
 # Made from _async/download.py by clients/generate.py: change that file.
 """Downloads that go on where a lost connection cut them, and are checked against the promised digest."""
 
+from __future__ import annotations
+
 import hashlib
 import time
 from dataclasses import dataclass
+from http import HTTPStatus
 from io import BufferedRandom, BytesIO
 
-import httpx
 from adjoint_client._sync.transport import Transport
 from adjoint_client.errors import DownloadDamaged
 
@@ -34,6 +36,8 @@ def download(transport: Transport, remote: Remote, target: Target) -> None:
         DownloadDamaged: what came has another digest; `target` has been emptied.
         ServerUnreachable: the connection was lost several times in a row without a byte in between.
     """
+    import httpx  # loaded with the first client
+
     fruitless = 0
     while (begin := target.tell()) < remote.size_bytes:
         try:
@@ -56,7 +60,7 @@ def _continue(transport: Transport, remote: Remote, target: Target) -> None:
     begin = target.tell()
     headers = {"Range": f"bytes={begin}-"} if begin else {}
     with transport.stream(remote.path, headers=headers) as response:
-        if begin and response.status_code != httpx.codes.PARTIAL_CONTENT:
+        if begin and response.status_code != HTTPStatus.PARTIAL_CONTENT:
             target.seek(0)
             target.truncate()
         for block in response.iter_bytes():

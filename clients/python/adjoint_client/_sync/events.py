@@ -1,10 +1,11 @@
 # Made from _async/events.py by clients/generate.py: change that file.
 """Following the events of a fit across lost connections."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Iterator
 
-import httpx
 from adjoint_client._sync.transport import Transport
 from adjoint_client.errors import ServerError
 from adjoint_client.events import Event, EventReader
@@ -24,6 +25,8 @@ def follow(transport: Transport, path: str, after: int) -> Iterator[Event]:
         ServerError: the server refused, as it does when it no longer knows the fit.
         ServerUnreachable: the connection was lost and could not be had back.
     """
+    import httpx  # loaded with the first client
+
     fruitless = 0
     while True:
         try:

@@ -1,8 +1,10 @@
 # Made from _async/fit.py by clients/generate.py: change that file.
 """A fit: wait for it, watch it, look at its curves, take its checkpoints."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 from urllib.parse import quote
 
 from adjoint_client._sync.checkpoint import CheckpointHandle
@@ -16,7 +18,9 @@ from adjoint_client.metrics import Curve, MetricRow, Split, curve, gradient_norm
 from adjoint_client.npy import read_npy
 from adjoint_client.progress import ProgressTracker, Show, TextProgress
 from adjoint_client.replay import Verdict
-from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
 
 _LONG_POLL_SECONDS = 30
 _ROWS_A_PAGE = 10_000
@@ -129,7 +133,7 @@ class FitHandle:
         *,
         restore: Literal["all", "parameters"] = "all",
         **changes: Any,
-    ) -> "FitHandle":
+    ) -> FitHandle:
         """Start a new fit that begins at a checkpoint of this one: "latest", "best", an id or a handle.
 
         The `changes` are fields of a fit; those that are left out are as in this one. With `restore="parameters"` only

@@ -1,9 +1,11 @@
 # Made from _async/held_session.py by clients/generate.py: change that file.
 """A session of either kind while a client has it: opened, used, rested, closed."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
 from adjoint_client import steps
 from adjoint_client._sync.checkpoint import CheckpointHandle
@@ -19,16 +21,18 @@ from adjoint_client.generated.records import Session as SessionInfo
 from adjoint_client.http1 import Answer, Request
 from adjoint_client.rows import Rows, rows_of
 from adjoint_client.step import Step
-from numpy.typing import ArrayLike
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def carries_out(build: Callable[P, Step[T]]) -> Callable[Concatenate["HeldSession", P], Result[T]]:
+def carries_out(build: Callable[P, Step[T]]) -> Callable[Concatenate[HeldSession, P], Result[T]]:
     """Make a method that carries out the steps that `build` makes."""
 
-    def carry_out(self: "HeldSession", /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def carry_out(self: HeldSession, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return self.carry_out(build(*args, **kwargs))
 
     return declared(carry_out, build)

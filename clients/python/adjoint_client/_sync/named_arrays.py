@@ -1,10 +1,12 @@
 # Made from _async/named_arrays.py by clients/generate.py: change that file.
 """The gradients, parameters or buffers of a session, by name."""
 
+from __future__ import annotations
+
 import json
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Literal
 
-import httpx
 from adjoint_client import steps
 from adjoint_client.by_name import Array, Assignable
 from adjoint_client.errors import ServerError
@@ -15,10 +17,10 @@ from adjoint_client.statistics import ArrayInfo, Statistics
 from adjoint_client.step import named
 from adjoint_client.tensors import from_wire
 from adjoint_client.uploads import SAFETENSORS
-from numpy.typing import ArrayLike
 
 if TYPE_CHECKING:
     from adjoint_client._sync.held_session import HeldSession
+    from numpy.typing import ArrayLike
 
 Kind = Literal["gradients", "parameters", "buffers"]
 
@@ -26,7 +28,7 @@ Kind = Literal["gradients", "parameters", "buffers"]
 class NamedArrays(Assignable):
     """Reads and writes arrays of a session, each when it is asked for; nothing is kept here."""
 
-    def __init__(self, session: "HeldSession", kind: Kind) -> None:
+    def __init__(self, session: HeldSession, kind: Kind) -> None:
         self._session = session
         self._kind: Kind = kind
 
@@ -34,7 +36,7 @@ class NamedArrays(Assignable):
         try:
             answer = self._session.read(Request("GET", named(self._kind, name), accept=NPY))
         except ServerError as error:
-            if error.status == httpx.codes.NOT_FOUND:
+            if error.status == HTTPStatus.NOT_FOUND:
                 raise KeyError(str(error)) from error  # as a mapping does it
             raise
         if answer.media.startswith(NPY):

@@ -1,6 +1,8 @@
 # Made from _async/patience.py by clients/generate.py: change that file.
 """Requests that may be repeated, sent until they are answered."""
 
+from __future__ import annotations
+
 import time
 
 from adjoint_client._sync.connection import Connection

@@ -1,14 +1,18 @@
 # Made from _async/static_session.py by clients/generate.py: change that file.
 """A session of kind static: ggml's low-level flow over the values of a graph, by name."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from adjoint_client import static_steps
 from adjoint_client._sync.held_session import HeldSession, carries_out
 from adjoint_client.http1 import Request
 from adjoint_client.static_steps import MAIN, json_of, tensor_of
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class StaticSession(HeldSession):

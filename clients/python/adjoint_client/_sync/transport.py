@@ -6,17 +6,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 from weakref import WeakSet
 
-import httpx
 from adjoint_client._sync.connection import Connection
 from adjoint_client.errors import ServerError, ServerUnreachable, retry_after
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx
 
 Body = bytes | Iterator[bytes]
 
 _SENT_WITH_STEPS = frozenset({"authorization", "user-agent", "x-api-key"})
+# Longer than a long poll (30 s) and than two heartbeats of an event stream (15 s).
+_SILENCE_SECONDS = 60.0
+_CONNECT_SECONDS = 10.0
 _ATTEMPTS = 4
 _ITEMS_A_PAGE = 1000
 _FIRST_PAUSE_SECONDS = 0.1
@@ -30,8 +37,16 @@ class Transport:
     and when the server asks for it with Retry-After.
     """
 
-    def __init__(self, http: httpx.Client) -> None:
-        self._http = http
+    def __init__(
+        self, url: str, key: str | None, timeout: float | httpx.Timeout | None, options: Mapping[str, Any]
+    ) -> None:
+        import httpx
+
+        key_header = {"Authorization": f"Bearer {key}"} if key else {}
+        self._verify = options.get("verify", True)
+        headers = {**key_header, **options.get("headers", {})}
+        silence = httpx.Timeout(_SILENCE_SECONDS, connect=_CONNECT_SECONDS) if timeout is None else timeout
+        self._http = httpx.Client(**{**options, "base_url": url, "headers": headers, "timeout": silence})
         self._connections = WeakSet[Connection]()
 
     @property
@@ -42,9 +57,14 @@ class Transport:
     def connection(self) -> Connection:
         """Return a connection of its own with the same server, for requests that should cost little."""
         headers = {name: value for name, value in self._http.headers.items() if name in _SENT_WITH_STEPS}
-        connection = Connection(self.address, headers)
+        connection = Connection(self.address, headers, self._trust)
         self._connections.add(connection)
         return connection
+
+    def _trust(self) -> ssl.SSLContext:
+        import httpx
+
+        return httpx.create_ssl_context(self._verify)
 
     def get(self, path: str, params: Mapping[str, Any] | None = None) -> Any:
         """The JSON that the server has at `path`."""
@@ -88,6 +108,8 @@ class Transport:
             ServerError: the server refused; `code`, `detail` and `findings` say why.
             ServerUnreachable: no server answered, or it fell silent.
         """
+        import httpx
+
         repeatable = repeatable or method == "GET" or "Idempotency-Key" in (headers or {})
         for attempt in range(_ATTEMPTS):
             last = attempt == _ATTEMPTS - 1 or not repeatable
