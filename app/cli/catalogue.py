@@ -1,27 +1,91 @@
-"""`adjoint ops` and `adjoint openapi`: what the server can do, told without one."""
+"""`adjoint ops`, `layers`, `optimizers` and `openapi`: what servers can do; no server is needed."""
 
 import json
 import sys
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+
+from app.cli.output import JsonOption, print_json, print_lines, terminal_width
+from app.cli.terminal.table import Column, table_lines
+
+Entry = Mapping[str, Any]
 
 
-def ops(name: Annotated[str | None, typer.Argument(help="An op, to see all about it.")] = None) -> None:
+NameArgument = Annotated[str | None, typer.Argument(help="One of them, to see all about it.")]
+LINE_MIN = 24
+
+
+def ops(name: NameArgument = None, as_json: JsonOption = False) -> None:
     """List the ops that graphs are made of, or describe one."""
-    import engine  # NumPy and all ops: only this command needs them
+    import engine  # NumPy and all ops: only these commands need them
 
-    console = Console(highlight=False)
     if name is None:
-        for entry in engine.op_catalogue():
-            console.print(_line(entry), markup=False, soft_wrap=True)
+        _list(engine.op_catalogue(), OP_COLUMNS, as_json)
         return
     try:
-        console.print(_description(engine.op_entry(name)), markup=False, soft_wrap=True)
+        entry = engine.op_entry(name)
     except engine.UnknownName as error:
         sys.stderr.write(f"adjoint: {error}\n")
         raise typer.Exit(1) from error
+    _show(entry, _description(entry), as_json)
+
+
+def layers(kind: NameArgument = None, as_json: JsonOption = False) -> None:
+    """List the layers that graphs are made of, or describe one with its options."""
+    import engine
+
+    _list_or_show(engine.layer_catalogue(), "layer", kind, as_json)
+
+
+def optimizers(kind: NameArgument = None, as_json: JsonOption = False) -> None:
+    """List the optimizers, or describe one with its options."""
+    import engine
+
+    _list_or_show(engine.optimizer_catalogue(), "optimizer", kind, as_json)
+
+
+def _list_or_show(entries: Sequence[Entry], what: str, kind: str | None, as_json: bool) -> None:
+    if kind is None:
+        _list(entries, (Column(what.upper(), _text("kind")), SUMMARY), as_json)
+        return
+    known = {entry["kind"]: entry for entry in entries}
+    if kind not in known:
+        near = get_close_matches(kind, known, n=3)
+        hint = f"did you mean {' or '.join(near)}" if near else f"`adjoint {what}s` lists them"
+        sys.stderr.write(f"adjoint: there is no {what} {kind!r}; {hint}\n")
+        raise typer.Exit(1)
+    entry = known[kind]
+    options = [f"  {attr['name']}: {attr['type']}{_default(attr)}" for attr in entry["attrs"]]
+    _show(entry, "\n".join([kind, "", entry["doc"], *(["", *options] if options else [])]), as_json)
+
+
+def _list(entries: Sequence[Entry], columns: Sequence[Column], as_json: bool) -> None:
+    if as_json:
+        print_json(entries)
+    else:
+        print_lines(table_lines(columns, entries, terminal_width()))
+
+
+def _show(entry: Entry, text: str, as_json: bool) -> None:
+    if as_json:
+        print_json(entry)
+    else:
+        print_lines(text.splitlines())
+
+
+def _text(key: str) -> Callable[[Entry], str]:
+    return lambda entry: str(entry[key])
+
+
+def _summary(entry: Entry) -> str:
+    return str(entry["doc"]).partition("\n")[0]
+
+
+SUMMARY = Column("SUMMARY", _summary, shrinks_to=LINE_MIN)
+OP_COLUMNS = (Column("OP", _text("name")), Column("FAMILY", _text("family"), optional=True), SUMMARY)
 
 
 def openapi() -> None:
@@ -32,11 +96,7 @@ def openapi() -> None:
     sys.stdout.write("\n")
 
 
-def _line(entry: dict[str, Any]) -> str:
-    return f"{entry['name']:<24}{entry['family']:<16}{entry['doc'].partition(chr(10))[0]}"
-
-
-def _description(entry: dict[str, Any]) -> str:
+def _description(entry: Entry) -> str:
     if not entry["supported"]:
         return f"{entry['name']} ({entry['family']})\n\n{entry['doc']}"
     lines = [_call(entry), "", entry["doc"], ""]
@@ -50,7 +110,7 @@ def _description(entry: dict[str, Any]) -> str:
     return "\n".join(lines + [f"{name}: {fact}" for name, fact in facts.items() if fact])
 
 
-def _call(entry: dict[str, Any]) -> str:
+def _call(entry: Entry) -> str:
     """The op as it is called: `clamp(x, *, low, high)`."""
     inputs = [f"*{item['name']}" if item["variadic"] else item["name"] for item in entry["inputs"]]
     attrs = ["*", *(attr["name"] for attr in entry["attrs"])] if entry["attrs"] else []

@@ -1,7 +1,7 @@
 """All commands, put together."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import typer
 from rich.console import Console
@@ -9,9 +9,13 @@ from rich.console import Console
 from adjoint_client import AdjointError
 from app.cli.audit import audit
 from app.cli.backup import backup, restore
-from app.cli.catalogue import openapi, ops
+from app.cli.catalogue import layers, openapi, ops, optimizers
+from app.cli.control import cancel, extend, pause, resume
 from app.cli.fit import bundle, fit, replay, watch
 from app.cli.keys import keys
+from app.cli.listing import add_resources
+from app.cli.predict import predict
+from app.cli.system import system
 from app.cli.verify import verify
 
 
@@ -20,6 +24,12 @@ def demo() -> None:
     from app.cli.demo.runner import run
 
     raise typer.Exit(run(Console()))
+
+
+TRAINING: Sequence[Callable[..., None]] = (demo, fit, watch, cancel, pause, resume, extend, predict)
+OTHERS: Sequence[Callable[..., None]] = (
+    bundle, replay, system, backup, restore, verify, ops, layers, optimizers, openapi,
+)  # fmt: skip
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -44,7 +54,10 @@ def commands() -> typer.Typer:
     )
     passed_on = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
     app.command("serve", context_settings=passed_on, help="Run the server until Ctrl-C.")(_serve)
-    for command in (demo, fit, watch, bundle, replay, backup, restore, verify, ops, openapi):
+    for command in TRAINING:
+        app.command()(command)
+    add_resources(app)
+    for command in OTHERS:
         app.command()(command)
     app.add_typer(keys, name="keys")
     app.add_typer(audit, name="audit")

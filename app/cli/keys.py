@@ -7,7 +7,6 @@ import typer
 
 from app.cli.administration import (
     DEFAULT_DATA_DIR,
-    REFUSED,
     Administration,
     DataOption,
     ServerOption,
@@ -16,6 +15,7 @@ from app.cli.administration import (
     offline,
 )
 from app.cli.connection import KeyFileOption
+from app.cli.output import confirm
 
 keys = typer.Typer(
     help="Make, list and revoke keys: at a running server (--url), or in the data directory of one that does not run.",
@@ -50,7 +50,7 @@ def create_key(
     """
     with administration(url, key_file, data_dir) as office:
         if "admin" in scopes and not yes and _is_open(office, url):
-            _confirm("the first key closes the server: from then on every request needs one")
+            confirm("the first key closes the server: from then on every request needs one")
         made = office.create_key(name, [scope.strip() for scope in scopes.split(",")], expires, tenant)
     sys.stdout.write(f"{made['key']}\n")
     sys.stderr.write(f"{made['id']}: keep the key above, it is shown this once\n")
@@ -87,20 +87,13 @@ def reset_keys(data_dir: DataOption = DEFAULT_DATA_DIR, yes: YesOption = False) 
     """
     with offline(data_dir) as office:
         if not yes:
-            _confirm("all keys end, and no request needs one until the next is made")
+            confirm("all keys end, and no request needs one until the next is made")
         count = office.reset_keys()
     sys.stdout.write(f"{count} keys deleted; the server is open on loopback until one is made\n")
 
 
 def _is_open(office: Administration, url: str | None) -> bool:
     return is_open(url) if url else not office.list_keys()
-
-
-def _confirm(what: str) -> None:
-    if not sys.stdin.isatty():
-        sys.stderr.write(f"adjoint: {what}; give --yes to agree\n")
-        raise typer.Exit(REFUSED)
-    typer.confirm(f"{what[0].upper()}{what[1:]}. Go on?", abort=True, err=True)
 
 
 def _line(key: dict[str, Any]) -> str:

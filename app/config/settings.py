@@ -237,6 +237,9 @@ class ServerSettings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Minimum severity of log lines."
     )
+    log_format: Literal["auto", "text", "json"] = Field(
+        default="auto", description="Format of the log: text, JSON, or (auto) text in a terminal and JSON elsewhere."
+    )
 
     @field_validator("allowed_hosts", "trusted_proxies", mode="before")
     @classmethod

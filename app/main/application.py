@@ -52,7 +52,7 @@ from app.http.telemetry import RequestMetrics, TelemetryMiddleware
 from app.http.transport import Pace
 from app.main.bootstrap import Container, open_container
 from app.main.housekeeping import housekeeping
-from app.system.log import log_as_json
+from app.system.log import configure_log
 
 TITLE = "Adjoint"
 DESCRIPTION = "A training server: post graphs and datasets, start fits, follow their losses, fetch checkpoints."
@@ -123,7 +123,7 @@ def run(settings: Settings, on_ready: Callable[[str], None]) -> int:
     DatabaseUnusable (ApiError) if the data directory, OSError if the address cannot be used, and
     InsecureBind (ApiError) if other machines could use the server without a key.
     """
-    log_as_json(settings.log_level)
+    configure_log(settings.log_level, settings.log_format)
     with open_container(settings) as container:
         _check_bind_address(container)
         with bound_socket(settings.host, settings.port) as listener:

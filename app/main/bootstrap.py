@@ -135,7 +135,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock, qua
     orphans = Orphans(store, blobs, session_root, staging, quarantine)
     recovery = recover(store, blobs, orphans, attempts, session_attempts, clock, blobs.cleared)
     quarantine.expire()
-    runner = LocalRunner(clock, settings.lease_seconds)
+    runner = LocalRunner(clock, settings.lease_seconds, settings.log_format)
     host = ProcessManager(runner)
     session_pool = SessionPool(session_attempts, host, settings, room)
     pool = ComputePool(host, settings, room, memory, scratch)

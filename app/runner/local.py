@@ -19,6 +19,7 @@ from app.domain.messages import AnyAssignment, Control, Message, Started
 from app.runner.fork_server import ForkServer, ForkServerExit
 from app.runner.port import Exited, ExitReason, Handle, Report
 from app.runner.process_status import SIGKILL_EXIT_CODE, classify_exit, memory_kills
+from app.system.log import LogFormat
 
 CHUNK_BYTES = 1 << 18
 LEASE_SECONDS = 30.0
@@ -58,13 +59,15 @@ class _Worker:
 class LocalRunner:
     """A runner (see `port.Runner`) over a fork server, which is restarted if it exits or stops responding."""
 
-    def __init__(self, clock: Clock, lease_seconds: float = LEASE_SECONDS) -> None:
+    def __init__(self, clock: Clock, lease_seconds: float = LEASE_SECONDS, log_format: LogFormat = "auto") -> None:
         """Nothing is started before `open` or the first `start`.
 
-        A fork server that does not respond for `lease_seconds` counts as stalled, as a worker does.
+        A fork server that does not respond for `lease_seconds` counts as stalled, as a worker does. The fork server
+        logs in `log_format`.
         """
         self._clock = clock
         self._server = ForkServer(clock, lease_seconds)
+        self._log_format = log_format
         self._opened = False
         self._numbers = count(1)
         self._workers: dict[int, _Worker] = {}
@@ -84,7 +87,7 @@ class LocalRunner:
         """Start the fork server; it loads the engine in the background."""
         self._opened = True
         if self._server.channel is None:
-            self._selector.register(self._server.open(_COMMAND), selectors.EVENT_READ)
+            self._selector.register(self._server.open((*_COMMAND, self._log_format)), selectors.EVENT_READ)
 
     def start(self, assignment: AnyAssignment, frames: socket.socket | None = None) -> Handle:
         """Fork a process. It gets its assignment once it has reported that it runs."""

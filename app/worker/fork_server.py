@@ -1,8 +1,9 @@
 """The process that workers are forked from: it has NumPy and the engine loaded, so a worker is up in milliseconds.
 
-The runner starts it as `python -m app.worker.fork_server`, a socket as its standard input, and the environment as
-workers need it. It ends when the other end of that socket does, however the server ended, and takes them along. An
-error that ends it is logged and sent to the runner, which has it reported where fits fail of it.
+The runner starts it as `python -m app.worker.fork_server FORMAT`, with the format of its log, a socket as its standard
+input, and the environment as workers need it. It ends when the other end of that socket does, however the server ended,
+and takes them along. An error that ends it is logged and sent to the runner, which has it reported where fits fail of
+it.
 
 `multiprocessing`'s fork server would load the server's main module into every worker, needs the environment of the
 whole server changed while it starts, and leaves a folder and a second helper process behind when the server is killed.
@@ -13,9 +14,11 @@ import logging
 import os
 import signal
 import socket
+import sys
+from typing import cast
 
 from app.domain.frames import DYING, ORDER
-from app.system.log import log_as_json
+from app.system.log import LogFormat, configure_log
 from app.worker.process_group import EXIT_FAULT, become_subreaper
 
 REASON_CHARACTERS = 1000
@@ -23,13 +26,13 @@ REASON_CHARACTERS = 1000
 _logger = logging.getLogger(__name__)
 
 
-def main() -> None:
-    """Serve the runner at the other end of standard input."""
+def main(log_format: str = "auto") -> None:
+    """Serve the runner at the other end of standard input, and log in this format."""
     # A service manager sends SIGTERM to every process; the server decides when to stop.
     for unwanted in (signal.SIGINT, signal.SIGTERM):
         signal.signal(unwanted, signal.SIG_IGN)
     become_subreaper()
-    log_as_json("warning")
+    configure_log("warning", cast(LogFormat, log_format))
     orders = socket.socket(fileno=os.dup(0))
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -53,5 +56,5 @@ def _report(error: BaseException, orders: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
     os._exit(0)

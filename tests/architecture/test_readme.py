@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ TOO_NEW = ("%header{", "--json", "--fail-with-body", "--url-query", "%output{")
 """What curl 7.68 does not know."""
 
 SEPARATOR = "\x1e"
+ADJOINT = f'adjoint() {{ "{sys.executable}" -m app "$@"; }}\n'
+"""The command, of these sources."""
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +59,7 @@ def test_shell_lines_run_as_printed(page: str, server: ServerProcess, tmp_path: 
     run = list(snippets(ROOT / page, "sh"))
     script = f"\nprintf '{SEPARATOR}'\n".join(_here(snippet, server, tmp_path) for snippet in run)
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120
+        ["bash", "-euo", "pipefail", "-c", ADJOINT + script], cwd=ROOT, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
     for snippet, output in zip(run, done.stdout.split(SEPARATOR), strict=True):

@@ -37,6 +37,7 @@ def test_the_defaults_are_safe_and_documented() -> None:
         ("max_json_bytes", "2048", 2048),
         ("metrics_flush_seconds", "0.25", 0.25),
         ("log_level", "debug", "debug"),
+        ("log_format", "json", "json"),
         ("fair_share_label", "owner", "owner"),
     ],
 )
@@ -54,6 +55,7 @@ def test_the_environment_sets_a_field(name: str, text: str, value: Any, monkeypa
         ("max_queue", 0),
         ("drain_seconds", -1),
         ("log_level", "loud"),
+        ("log_format", "xml"),
         ("fair_share_label", "two words"),
         ("host", ""),
         ("api_key", "two words"),
