@@ -8,6 +8,8 @@ from engine.core.dtypes import BFLOAT16
 KNOWN = ("bool", "uint8", "int32", "int64", "float32", "float64")
 PAIRS = [(found, wanted) for found in KNOWN for wanted in KNOWN if found != wanted and wanted != "uint8"]
 ODD = [0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-40, 3e-8, 6e-8, 65504, 65519, 65520, 1e30, 0.1, -2.5, 1e5]
+TIES = [1 + step * 2.0**-bits for bits in (8, 11) for step in (1, 3)]
+"""Halfway between two numbers of bfloat16 and of float16: the one rounds down to be even, the other up."""
 HALVES = [np.dtype(np.float16), *([] if BFLOAT16 is None else [BFLOAT16])]
 
 
@@ -35,7 +37,7 @@ def test_every_half_as_float32(half, run_both, compiled):
 def test_rounding_to_halves(half, run_both):
     rng = np.random.default_rng(1)
     spread = 10 ** rng.uniform(-9, 6, 5000)
-    x = np.concatenate([np.array(ODD), spread, -spread]).astype(np.float32)
+    x = np.concatenate([np.array([*ODD, *TIES]), spread, -spread]).astype(np.float32)
     made, expected = run_both("cast", x, dtype=half)
     np.testing.assert_array_equal(made[0].astype(np.float32), expected[0].astype(np.float32))
 
