@@ -9,7 +9,8 @@ from contextlib import contextmanager, suppress
 
 import psutil
 
-FORK_SERVER = "app.worker.fork_server"
+FORK_SERVER = "fork_server"
+"""What the command line of a server's fork server has in it, be it started or forked."""
 PROMPT_SECONDS = 2.0
 
 

@@ -14,9 +14,13 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TextIO
+
+from tests.extent import FULL
+from tests.support.standby import ENVIRONMENT, use_standby
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "tests.support.fork_server")
@@ -76,7 +80,7 @@ class ForkServer:
         """Start that process; it ends with this one."""
         self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self._process = subprocess.Popen(COMMAND, cwd=ROOT, stdin=theirs)
+            self._process = subprocess.Popen(COMMAND, cwd=ROOT, stdin=theirs, env={**os.environ, **ENVIRONMENT})
 
     def fork(self, environment: Mapping[str, str], command: Sequence[str] = ()) -> ForkedServer:
         """Return a server that is starting, set up by `environment`, which says its URL in a line.
@@ -147,13 +151,16 @@ def _keep(out: int, err: int, told: int) -> None:
 
 def main() -> int:
     """Take orders; what returns from it is a server that has ended."""
-    # Here, since those who only give orders do without. The last is for the database of a server without data.
+    # Here, since those who only give orders do without. Alembic is for the database of a server without data.
+    import engine
     from app.__main__ import main as run_command
     from app.config.settings import Settings
     from app.main.application import run
-    from tests.support.gate import VARIABLE, use_gate
+    from tests.support.gate import VARIABLE, hold_workers, use_gate
 
     import_module("alembic.command")
+    import_module("app.worker.forking")
+    engine.why_native_unusable()
     orders = socket.socket(fileno=os.dup(0))
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
@@ -162,8 +169,11 @@ def main() -> int:
     gc.collect()
     gc.freeze()
     command = _obey(orders)
-    if gate := os.environ.get(VARIABLE):
+    gate = os.environ.get(VARIABLE)
+    if gate:
         use_gate(Path(gate))
+    if not command and not FULL:
+        use_standby(partial(hold_workers, Path(gate)) if gate else lambda: None)
     return run_command(command) if command else run(Settings(), lambda url: print(url, flush=True))  # noqa: T201 (as a server of a process of its own says it)
 
 

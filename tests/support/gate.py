@@ -1,45 +1,31 @@
 """Holding and slowing fits as a test says: what happens to them does not depend on how fast the machine is then."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from app.runner import local
+if TYPE_CHECKING:
+    from app.worker.reporter import Reporter
 
 VARIABLE = "TESTS_GATE"
 """Names the file of the gate to a server that tests fork."""
 
-# The fork server, with workers that do as the file says after each step.
+# The fork server, with workers that heed the gate.
 FORK_SERVER = """
-import os, time
+import os
 from pathlib import Path
 import app.worker.fork_server
-from app.worker.reporter import Reporter
+from tests.support.gate import hold_workers
 
-gate, report_step = Path({gate!r}), Reporter.report_step
-
-def is_held(fit):
-    try:
-        what, number = gate.read_text().split()
-    except FileNotFoundError:
-        return False
-    if what == "slow":
-        time.sleep(float(number))
-        return False
-    return fit.step >= int(number)
-
-def report_and_wait(self, fit, *rest):
-    made = report_step(self, fit, *rest)
-    while is_held(fit):
-        self.flush()
-        time.sleep(0.002)
-    return made
-
-Reporter.report_step = report_and_wait
+hold_workers(Path({gate!r}))
 app.worker.fork_server.main()
 os._exit(0)
 """
+SECONDS = 0.002
+"""Between two looks at the file."""
 
 
 class Gate:
@@ -87,6 +73,36 @@ class Gate:
         written.replace(self.path)
 
 
+def hold_workers(path: Path) -> None:
+    """Have the workers that this process forks do as the file says after each step."""
+    from app.worker.reporter import Reporter
+
+    report_step = Reporter.report_step
+
+    def report_and_wait(reporter: "Reporter", fit: Any, *rest: Any) -> Any:
+        made = report_step(reporter, fit, *rest)
+        while _is_held(path, fit.step):
+            reporter.flush()
+            time.sleep(SECONDS)
+        return made
+
+    Reporter.report_step = report_and_wait  # type: ignore[method-assign]
+
+
+def _is_held(path: Path, step: int) -> bool:
+    """Return whether a fit is to stay at this step; one that is to go slowly does so here."""
+    try:
+        what, number = path.read_text().split()
+    except FileNotFoundError:
+        return False
+    if what == "slow":
+        time.sleep(float(number))
+        return False
+    return step >= int(number)
+
+
 def use_gate(path: Path) -> None:
     """Have the fork server that this process starts heed the gate."""
+    from app.runner import local  # a fork server that heeds the gate does without
+
     local._COMMAND = Gate(path).command
