@@ -110,21 +110,22 @@ class _Parser:
 
     def assignment(self) -> None:
         line = self.token.line
-        names = [self.new_name()]
+        names = {self.new_name(): None}
         while self.take(","):
             again = self.token
-            names.append(self.new_name())
-            if names[-1] in names[:-1]:
+            if (name := self.new_name()) in names:
                 raise _fault(
                     again.line, f"the name {again.text!r} is assigned to twice; give each result a name of its own"
                 )
+            names[name] = None
         if not self.take("="):
             raise self.unexpected("'=' after the name")
         value = self.expression()
         if self.token.kind != "newline":
             raise self.unexpected("the end of the line")
         if len(names) == 1:
-            self.assigned[names[0]] = self.rename(names[0], value, line)
+            (name,) = names
+            self.assigned[name] = self.rename(name, value, line)
         else:
             for index, name in enumerate(names):
                 self.assigned[name] = self.rename(name, f"{value}:{index}", line)

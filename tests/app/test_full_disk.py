@@ -18,14 +18,14 @@ from tests.support.patience import PATIENCE
 from tests.support.server import StartServer
 
 BYTES = 24 * 1024 * 1024
-STEPS = 1500
+STEPS = 300
 HELD_AT = 25
 """Between two checkpoints: the next one has no room."""
 LONG: dict[str, Any] = {
     **FIT,
     "steps": STEPS,
     "checkpoint": {"every_steps": 20, "every_epochs": None, "keep_last": 2},
-    "record": {"every_steps": 5, "gradients": {"steps": [*range(0, STEPS, 250)], "parameters": ["w"]}},
+    "record": {"every_steps": 5, "gradients": {"steps": [*range(0, STEPS, 50)], "parameters": ["w"]}},
 }
 
 
@@ -76,7 +76,7 @@ def result(http: httpx.Client, fit_id: str) -> dict[str, Any]:
     until(lambda: http.get(url).json()["terminal"], f"{fit_id} did not end")
     fit = http.get(url).json()
     assert fit["state"] == "succeeded", fit["error"]
-    gradient = http.get(f"{url}/gradients/w", params={"step": STEPS - 250})
+    gradient = http.get(f"{url}/gradients/w", params={"step": STEPS - 50})
     return {
         "rows": http.get(f"{url}/metrics", params={"limit": 10_000}).json()["data"],
         "checkpoints": [each["digest"] for each in http.get(f"{url}/checkpoints").json()["data"]],

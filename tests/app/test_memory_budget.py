@@ -2,11 +2,14 @@
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
+from tests.support.gate import slowed
 from tests.support.server import ServerProcess, StartServer
 
 MIB = 1024**2
@@ -58,8 +61,16 @@ def logs(server: ServerProcess, fit_id: str) -> str:
     return server.http.get(f"/v1/fits/{fit_id}/events", params={"timeout": 0.1}).text
 
 
-def test_fits_that_the_memory_does_not_hold_together_take_turns_also_after_a_crash(start_server: StartServer) -> None:
-    server = start_server(memory_budget_bytes=THREE, workers=4)
+@pytest.fixture
+def slow(tmp_path: Path) -> Iterator[dict[str, str]]:
+    with slowed(tmp_path) as environment:
+        yield environment
+
+
+def test_fits_that_the_memory_does_not_hold_together_take_turns_also_after_a_crash(
+    start_server: StartServer, slow: dict[str, str]
+) -> None:
+    server = start_server(memory_budget_bytes=THREE, workers=4, environment=slow)
     first = submitted(server.http, 10**9, replicas=2)
     until(server.http, first, runs)
     second = submitted(server.http, 20, replicas=2)
@@ -70,7 +81,7 @@ def test_fits_that_the_memory_does_not_hold_together_take_turns_also_after_a_cra
     assert server.http.get(f"/v1/fits/{third}").json()["phase"] == "queued", "there is room, but it is not its turn"
 
     server.stop(signal.SIGKILL)
-    server = start_server(memory_budget_bytes=THREE, workers=4)
+    server = start_server(memory_budget_bytes=THREE, workers=4, environment=slow)
     ended = until(server.http, second, succeeds)
     until(server.http, third, succeeds)
     going_on = until(server.http, first, lambda fit: len(fit["attempts"]) == 2)
@@ -86,8 +97,10 @@ def test_fits_that_the_memory_does_not_hold_together_take_turns_also_after_a_cra
     until(server.http, first, lambda fit: fit["state"] == "cancelled")
 
 
-def test_the_processes_of_sessions_have_their_part_of_the_memory(start_server: StartServer) -> None:
-    server = start_server(memory_budget_bytes=ONE)
+def test_the_processes_of_sessions_have_their_part_of_the_memory(
+    start_server: StartServer, slow: dict[str, str]
+) -> None:
+    server = start_server(memory_budget_bytes=ONE, environment=slow)
     session, other = (server.http.post("/v1/sessions", json=SESSION).json()["id"] for _ in range(2))
     assert server.http.post(f"/v1/sessions/{session}:zero_grad", json={}).status_code == 200
     fit = submitted(server.http, 10**9)

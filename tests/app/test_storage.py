@@ -1,8 +1,10 @@
 """A whole server on a disk that is full, fails, or is the last thing it sees."""
 
+import itertools
 import json
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from app.config.settings import Settings
 from app.main.bootstrap import open_container
 from app.store.blobs.local import LocalBlobStore
 from app.system.durable import Durable
+from tests.support.gate import slowed
 from tests.support.patience import LONGEST_WAIT, PATIENCE
 from tests.support.server import ServerProcess, StartServer
 
@@ -25,6 +28,8 @@ ROWS = {"columns": {"x": [1.0, 2.0, 3.0, 4.0], "y": [2.0, 4.0, 6.0, 8.0]}}
 FIT: dict[str, Any] = {"graph": PROGRAM, "dataset": ROWS, "optimizer": {"kind": "sgd", "lr": 0.01}, "batch_size": 2}
 ENDLESS = {**FIT, "epochs": 1_000_000, "checkpoint": {"every_steps": 20, "keep_last": 2}, "record": {"every_steps": 1}}
 QUOTA = 100_000
+ROW_BYTES, FILE_BYTES = 10, 200
+"""What a row and a file of one column take: as text, and as numbers."""
 
 
 def created(response: httpx.Response) -> dict[str, Any]:
@@ -48,20 +53,32 @@ def until_logged(http: httpx.Client, fit_id: str, code: str) -> None:
 
 def filled(http: httpx.Client, first: int = 0) -> list[str]:
     """Upload rows until there is room for none; return the ids of what was taken. `first` makes them new bytes."""
-    taken = []
-    for size in (20_000, 2_000, 200, 20, 2, 1):
-        for attempt in range(first, first + 50):
-            text = "x\n" + "1\n" * size + f"{attempt}\n"
-            response = http.post("/v1/datasets", content=text, headers={"Content-Type": "text/csv"})
-            if response.status_code == 507:
-                assert response.json()["code"] == "storage_full"
+    taken, share = [], 1.0
+    for attempt in itertools.count(first):
+        room = QUOTA - http.get("/v1/system").json()["stored_bytes"] - FILE_BYTES
+        size = max(int(room * share) // ROW_BYTES, 1)
+        text = "x\n" + "1\n" * size + f"{attempt}\n"
+        response = http.post("/v1/datasets", content=text, headers={"Content-Type": "text/csv"})
+        if response.status_code == 507:
+            assert response.json()["code"] == "storage_full"
+            if size == 1:
                 break
+            share /= 2  # the fit has stored something meanwhile
+        else:
             taken.append(created(response)["id"])
     return taken
 
 
-def test_a_full_server_refuses_what_is_new_and_goes_on_when_there_is_room(start_server: StartServer) -> None:
-    http = start_server(storage_quota_bytes=QUOTA).http
+@pytest.fixture
+def slow(tmp_path: Path) -> Iterator[dict[str, str]]:
+    with slowed(tmp_path) as environment:
+        yield environment
+
+
+def test_a_full_server_refuses_what_is_new_and_goes_on_when_there_is_room(
+    start_server: StartServer, slow: dict[str, str]
+) -> None:
+    http = start_server(storage_quota_bytes=QUOTA, environment=slow).http
     system = http.get("/v1/system").json()
     assert (system["stored_bytes"], system["limits"]["storage_quota_bytes"]) == (0, QUOTA)
     fit_id = created(http.post("/v1/fits", json=ENDLESS))["id"]
@@ -134,8 +151,10 @@ def test_a_server_is_killed_at_its_nth_change_however_often_it_is_asked(begun: i
     assert names == ["number 1", "number 2"]
 
 
-def test_a_server_tells_what_it_found_when_it_started(start_server: StartServer, tmp_path: Path) -> None:
-    server = start_server()
+def test_a_server_tells_what_it_found_when_it_started(
+    start_server: StartServer, slow: dict[str, str], tmp_path: Path
+) -> None:
+    server = start_server(environment=slow)
     found = {"attempts_lost", "orphan_blobs", "temporary_files", "staging_folders", "damaged_checkpoints"}
     recovery = server.http.get("/v1/system").json()["recovery"]
     assert {name: recovery[name] for name in found} == dict.fromkeys(found, 0)
@@ -147,7 +166,7 @@ def test_a_server_tells_what_it_found_when_it_started(start_server: StartServer,
     (data / "blobs" / "tmp" / "unfinished").write_bytes(b"half")
     (data / "blobs" / "sha256" / "ab").mkdir(exist_ok=True)
     (data / "blobs" / "sha256" / "ab" / ("ab" * 32)).write_bytes(b"nobody's")
-    again = start_server(log_level="info")
+    again = start_server(log_level="info", environment=slow)
     recovery = again.http.get("/v1/system").json()["recovery"]
     assert (recovery["attempts_lost"], recovery["staging_folders"], recovery["temporary_files"]) == (1, 1, 1)
     assert recovery["orphan_blobs"] >= 1

@@ -2,12 +2,13 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from app.main.application import openapi_document
+from tests.support.contract import contract, syntax
 
 ROOT = Path(__file__).parents[2]
 SERVER = ("api", "blobs", "domain", "ingest", "runner", "service", "store", "worker")
@@ -20,7 +21,7 @@ EXCEPTIONS = {
     "engine/execution/plan/module_source.py": {"compile"},
 }
 """Processes and code of the engine's own making: kernels, in which nothing stands that a client has written."""
-DOCUMENT = openapi_document()
+DOCUMENT = contract()
 OPERATIONS = [operation for operations in DOCUMENT["paths"].values() for operation in operations.values()]
 
 
@@ -28,8 +29,19 @@ def modules(*parts: str) -> list[Path]:
     return [path for part in parts for path in sorted((ROOT / part).rglob("*.py"))]
 
 
-def imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+@cache
+def imports(path: Path) -> frozenset[str]:
+    return frozenset(_imports(path))
+
+
+@cache
+def called(path: Path) -> frozenset[str]:
+    """Return what is called by a name, or by a name and one more."""
+    return frozenset(_called(path))
+
+
+def _imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(syntax(path)):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -37,9 +49,8 @@ def imports(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{name.name}" for name in node.names)
 
 
-def called(path: Path) -> Iterator[str]:
-    """Yield what is called by a name, or by a name and one more."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+def _called(path: Path) -> Iterator[str]:
+    for node in ast.walk(syntax(path)):
         if isinstance(node, ast.Call):
             match node.func:
                 case ast.Name(name):
@@ -69,7 +80,7 @@ def fields(schema: Any, seen: set[str]) -> Iterator[tuple[str, str]]:
 def test_no_address_is_made_from_what_a_client_says_the_address_is(part: str) -> None:
     """Incident S5: addresses that a framework puts together from Host and path, and that a server then trusts."""
     for path in modules(part) or [ROOT / part]:
-        used = {node.attr for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Attribute)}
+        used = {node.attr for node in ast.walk(syntax(path)) if isinstance(node, ast.Attribute)}
         assert not {"url", "base_url", "url_for", "url_path_for", "hostname", "netloc"} & used, path
 
 

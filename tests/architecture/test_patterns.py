@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.contract import syntax
+
 ROOT = Path(__file__).parents[2]
 FUNCTIONS = {
     f"re.{name}" for name in ("compile", "match", "search", "fullmatch", "sub", "subn", "split", "findall", "finditer")
@@ -36,16 +38,17 @@ PUT_TOGETHER: Mapping[str, str] = {
 
 
 def compiled(path: Path) -> Iterator[ast.Call]:
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in FUNCTIONS:
-            yield node
+    for node in ast.walk(syntax(path)):
+        match node:
+            case ast.Call(ast.Attribute(ast.Name(module), name)) if f"{module}.{name}" in FUNCTIONS:
+                yield node
 
 
 def of_module(path: Path) -> dict[str, str | bytes]:
     """Return the patterns that a module compiles once, each by the expression that it is compiled from."""
     module = import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
     found = {}
-    for node in ast.parse(path.read_text("utf-8")).body:
+    for node in syntax(path).body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
             value = getattr(module, ast.unparse(node.targets[0]), None)
             if isinstance(value, re.Pattern):

@@ -30,7 +30,7 @@ class Counts:
 
 COUNTS: Mapping[str, Counts] = {
     "small": Counts(
-        full=False, steps=450, kills_per_curve=2, deaths=1, races=20, uploads_cut=6, schedules=60, footprints=20
+        full=False, steps=300, kills_per_curve=2, deaths=1, races=12, uploads_cut=6, schedules=60, footprints=8
     ),
     "full": Counts(
         full=True,

@@ -52,7 +52,7 @@ def damage(driver: Driver, checkpoint: Mapping[str, Any], how: Callable[[bytes],
 def test_a_fit_goes_on_from_the_newest_checkpoint_that_is_sound(
     driver: Driver, how: Callable[[bytes], bytes], counts: Counts, tmp_path: Path
 ) -> None:
-    if not counts.full and how not in (truncated, flipped):
+    if not counts.full and how is not flipped:
         pytest.skip("all of them are for `make chaos`")
     # Another curve for each, since the same bytes are the same file.
     request = fit_request(STEPS, seed=FIRST_SEED + DAMAGES.index(how))

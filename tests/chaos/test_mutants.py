@@ -10,6 +10,9 @@ from tests.chaos import invariants, mutants
 from tests.chaos.driver import Driver, Told
 from tests.chaos.invariants import Broken
 from tests.chaos.workload import fit_request
+from tests.extent import FULL
+
+pytestmark = pytest.mark.skipif(not FULL, reason="`make chaos` looks whether its harness notices what it should")
 
 STEPS = 100
 SAVED_EVERY = 36  # not at the end of an epoch, of 13 steps, where the order begins anew

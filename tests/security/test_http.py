@@ -1,7 +1,7 @@
 """Hostile uploads and documents against one real server: refused as their parsers refuse them, and nothing is left.
 
-The parsers see the whole corpus in tests of their own. Over HTTP go every ninth file, since each has a process of its
-own, and every third document; with FUZZ=full (`make fuzz`) all of them.
+The parsers see the whole corpus in tests of their own. Over HTTP go every eighteenth file, since each has a process of
+its own, and every ninth document; with FUZZ=full (`make fuzz`) all of them.
 """
 
 import json
@@ -26,7 +26,7 @@ UPLOADS: dict[str, ModuleType] = {
     "application/x-ndjson": ndjson,
     "application/json": json_columns,
 }
-EVERY_UPLOAD, EVERY_DOCUMENT = (1, 1) if os.environ.get("FUZZ") == "full" else (9, 3)
+EVERY_UPLOAD, EVERY_DOCUMENT = (1, 1) if os.environ.get("FUZZ") == "full" else (18, 9)
 GATE = ("too_large", "too_many_fields", "text_too_long")
 """What a large document may be refused for before it is looked at as a graph."""
 PROBLEM = "application/problem+json"

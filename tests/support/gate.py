@@ -73,6 +73,17 @@ class Gate:
         written.replace(self.path)
 
 
+@contextmanager
+def slowed(folder: Path, seconds: float = 0.005) -> Iterator[dict[str, str]]:
+    """Yield the environment of servers whose fits take so long a step: one that never ends leaves others the machine.
+
+    `folder` is for the file of the gate.
+    """
+    gate = Gate(folder / "gate")
+    with gate.slowing(seconds):
+        yield {VARIABLE: str(gate.path)}
+
+
 def hold_workers(path: Path) -> None:
     """Have the workers that this process forks do as the file says after each step."""
     from app.worker.reporter import Reporter

@@ -11,10 +11,10 @@ from fastapi import APIRouter
 from fastapi.routing import APIRoute
 
 from app.api.openapi import check_operation_ids
-from app.main.application import openapi_document
+from tests.support.contract import contract
 
 ROOT = Path(__file__).parents[3]
-DOCUMENT = openapi_document()
+DOCUMENT = contract()
 OPERATIONS = [operation for path in DOCUMENT["paths"].values() for operation in path.values()]
 VERBS = {
     "append", "cancel", "check", "clear", "close", "compute", "copy", "create", "delete", "differentiate", "download",

@@ -6,11 +6,11 @@ from typing import Any
 import httpx
 import pytest
 
-from app.main.application import openapi_document
 from tests.app.api.conftest import POINTS, refused
+from tests.support.contract import contract
 from tests.support.patience import LONGEST_WAIT
 
-DOCUMENT = openapi_document()
+DOCUMENT = contract()
 ROUTES = [
     pytest.param(method, re.sub(r"{[^}]*}", "x", path), operation, id=operation["operationId"])
     for path, operations in DOCUMENT["paths"].items()

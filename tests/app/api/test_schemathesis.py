@@ -20,10 +20,11 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from tests.extent import FULL
 from tests.support.patience import PATIENCE
 from tests.support.server import ServerProcess
 
-EXAMPLES = 3
+EXAMPLES = 3 if FULL else 1
 Check = Callable[..., Any]
 CHECKS: list[Check] = [
     not_a_server_error,

@@ -5,9 +5,8 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
-from datetime import datetime
 from typing import Any
 
 import httpx
@@ -15,8 +14,9 @@ import pytest
 
 from app.api.schemas.sweeps import IntervalChoice, SweepChoice
 from engine.training.sweep.options import Interval, SweepOptions
-from tests.support.patience import PATIENCE
-from tests.support.server import StartServer
+from tests.support.gate import VARIABLE, Gate
+from tests.support.patience import LONGEST_WAIT, PATIENCE
+from tests.support.server import StartServer, serving
 
 from .conftest import LINE, POINTS, RECIPE, created
 
@@ -230,24 +230,48 @@ def test_cancelling_a_variant_lets_the_others_go_on(http: httpx.Client) -> None:
     assert [variant["state"] for variant in variants(http, fit)] == ["cancelled", "succeeded", "cancelled"]
 
 
-LONG = {"epochs": None, "checkpoint": {"every_steps": 50, "every_epochs": None}, "resources": {"threads": 1}}
-VARIANT_SECONDS = 1.0
-
-
-@pytest.fixture(scope="module")
-def long(http: httpx.Client) -> dict[str, Any]:
-    """Return fields of fits that take long enough, on this machine, for somebody to come between."""
-    fit = ended(http, submit(http, **LONG, steps=300)["id"])
-    began, finished = (datetime.fromisoformat(fit[name]) for name in ("started_at", "finished_at"))
-    steps = int(300 * VARIANT_SECONDS / (finished - began).total_seconds())
-    return {**LONG, "steps": min(max(steps, 150), 20_000), "record": {"every_steps": max(1, steps // 100)}}
-
-
+STEPS = 120
+HALF = STEPS // 2
+LONG = {
+    "epochs": None,
+    "steps": STEPS,
+    "checkpoint": {"every_steps": 25, "every_epochs": None},
+    "record": {"every_steps": 1},
+    "resources": {"threads": 1},
+}
+SLOW_SECONDS = 0.02
+"""Of a step of a sweep that is asked to stop on its way."""
 THREE = {"kind": "grid", "parameters": {"optimizer.lr": RATES}}
 
 
-def undisturbed(http: httpx.Client, long: dict[str, Any], sweep: dict[str, Any]) -> dict[str, Any]:
-    fit = ended(http, submit(http, **long, sweep=sweep)["id"], 60)
+@pytest.fixture(scope="module")
+def gate(tmp_path_factory: pytest.TempPathFactory) -> Gate:
+    return Gate(tmp_path_factory.mktemp("gate") / "gate")
+
+
+@pytest.fixture(scope="module")
+def gated(tmp_path_factory: pytest.TempPathFactory, gate: Gate) -> Iterator[httpx.Client]:
+    """Start a server whose sweeps the gate holds."""
+    with serving(tmp_path_factory.mktemp("gated"), workers=1, environment={VARIABLE: str(gate.path)}) as server:
+        yield server.http
+
+
+@pytest.fixture(scope="module")
+def undisturbed(http: httpx.Client) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """Return what tells to what a sweep comes that nobody disturbs."""
+    known: dict[str, dict[str, Any]] = {}
+
+    def ask(sweep: Mapping[str, Any]) -> dict[str, Any]:
+        kind = str(sweep["kind"])
+        if kind not in known:
+            fit = ended(http, submit(http, **LONG, sweep=sweep)["id"], LONGEST_WAIT)
+            known[kind] = outcome(http, fit)
+        return known[kind]
+
+    return ask
+
+
+def outcome(http: httpx.Client, fit: dict[str, Any]) -> dict[str, Any]:
     found = variants(http, fit["id"])
     return {
         "ranking": [(entry["index"], entry["value"]) for entry in fit["sweep"]["ranking"]],
@@ -256,54 +280,69 @@ def undisturbed(http: httpx.Client, long: dict[str, Any], sweep: dict[str, Any])
     }
 
 
+def until_pruned(http: httpx.Client, fit: str) -> None:
+    """Wait until variants of a sweep by halving that is held before its last step are out of it."""
+    await_(lambda: "succeeded" in http.get(f"/v1/fits/{fit}").json()["sweep"]["states"], "no variant ended")
+
+
+def until_half(http: httpx.Client, fit: str) -> None:
+    await_(lambda: http.get(f"/v1/fits/{fit}").json()["step"] >= HALF, "nothing ran")
+
+
+def check_ended_stay(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> None:
+    """Fail if a variant that had ended was begun again."""
+    for earlier, later in zip(before, after, strict=True):
+        if earlier["terminal"]:
+            assert (later["attempt"], later["finished_at"]) == (earlier["attempt"], earlier["finished_at"])
+
+
 @pytest.mark.parametrize(
     ("sweep", "kind"),
     [(THREE, signal.SIGTERM), (HALVING, signal.SIGKILL)],
     ids=["grid-drained", "halving-killed"],
 )
 def test_a_sweep_goes_on_where_a_server_left_it(
-    http: httpx.Client, start_server: StartServer, long: dict[str, Any], sweep: dict[str, Any], kind: signal.Signals
+    undisturbed: Callable[[Mapping[str, Any]], dict[str, Any]],
+    start_server: StartServer,
+    gate: Gate,
+    sweep: dict[str, Any],
+    kind: signal.Signals,
 ) -> None:
-    expected = undisturbed(http, long, sweep)
-    first = start_server(workers=1)
-    fit = submit(first.http, **long, sweep=sweep)["id"]
-
-    def under_way() -> bool:
-        seen = first.http.get(f"/v1/fits/{fit}").json()
-        # A server that is asked to stop takes a moment; one that is killed does not.
-        return seen["step"] > 0 if kind == signal.SIGTERM else "succeeded" in seen["sweep"]["states"]
-
-    await_(under_way, "nothing ran")
-    before = variants(first.http, fit)
-    first.stop(kind)
+    first = start_server(workers=1, environment={VARIABLE: str(gate.path)})
+    with gate.holding(HALF if kind == signal.SIGTERM else STEPS - 1):
+        fit = submit(first.http, **LONG, sweep=sweep)["id"]
+        if kind == signal.SIGTERM:
+            until_half(first.http, fit)
+            before = variants(first.http, fit)
+            with gate.slowing(SLOW_SECONDS):
+                first.stop(kind)
+        else:
+            until_pruned(first.http, fit)
+            before = variants(first.http, fit)
+            first.stop(kind)
     second = start_server(workers=1)
-    done = ended(second.http, fit, 60)
+    done = ended(second.http, fit, LONGEST_WAIT)
     assert done["state"] == "succeeded"
     assert done["attempt"] == 2
-    after = variants(second.http, fit)
-    for earlier, later in zip(before, after, strict=True):
-        if earlier["terminal"]:
-            assert (later["attempt"], later["finished_at"]) == (earlier["attempt"], earlier["finished_at"])
-    assert [(entry["index"], entry["value"]) for entry in done["sweep"]["ranking"]] == expected["ranking"]
-    assert [rows(second.http, variant["id"]) for variant in after] == expected["rows"]
-    assert [parameters(second.http, variant["id"]) for variant in after] == expected["parameters"]
+    check_ended_stay(before, variants(second.http, fit))
+    assert outcome(second.http, done) == undisturbed(sweep)
 
 
-def test_a_sweep_that_was_ended_is_resumed_to_the_bit(http: httpx.Client, long: dict[str, Any]) -> None:
-    expected = undisturbed(http, long, THREE)
-    fit = submit(http, **long, sweep=THREE)["id"]
-    await_(lambda: "succeeded" in http.get(f"/v1/fits/{fit}").json()["sweep"]["states"], "no variant ended")
-    assert http.post(f"/v1/fits/{fit}:kill").status_code == 202
-    before = variants(http, fit)
-    assert http.post(f"/v1/fits/{fit}:resume").status_code == 202
-    done = ended(http, fit, 60)
-    assert (done["state"], done["sweep"]["states"]) == ("succeeded", {"succeeded": 3})
-    after = variants(http, fit)
+def test_a_sweep_that_was_ended_is_resumed_to_the_bit(
+    undisturbed: Callable[[Mapping[str, Any]], dict[str, Any]], gated: httpx.Client, gate: Gate
+) -> None:
+    with gate.holding(STEPS - 1):
+        fit = submit(gated, **LONG, sweep=HALVING)["id"]
+        until_pruned(gated, fit)
+        assert gated.post(f"/v1/fits/{fit}:kill").status_code == 202
+    before = variants(gated, fit)
+    assert gated.post(f"/v1/fits/{fit}:resume").status_code == 202
+    done = ended(gated, fit, LONGEST_WAIT)
+    assert (done["state"], done["sweep"]["states"]) == ("succeeded", {"succeeded": 4})
+    after = variants(gated, fit)
     for earlier, later in zip(before, after, strict=True):
         assert earlier["state"] != "succeeded" or earlier == later
-    assert [(entry["index"], entry["value"]) for entry in done["sweep"]["ranking"]] == expected["ranking"]
-    assert [rows(http, variant["id"]) for variant in after] == expected["rows"]
-    assert [parameters(http, variant["id"]) for variant in after] == expected["parameters"]
+    assert outcome(gated, done) == undisturbed(HALVING)
 
 
 def test_a_sweep_that_is_extended_is_the_longer_sweep(http: httpx.Client) -> None:
@@ -318,23 +357,18 @@ def test_a_sweep_that_is_extended_is_the_longer_sweep(http: httpx.Client) -> Non
         assert parameters(http, one["id"]) == parameters(http, other["id"])
 
 
-def test_a_worker_that_is_killed_costs_the_sweep_an_attempt_only(http: httpx.Client, long: dict[str, Any]) -> None:
-    fit = submit(http, **long, sweep=THREE)["id"]
-
-    def worker() -> int | None:
-        working = http.get("/v1/system").json()["workers"]
-        return next((each["pid"] for each in working if each["fit"] == fit), None)
-
-    await_(lambda: http.get(f"/v1/fits/{fit}").json()["step"] > 0, "nothing ran")
-    pid = worker()
-    assert pid is not None
-    os.kill(pid, signal.SIGKILL)
-    done = ended(http, fit, 60)
+def test_a_worker_that_is_killed_costs_the_sweep_an_attempt_only(gated: httpx.Client, gate: Gate) -> None:
+    with gate.holding(HALF):
+        fit = submit(gated, **LONG, sweep=THREE)["id"]
+        until_half(gated, fit)
+        (worker,) = gated.get("/v1/system").json()["workers"]
+        assert worker["fit"] == fit
+        os.kill(worker["pid"], signal.SIGKILL)
+    done = ended(gated, fit, LONGEST_WAIT)
     assert (done["state"], done["attempt"]) == ("succeeded", 2)
     assert done["attempts"][0]["outcome"] == "killed"
-    for variant in variants(http, fit):
-        seqs = [json.loads(row)["seq"] for row in rows(http, variant["id"])]
-        assert seqs == [*range(1, -(-long["steps"] // long["record"]["every_steps"]) + 1)]
+    for variant in variants(gated, fit):
+        assert [json.loads(row)["seq"] for row in rows(gated, variant["id"])] == [*range(1, STEPS + 1)]
 
 
 def test_every_option_of_the_engine_can_be_sent() -> None:

@@ -14,11 +14,13 @@ import pytest
 from app.domain.access import Scope
 from app.domain.clock import SystemClock
 from app.domain.ids import new_id
-from app.main.application import openapi_document
 from app.service.admin.keys import KeyRing, Keys
 from app.store.unit_of_work import Store
+from tests.support.contract import contract
+from tests.support.gate import slowed
 from tests.support.patience import LONGEST_WAIT, PATIENCE
 from tests.support.server import ServerProcess, StartServer, serving
+from tests.support.tables import check_each
 
 from .conftest import created
 
@@ -49,9 +51,7 @@ BODIES: dict[str, Any] = {
     "PUT /v1/sessions/{session_id}/parameters/{name}": {"dtype": "float32", "shape": [], "data": [1.0]},
     "PUT /v1/sessions/{session_id}/gradients/{name}": {"dtype": "float32", "shape": [], "data": [1.0]},
 }
-OPERATIONS = [
-    (method.upper(), path) for path, operations in openapi_document()["paths"].items() for method in operations
-]
+OPERATIONS = [(method.upper(), path) for path, operations in contract()["paths"].items() for method in operations]
 BY_ID = [(method, path) for method, path in OPERATIONS if any(f"{{{name}}}" in path for name in IDS)]
 READ = [path for method, path in OPERATIONS if method == "GET" and "{" not in path and path != "/v1/backup"]
 
@@ -133,16 +133,19 @@ def told(answer: httpx.Response, ids: dict[str, str]) -> Any:
     return answer.status_code, re.sub(r"req_\w+", "REQ", text)
 
 
-@pytest.mark.parametrize(("method", "path"), BY_ID, ids=[f"{method} {path}" for method, path in BY_ID])
-def test_things_of_another_tenant_are_not_there(tenancy: Tenancy, method: str, path: str) -> None:
-    nothing = {name: new_id(prefix) for name, prefix in IDS.items()}
-    body = {} if method == "GET" else {"json": BODIES.get(f"{method} {path}", {})}
-    theirs, none = (
-        told(tenancy.send(method, path.format(**ids, **OTHERS), "stranger", **body), ids)
-        for ids in (tenancy.things, nothing)
-    )
-    assert theirs == none
-    assert theirs[0] == 404 or (theirs[0] == 422 and f"{method} {path}" not in BODIES)
+def test_things_of_another_tenant_are_not_there(tenancy: Tenancy) -> None:
+    def check(operation: tuple[str, str]) -> None:
+        method, path = operation
+        nothing = {name: new_id(prefix) for name, prefix in IDS.items()}
+        body = {} if method == "GET" else {"json": BODIES.get(f"{method} {path}", {})}
+        theirs, none = (
+            told(tenancy.send(method, path.format(**ids, **OTHERS), "stranger", **body), ids)
+            for ids in (tenancy.things, nothing)
+        )
+        assert theirs == none
+        assert theirs[0] == 404 or (theirs[0] == 422 and f"{method} {path}" not in BODIES)
+
+    check_each(((" ".join(operation), operation) for operation in BY_ID), check)
 
 
 def test_what_a_stranger_asks_for_leaves_everything_as_it_is(tenancy: Tenancy) -> None:
@@ -153,13 +156,16 @@ def test_what_a_stranger_asks_for_leaves_everything_as_it_is(tenancy: Tenancy) -
     assert tenancy.documents() == before
 
 
-@pytest.mark.parametrize("path", READ)
-def test_no_list_and_no_overview_names_things_of_another_tenant(tenancy: Tenancy, path: str) -> None:
+def test_no_list_and_no_overview_names_things_of_another_tenant(tenancy: Tenancy) -> None:
     tenancy.documents()  # which has the session's process at work
-    seen = {who: tenancy.send("GET", path, who).text for who in ("owner", "stranger")}
-    assert not any(thing in seen["stranger"] for thing in tenancy.things.values())
-    if path in ("/v1/graphs", "/v1/datasets", "/v1/fits", "/v1/sessions", "/v1/system"):
-        assert any(thing in seen["owner"] for thing in tenancy.things.values())
+
+    def check(path: str) -> None:
+        seen = {who: tenancy.send("GET", path, who).text for who in ("owner", "stranger")}
+        assert not any(thing in seen["stranger"] for thing in tenancy.things.values())
+        if path in ("/v1/graphs", "/v1/datasets", "/v1/fits", "/v1/sessions", "/v1/system"):
+            assert any(thing in seen["owner"] for thing in tenancy.things.values())
+
+    check_each(((path, path) for path in READ), check)
 
 
 def test_keys_of_one_tenant_see_the_same(tenancy: Tenancy) -> None:
@@ -263,7 +269,7 @@ def test_each_tenant_has_a_queue_workers_sessions_and_room_of_its_own(tmp_path_f
         made = keyed(store)
         keys = {tenant: made(tenant, Scope.ADMIN, tenant) for tenant in "ab"}
     quotas = {"tenant_queue": 2, "tenant_running": 1, "tenant_sessions": 2, "tenant_storage_bytes": 100_000}
-    with serving(folder, workers=2, **quotas) as server:
+    with slowed(folder) as environment, serving(folder, workers=2, environment=environment, **quotas) as server:
         fit = {"graph": GRAPH, "dataset": ROWS, "steps": 10_000_000}
 
         def submit(tenant: str) -> httpx.Response:

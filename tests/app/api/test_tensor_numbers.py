@@ -7,10 +7,10 @@ from typing import Any
 import httpx
 import pytest
 
-from app.main.application import openapi_document
 from tests.app.api.conftest import created, refused
+from tests.support.contract import contract
 
-DOCUMENT = openapi_document()
+DOCUMENT = contract()
 TENSOR = DOCUMENT["components"]["schemas"]["TensorInput"]["description"]
 STATES_ITS_OWN_DTYPE = {
     "create_graph", "validate_graph", "create_session", "create_fit", "create_dataset", "replay_fit",

@@ -11,9 +11,9 @@ from starlette.requests import Request
 
 from app.domain.errors import ApiError, Finding
 from app.http.problems import LONGEST, problem, unrouted
-from app.main.application import openapi_document
+from tests.support.contract import contract
 
-DOCUMENT = openapi_document()
+DOCUMENT = contract()
 IDS = {
     "graph_id": "graph_01m7xpv32a4ykd0nsmnkebvv3p",
     "dataset_id": "ds_01m7xpv32a4ykd0nsmnkebvv3p",

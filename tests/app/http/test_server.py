@@ -6,6 +6,7 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,9 @@ from app.domain.errors import DataDirectoryInUse
 from app.http.http_protocol import Connection, ConnectionLimits
 from app.http.server import bound_socket, url_of
 from app.main.application import run
+from tests.support.gate import slowed
 from tests.support.patience import LONGEST_WAIT, PATIENCE
+from tests.support.server import StartServer
 
 ENDLESS: dict[str, Any] = {
     "graph": {"inputs": {"x": ["batch"]}, "parameters": {"w": []}, "program": "loss = mean((x * w - 1) ** 2)"},
@@ -36,8 +39,14 @@ def submitted(http: httpx.Client) -> str:
     return fit_id
 
 
-def test_a_signal_ends_the_server_whatever_is_open(start_server: Any) -> None:
-    server = start_server()
+@pytest.fixture
+def start_slow(start_server: StartServer, tmp_path: Path) -> Iterator[StartServer]:
+    with slowed(tmp_path) as environment:
+        yield partial(start_server, environment=environment)
+
+
+def test_a_signal_ends_the_server_whatever_is_open(start_slow: StartServer) -> None:
+    server = start_slow()
     fit_id = submitted(server.http)
     ended = threading.Event()
     began = threading.Event()
@@ -63,11 +72,11 @@ def test_a_signal_ends_the_server_whatever_is_open(start_server: Any) -> None:
     assert not server.tracebacks()
 
 
-def test_a_fit_goes_on_under_the_next_server(start_server: Any) -> None:
-    first = start_server()
+def test_a_fit_goes_on_under_the_next_server(start_slow: StartServer) -> None:
+    first = start_slow()
     fit_id = submitted(first.http)
     assert first.stop(signal.SIGINT) == 0
-    http = start_server().http
+    http = start_slow().http
     fit = http.get(f"/v1/fits/{fit_id}", params={"wait": 10, "until": "change"}).json()
     assert fit["state"] in ("interrupted", "starting", "running")
     assert fit["step"] > 0
@@ -77,8 +86,8 @@ def test_a_fit_goes_on_under_the_next_server(start_server: Any) -> None:
     assert http.get(f"/v1/fits/{fit_id}", params={"wait": LONGEST_WAIT}).json()["state"] == "cancelled"
 
 
-def test_a_server_that_drains_answers_and_takes_no_new_work(start_server: Any) -> None:
-    server = start_server(drain_seconds=2)
+def test_a_server_that_drains_answers_and_takes_no_new_work(start_slow: StartServer) -> None:
+    server = start_slow(drain_seconds=2)
     fit_id = submitted(server.http)
     (worker,) = server.http.get("/v1/system").json()["workers"]
     os.kill(worker["pid"], signal.SIGSTOP)  # it will have to be killed, which takes the server a while
@@ -90,7 +99,7 @@ def test_a_server_that_drains_answers_and_takes_no_new_work(start_server: Any) -
     assert int(refused.headers["Retry-After"]) >= 1
     assert httpx.get(f"{server.url}/v1/fits/{fit_id}").status_code == 200
     assert server.process.wait(PATIENCE) == 0
-    assert start_server().http.get(f"/v1/fits/{fit_id}").json()["attempts"][0]["outcome"] == "stopped"
+    assert start_slow().http.get(f"/v1/fits/{fit_id}").json()["attempts"][0]["outcome"] == "stopped"
 
 
 def test_a_second_server_on_the_data_directory_is_refused(server: Any) -> None:

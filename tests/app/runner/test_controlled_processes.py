@@ -20,7 +20,7 @@ LEASE = 4.0  # twice the time between signs of life
 def test_a_fit_that_is_paused_and_resumed_comes_to_the_same_bits(workshop: Workshop, undisturbed: Result) -> None:
     workshop.submit()
     workshop.supervisor()
-    for rows in (200, 500):
+    for rows in (70, 160):
         with workshop.at_row(rows):
             workshop.until_state("running")
             workshop.pause()
@@ -38,7 +38,7 @@ def test_a_killed_fit_leaves_its_worker_to_the_next_and_can_go_on(workshop: Work
     workshop.submit()
     workshop.submit("fit_2")
     workshop.supervisor(workers=1)
-    with workshop.at_row(400), all_end([pid_of(workshop)], seconds=PATIENCE):
+    with workshop.at_row(160), all_end([pid_of(workshop)], seconds=PATIENCE):
         workshop.kill()
     assert workshop.fit().state == "cancelled"
     workshop.until_state("succeeded", "fit_2")
@@ -62,7 +62,7 @@ def test_a_fit_whose_time_is_up_ends_with_a_checkpoint(workshop: Workshop) -> No
 def test_a_process_that_stands_still_is_replaced_at_no_cost_but_time(workshop: Workshop, undisturbed: Result) -> None:
     workshop.submit()
     workshop.supervisor(lease_seconds=LEASE)
-    with workshop.at_row(200), all_end([stopped := pid_of(workshop)], seconds=PATIENCE):
+    with workshop.at_row(70), all_end([stopped := pid_of(workshop)], seconds=PATIENCE):
         os.kill(stopped, signal.SIGSTOP)
     workshop.until_state("succeeded")
     assert workshop.outcomes() == ["stalled", "succeeded"]
@@ -117,7 +117,7 @@ def test_a_fork_makes_the_rows_that_its_origin_made(workshop: Workshop, undistur
         work.fits.update(paused.to(FitState.QUEUED, origin=asdict(forked_from), step=origin.step))
     workshop.supervisors[-1].wake()
     fit = workshop.until_state("succeeded", "fit_2")
-    assert (fit.step, fit.bit_exact) == (1200, True)
+    assert (fit.step, fit.bit_exact) == (RECIPE["steps"], True)
 
     def bare(rows: list[str]) -> list[str]:
         return [row.partition(',"step"')[2] for row in rows]

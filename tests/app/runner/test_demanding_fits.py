@@ -12,19 +12,21 @@ import pytest
 import engine
 from tests.app.demanding_fits import DEMANDING, REGRESSION, too_long_after
 
-from .conftest import Workshop
+from .conftest import SLOW_SECONDS, Workshop
 from .test_supervised_processes import ENDLESS, NO_CHECKPOINTS, pid_of
 
-# Steps enough to be caught on the way, processes, and what is to happen when that is likely.
-FITS: tuple[tuple[str, int, int, dict[str, Any]], ...] = (
-    ("early_stopping", 3000, 1, {"early_stopping": {"patience": 100, "restore_best": True}}),
-    ("average_of_windows", 400, 1, {}),
-    ("average_of_windows", 200, 2, {}),
-    ("skipping", 2000, 1, {}),
-    ("rolling_back", 3000, 1, {"schedule": too_long_after(30)}),
-    ("rolling_back", 400, 2, {"schedule": too_long_after(4)}),
-    ("of_float16", 300, 1, {}),
+# Processes, and what is to happen within the steps.
+FITS: tuple[tuple[str, int, dict[str, Any]], ...] = (
+    ("early_stopping", 1, {"early_stopping": {"patience": 100, "restore_best": True}}),
+    ("average_of_windows", 1, {}),
+    ("average_of_windows", 2, {}),
+    ("skipping", 1, {}),
+    ("rolling_back", 1, {"schedule": too_long_after(4)}),
+    ("rolling_back", 2, {"schedule": too_long_after(4)}),
+    ("of_float16", 1, {}),
 )
+STEPS = 150
+KILLED_AT, STOPPED_AT = 50, 100
 TOO_LONG = {"optimizer": {"kind": "sgd", "lr": 100.0}}
 
 
@@ -33,23 +35,26 @@ def parameters(workshop: Workshop, digest: str) -> dict[str, Any]:
     return {**checkpoint.parameters, **checkpoint.buffers}
 
 
-@pytest.mark.parametrize(("name", "steps", "replicas", "changes"), FITS)
+@pytest.mark.parametrize(("name", "replicas", "changes"), FITS)
 def test_a_fit_with_much_to_remember_survives_a_kill_and_a_stop_of_the_server(
-    workshop: Workshop, name: str, steps: int, replicas: int, changes: dict[str, Any]
+    workshop: Workshop, name: str, replicas: int, changes: dict[str, Any]
 ) -> None:
     demanding = DEMANDING[name]
     workshop.graph("graph_2", demanding.graph)
-    recipe = {"validation": {}, "steps": steps, **demanding.recipe, **changes}
-    recipe.update(checkpoint={"every_steps": 40, "every_epochs": None}, resources={"replicas": replicas})
+    recipe = {"validation": {}, "steps": STEPS, **demanding.recipe, **changes}
+    recipe.update(checkpoint={"every_steps": 20, "every_epochs": None}, resources={"replicas": replicas})
     for fit_id in ("fit_1", "fit_2"):
         workshop.submit(fit_id, graph="graph_2", **recipe)
-    first = workshop.supervisor()
-    rows = steps // recipe.get("record", {}).get("every_steps", 1)
-    workshop.until_rows(rows // 10)
-    os.kill(pid_of(workshop), signal.SIGKILL)
-    workshop.until(lambda: workshop.outcomes() != [None])
-    workshop.until_rows(workshop.last_row() + rows // 10)
-    first.drain()
+    every = recipe.get("record", {}).get("every_steps", 1)
+    with workshop.gate.holding(KILLED_AT) as hold:
+        first = workshop.supervisor()
+        workshop.until_rows(KILLED_AT // every)
+        hold(STOPPED_AT)
+        os.kill(pid_of(workshop), signal.SIGKILL)
+        workshop.until(lambda: workshop.outcomes() != [None])
+        workshop.until_rows(STOPPED_AT // every)
+        with workshop.gate.slowing(SLOW_SECONDS):
+            first.drain()
     workshop.supervisor()
     for fit_id in ("fit_1", "fit_2"):
         workshop.until_state("succeeded", fit_id)

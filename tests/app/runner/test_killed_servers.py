@@ -19,10 +19,10 @@ REQUEST: dict[str, Any] = {
     "graph": CLASSIFIER,
     "optimizer": {"kind": "adam", "lr": 0.01},
     "batch_size": 20,
-    "steps": 600,
+    "steps": 150,
     "seed": 7,
     "validation": {"split": 0.25},
-    "checkpoint": {"every_steps": 50, "every_epochs": None},
+    "checkpoint": {"every_steps": 30, "every_epochs": None},
     "resources": {"replicas": 2},
 }
 
@@ -66,9 +66,9 @@ def test_a_fit_of_two_ranks_comes_to_the_same_bits_though_its_server_is_killed(
     server = start_server(environment={VARIABLE: str(gate.path)})
     undisturbed = submitted(server.http)
     finished(server.http, undisturbed)
-    with gate.holding(120):
+    with gate.holding(80):
         disturbed = submitted(server.http)
-        next(step for step in steps_done(server.http, disturbed) if step == 120)
+        next(step for step in steps_done(server.http, disturbed) if step == 80)
         family = [process.pid for process in psutil.Process(server.process.pid).children(recursive=True)]
         assert len(family) == 3, "the fork server and two ranks"
         with all_end(family, seconds=PATIENCE):

@@ -18,7 +18,7 @@ from .test_supervised_processes import ENDLESS, NO_CHECKPOINTS, assert_same, pid
 
 BATCH = 24
 EVEN_ROWS = 10 * BATCH
-STEPS = 600
+STEPS = 200
 # Shares of 7, 7 and 6 rows.
 THREE: dict[str, Any] = {"resources": {"replicas": 3}, "batch_size": 20, "steps": STEPS}
 # Running statistics are those of the parts in turn in one process, and their mean over several.
@@ -86,13 +86,13 @@ def test_the_loss_of_any_rank_costs_nothing_but_time(
     workshop: Workshop, undisturbed_by_three: Result, lasting_runner: LastingRunner
 ) -> None:
     workshop.submit(**THREE)
-    with lasting_runner.gate.holding(60) as hold:
+    with lasting_runner.gate.holding(40) as hold:
         workshop.supervisor()
         for rank in range(3):
-            workshop.until_rows(60 + 100 * rank)
+            workshop.until_rows(40 + 40 * rank)
             pids = pids_of(workshop)
             assert len(pids) == 3
-            hold(160 + 100 * rank)
+            hold(80 + 40 * rank)
             with all_end(pids, seconds=PATIENCE):
                 os.kill(pids[rank], signal.SIGKILL)
             workshop.until(lambda losses=rank + 1: workshop.outcomes().count("killed") == losses)

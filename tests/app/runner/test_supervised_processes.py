@@ -15,7 +15,7 @@ import engine
 from tests.extent import FULL
 from tests.support.patience import PATIENCE
 
-from .conftest import ROWS, Result, Workshop, all_end, some_rows
+from .conftest import RECIPE, ROWS, Result, Workshop, all_end, some_rows
 
 ENDLESS = {"steps": 10**9, "epochs": None, "record": {"every_steps": 1}}
 NO_CHECKPOINTS = {"every_steps": None, "every_epochs": None, "keep_best": False}
@@ -41,11 +41,11 @@ def test_a_fit_leaves_rows_and_the_checkpoints_it_should_keep(workshop: Workshop
     fit = workshop.until_state("succeeded")
     supervisor.drain()
     assert_same(workshop, undisturbed)
-    assert (fit.step, fit.epoch, fit.phase) == (1200, 100, "succeeded")
+    assert (fit.step, fit.epoch, fit.phase) == (RECIPE["steps"], 22, "succeeded")
     last = json.loads([row for row in workshop.rows() if '"split":"train"' in row][-1])
     assert fit.latest["loss"] == last["values"]["loss"]
     kept = workshop.checkpoints()
-    assert kept[0].step == 1200
+    assert kept[0].step == RECIPE["steps"]
     assert 3 <= len(kept) <= 4
     (best,) = [checkpoint for checkpoint in kept if checkpoint.is_best]
     assert fit.best is not None
@@ -63,9 +63,9 @@ def test_a_killed_process_costs_nothing_but_time_and_no_other_fit_anything(
 ) -> None:
     workshop.submit("fit_1")
     workshop.submit("fit_2")
-    with workshop.gate.holding(200) as hold:
+    with workshop.gate.holding(70) as hold:
         workshop.supervisor()
-        for killed, rows in ((1, 200), (2, 500)):
+        for killed, rows in ((1, 70), (2, 160)):
             hold(rows)
             workshop.until_rows(rows)
             os.kill(pid_of(workshop), signal.SIGKILL)
@@ -122,7 +122,7 @@ def test_a_drained_fit_goes_on_at_the_next_start_to_the_same_bits(workshop: Work
 def test_a_damaged_checkpoint_is_passed_over(workshop: Workshop, undisturbed: Result) -> None:
     workshop.submit()
     first = workshop.supervisor()
-    with workshop.at_row(400):
+    with workshop.at_row(160):
         first.drain()
     newest, older, *_ = workshop.checkpoints()
     path = workshop.blobs.local_path(newest.digest)
