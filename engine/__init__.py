@@ -101,8 +101,8 @@ from engine.execution.native import executors, report_compilation
 from engine.execution.native import why_unusable as why_native_unusable
 from engine.execution.plan import NumpyExecutor, Plan, make_plan, plan_dot, plan_program, plan_text
 from engine.ggml import ggml, ggml_opt
-from engine.ggml.compute_plan import ComputePlan, Status
 from engine.ggml.context import Context, declare, graph_overhead, set_param
+from engine.ggml.executor import ComputePlan, Status
 from engine.ggml.graph import Graph
 from engine.ggml.inspection import describe_graph, describe_tensor
 from engine.ggml.opt_context import OptContext

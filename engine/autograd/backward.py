@@ -17,7 +17,7 @@ import numpy as np
 from engine.core.dtypes import FLOAT_KINDS, is_float
 from engine.core.errors import GradientError, ShapeError
 from engine.core.modes import MODES, differentiating
-from engine.core.value import RETAINED, Array, Hooks, Node, Operand, Value, as_value
+from engine.core.value import RETAINED, Array, Cotangents, Hooks, Node, Operand, Value, as_value
 from engine.ops.elementwise.casting import cast
 from engine.ops.elementwise.elementwise import add
 from engine.ops.reduce.reduce import sum_to
@@ -204,16 +204,14 @@ def _take_cotangent(node: Node, index: int, totals: dict[Key, Value], targets: s
     return cotangent
 
 
-def pull_node(
-    node: Node, cotangents: tuple[Value | None, ...], inputs: Sequence[Value], outputs: Sequence[Value]
-) -> tuple[Any, ...]:
+def pull_node(node: Node, cotangents: Cotangents, inputs: Sequence[Value], outputs: Sequence[Value]) -> tuple[Any, ...]:
     """Run the rule of one node; return for each input a cotangent, None, or a function that returns a cotangent."""
     if node.op.composition is None:
         return node.op.pull(node, cotangents, inputs, outputs)
     return _pull_through(node, cotangents, inputs)
 
 
-def _pull_through(node: Node, cotangents: Sequence[Value | None], inputs: Sequence[Value]) -> tuple[Value | None, ...]:
+def _pull_through(node: Node, cotangents: Sequence[Value | None], inputs: Sequence[Value]) -> Cotangents:
     """Pull back through the composition of an op without a rule.
 
     The composition is called with fresh aliases of the inputs. Between these there are no paths: if one input depends

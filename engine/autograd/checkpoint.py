@@ -15,7 +15,7 @@ from engine.autograd.backward import StaleValue, check_saved, pull_node, reachab
 from engine.core.errors import GradientError
 from engine.core.modes import MODES, differentiating, training_mode
 from engine.core.registry import Op
-from engine.core.value import Node, Value
+from engine.core.value import Cotangents, Node, Value
 
 
 def recompute(function: Callable[..., Any], *operands: Any) -> Any:
@@ -111,7 +111,7 @@ class _RecomputedOp:
     def pull(
         self,
         node: Node,
-        cotangents: tuple[Value | None, ...],
+        cotangents: Cotangents,
         inputs: Sequence[Value],
         outputs: Sequence[Value],  # noqa: ARG002 - the signature of Op.pull
     ) -> tuple[Any, ...]:

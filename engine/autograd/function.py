@@ -28,7 +28,7 @@ import numpy as np
 from engine.core.dtypes import is_float
 from engine.core.errors import GradientError, ShapeError
 from engine.core.modes import MODES, no_grad
-from engine.core.value import Array, Node, Operand, Spec, Value, as_value
+from engine.core.value import Array, Cotangents, Node, Operand, Spec, Value, as_value
 from engine.ops.methods.in_place import rebase
 
 
@@ -233,7 +233,7 @@ class _FunctionOp:
         self.count = len(given)
 
     def pull(
-        self, node: Node, cotangents: tuple[Value | None, ...], inputs: Sequence[Value], outputs: Sequence[Value]
+        self, node: Node, cotangents: Cotangents, inputs: Sequence[Value], outputs: Sequence[Value]
     ) -> tuple[Any, ...]:
         """Run the function's backward and pick the gradients of the inputs that are values."""
         if self.context.materialize:

@@ -15,7 +15,7 @@ from engine.autograd.backward import initial_cotangent, pull_back, reachable
 from engine.core.dtypes import is_float
 from engine.core.errors import DTypeError, GradientError, ShapeError
 from engine.core.modes import MODES, no_grad, recording_on
-from engine.core.value import RETAINED, Hook, Hooks, Node, Operand, Value, as_value
+from engine.core.value import RETAINED, Cotangents, Hook, Hooks, Node, Operand, Value, as_value
 from engine.ops.elementwise.casting import cast, copy
 from engine.ops.elementwise.elementwise import add
 
@@ -68,7 +68,7 @@ def grad(
     *,
     allow_unused: bool | None = None,
     materialize_grads: bool = False,
-) -> tuple[Value | None, ...]:
+) -> Cotangents:
     """Return the gradients of the sum of `outputs` by `inputs`, leaves or not; no `.grad` is touched.
 
     An input that the outputs do not depend on is an error, unless `allow_unused` (None in its place) or

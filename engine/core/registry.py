@@ -52,7 +52,7 @@ from engine.core.modes import MODES, recording_calls
 from engine.core.samples import Sample
 from engine.core.shape_rules import broadcast, broadcast_bool, same, same_bool, same_number
 from engine.core.unsupported_ops import refuse_unsupported
-from engine.core.value import Node, Operand, Shape, Spec, Value, as_value
+from engine.core.value import Cotangents, Node, Operand, Shape, Spec, Value, as_value
 
 Kernel = Callable[..., Any]
 ShapeRule = Callable[..., Spec | tuple[Spec, ...]]
@@ -249,7 +249,7 @@ class Op(Generic[R]):
         return rule
 
     def pull(
-        self, node: Node, cotangents: tuple[Value | None, ...], inputs: Sequence[Value], outputs: Sequence[Value]
+        self, node: Node, cotangents: Cotangents, inputs: Sequence[Value], outputs: Sequence[Value]
     ) -> tuple[Any, ...]:
         """Run the backward rule of `node`, an application of this op to `inputs` that gave `outputs`."""
         assert self.rule is not None

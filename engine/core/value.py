@@ -344,6 +344,9 @@ Hooks = dict[object, Hook]
 """Hooks by a key that removes them, in the order in which they run."""
 RETAINED = "retain_grad"
 """The key of the hook that keeps a cotangent in `.grad`; it runs last, whenever it was set."""
+Cotangents = tuple[Value | None, ...]
+"""The cotangents of the outputs of an op; None where an output has none."""
+
 Operand = Value | Array | float | int | bool | list[Any]
 
 

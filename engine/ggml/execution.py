@@ -14,9 +14,8 @@ from engine.core.errors import ComputeError, GraphError
 from engine.core.modes import MODES
 from engine.core.rng import fold, key_value
 from engine.core.value import Array, Value
-from engine.ggml.compute_plan import ComputePlan, Status
 from engine.ggml.context import Context
-from engine.ggml.executor import StaticExecutor, StaticPlan, make_static_plan
+from engine.ggml.executor import ComputePlan, StaticExecutor, StaticPlan, Status, make_static_plan
 from engine.ggml.storage import Storage, allocate_zeroed
 from engine.ggml.tensor_table import TensorTable
 from engine.ops.random.random import fold_in

@@ -17,8 +17,8 @@ from typing import Any
 
 from engine.core.errors import ComputeError, PoolError
 from engine.core.value import Value
-from engine.ggml.compute_plan import DEFAULT_N_THREADS, ComputePlan, Status
 from engine.ggml.context import DEFAULT_GRAPH_SIZE, Context, graph_overhead, set_param, tensor_overhead
+from engine.ggml.executor import DEFAULT_N_THREADS, ComputePlan, Status
 from engine.ggml.gradients import Accumulators
 from engine.ggml.graph import Graph
 from engine.ggml.storage import DataAccess

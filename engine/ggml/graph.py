@@ -10,9 +10,9 @@ from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, DTypeError, GradientError, GraphError, ShapeError, UnknownName
 from engine.core.modes import tracing
 from engine.core.value import Array, Value
-from engine.ggml.compute_plan import ComputePlan, Status, make_compute_plan
 from engine.ggml.context import DEFAULT_GRAPH_SIZE, Context, graph_overhead, set_param, tensor_overhead
 from engine.ggml.execution import Execution, GraphKey
+from engine.ggml.executor import ComputePlan, Status, make_compute_plan
 from engine.ggml.gradients import Accumulators, BackwardNodes, build, given_accumulators
 from engine.ggml.inspection import Inspection, graph_drawing, graph_listing
 from engine.ggml.storage import Storage

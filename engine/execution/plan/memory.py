@@ -22,6 +22,7 @@ class Arena:
     def allocate(self, nbytes: int) -> int:
         """Return the offset of a free range of at least `nbytes`, growing the arena when none fits."""
         length = _rounded(nbytes)
+        # Best fit
         best = min((block for block in self._free if block[1] >= length), key=lambda block: block[1], default=None)
         if best is None:
             return self._grow(length)
@@ -46,7 +47,7 @@ class Arena:
 
     def _grow(self, length: int) -> int:
         offset = self.size
-        if self._free and sum(self._free[-1]) == self.size:
+        if self._free and sum(self._free[-1]) == self.size:  # extend the free range at the end
             offset = self._free.pop()[0]
         self.size = offset + length
         return offset

@@ -69,6 +69,7 @@ def _planned(
     listing = schedule_casts(simplify(inputs, state, outputs, updates))
     count = min(most_shards, worthwhile_shards(listing)) if rows else 1
     extents = [listing.specs[listing.inputs[name]].shape[:1] for name in rows]
+    # Shards are equal parts: the numbers of a plan must not depend on how a remainder is handed out.
     while count > 1 and any(extent % count for first in extents for extent in first):
         count //= 2
     if count > 1:
@@ -246,6 +247,7 @@ class _Planner:
         made = self.made_at[base]
         if self.listing.instructions[made].op.memory.packs:
             return False  # the gaps of a pack are zero from the start, those of a state need not be
+        # The old value may be read up to the step that writes the new one, and by that step at the same places only.
         last = self.last_use.get(state, -1)
         if not self._apart_by_shards(state, base) or not self.groups.is_aligned(made, state):
             return False
@@ -343,8 +345,10 @@ class _Planner:
         for place in overwritable(instruction, number):
             base = self.layouts[instruction.inputs[place]].base
             allocation = self.place[base][0]
+            # A shard's own memory and shared memory are different arenas.
             if self.sharding is not None and (number in self.own) != (base in self.own):
                 continue
+            # Another shard may still read the input in this phase: the shards do not run in step with one another.
             if self.sharding is not None and number not in self.own and self.sharding.sharded[index]:
                 continue
             if (

@@ -111,6 +111,7 @@ def shard(listing: Listing, free: Collection[int], rows: Collection[str], count:
         if cutter.divides(listing.specs[number].shape, 0):
             cutter.sharding.states[number] = 0
     sharding = cutter.cut(free)
+    # Summing costs a pass over the summands of every shard, in one phase more; by columns there is nothing to sum.
     if _summands(trial, sharding) > LARGEST_SHARE * _written(trial, sharding):
         trial = listing.copy()
         sharding = _Cutter(trial, count, by_columns=True).cut(free)
@@ -162,6 +163,7 @@ class _Cutter:
         for names in (listing.outputs, listing.updates):
             for name, number in names.items():
                 names[name] = self._summed(number)
+        # The sort is stable, so that within a phase every instruction stays behind those that it reads from.
         order = sorted(range(len(self.made)), key=lambda place: sharding.levels[place])
         listing.instructions = [self.made[place] for place in order]
         sharding.sharded = [sharding.sharded[place] for place in order]
@@ -220,9 +222,9 @@ class _Cutter:
             made, by_shards = self.level_of.get(number, (-1, sharded))
             crosses = by_shards != sharded or window != self.state(number)
             level = max(level, made + crosses)
-        if instruction.op is ALL_REDUCE:
+        if instruction.op is ALL_REDUCE:  # it reads the summands of all shards, so that even a shard's own must wait
             level = max(level, self.level_of[instruction.inputs[0]][0] + 1)
-        level += (level % 2 == 0) != sharded
+        level += (level % 2 == 0) != sharded  # to the next phase of its kind
         self.made.append(instruction)
         self.sharding.sharded.append(sharded)
         self.sharding.windows.append(found.windows)
@@ -249,6 +251,7 @@ class _Cutter:
         specs = self.listing.specs
         states = tuple(self.state(n) for n in instruction.inputs)
         made = [specs[n].shape for n in instruction.outputs]
+        # Only additive ops get here with summands (see `_takes_summands`): each shard applies them to its own.
         if states and all(state == PARTIAL for state in states) and not instruction.op.memory.packs:
             return Cut(states, (PARTIAL,) * len(made))
         shapes = [specs[n].shape for n in instruction.inputs]

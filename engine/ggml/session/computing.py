@@ -10,8 +10,8 @@ from typing import Any
 from engine.core.cpu import usable_cores
 from engine.core.errors import ComputeError, GraphError, PoolError, PoolMissing, ShapeError, UnknownName
 from engine.core.value import Value
-from engine.ggml.compute_plan import DEFAULT_N_THREADS, Status
 from engine.ggml.context import Context
+from engine.ggml.executor import DEFAULT_N_THREADS, Status
 from engine.ggml.graph import Graph
 from engine.ggml.session.named_values import NamedValues
 from engine.ggml.threadpool import Threadpool, ThreadpoolParams

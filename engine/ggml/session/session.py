@@ -11,8 +11,8 @@ import numpy as np
 from engine.core.errors import GradientError, GraphError, LimitError, ShapeError, UnknownName
 from engine.core.value import Array, Value
 from engine.data.checkpoint import Checkpoint
-from engine.ggml.compute_plan import ComputePlan
 from engine.ggml.context import DEFAULT_GRAPH_SIZE, Context
+from engine.ggml.executor import ComputePlan
 from engine.ggml.graph import Graph
 from engine.ggml.session.computing import (
     Computed,

@@ -16,7 +16,7 @@ from engine.core.registry import primitive
 from engine.core.samples import distinct, integers, sample
 from engine.core.shape_rules import require_float, require_integer
 from engine.core.sharding_rules import batch_axes
-from engine.core.value import Array, Shape, Spec, Value
+from engine.core.value import Array, Cotangents, Shape, Spec, Value
 from engine.ops.conv.columns import Ints, Pairs, covered, pad_spatial, padded_bytes, per_axis, positions, tap
 from engine.ops.index.index import check_range, gather
 from engine.ops.shape.shape import reshape
@@ -203,7 +203,7 @@ def _flat_index(
 
 
 @max_pool.vjp
-def _(g: tuple[Value | None, ...], y: tuple[Value, Value], x: Value) -> object:
+def _(g: Cotangents, y: tuple[Value, Value], x: Value) -> object:
     return None if g[0] is None else max_unpool(g[0], y[1], shape=x.shape)
 
 

@@ -12,7 +12,7 @@ from engine.core.registry import composite, primitive
 from engine.core.samples import integers, positive, sample, uniform
 from engine.core.shape_rules import require_float, require_integer, require_rank
 from engine.core.sharding_rules import batch_axes
-from engine.core.value import Array, Spec, Value
+from engine.core.value import Array, Cotangents, Spec, Value
 from engine.ops.activation.softmax import SHORT, softmax_backward
 from engine.ops.elementwise.comparison import ne, where
 from engine.ops.elementwise.elementwise import clamp, log
@@ -104,7 +104,7 @@ def _flat(target: Array, row_stride: int, class_stride: int) -> Array:
 
 
 @softmax_cross_entropy.vjp
-def _(g: tuple[Value | None, ...], y: tuple[Value, ...], logits: Value, target: Value, *, ignore_index: int) -> object:
+def _(g: Cotangents, y: tuple[Value, ...], logits: Value, target: Value, *, ignore_index: int) -> object:
     def pull() -> Value | None:
         gx = None
         if g[0] is not None:

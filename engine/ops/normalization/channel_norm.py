@@ -14,7 +14,7 @@ from engine.core.registry import composite, primitive
 from engine.core.samples import integers, normal, positive, sample
 from engine.core.shape_rules import require_float, require_integer, require_rank
 from engine.core.sharding_rules import batch_axes
-from engine.core.value import Array, Spec, Value
+from engine.core.value import Array, Cotangents, Spec, Value
 from engine.ops.conv.pooling import avg_pool
 from engine.ops.elementwise.casting import cast
 from engine.ops.elementwise.elementwise import power, rsqrt, square
@@ -135,7 +135,7 @@ def _(call: Call) -> Outputs:
 
 @batch_norm.vjp
 def _(
-    g: tuple[Value | None, ...],
+    g: Cotangents,
     y: tuple[Value, ...],
     x: Value,
     weight: Value,
@@ -152,7 +152,7 @@ def _(
     return _running_pull(g, x, weight, running_mean, running_var, eps)
 
 
-def _batch_pull(g: tuple[Value | None, ...], x: Value, weight: Value, momentum: float, eps: float) -> object:
+def _batch_pull(g: Cotangents, x: Value, weight: Value, momentum: float, eps: float) -> object:
     axes = _channel_axes(x.ndim)
     total = count(x.shape, axes)
     standard, factor = standardize(x, axis=axes, eps=eps)
@@ -179,7 +179,7 @@ def _batch_pull(g: tuple[Value | None, ...], x: Value, weight: Value, momentum: 
 
 
 def _running_pull(
-    g: tuple[Value | None, ...], x: Value, weight: Value, running_mean: Value, running_var: Value, eps: float
+    g: Cotangents, x: Value, weight: Value, running_mean: Value, running_var: Value, eps: float
 ) -> object:
     axes = _channel_axes(x.ndim)
     gy, (_, g_mean, g_var) = g[0], g

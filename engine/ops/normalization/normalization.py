@@ -13,7 +13,7 @@ from engine.core.registry import composite, primitive
 from engine.core.samples import positive, sample
 from engine.core.shape_rules import normalize_axes, reduced_shape, require_float
 from engine.core.sharding_rules import ALONG_AXIS
-from engine.core.value import Array, Spec, Value
+from engine.core.value import Array, Cotangents, Spec, Value
 from engine.ops.reduce.reduce import count, dot_over, mean, sum, sum_over
 
 AXES_SAMPLES = [sample((2, 3)), sample((3, 2, 4), axis=(0, 2)), sample((4, 2), axis=0), sample((2, 5), centre=False)]
@@ -66,9 +66,7 @@ standardize.batch(along("axis"))
 
 
 @standardize.vjp
-def _(
-    g: tuple[Value | None, ...], y: tuple[Value, ...], x: Value, *, axis: Axes, eps: float, centre: bool
-) -> Value | None:
+def _(g: Cotangents, y: tuple[Value, ...], x: Value, *, axis: Axes, eps: float, centre: bool) -> Value | None:
     gx = None if g[0] is None else standardize_backward(g[0], y[0], y[1], axis=axis, centre=centre)
     if g[1] is None:
         return gx

@@ -19,8 +19,7 @@ from engine.ops.activation.softmax import softmax
 from engine.ops.elementwise.casting import cast, stop_gradient
 from engine.ops.elementwise.comparison import eq, where
 from engine.ops.elementwise.elementwise import log
-from engine.ops.elementwise.error_function import erf_array
-from engine.ops.elementwise.ndtri import erfinv
+from engine.ops.elementwise.error_function import erf_array, erfinv
 from engine.ops.kernels.blocks import stored
 from engine.ops.random.random import check_float, check_key, check_shape, stream
 from engine.ops.reduce.reduce import argmax

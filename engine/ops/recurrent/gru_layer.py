@@ -10,7 +10,7 @@ from engine.core.registry import primitive
 from engine.core.samples import integers, sample, uniform
 from engine.core.shape_rules import require_float
 from engine.core.sharding_rules import batch_axes
-from engine.core.value import Array, Spec, Value
+from engine.core.value import Array, Cotangents, Spec, Value
 from engine.ops.elementwise.comparison import where
 from engine.ops.elementwise.elementwise import square
 from engine.ops.linalg.matmul import matrix_product
@@ -103,15 +103,7 @@ gru_steps.batch(rows_joined((0,), (3, 4)))
 
 @gru_steps.vjp
 def _(
-    g: tuple[Value | None, ...],
-    y: tuple[Value, ...],
-    x: Value,
-    w_hh: Value,
-    b_n: Value,
-    h0: Value,
-    lengths: Value,
-    *,
-    reverse: bool,
+    g: Cotangents, y: tuple[Value, ...], x: Value, w_hh: Value, b_n: Value, h0: Value, lengths: Value, *, reverse: bool
 ) -> object:
     h, gates, q = y
     more = () if g[1] is None and g[2] is None else (or_zeros(g[1], gates), or_zeros(g[2], q))

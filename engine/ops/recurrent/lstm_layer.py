@@ -12,7 +12,7 @@ from engine.core.errors import ShapeError
 from engine.core.registry import primitive
 from engine.core.samples import integers, sample, uniform
 from engine.core.sharding_rules import batch_axes
-from engine.core.value import Array, Spec, Value
+from engine.core.value import Array, Cotangents, Spec, Value
 from engine.ops.elementwise.comparison import where
 from engine.ops.elementwise.elementwise import square, tanh
 from engine.ops.linalg.matmul import matrix_product
@@ -101,15 +101,7 @@ lstm_steps.batch(rows_joined((0,), (2, 3, 4)))
 
 @lstm_steps.vjp
 def _(
-    g: tuple[Value | None, ...],
-    y: tuple[Value, ...],
-    x: Value,
-    w_hh: Value,
-    h0: Value,
-    c0: Value,
-    lengths: Value,
-    *,
-    reverse: bool,
+    g: Cotangents, y: tuple[Value, ...], x: Value, w_hh: Value, h0: Value, c0: Value, lengths: Value, *, reverse: bool
 ) -> object:
     h, c, gates = y
     gx, gh, gc = lstm_steps_backward(

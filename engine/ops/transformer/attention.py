@@ -14,7 +14,7 @@ from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.modes import charge_table
 from engine.core.registry import composite
 from engine.core.samples import booleans, key, sample
-from engine.core.value import Shape, Value, as_value
+from engine.core.value import Cotangents, Shape, Value, as_value
 from engine.ops.elementwise.casting import cast
 from engine.ops.elementwise.comparison import logical_and, logical_not, where
 from engine.ops.linalg.matmul import linear, matrix_product
@@ -173,7 +173,7 @@ def _projected(query: Value, key: Value, value: Value, weight: Value, bias: Valu
 
 
 def _check_projections(
-    query: Value, key: Value, value: Value, weights: tuple[Value, Value], biases: tuple[Value | None, ...], heads: int
+    query: Value, key: Value, value: Value, weights: tuple[Value, Value], biases: Cotangents, heads: int
 ) -> None:
     op, width = "multi_head_attention", query.shape[-1]
     if heads < 1 or width % heads:
@@ -370,7 +370,7 @@ def general_attention(
     rows, steps, width = query.shape
     projections = _projections(rest, (width, key.shape[2], value.shape[2]), apart)
     out_weight = _take(rest, "out_proj_weight", (width, width))
-    biases: tuple[Value | None, ...] = (None,) * 3
+    biases: Cotangents = (None,) * 3
     out_bias = None
     if bias:
         together = _take(rest, "in_proj_bias", (3 * width,))

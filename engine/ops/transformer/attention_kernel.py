@@ -21,7 +21,7 @@ from engine.core.registry import primitive
 from engine.core.samples import booleans, sample
 from engine.core.shape_rules import broadcast_shapes, require_float
 from engine.core.sharding_rules import matrix_axes
-from engine.core.value import Array, Shape, Spec, Value
+from engine.core.value import Array, Cotangents, Shape, Spec, Value
 from engine.ops.elementwise.comparison import where
 from engine.ops.elementwise.elementwise import exp
 from engine.ops.kernels.blocks import WORKSPACE
@@ -84,6 +84,8 @@ class _Block:
 
 
 def _blocks(batch: int, rows: int, columns: int, causal: bool) -> Iterator[_Block]:
+    # The scores of a block stay in cache; blocks of at least 16 rows keep the matrix products efficient. With a causal
+    # mask low blocks skip the columns that none of their rows sees, half of all scores when there are many blocks.
     height = max(rows, 1) if rows * columns <= SCORES else max(16, SCORES // columns)
     if causal:
         height = min(height, CAUSAL_ROWS)
@@ -113,7 +115,7 @@ class _Scores:
             part = mask[:, rows] if mask.shape[1] > 1 else mask
             apply_mask(scores, part[:, :, :columns] if mask.shape[2] > 1 else part)
         if self.causal and columns > rows.start:
-            corner = scores[:, :, rows.start :]
+            corner = scores[:, :, rows.start :]  # the columns before are visible to every row of the block
             np.copyto(corner, -np.inf, where=np.triu(np.ones(corner.shape[1:], bool), 1))
         return scores
 
@@ -247,7 +249,7 @@ def _(call: Call) -> Outputs:
 
 @attention.vjp
 def _(
-    g: tuple[Value | None, ...],
+    g: Cotangents,
     y: tuple[Value, ...],
     q: Value,
     k: Value,
@@ -363,7 +365,8 @@ def _add_gradients(
     for block in _blocks(math.prod(lead), rows, k.shape[-2], causal):
         seen = slice(0, block.columns)
         with WORKSPACE:
-            # exp(score - log of the row's sum) gives the weights of the forward pass again, which never were in memory.
+            # exp(score - log of the row's sum) recomputes the weights of the forward pass, which keeps none of them: memory
+            # grows with rows + columns, not with their product (FlashAttention; Dao et al. 2022).
             weights = scores.of(block)
             weights -= flat_logs[block.low : block.high, block.rows]
             np.exp(weights, out=weights)

@@ -2,7 +2,6 @@
 
 from engine.training.fit.examples import Columns
 from engine.training.fit.fit import Fit
-from engine.training.fit.gradient_capture import CapturedGradient
-from engine.training.fit.steps import MetricRow
+from engine.training.fit.steps import CapturedGradient, MetricRow
 
 __all__ = ["CapturedGradient", "Columns", "Fit", "MetricRow"]

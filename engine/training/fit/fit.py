@@ -11,9 +11,17 @@ from engine.core.value import Array
 from engine.graph.definition import Definition
 from engine.training.distributed.collective import Alone, Collective
 from engine.training.fit.examples import Columns
-from engine.training.fit.gradient_capture import CapturedGradient, GradientCapture
 from engine.training.fit.monitoring import MonitoredFit
-from engine.training.fit.steps import MAX_STEPS_PER_CALL, MetricRow, SkippedSteps, StepBatch, StepInputs, StepResult
+from engine.training.fit.steps import (
+    MAX_STEPS_PER_CALL,
+    CapturedGradient,
+    GradientCapture,
+    MetricRow,
+    SkippedSteps,
+    StepBatch,
+    StepInputs,
+    StepResult,
+)
 from engine.training.metrics.regression import loss_in_units_first
 from engine.training.recipe import Recipe
 

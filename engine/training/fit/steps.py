@@ -1,10 +1,12 @@
-"""Inputs and results of training steps, running losses, metric rows, and many steps in one call of the interpreter."""
+"""Inputs and results of training steps: losses, metric rows, captured gradients; many steps in one interpreter call."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import sys
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,7 +17,9 @@ from engine.core.value import Array
 from engine.data import Source
 from engine.execution.plan import NumpyExecutor
 from engine.graph.trace import KEY
+from engine.training.recipe.options import GradientRecord
 from engine.training.step.names import AVERAGING, FINITE, LOSS, LOSS_WEIGHT, MOMENTUM, SQUARED_NORM, STEP, rate_input
+from engine.training.train_state import FlatGroup
 
 if TYPE_CHECKING:
     from engine.execution.native.loop import Loop
@@ -262,3 +266,49 @@ class MultiStep:
     def _listed(self, name: str, done: int) -> list[float] | None:
         table: Array | None = self._loop.logged.get(name)
         return None if table is None else table[:done].reshape(done).tolist()
+
+
+NEVER = sys.maxsize
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedGradient:
+    """The gradient of the loss with respect to the parameter `name`, at the parameters after `step` steps.
+
+    `array` has the parameter's shape and dtype; it is before clipping and noise, and without the loss scale.
+    """
+
+    step: int
+    name: str
+    array: Array
+
+
+class GradientCapture:
+    """Selects the steps at which gradients are captured, and the parameters."""
+
+    def __init__(self, record: GradientRecord | None, trained: Iterable[str]) -> None:
+        """Capture gradients of trained parameters as the record says; without a record none."""
+        self.names = () if record is None else record.names(trained)
+        self._steps = sorted(record.steps) if record is not None and self.names else []
+        self._every = record.every_steps if record is not None and self.names else None
+
+    def next(self, step: int) -> int:
+        """Return the first number of steps, from `step` on, after which gradients are captured, or `NEVER`."""
+        place = bisect_left(self._steps, step)
+        listed = self._steps[place] if place < len(self._steps) else NEVER
+        return listed if self._every is None else min(listed, -(-step // self._every) * self._every)
+
+    def wanted(self, step: int) -> tuple[str, ...]:
+        """Return the parameters whose gradients are captured after `step` steps."""
+        return self.names if self.next(step) == step else ()
+
+
+def extract_gradients(
+    flat: FlatGroup, vector: Array, names: Iterable[str], divisor: float = 1.0, scale: float = 1.0
+) -> dict[str, Array]:
+    """Copy gradients of some parameters out of a vector of sums, divided as the step that uses it divides."""
+    with np.errstate(all="ignore"):
+        mean = vector if divisor == 1.0 else vector / vector.dtype.type(divisor)
+        plain = mean if scale == 1.0 else (mean * np.float64(1.0 / scale)).astype(vector.dtype)
+    views = flat.views(plain)
+    return {name: views[name].copy() for name in names if name in views}

@@ -16,8 +16,15 @@ from engine.execution.plan import NumpyExecutor, Plan
 from engine.graph.trace import KEY
 from engine.optim import LBFGS
 from engine.training.distributed.collective import Collective
-from engine.training.fit.gradient_capture import extract_gradients
-from engine.training.fit.steps import LossTally, MultiStep, SkippedSteps, StepBatch, StepInputs, StepResult
+from engine.training.fit.steps import (
+    LossTally,
+    MultiStep,
+    SkippedSteps,
+    StepBatch,
+    StepInputs,
+    StepResult,
+    extract_gradients,
+)
 from engine.training.metrics import Tally
 from engine.training.recipe import Recipe
 from engine.training.step.names import (
