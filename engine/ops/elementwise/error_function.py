@@ -1,7 +1,7 @@
 """The error function, its complements and inverse, the normal distribution function and its quantiles, log-odds.
 
-Sources: W. J. Cody, "Rational Chebyshev approximations for the error function", Math. Comp. 23 (1969), 631-637, with the
-coefficients of his published routine CALERF; erfinv and ndtri: M. J. Wichura's algorithm AS 241, "The percentage points
+Sources: W. J. Cody, "Rational Chebyshev approximations for the error function", Math. Comp. 23 (1969), 631-637, with
+the coefficients of his routine CALERF; erfinv and ndtri: M. J. Wichura's algorithm AS 241, "The percentage points
 of the normal distribution", Appl. Statist. 37 (1988), 477-484. Relative errors are about 1e-16 in float64.
 """
 

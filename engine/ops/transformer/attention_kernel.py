@@ -365,8 +365,8 @@ def _add_gradients(
     for block in _blocks(math.prod(lead), rows, k.shape[-2], causal):
         seen = slice(0, block.columns)
         with WORKSPACE:
-            # exp(score - log of the row's sum) recomputes the weights of the forward pass, which keeps none of them: memory
-            # grows with rows + columns, not with their product (FlashAttention; Dao et al. 2022).
+            # exp(score - log of the row's sum) recomputes the weights of the forward pass, which keeps none of them:
+            # memory grows with rows + columns, not with their product (FlashAttention; Dao et al. 2022).
             weights = scores.of(block)
             weights -= flat_logs[block.low : block.high, block.rows]
             np.exp(weights, out=weights)
