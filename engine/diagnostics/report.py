@@ -141,7 +141,7 @@ def plan_report(
     _, plan = plan_step(definition, batch, optimizer, most_shards(executor))
     report = {"batch": batch, "training": optimizer is not None, "executor": executor, **plan_json(plan)}
     if executor == "native":
-        from engine.execution.native.compilation import numpy_steps  # imports numba
+        from engine.execution.native.coverage import numpy_steps  # imports numba
 
         report["numpy_steps"] = list(numpy_steps(plan))
     return plan, report

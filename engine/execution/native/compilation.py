@@ -1,21 +1,14 @@
-"""Compiles kernels ahead of their first call: all, those of common models, or those that one plan needs and which."""
+"""Compiles kernels ahead of their first call: all of them, those of common models, or those that one plan needs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from engine.core.dtypes import DType
-from engine.core.value import Array
-from engine.execution.native import kernels
-from engine.execution.native.kernel import Kernel
-from engine.execution.native.lowering import LOWERINGS, Call, Work
-from engine.execution.plan.plan import Buffer, Plan, Step
-from engine.execution.plan.sharding import ALL_REDUCE
+from engine.execution.plan.plan import Plan
 
 if TYPE_CHECKING:
     from engine.execution.native.kernel import Kernel
@@ -108,7 +101,7 @@ def compile_for(plan: Plan) -> None:
     if progress is None:
         return
     from engine.execution.native.code_folder import kept_code  # imports numba
-    from engine.execution.native.compilation import kernels_of
+    from engine.execution.native.coverage import kernels_of
 
     needed = [(kernel, dtype) for kernel, dtype in kernels_of(plan) if not kernel.is_loaded(dtype)]
     kept = kept_code() if needed else frozenset()
@@ -171,35 +164,3 @@ def _codes() -> list[tuple[Kernel, DType]]:
 
     assert kernels
     return [(kernel, dtype) for kernel in KERNELS for dtype in kernel.dtypes]
-
-
-assert kernels  # declares the lowerings
-
-
-def numpy_steps(plan: Plan) -> tuple[str, ...]:
-    """Return the ops, each once, of steps that have no compiled kernel for their operands.
-
-    Shards run on parts of these values; a part needs the same kernels as the whole.
-    """
-    return tuple(dict.fromkeys(step.op.name for step, calls in _lowered(plan) if calls is None))
-
-
-def kernels_of(plan: Plan) -> list[tuple[Kernel, DType]]:
-    """Return the kernels that the steps of a plan call and the dtype of each, every pair once."""
-    return list(dict.fromkeys((call.kernel, call.dtype) for _, calls in _lowered(plan) for call in calls or ()))
-
-
-def _lowered(plan: Plan) -> Iterator[tuple[Step, Sequence[Call] | None]]:
-    """Yield the steps that are ops of the graph, each with its calls, None where no kernel takes its operands."""
-    for step in plan.steps:
-        if step.op is ALL_REDUCE or step.op.memory.packs:
-            continue
-        lowering = LOWERINGS.get(step.op.name)
-        inputs = [_stand_in(plan.buffers[number]) for number in step.inputs]
-        outputs = [_stand_in(plan.buffers[number]) for number in step.outputs]
-        yield step, None if lowering is None else lowering(Work(inputs, outputs, step.attrs))
-
-
-def _stand_in(buffer: Buffer) -> Array:
-    """Return an array of the shape and strides of a buffer that has but one element."""
-    return np.lib.stride_tricks.as_strided(np.zeros(1, buffer.spec.dtype), buffer.spec.shape, buffer.strides)

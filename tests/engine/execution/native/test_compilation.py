@@ -13,7 +13,8 @@ import pytest
 import engine
 from app.cli.demo import graph_path
 from engine.diagnostics.report import plan_report
-from engine.execution.native.compilation import COMMON, kernels_of
+from engine.execution.native.compilation import COMMON
+from engine.execution.native.coverage import kernels_of
 from engine.execution.native.kernel import KERNELS
 
 TRAINS = """
