@@ -12,6 +12,7 @@ from app.api.openapi_parts import text_answer
 from app.api.routing import router
 from app.api.schemas.system import SystemOverview
 from app.http.problems import Status
+from app.http.request_scope import decision_of
 from app.http.responses import JsonResponse
 from app.service.admin.quarantine import Quarantine
 from app.service.admin.system import System
@@ -31,12 +32,17 @@ async def check_health() -> Response:
 
 
 @routes.get("/readyz", response_model=Status)
-def check_readiness(system: SystemDep) -> Response:
+def check_readiness(request: Request, system: SystemDep) -> Response:
     """Check that the server is ready.
 
-    Returns 200 if the server accepts new work and can process it, else 503 with the reason.
+    Returns 200 if the server accepts new work and can process it, else 503. It needs no API key; the reason is given
+    only to callers that send one, if the server has keys.
     """
-    system.check_ready()
+    decision = decision_of(request.scope)
+    if decision is not None and decision.is_anonymous:
+        system.check_ready_for_anyone()
+    else:
+        system.check_ready()
     return JsonResponse(Status(status="ready"))
 
 

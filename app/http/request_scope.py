@@ -40,7 +40,10 @@ def request_id_of(scope: Mapping[str, Any]) -> str:
 
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-OPEN_PATHS = frozenset({"/healthz"})
+READINESS = "/readyz"
+OPEN_PATHS = frozenset({"/healthz", READINESS})
+"""For probes, which have no key. Only a caller with a key is told why the server is not ready."""
+
 DOCUMENTATION = "/docs"
 """The noun of the page that shows the interface. Its files hold nothing of this server, and a browser sends no key."""
 
@@ -60,6 +63,8 @@ class AuthDecision:
 
     caller: Caller | None
     admitted: bool
+    is_anonymous: bool = False
+    """Whether it was admitted without the key that other requests need."""
 
 
 def scope_needed(method: str, path: str) -> Scope | None:

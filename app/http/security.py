@@ -13,10 +13,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.config.settings import Settings
 from app.domain.access import DEFAULT_TENANT, Caller, acting_for
+from app.domain.access import Scope as KeyScope
 from app.domain.errors import ApiError, Forbidden, Unauthorized, Unparsable
 from app.http.problems import problem
 from app.http.rate_limit import LoginThrottle, RateLimiter
-from app.http.request_scope import SAFE_METHODS, AuthDecision, header, record_decision, scope_needed
+from app.http.request_scope import READINESS, SAFE_METHODS, AuthDecision, header, record_decision, scope_needed
 from app.service.admin.keys import KeyRing
 
 OWN_SITES = frozenset({"same-origin", "none"})
@@ -75,8 +76,10 @@ class SecurityMiddleware:
         self._check_host(scope)
         self._check_origin(scope)
         needed = scope_needed(scope["method"], scope["path"])
+        if needed is None and scope["path"] == READINESS and _sent_key(scope) is not None:
+            needed = KeyScope.READ
         if needed is None or not self._ring.closed:
-            record_decision(scope, AuthDecision(None, admitted=True))
+            record_decision(scope, AuthDecision(None, admitted=True, is_anonymous=self._ring.closed))
             return acting_for(DEFAULT_TENANT)
         caller = self._caller(scope)
         record_decision(scope, AuthDecision(caller, admitted=False))

@@ -45,14 +45,46 @@ def test_the_server_is_published_on_loopback_only_and_wants_a_key():
 def test_the_health_check_asks_under_a_name_that_is_allowed():
     default = re.search(r":-(.*)}", API["environment"]["ADJOINT_ALLOWED_HOSTS"])[1]
     assert "127.0.0.1" in default.split(",")
-    assert "http://127.0.0.1:8000/healthz" in API["healthcheck"]["test"][-1]
-    assert "http://127.0.0.1:8000/healthz" in DOCKERFILE
+    assert "http://127.0.0.1:8000/readyz" in API["healthcheck"]["test"][-1]
+    assert "http://127.0.0.1:8000/readyz" in DOCKERFILE
 
 
 def test_everything_that_is_copied_into_the_image_exists():
     for sources in re.findall(r"^COPY (?!--)(.*) \S+$", DOCKERFILE, re.MULTILINE):
         for source in sources.split():
             assert (ROOT / source).exists(), source
+
+
+def test_everything_that_is_copied_is_sent_to_the_builder():
+    allowed = [line[1:] for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines() if line.startswith("!")]
+    copied = re.findall(r"^COPY (?!--)(.*) \S+$", DOCKERFILE, re.MULTILINE)
+    sources = [source for line in copied for source in line.split()]
+    assert not [source for source in sources if not any(f"{source}/".startswith(f"{each}/") for each in allowed)]
+
+
+@pytest.mark.parametrize("extras", ["", "fast,bfloat16,parquet", "test"])
+def test_the_layer_of_dependencies_has_what_the_distributions_need(extras):
+    listed = subprocess.run(
+        [sys.executable, ROOT / "deploy" / "requirements.py", extras], check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    assert {"fastapi", "httpx", "numpy"} <= {re.split("[>=<]", line)[0] for line in listed}
+    assert not [line for line in listed if line.startswith("adjoint")]
+    assert any(line.startswith("pyarrow") for line in listed) == bool(extras)
+
+
+def test_an_extra_that_is_none_is_refused():
+    script = ROOT / "deploy" / "requirements.py"
+    done = subprocess.run([sys.executable, script, "fsat"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "'fsat'" in done.stderr
+
+
+def test_parquet_is_installed_by_default():
+    (extras,) = re.findall(r"^ARG EXTRAS=(\S+)$", DOCKERFILE, re.MULTILINE)
+    assert "parquet" in extras.split(",")
+    assert extras in API["build"]["args"]["EXTRAS"]
+    (demo,) = re.findall(r"^EXTRAS := (\S+)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert demo == extras
 
 
 def test_the_data_outlives_the_container():

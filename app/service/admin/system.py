@@ -1,8 +1,10 @@
 """What the server runs on, and how it is doing."""
 
 import platform
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,9 @@ from app.service.resources.disk_space import DiskSpace
 from app.service.resources.notifier import Notifier
 from app.service.resources.workers import WorkerPool, WorkerStatus
 from app.store.unit_of_work import Store, UnitOfWork
+
+PROBE_SECONDS = 1.0
+"""How long the result of a check is given to callers without a key."""
 
 
 class NotReady(ApiError):  # noqa: N818 (named as its answer is)
@@ -67,6 +72,9 @@ class System:
         self._space = space
         self._recovery = recovery
         self._quarantine = quarantine
+        self._probing = Lock()
+        self._probe_again_at = 0.0
+        self._is_ready = False
         self._executors = engine.executors()
         self._fingerprint = engine.fingerprint(self._executors[-1])
 
@@ -102,6 +110,20 @@ class System:
         """Return how many fits are in each state."""
         with self._store.begin() as work:
             return work.fits.count_by_state()
+
+    def check_ready_for_anyone(self) -> None:
+        """NotReady, without the reason. Disk and database are looked at once in `PROBE_SECONDS`, however many ask."""
+        with self._probing:
+            if time.monotonic() >= self._probe_again_at:
+                try:
+                    self.check_ready()
+                    self._is_ready = True
+                except NotReady:
+                    self._is_ready = False
+                self._probe_again_at = time.monotonic() + PROBE_SECONDS
+            is_ready = self._is_ready
+        if not is_ready or self._notifier.closed:
+            raise NotReady("the server takes no work now; a request with a key is told why")
 
     def check_ready(self) -> None:
         """NotReady, with the reason, unless new work would be accepted and done."""

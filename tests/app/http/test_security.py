@@ -45,7 +45,9 @@ def test_the_servers_own_pages_and_programs_can(http: httpx.Client) -> None:
 def test_a_key_is_asked_for_where_one_is_set(cramped: Any) -> None:
     http = httpx.Client(base_url=cramped.url)
     assert http.get("/healthz").status_code == 200
-    for path in ("/v1/graphs", "/readyz", "/metrics", "/openapi.json", "/nowhere"):
+    assert http.get("/readyz").json() == {"status": "ready"}
+    assert http.get("/readyz", headers={"X-API-Key": f"{KEY}x"}).status_code == 401
+    for path in ("/v1/graphs", "/metrics", "/openapi.json", "/nowhere"):
         response = http.get(path)
         assert response.status_code == 401
         assert response.headers["www-authenticate"].startswith("Bearer")

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from app.service.admin.system import NotReady, System
+from app.service.admin.system import PROBE_SECONDS, NotReady, System
 from app.service.resources.disk_space import DiskSpace
 from app.service.resources.memory import memory_budget, memory_needed
 from app.service.resources.notifier import Notifier
@@ -41,6 +41,20 @@ def test_a_server_that_can_start_no_fit_is_not_ready(system: System, worker_pool
     worker_pool.wrong = "there is no process to fork workers from"
     with pytest.raises(NotReady, match="no fit can be started: there is no process"):
         system.check_ready()
+
+
+def test_callers_without_a_key_are_not_told_the_reason_and_cause_one_check(
+    system: System, worker_pool: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr("app.service.admin.system.time.monotonic", lambda: now)
+    system.check_ready_for_anyone()
+    worker_pool.wrong = "/data is gone"
+    system.check_ready_for_anyone()
+    now += PROBE_SECONDS
+    with pytest.raises(NotReady) as refused:
+        system.check_ready_for_anyone()
+    assert "/data" not in refused.value.detail
 
 
 def test_the_overview_counts_fits(system: System) -> None:
