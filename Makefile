@@ -17,13 +17,13 @@ PROJECTS := pyproject.toml clients/python/pyproject.toml $(CONSTRAINTS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo serve test check chaos fuzz mutants bench docs lint client audit image-test pin clean
+.PHONY: help demo serve test check chaos fuzz mutants bench docs lint client vendor audit image-test pin clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-demo: $(VENV)/run.stamp ## train on real data through a server of its own, then stop
-	@$(BIN)/adjoint demo
+demo: $(VENV)/run.stamp ## train on real data through a server of its own, then stop; KEEP=1 leaves it and its web page open
+	@$(BIN)/adjoint demo $(if $(KEEP),--keep)
 
 serve: $(VENV)/run.stamp ## run the server until Ctrl-C; ADJOINT_PORT and the like set it up
 	@$(BIN)/adjoint serve
@@ -89,6 +89,10 @@ lint: $(VENV)/lint.stamp ## check style, types, layers, deployment files and the
 
 client: $(VENV)/lint.stamp ## write clients/openapi.json and the Python client anew from the server's code
 	$(BIN)/python clients/generate.py
+
+# Only for a new version of a library: the files are part of the repository. Needs npm.
+vendor: $(VENV)/run.stamp ## fetch the JavaScript libraries of the page with npm, at the versions in tools/vendor.py
+	$(BIN)/python -m tools.vendor
 
 # Without the service that knows the vulnerabilities it still checks the pins and writes sbom.cdx.json; then it fails.
 audit: $(VENV)/test.stamp $(AUDIT)/audit.stamp ## look for known vulnerabilities in what is installed, and write sbom.cdx.json

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -19,11 +20,13 @@ from app.cli.system import system
 from app.cli.verify import verify
 
 
-def demo() -> None:
+def demo(
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the server and its web page open until Ctrl-C.")] = False,
+) -> None:
     """Start a server, train on real data through it, show what came out, and stop it."""
     from app.cli.demo.runner import run
 
-    raise typer.Exit(run(Console()))
+    raise typer.Exit(run(Console(), keep=keep))
 
 
 TRAINING: Sequence[Callable[..., None]] = (demo, fit, watch, cancel, pause, resume, extend, predict)

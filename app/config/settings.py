@@ -41,6 +41,9 @@ class ServerSettings(BaseSettings):
         description="Address to bind. Any address other than loopback needs an API key and allowed hosts.",
     )
     port: int = Field(default=8000, ge=0, le=65535, description="Port to bind; 0 lets the system choose one.")
+    page: bool = Field(
+        default=True, description="Serve the web page at `/`; it uses the public API only. `false` removes it."
+    )
     data_dir: Path = Field(default=Path("adjoint-data"), description="Folder of the database and the stored files.")
     workers: int = Field(
         default_factory=_usable_cores,

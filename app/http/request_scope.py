@@ -44,8 +44,8 @@ READINESS = "/readyz"
 OPEN_PATHS = frozenset({"/healthz", READINESS})
 """For probes, which have no key. Only a caller with a key is told why the server is not ready."""
 
-DOCUMENTATION = "/docs"
-"""The noun of the page that shows the interface. Its files hold nothing of this server, and a browser sends no key."""
+PAGES = frozenset({"/", "/docs", "/page"})
+"""Nouns of the web page and of the documentation. Their files hold no data, and a browser sends no key for them."""
 
 MONITORING_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 """Where it is told how the server is doing: also when it has no place for anything else."""
@@ -69,7 +69,7 @@ class AuthDecision:
 
 def scope_needed(method: str, path: str) -> Scope | None:
     """Return the scope that a key needs for a request, or for a route with such a path; None if it needs no key."""
-    if path in OPEN_PATHS or (noun_of(path) == DOCUMENTATION and method in SAFE_METHODS):
+    if path in OPEN_PATHS or (noun_of(path) in PAGES and method in SAFE_METHODS):
         return None
     if noun_of(path) in ADMINISTRATION:
         return Scope.ADMIN

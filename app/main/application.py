@@ -1,7 +1,7 @@
 """The application: routers, error rendering, lifespan; and how to run it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -52,6 +52,7 @@ from app.http.telemetry import RequestMetrics, TelemetryMiddleware
 from app.http.transport import Pace
 from app.main.bootstrap import Container, open_container
 from app.main.housekeeping import housekeeping
+from app.page import files as page_files
 from app.system.log import configure_log
 
 TITLE = "Adjoint"
@@ -90,7 +91,8 @@ EXIT_FAILED = 1
 def create_app(container: Container) -> FastAPI:
     """Return the application over a server's parts; while its lifespan lasts, fits are run."""
     registry = CollectorRegistry()
-    app = _bare_app(partial(_lifespan, container))
+    routers = (*ROUTERS, page_files.routes) if container.settings.page else ROUTERS
+    app = _bare_app(partial(_lifespan, container), routers)
     app.state.services = container.services
     app.state.registry = registry
     app.state.slow = CapacityLimiter(SLOW_MAX)
@@ -149,7 +151,7 @@ def _check_bind_address(container: Container) -> None:
         )
 
 
-def _bare_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
+def _bare_app(lifespan: Lifespan[FastAPI] | None, routers: Sequence[APIRouter] = ROUTERS) -> FastAPI:
     """Return the routes alone; ValueError if two of them have one name."""
     app = FastAPI(
         title=TITLE,
@@ -161,7 +163,7 @@ def _bare_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    routes = [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
+    routes = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
     check_operation_ids(routes)
     app.router.routes.append(RouterIndex(routes))
     app.state.routes = routes

@@ -79,12 +79,15 @@ def _stop(process: "subprocess.Popen[str]") -> None:
 _INTERRUPTED = 130
 
 
-def run(console: Console) -> int:
-    """Show it all and return the exit status: 0 if every model is as good as it should be."""
+def run(console: Console, *, keep: bool = False) -> int:
+    """Show it all and return the exit status: 0 if every model is as good as it should be.
+
+    With `keep` the server runs on, with all that was trained, until Ctrl-C.
+    """
     # A stop from outside unwinds like Ctrl-C: the server must not stay behind.
     previous = signal.signal(signal.SIGTERM, _interrupt)
     try:
-        return _run_steps(console)
+        return _run_steps(console, keep)
     except KeyboardInterrupt:
         console.print("stopped")
         return _INTERRUPTED
@@ -95,13 +98,16 @@ def run(console: Console) -> int:
         signal.signal(signal.SIGTERM, previous)
 
 
-def _run_steps(console: Console) -> int:
+def _run_steps(console: Console, keep: bool) -> int:
     with tempfile.TemporaryDirectory(prefix="adjoint-demo-") as name:
         folder = Path(name)
         with running_server(folder / "data") as url, Client(url) as client:
             console.print(f"a server of its own is listening on {url}")
             show_derivative(console, client)
             good = [run_example(console, client, item, folder) for item in EXAMPLES]
+            if keep:
+                console.print(f"the fits are at {url} in a browser; Ctrl-C stops the server", soft_wrap=True)
+                signal.pause()
     console.rule("try next", align="left")
     console.print(NEXT_STEPS, markup=False, highlight=False, soft_wrap=True)
     return 0 if all(good) else 1

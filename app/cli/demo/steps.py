@@ -28,7 +28,13 @@ COMMANDS = (
     f"curl -s {ADDRESS}/v1/ops/matmul",
 )
 
-NEXT_STEPS = "\n".join(("make serve    # leaves a server running; then, in another terminal:", *COMMANDS))
+NEXT_STEPS = "\n".join(
+    (
+        f"make serve    # leaves a server running; its web page is at {ADDRESS}; then, in another terminal:",
+        *COMMANDS,
+        "make demo KEEP=1    # leaves this server and its web page open, with the fits that it has trained",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,93 @@
+/** What can be done with a fit, in which states, and the requests for it. */
+
+import { Problem, request } from "./api.js";
+import { dropFit, nameOf, putFit } from "./fits.js";
+import { formatCount, shortId } from "./format.js";
+import { ask, notify } from "../parts/dialog.js";
+
+/** @typedef {{name: string, label: string, danger?: boolean, question?: string, fits: (fit: any) => boolean}} Action */
+
+const ENDING = ["cancelling", "pausing"];
+
+/** @type {Action[]} */
+export const ACTIONS = [
+  { name: "pause", label: "Pause", fits: (fit) => !fit.terminal && !ENDING.includes(fit.state) && fit.state !== "paused" },
+  { name: "resume", label: "Resume", fits: (fit) => ["paused", "cancelled", "failed"].includes(fit.state) },
+  { name: "cancel", label: "Cancel", fits: (fit) => !fit.terminal && fit.state !== "cancelling" },
+  {
+    name: "kill",
+    label: "Kill",
+    danger: true,
+    question: "The process ends at once and writes no last checkpoint. Steps after the last checkpoint are lost.",
+    fits: (fit) => !fit.terminal,
+  },
+  { name: "extend", label: "Extend", fits: (fit) => fit.state === "succeeded" },
+  {
+    name: "delete",
+    label: "Delete",
+    danger: true,
+    question: "Its metric rows, events, checkpoints and gradients are deleted. This cannot be undone.",
+    fits: (fit) => fit.terminal,
+  },
+];
+
+/**
+ * Do something with fits, after a question where it cannot be undone; problems are shown.
+ * @param {Action} action
+ * @param {any[]} chosen
+ * @returns {Promise<boolean>} whether it was done for all of them
+ */
+export async function act(action, chosen) {
+  const possible = chosen.filter(action.fits);
+  const body = await confirmed(action, possible);
+  if (body === null) return false;
+  const results = await Promise.all(possible.map((fit) => actOn(action, fit, body)));
+  const failed = results.filter((problem) => problem !== null);
+  for (const problem of failed.slice(0, 3)) notify(problem);
+  if (failed.length === 0) notify(`${action.label}: ${countOf(possible)}`);
+  return failed.length === 0;
+}
+
+/** Return the body of the request; undefined for none, null if the reader says no. */
+async function confirmed(action, possible) {
+  const title = `${action.label} ${possible.length === 1 ? nameOf(possible[0]) : countOf(possible)}?`;
+  if (action.name === "extend") {
+    const answer = await ask({
+      title,
+      text: "The fit continues from its last step.",
+      action: "Extend",
+      fields: [{ name: "epochs", label: "Further epochs", type: "number", value: "10", min: "1" }],
+    });
+    return answer && { epochs: Number(answer.epochs) };
+  }
+  if (!action.question) return undefined;
+  const names = possible.slice(0, 5).map((fit) => `${nameOf(fit)} ${shortId(fit.id)}`);
+  const rest = possible.length > 5 ? ` and ${possible.length - 5} more` : "";
+  const answer = await ask({
+    title,
+    text: action.question,
+    detail: names.join(", ") + rest,
+    action: action.label,
+    danger: action.danger,
+  });
+  return answer ? undefined : null;
+}
+
+async function actOn(action, fit, body) {
+  try {
+    if (action.name === "delete") {
+      await request(`v1/fits/${fit.id}`, { method: "DELETE" });
+      dropFit(fit.id);
+    } else {
+      putFit(await request(`v1/fits/${fit.id}:${action.name}`, { method: "POST", json: body }));
+    }
+    return null;
+  } catch (error) {
+    if (error instanceof Problem) return error;
+    throw error;
+  }
+}
+
+function countOf(possible) {
+  return formatCount(possible.length, "fit");
+}

@@ -1,0 +1,120 @@
+/** The metric rows of a fit as columns of numbers, per split, and what is derived from them for drawing. */
+
+/** Rows that are asked for at once; a longer curve is thinned by the server, which keeps its extremes. */
+export const POINTS_MAX = 10_000;
+
+/** @typedef {{step: number[], epoch: number[], values: Map<string, (number | null)[]>}} Split */
+
+/** Columns of metric rows. Rows have numbers without gaps, so a row that is there already is recognised and left out. */
+export class Curves {
+  constructor() {
+    /** @type {{train: Split, validation: Split}} */
+    this.splits = { train: emptySplit(), validation: emptySplit() };
+    this.lastSeq = 0;
+    this.nonfinite = 0;
+    this.rows = 0;
+    /** Whether the server left rows out. */
+    this.thinned = false;
+  }
+
+  /**
+   * Append rows in their order; the ones with known numbers are left out.
+   * @param {{seq: number, step: number, epoch: number, split: string, values: Record<string, number | null>}[]} rows
+   * @returns {boolean} whether there was a new one
+   */
+  append(rows) {
+    let added = false;
+    for (const row of rows) {
+      if (row.seq <= this.lastSeq) continue;
+      this.lastSeq = row.seq;
+      this.rows += 1;
+      added = true;
+      appendRow(this.splits[row.split], row);
+      if (Object.values(row.values).includes(null)) this.nonfinite += 1;
+    }
+    return added;
+  }
+
+  /**
+   * Return the names of the values, those of the train split first.
+   * @returns {string[]}
+   */
+  keys() {
+    return [...new Set([...this.splits.train.values.keys(), ...this.splits.validation.values.keys()])];
+  }
+
+  /**
+   * Return the steps of an epoch, as far as the rows tell; null before the second epoch.
+   * @returns {number | null}
+   */
+  stepsPerEpoch() {
+    for (const split of [this.splits.validation, this.splits.train]) {
+      const first = split.epoch.findIndex((epoch) => epoch > 1);
+      if (first > 0) return split.step[first - 1] / split.epoch[first - 1];
+    }
+    return null;
+  }
+}
+
+/** @returns {Split} */
+function emptySplit() {
+  return { step: [], epoch: [], values: new Map() };
+}
+
+function appendRow(split, row) {
+  const count = split.step.length;
+  split.step.push(row.step);
+  split.epoch.push(row.epoch);
+  for (const [key, value] of Object.entries(row.values)) {
+    let column = split.values.get(key);
+    if (column === undefined) {
+      column = new Array(count).fill(undefined);
+      split.values.set(key, column);
+    }
+    column.push(value);
+  }
+  for (const column of split.values.values()) {
+    if (column.length === count) column.push(undefined);
+  }
+}
+
+/**
+ * Smooth values by an exponential moving average that is corrected for its start.
+ * @param {(number | null | undefined)[]} values
+ * @param {number} weight - from 0, which changes nothing, to less than 1
+ * @returns {(number | null | undefined)[]}
+ */
+export function smooth(values, weight) {
+  let average = 0;
+  let total = 0;
+  return values.map((value) => {
+    if (value === null || value === undefined) return value;
+    average = average * weight + (1 - weight) * value;
+    total = total * weight + (1 - weight);
+    return average / total;
+  });
+}
+
+/**
+ * Thin a curve to at most `most` points; of each stretch the lowest and the highest are kept.
+ * @param {number[]} values
+ * @param {number} most
+ * @returns {number[]}
+ */
+export function thin(values, most) {
+  if (values.length <= most) return values;
+  const buckets = Math.floor(most / 2);
+  const kept = [];
+  for (let bucket = 0; bucket < buckets; bucket += 1) {
+    const start = Math.floor((bucket * values.length) / buckets);
+    const end = Math.floor(((bucket + 1) * values.length) / buckets);
+    let low = start;
+    let high = start;
+    for (let index = start; index < end; index += 1) {
+      if (values[index] < values[low]) low = index;
+      if (values[index] > values[high]) high = index;
+    }
+    kept.push(...[Math.min(low, high), Math.max(low, high)].map((index) => values[index]));
+  }
+  return kept;
+}

@@ -1,0 +1,65 @@
+/** A small curve of the loss in a row of the table, read when the row is shown. */
+
+import { html, signal, useEffect } from "../lib/ui.js";
+import { Problem, request } from "../lib/api.js";
+import { thin } from "../lib/curves.js";
+import { visible } from "../lib/poll.js";
+import { formatNumber } from "../lib/format.js";
+
+const POINTS = 60;
+const WIDTH = 112;
+const HEIGHT = 28;
+const KEPT_MAX = 2000;
+const EVERY = 4000;
+
+/** @type {Map<string, {curve: import("../vendor/signals-core.js").Signal<number[]>, last: number, step: number, at: number}>} */
+const known = new Map();
+
+/** @param {{fit: any, metric?: string}} props */
+export function Sparkline({ fit }) {
+  const entry = entryOf(fit.id);
+  useEffect(() => {
+    if (visible.value && entry.step !== fit.step && Date.now() - entry.at > EVERY) read(entry, fit);
+  }, [fit.id, fit.step, visible.value, Math.floor(Date.now() / EVERY)]);
+  const values = entry.curve.value;
+  if (values.length < 2) return html`<span class="spark muted">–</span>`;
+  const label = `loss from ${formatNumber(values[0])} to ${formatNumber(values.at(-1))}`;
+  return html`<svg class="spark" width=${WIDTH} height=${HEIGHT} viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label=${label}>
+    <polyline points=${pointsOf(values)} />
+  </svg>`;
+}
+
+function entryOf(id) {
+  let entry = known.get(id);
+  if (entry === undefined) {
+    entry = { curve: signal([]), last: 0, step: 0, at: 0 };
+    known.set(id, entry);
+    if (known.size > KEPT_MAX) known.delete(known.keys().next().value);
+  }
+  return entry;
+}
+
+async function read(entry, fit) {
+  entry.at = Date.now();
+  // The first time the server thins the curve, then the new rows are enough.
+  const part = entry.last === 0 ? `downsample=${POINTS}` : `after=${entry.last}&limit=2000`;
+  try {
+    const page = await request(`v1/fits/${fit.id}/metrics?keys=loss&split=train&${part}`);
+    const values = page.data.map((row) => row.values.loss).filter((value) => value !== null && value !== undefined);
+    entry.last = page.next_after;
+    entry.step = fit.step;
+    if (values.length) entry.curve.value = thin([...entry.curve.peek(), ...values], 2 * POINTS);
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    entry.step = fit.step;
+  }
+}
+
+function pointsOf(values) {
+  const low = Math.min(...values);
+  const spread = Math.max(...values) - low || 1;
+  const across = (WIDTH - 4) / (values.length - 1);
+  return values
+    .map((value, index) => `${(2 + index * across).toFixed(1)},${(HEIGHT - 3 - ((value - low) / spread) * (HEIGHT - 6)).toFixed(1)}`)
+    .join(" ");
+}

@@ -1,0 +1,67 @@
+/** The server: workers, queue, numerics, storage and limits. */
+
+import { html, useState } from "../lib/ui.js";
+import { request } from "../lib/api.js";
+import { formatBytes, formatNumber, formatTime, shortId } from "../lib/format.js";
+import { usePolling } from "../lib/poll.js";
+import { hashOf } from "../lib/route.js";
+
+const EVERY = 2;
+
+export function SystemView() {
+  const [system, setSystem] = useState(null);
+  usePolling(async () => setSystem(await request("v1/system")), EVERY);
+  if (system === null) return html`<p class="loading" role="status">Reading the state of the server …</p>`;
+  const { blas, cores, limits, queue, recovery } = system;
+  return html`
+    <div class="bar"><h1>System</h1></div>
+    <dl class="figures">
+      <div><dt>Running</dt><dd class="num">${queue.running} <small class="muted">of ${limits.workers} workers</small></dd></div>
+      <div><dt>Queued</dt><dd class="num">${formatNumber(queue.queued)}</dd></div>
+      <div><dt>Stored</dt><dd class="num">${formatBytes(system.stored_bytes)}</dd></div>
+      <div><dt>Free disk</dt><dd class="num">${formatBytes(system.data_dir_free_bytes)}</dd></div>
+      <div><dt>Quarantine</dt><dd class="num">${formatBytes(system.quarantine_bytes)}</dd></div>
+    </dl>
+    <section class="card"><h2>Worker processes</h2><${Workers} workers=${system.workers} /></section>
+    <div class="columns">
+      <section class="card"><h2>Numerics</h2><${Facts} facts=${{
+        Version: system.version,
+        Python: system.python,
+        NumPy: system.numpy,
+        BLAS: `${blas.library}, ${blas.core_type}, ${blas.threads} threads`,
+        Executors: system.executors.join(", "),
+        "Usable cores": cores.usable,
+        "Threads of a fit": cores.threads_per_fit,
+      }} /></section>
+      <section class="card"><h2>Last start</h2>${recovery === null ? html`<p class="empty">Nothing had to be recovered.</p>` : html`<${Facts} facts=${{
+        Started: formatTime(recovery.at),
+        "Attempts that were lost and continue": recovery.attempts_lost,
+        "Damaged checkpoints": recovery.damaged_checkpoints,
+        "Unfinished files, deleted": recovery.temporary_files,
+        "Files without an owner": recovery.orphan_blobs,
+        "Moved to quarantine": recovery.quarantined,
+        "Returned from quarantine": recovery.returned,
+      }} />`}</section>
+      <section class="card"><h2>Limits</h2><${Facts} facts=${Object.fromEntries(Object.entries(limits).map(([name, value]) => [name.replaceAll("_", " "), limitText(name, value)]))} /></section>
+    </div>`;
+}
+
+function Workers({ workers }) {
+  if (workers.length === 0) return html`<p class="empty">No worker process is running.</p>`;
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Worker processes"><table>
+    <thead><tr><th class="number">Process</th><th>Works on</th><th class="number">Attempt</th><th>State</th><th class="number">Memory</th></tr></thead>
+    <tbody>${workers.map(
+      (each) => html`<tr key=${each.pid}><td class="number num">${each.pid}</td>
+        <td>${each.fit ? html`<a href=${hashOf(["fits", each.fit])}>fit ${shortId(each.fit)}</a>` : `session ${shortId(each.session ?? "")}`}</td>
+        <td class="number num">${each.attempt}</td><td>${each.state}</td><td class="number num">${formatBytes(each.rss_bytes)}</td></tr>`,
+    )}</tbody></table></div>`;
+}
+
+function Facts({ facts }) {
+  return html`<dl class="facts">${Object.entries(facts).map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd class="num">${value}</dd></div>`)}</dl>`;
+}
+
+function limitText(name, value) {
+  if (value === null) return "none";
+  return name.endsWith("_bytes") ? formatBytes(value) : formatNumber(value);
+}

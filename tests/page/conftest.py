@@ -1,0 +1,120 @@
+"""A browser for the tests of the page: Chromium, driven by Playwright. Without one of them tests are skipped."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from app.cli.demo import dataset_path, graph_path
+from app.cli.demo.examples import EXAMPLES
+from tests.support.patience import LONGEST_WAIT, PATIENCE
+from tests.support.server import ServerProcess, serving
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+AXE = Path(__file__).with_name("vendor") / "axe.min.js"
+IRIS = next(example for example in EXAMPLES if example.name == "iris")
+
+
+@dataclass
+class Tab:
+    """A page of a browser at a server's address, and what went wrong in it."""
+
+    page: Any
+    url: str
+    errors: list[str] = field(default_factory=list)
+
+    def open(self, address: str = "") -> None:
+        """Show an address of the page."""
+        self.page.goto(f"{self.url}/{address}")
+
+    def check_accessibility(self) -> None:
+        """Fail with what axe-core finds against WCAG 2.2 A and AA in what is shown."""
+        # As an init script would be: a script element is what the policy of the page refuses.
+        self.page.evaluate(AXE.read_text())
+        tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+        found = self.page.evaluate(
+            "tags => axe.run(document, {runOnly: {type: 'tag', values: tags}})"
+            ".then(result => result.violations.map("
+            "each => [each.id, each.nodes.map(node => node.html + node.failureSummary)]))",
+            tags,
+        )
+        assert not found, json.dumps(found, indent=1)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Start Chromium once for all tests."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install '.[test]'")
+    path = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if path is None:
+        pytest.skip("needs Chromium: apt-get install chromium")
+    with playwright.sync_playwright() as driver:
+        # The sandbox of Chromium does not start for root, and the pages are our own.
+        started = driver.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        yield started
+        started.close()
+
+
+@contextmanager
+def tab_of(browser: Any, url: str, **options: Any) -> Iterator[Tab]:
+    """Open a tab with a session of its own; fails in the end if the console has shown an error."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, **options)
+    context.set_default_timeout(PATIENCE * 1000)
+    tab = Tab(context.new_page(), url)
+    tab.page.on("pageerror", lambda error: tab.errors.append(str(error)))
+    tab.page.on("console", lambda message: tab.errors.append(message.text) if message.type == "error" else None)
+    try:
+        yield tab
+    finally:
+        context.close()
+    assert not [error for error in tab.errors if "net::ERR" not in error and "status of 4" not in error]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server for the tests of a module."""
+    with serving(tmp_path_factory.mktemp("page")) as started:
+        yield started
+
+
+def upload_iris(http: httpx.Client, name: str = "iris") -> str:
+    """Upload the flowers and return the dataset's id."""
+    query = {"name": name, "columns": IRIS.columns}
+    headers = {"Content-Type": "text/csv"}
+    answer = http.post("/v1/datasets", params=query, headers=headers, content=dataset_path("iris").read_bytes())
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
+
+
+def create_graph(http: httpx.Client, name: str = "iris") -> str:
+    """Create the graph that learns them and return its id."""
+    answer = http.post("/v1/graphs", json={**json.loads(graph_path("iris").read_text()), "name": name})
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
+
+
+def start_fit(http: httpx.Client, **fields: Any) -> str:
+    """Start a fit and return its id."""
+    given = {"epochs": 5, "batch_size": 16, "seed": 0, "metrics": ["accuracy"], "validation": {"split": 0.2}, **fields}
+    answer = http.post("/v1/fits", json=given)
+    assert answer.status_code == 202, answer.text
+    return str(answer.json()["id"])
+
+
+@pytest.fixture(scope="module")
+def trained(served: ServerProcess) -> dict[str, str]:
+    """Ids of a dataset, a graph and two fits that have ended."""
+    http = served.http
+    dataset, graph = upload_iris(http), create_graph(http)
+    fits = [start_fit(http, graph=graph, dataset=dataset, labels={"team": team}) for team in ("vision", "speech")]
+    for fit in fits:
+        assert http.get(f"/v1/fits/{fit}?wait={LONGEST_WAIT}&until=terminal").json()["state"] == "succeeded"
+    return {"dataset": dataset, "graph": graph, "fit": fits[0], "other": fits[1]}

@@ -1,0 +1,76 @@
+"""The files of the page: complete without any other server, open without a key, strict about what they may load."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.cli.demo import dataset_path
+from app.page.files import CONTENT_TYPES, contents
+from tests.support.server import ROOT, StartServer
+from tools.vendor import LIBRARIES, PAGE, TESTS, notice
+
+STATIC = ROOT / "app/page/static"
+SCRIPTS = sorted(path for path in STATIC.rglob("*.js") if path.parent != PAGE)
+
+
+def test_the_page_comes_from_the_server_without_a_key(start_server: StartServer) -> None:
+    http = start_server(api_key="a-key-for-the-tests-of-the-page").http
+    for path in ("/", *(f"/page/{name}" for name in contents())):
+        answer = http.get(path)
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].partition(";")[0] in CONTENT_TYPES.values()
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        policy = answer.headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+    assert http.get("/", headers={"If-None-Match": http.get("/").headers["etag"]}).status_code == 304
+    assert http.get("/v1/fits").status_code == 401
+    for name in ("vendor/NOTICE.md", "..%2Ffiles.py", "lib", ""):
+        assert http.get(f"/page/{name}").status_code == 404
+    assert http.post("/").status_code == 401
+
+
+def test_a_setting_removes_the_page(start_server: StartServer) -> None:
+    http = start_server(page=False).http
+    assert [http.get(path).status_code for path in ("/", "/page/app.js", "/docs")] == [404, 404, 200]
+
+
+def test_nothing_is_loaded_from_another_server_or_inline(http: httpx.Client) -> None:
+    index = contents()["index.html"].decode()
+    assert not re.search(r"<script(?![^>]*src=)|<style|style=|\son\w+=", index)
+    for name, content in contents().items():
+        text = content.decode()
+        for address in (
+            re.findall(r"""\b(?:from|import\()\s*["']([^"'\s]+)["']""", text) if name.endswith(".js") else []
+        ):
+            assert address.startswith(("./", "../")), (name, address)
+        if not name.startswith("vendor/"):
+            assert "innerHTML" not in text
+            assert not re.search(r"""["'`]https?://""", text.replace("http://www.w3.org/2000/svg", "")), name
+
+
+def test_the_table_of_libraries_names_every_vendored_file() -> None:
+    for folder in (PAGE, TESTS):
+        assert (folder / "NOTICE.md").read_text() == notice(folder)
+        here = [library for library in LIBRARIES if library.folder == folder]
+        named = {name for library in here for name in (*library.files, library.license_file)}
+        assert {path.name for path in folder.iterdir()} == {*named, "NOTICE.md"}
+
+
+def test_the_first_example_trains_on_the_data_of_the_demo() -> None:
+    assert contents()["examples/iris.csv"] == dataset_path("iris").read_bytes()
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: str(path.relative_to(STATIC)))
+def test_scripts_are_valid_modules(script: Path, tmp_path: Path) -> None:
+    if shutil.which("node") is None:
+        pytest.skip("needs node")
+    module = tmp_path / "module.mjs"  # by its name node knows that it is one
+    module.write_bytes(script.read_bytes())
+    done = subprocess.run(["node", "--check", str(module)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,211 @@
+"""The page in Chromium: every view with real fits of a real server."""
+
+from __future__ import annotations
+
+import re
+import signal
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.extent import FULL
+from tests.page.conftest import create_graph, start_fit, tab_of, upload_iris
+from tests.support.server import ServerProcess, StartServer
+
+HOSTILE = "<script>window.hit=1</script><img src=x onerror=window.hit=1>"
+KEY = "a-key-for-the-tests-of-the-page"
+
+
+def wait_for_rows(page: Any, least: int) -> dict[str, int]:
+    """Wait until the curves have so many rows; return how many there are and the number of the last."""
+    page.wait_for_function("least => Number(document.querySelector('[data-rows]')?.dataset.rows) >= least", arg=least)
+    shown = page.evaluate("() => ({...document.querySelector('[data-rows]').dataset})")
+    return {name: int(value) for name, value in shown.items()}
+
+
+def test_a_first_visit_trains_with_one_click(browser: Any, start_server: StartServer) -> None:
+    with tab_of(browser, start_server().url) as tab:
+        tab.open()
+        tab.page.get_by_role("button", name="Train iris").wait_for()
+        tab.check_accessibility()
+        tab.page.get_by_role("button", name="Train iris").click()
+        tab.page.wait_for_url(re.compile("#/fits/fit_"))
+        tab.page.locator("h1 .state-succeeded").wait_for()
+        shown = wait_for_rows(tab.page, 540)
+        assert shown == {"rows": 540, "last": 540}
+        tab.page.go_back()
+        tab.page.get_by_role("row", name=re.compile("iris")).locator("svg.spark").wait_for()
+
+
+VIEWS = {
+    "#/fits": "loss from",
+    "#/fits/{fit}": "metric rows",
+    "#/fits/{fit}?x=epoch&smooth=0.6&log=1": "metric rows",
+    "#/fits/{fit}/gradients": "linear_0.weight",
+    "#/fits/{fit}/graph": "cross_entropy",
+    "#/fits/{fit}/timeline": "the fit has succeeded",
+    "#/fits/{fit}/checkpoints": "best",
+    "#/fits/{fit}/request?as=python": "client.fit(",
+    "#/compare?fits={fit},{other}": "labels.team",
+    "#/datasets": "flower float32[4]",
+    "#/datasets/{dataset}": "versicolor",
+    "#/system": "scipy-openblas",
+}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_view_is_accessible(browser: Any, served: ServerProcess, trained: dict[str, str], scheme: str) -> None:
+    with tab_of(browser, served.url, color_scheme=scheme) as tab:
+        for address, text in VIEWS.items():
+            tab.open(address.format(**trained))
+            shown = tab.page.get_by_label(text) if text == "loss from" else tab.page.get_by_text(text)
+            shown.first.wait_for()
+            tab.check_accessibility()
+
+
+def test_every_view_fits_a_narrow_screen(browser: Any, served: ServerProcess, trained: dict[str, str]) -> None:
+    with tab_of(browser, served.url) as tab:
+        tab.page.set_viewport_size({"width": 360, "height": 700})
+        for address in VIEWS:
+            tab.open(address.format(**trained))
+            tab.page.locator("main h1, main h2").first.wait_for()
+            width = tab.page.evaluate("document.documentElement.scrollWidth")
+            assert width <= 360, (address, width)
+
+
+def test_curves_continue_after_the_server_was_killed(browser: Any, start_server: StartServer) -> None:
+    first = start_server()
+    dataset, graph = upload_iris(first.http), create_graph(first.http)
+    fit = start_fit(first.http, graph=graph, dataset=dataset, epochs=None, steps=10**7, record={"every_steps": 20})
+    with tab_of(browser, first.url) as tab:
+        tab.open(f"#/fits/{fit}")
+        before = wait_for_rows(tab.page, 20)
+        first.stop(signal.SIGKILL)
+        tab.page.get_by_text("No connection to the server").wait_for()
+        start_server(port=urlsplit(first.url).port)
+        tab.page.get_by_text("2 attempts").wait_for()
+        tab.page.locator("h1 .state-running").wait_for()
+        wait_for_rows(tab.page, before["rows"] + 50)
+        tab.page.get_by_role("button", name="Cancel").click()
+        tab.page.locator("h1 .state-cancelled").wait_for()
+        # Numbers grow from row to row: as many rows as the last number are all of them, each once.
+        tab.page.wait_for_function(
+            "() => { const {rows, last} = document.querySelector('[data-rows]').dataset; return rows === last; }"
+        )
+
+
+def test_texts_of_users_are_never_markup(browser: Any, served: ServerProcess) -> None:
+    http = served.http
+    dataset, graph = upload_iris(http, HOSTILE[:60]), create_graph(http, HOSTILE[:60])
+    fit = start_fit(http, graph=graph, dataset=dataset, start_paused=True, labels={"team": HOSTILE, "b": "'\"`"})
+    with tab_of(browser, served.url) as tab:
+        for address in (
+            "#/fits",
+            f"#/fits/{fit}",
+            f"#/fits/{fit}/graph",
+            f"#/datasets/{dataset}",
+            f"#/compare?fits={fit}",
+        ):
+            tab.open(address)
+            tab.page.get_by_text("<script>window").first.wait_for()
+            assert tab.page.evaluate("window.hit") is None
+        tab.open("#/fits?q=" + "%3Cimg&sort=%22%3E%3Cscript%3E&state=%3Cb%3E")
+        tab.page.get_by_text("No fit matches").wait_for()
+
+
+def test_the_table_is_used_by_keyboard(browser: Any, served: ServerProcess, trained: dict[str, str]) -> None:
+    with tab_of(browser, served.url) as tab:
+        page = tab.page
+        tab.open("#/fits")
+        page.get_by_role("row", name=re.compile("team:vision")).wait_for()
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+        page.keyboard.press("/")
+        page.keyboard.type("speech succeeded")
+        page.get_by_text(re.compile(r"^1 of \d+ fits$")).wait_for()
+        assert "q=speech" in page.url
+        page.get_by_role("checkbox", name=re.compile("^Select iris")).focus()
+        page.keyboard.press("Space")
+        page.get_by_role("button", name="Delete").focus()
+        page.keyboard.press("Enter")
+        page.get_by_role("dialog").wait_for()
+        assert page.evaluate("document.querySelector('dialog').contains(document.activeElement)")
+        tab.check_accessibility()
+        page.keyboard.press("Escape")
+        page.get_by_role("dialog").wait_for(state="detached")
+        assert page.evaluate("document.activeElement.textContent") == "Delete"
+        page.locator("td.name a").first.focus()
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"**/#/fits/{trained['other']}")
+
+
+def test_many_fits_are_a_few_rows(browser: Any, start_server: StartServer) -> None:
+    server, count = start_server(), 500 if FULL else 45
+    dataset, graph = upload_iris(server.http), create_graph(server.http)
+    for number in range(count):
+        start_fit(server.http, graph=graph, dataset=dataset, start_paused=True, labels={"number": f"n{number:03}"})
+    with tab_of(browser, server.url) as tab:
+        tab.open("#/fits?sort=created")
+        tab.page.get_by_text(f"{count} fits").wait_for()
+        assert tab.page.locator("tbody tr").count() < 42
+        tab.page.evaluate("document.querySelector('.table-box').scrollTop = 1e9")
+        tab.page.get_by_text(f"number:n{count - 1:03}").wait_for()
+        tab.page.get_by_role("checkbox", name="Select all fits").check()
+        tab.page.get_by_role("button", name="Cancel").click()
+        tab.page.get_by_role("button", name=re.compile(f"cancelled {count}")).wait_for()
+    states = server.http.get("/v1/fits?state=cancelled&limit=1000").json()["data"]
+    assert len(states) == count
+
+
+def test_a_key_is_asked_for_and_kept_for_the_tab(browser: Any, start_server: StartServer) -> None:
+    server = start_server(api_key=KEY)
+    headers = {"Authorization": f"Bearer {KEY}"}
+    server.http.headers.update(headers)
+    fit = start_fit(server.http, graph=create_graph(server.http), dataset=upload_iris(server.http))
+    with tab_of(browser, server.url) as tab:
+        tab.open(f"#/fits/{fit}")
+        field = tab.page.get_by_label("API key")
+        field.fill("not-the-key-of-this-server")
+        tab.check_accessibility()
+        field.press("Enter")
+        tab.page.locator("#sign-in-problem:not(:empty)").wait_for()
+        field.fill(KEY)
+        field.press("Enter")
+        tab.page.locator("h1 .state-succeeded").wait_for()
+        wait_for_rows(tab.page, 45)
+        assert tab.page.evaluate("Object.values(localStorage).concat(document.cookie)") == ["", ""]
+        with tab.page.expect_download() as download:
+            tab.open(f"#/fits/{fit}/checkpoints")
+            tab.page.get_by_role("button", name="Download").first.click()
+        assert download.value.suggested_filename.endswith(".safetensors")
+
+
+@pytest.mark.usefixtures("trained")
+def test_nothing_is_asked_while_the_page_is_hidden(browser: Any, served: ServerProcess) -> None:
+    show = (
+        "state => { Object.defineProperty(document, 'visibilityState', {value: state, configurable: true});"
+        " document.dispatchEvent(new Event('visibilitychange')); }"
+    )
+    with tab_of(browser, served.url) as tab:
+        tab.page.clock.install()
+        tab.open("#/fits")
+        tab.page.get_by_text("team:vision").first.wait_for()
+        tab.page.evaluate(show, "hidden")
+        tab.page.wait_for_load_state("networkidle")
+        asked: list[str] = []
+        tab.page.on("request", lambda request: asked.append(request.url))
+        tab.page.clock.run_for(120_000)
+        assert asked == []
+        with tab.page.expect_request("**/v1/fits?*"):
+            tab.page.evaluate(show, "visible")
+
+
+def test_the_page_works_behind_a_prefix(browser: Any, served: ServerProcess, trained: dict[str, str]) -> None:
+    with tab_of(browser, f"{served.url}/some/prefix") as tab:
+        tab.page.route("**/*", lambda route: route.continue_(url=route.request.url.replace("/some/prefix", "", 1)))
+        asked: list[str] = []
+        tab.page.on("request", lambda request: asked.append(urlsplit(request.url).path))
+        tab.open(f"#/fits/{trained['fit']}")
+        wait_for_rows(tab.page, 45)
+        assert all(path.startswith("/some/prefix/") for path in asked)
