@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -102,11 +101,6 @@ def nonempty_reduction(x: Value, *, axis: Axes = None, keepdims: bool = False, *
     if any(x.shape[a] == 0 for a in axes):
         raise ShapeError(f"cannot reduce shape {list(x.shape)} over an axis of extent 0: there is no identity element")
     return reduction(x, axis=axis, keepdims=keepdims)
-
-
-def count_elements(shape: Shape) -> int:
-    """Return the number of elements, exactly."""
-    return math.prod(shape)
 
 
 def require_float(op: str, *values: Value) -> DType:

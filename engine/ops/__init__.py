@@ -26,26 +26,6 @@ from engine.ops.methods.in_place import bind_in_place
 from engine.ops.methods.operators import bind_methods
 from engine.ops.methods.value_methods import bind_value_methods
 
-FAMILIES = (
-    *elementwise.FAMILIES,
-    *reduce.FAMILIES,
-    *shape.FAMILIES,
-    *index.FAMILIES,
-    *arrange.FAMILIES,
-    *linalg.FAMILIES,
-    *math.FAMILIES,
-    *conv.FAMILIES,
-    *activation.FAMILIES,
-    *random.FAMILIES,
-    *normalization.FAMILIES,
-    *loss.FAMILIES,
-    *recurrent.FAMILIES,
-    *transformer.FAMILIES,
-    *ggml.FAMILIES,
-    *optimizer.FAMILIES,
-)
-"""The modules that declare ops."""
-
 bind_methods()
 bind_in_place()
 bind_value_methods()

@@ -1,5 +1,3 @@
 """Values joined, repeated, padded and replaced in parts."""
 
 from engine.ops.arrange import joining, replace, tiling
-
-FAMILIES = (joining, replace, tiling)

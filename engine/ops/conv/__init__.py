@@ -1,5 +1,3 @@
 """Convolutions, poolings, resampling and sampling of images."""
 
 from engine.ops.conv import adaptive, columns, conv, conv_primitives, grid, patches, pool, pooling, resize
-
-FAMILIES = (adaptive, columns, conv, conv_primitives, grid, patches, pool, pooling, resize)

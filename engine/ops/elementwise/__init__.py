@@ -1,5 +1,3 @@
 """Ops of the elements at one place: arithmetic, comparisons, casts, rounding, special functions."""
 
 from engine.ops.elementwise import casting, comparison, elementwise, error_function, hyperbolic, rounding, special
-
-FAMILIES = (casting, comparison, elementwise, error_function, hyperbolic, rounding, special)

@@ -1,5 +1,3 @@
 """Forms of ops as ggml has them."""
 
 from engine.ops.ggml import forms
-
-FAMILIES = (forms,)

@@ -12,16 +12,3 @@ from engine.ops.linalg import (
     spectrum,
     vector_products,
 )
-
-FAMILIES = (
-    contraction,
-    determinant,
-    diagonals,
-    equations,
-    factorization,
-    matmul,
-    matrices,
-    matrix_functions,
-    spectrum,
-    vector_products,
-)

@@ -1,5 +1,3 @@
 """Losses."""
 
 from engine.ops.loss import classification, ctc, likelihood, loss, margins, softmax_cross_entropy
-
-FAMILIES = (classification, ctc, likelihood, loss, margins, softmax_cross_entropy)

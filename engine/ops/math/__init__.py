@@ -1,5 +1,3 @@
 """Compositions: scaled sums, logarithms of sums, Fourier transforms, differences, covariances."""
 
 from engine.ops.math import arithmetic, differences, fourier
-
-FAMILIES = (arithmetic, differences, fourier)

@@ -1,5 +1,3 @@
 """Normalisation over axes, channels, groups."""
 
 from engine.ops.normalization import channel_norm, normalization
-
-FAMILIES = (channel_norm, normalization)

@@ -1,5 +1,3 @@
 """Random draws from explicit keys, and what drops or draws in training."""
 
 from engine.ops.random import draws, dropout, random
-
-FAMILIES = (draws, dropout, random)

@@ -1,5 +1,3 @@
 """Recurrent layers: cells, fused steps, sequences."""
 
 from engine.ops.recurrent import gru_layer, lstm_layer, recurrent, rnn_layer, steps
-
-FAMILIES = (gru_layer, lstm_layer, recurrent, rnn_layer, steps)

@@ -1,5 +1,3 @@
 """Reductions, scans, sorting and norms along axes."""
 
 from engine.ops.reduce import norms, reduce, scan, sort, summary
-
-FAMILIES = (norms, reduce, scan, sort, summary)

@@ -382,12 +382,6 @@ def finite_floor(y: Value) -> Value:
     return where(eq(y, -math.inf), 0.0, y)
 
 
-def check_nonempty(op: str, x: Value) -> None:
-    """Refuse a value without elements."""
-    if x.size == 0:
-        raise ShapeError(f"{op} needs at least one element, got shape {list(x.shape)}")
-
-
 SHORT_ROW = 512
 """Rows up to this length have their maximum found by its place."""
 

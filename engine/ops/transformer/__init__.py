@@ -1,5 +1,3 @@
 """Attention, masked softmax, positions."""
 
 from engine.ops.transformer import attention, attention_kernel, masked_softmax, rotary
-
-FAMILIES = (attention, attention_kernel, masked_softmax, rotary)
