@@ -106,6 +106,16 @@ def test_attention_is_cut_along_axes_of_the_batch_only(shapes):
     assert all(allowed) is (q.ndim > 2)
 
 
+@pytest.mark.parametrize("axis", [(0,), (1,), (0, 2)])
+def test_a_sum_is_split_along_any_axis_that_it_keeps(axis):
+    assert check(OPS["sum"], Sample((), {"axis": axis}), [np.random.default_rng(0).standard_normal((2, 4, 4))])
+
+
+def test_recurrent_steps_are_split_by_rows_though_there_are_as_many_steps():
+    x, w_hh, h0 = (np.random.default_rng(0).standard_normal(shape) for shape in ((4, 4, 3), (3, 3), (4, 3)))
+    assert check(OPS["rnn_steps"], Sample((), {}), [x, w_hh, h0, np.array([4, 3, 2, 1])])
+
+
 def test_the_parts_that_shards_compute_make_up_what_the_op_computes_of_the_whole():
     allowed = {
         op.name: sum(check(op, sample, drawn(op, number, sample)) for number, sample in enumerate(op.samples))
