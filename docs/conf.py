@@ -1,6 +1,6 @@
 """Configuration of Sphinx, which `make docs` runs."""
 
-from app.config.version import server_version
+from app.config.settings import server_version
 
 project = "Adjoint"
 copyright = "the Adjoint authors, MIT licence"

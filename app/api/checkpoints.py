@@ -8,8 +8,8 @@ from anyio import to_thread
 from fastapi import Depends, Header, Query, Request, Response
 
 from app.api.bodies import content_type, read_body, receive
-from app.api.computing import REFUSALS, ThreadsDep, answer_of
 from app.api.deps import CheckpointId, CheckpointsDep, FitId, PageDep, SettingsDep, SlowDep
+from app.api.diagnostics import REFUSALS, ThreadsDep, answer_of
 from app.api.downloads import TensorFormat, TensorFormatDep, open_file, send_file, tensor_answer
 from app.api.idempotency import IdempotentDep
 from app.api.openapi_parts import binary_answer, upload_body

@@ -16,8 +16,7 @@ from app.api.openapi_parts import text_answer
 from app.api.routing import Handler, StrictRoute, router
 from app.api.schemas.fits import MetricRows
 from app.http.responses import TAG_BYTES, JsonResponse, matches, not_modified
-from app.service.fits.metric_rows import RowFilter
-from app.service.fits.metrics import MetricPage, Metrics
+from app.service.fits.metrics import MetricPage, Metrics, RowFilter
 
 routes = router("metrics")
 

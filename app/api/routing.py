@@ -13,9 +13,8 @@ from app.api.bodies import content_type, has_body, read_body, read_json_body
 from app.domain.documents import escape, nearest
 from app.domain.errors import ApiError, Finding, Invalid, UnsupportedMedia
 from app.http.problems import names_action
-from app.http.redact import redact
 from app.http.responses import add_entity_tag
-from app.http.validation import FINDINGS_MAX, combine_findings
+from app.http.validation import FINDINGS_MAX, combine_findings, redact
 
 
 def declared_parameters(route: APIRoute) -> frozenset[str]:

@@ -13,8 +13,8 @@ from app.domain.errors import ApiError
 from app.service.admin.audit import AUDIT
 from app.service.sessions.directories import SESSIONS
 from app.store.blobs.local import LocalBlobStore
-from app.store.check import check_database
 from app.store.database import FILE_NAME
+from app.store.snapshot import check_database
 from app.store.unit_of_work import Store
 
 

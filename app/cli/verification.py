@@ -18,8 +18,8 @@ from app.service.admin.directory_identity import foreign_identity
 from app.service.sessions.directories import SESSIONS
 from app.store.blobs.plain_files import BlobVerifier
 from app.store.blobs.store import blob_files, blob_path
-from app.store.check import check_database, check_tables, copy_database
 from app.store.database import FILE_NAME
+from app.store.snapshot import check_database, check_tables, copy_database
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
 from app.worker.session.session_dir import find_newest, read_log

@@ -1,6 +1,7 @@
 """The server's settings. The environment is read here and nowhere else."""
 
 import ipaddress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -315,3 +316,14 @@ class ServerSettings(BaseSettings):
 
 class Settings(Bounds, ServerSettings):
     """Everything that can be set, by argument or by the environment variable `ADJOINT_<NAME>`."""
+
+
+DISTRIBUTION = "adjoint-server"
+
+
+def server_version() -> str:
+    """Return the version of this server, 0 when it runs from a tree that is not installed."""
+    try:
+        return version(DISTRIBUTION)
+    except PackageNotFoundError:
+        return "0"

@@ -9,7 +9,7 @@ from typing import Any
 from app.domain.access import DEFAULT_TENANT
 
 COMPUTED: Mapping[str, bool] = MappingProxyType({"computed": True})
-"""The metadata of such a field; see `app.store.column_types.values_of`."""
+"""The metadata of such a field; see `app.store.tables.values_of`."""
 
 
 @dataclass(frozen=True, slots=True)

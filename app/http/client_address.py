@@ -64,3 +64,18 @@ def _address(text: str) -> Address | None:
 
 def _is_one_of(address: Address | None, proxies: Sequence[Network]) -> bool:
     return address is not None and any(address in network for network in proxies)
+
+
+IPV6_NETWORK_BITS = 64
+"""Of an IPv6 address: one client has the rest to itself."""
+
+
+def network_of(address: str) -> str:
+    """Return what an address is counted by: itself, or the network of an IPv6 address."""
+    if ":" not in address:
+        return address
+    try:
+        found = ipaddress.IPv6Address(address.partition("%")[0])
+    except ValueError:
+        return address
+    return str(found.ipv4_mapped or ipaddress.IPv6Network((int(found), IPV6_NETWORK_BITS), strict=False))

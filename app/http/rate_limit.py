@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from app.domain.errors import RetryLater
-from app.http.connections import network_of
+from app.http.client_address import network_of
 
 KEYS_MAX = 10_000
 """Most keys whose use is remembered; one that is forgotten begins with a full bucket again."""

@@ -1,4 +1,4 @@
-"""From what pydantic finds wrong with a request to findings with JSON pointers."""
+"""Findings of pydantic as findings with JSON pointers, and the removal of submitted values from errors."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 
 from app.domain.documents import escape, nearest
-from app.domain.errors import Finding, Invalid
+from app.domain.errors import ApiError, Finding, Invalid
 
 CODES: Mapping[str, str] = MappingProxyType(
     {
@@ -140,3 +140,50 @@ def _model(shape: Any) -> type[BaseModel] | None:
     if isinstance(shape, type) and issubclass(shape, BaseModel):
         return shape
     return next((model for part in get_args(shape) if (model := _model(part)) is not None), None)
+
+
+PLACEHOLDER = "'…'"
+LARGEST = 1e308
+SHOWN_MAX = 64
+"""Characters of a value that an error shows at most."""
+
+FIELDS_MAX = 64
+"""Fields of an object that are looked at: options are fewer, and one error must not cost what 100,000 fields do."""
+
+
+def redact(error: ApiError, document: Any) -> ApiError:
+    """Return `error` as it may be told to the client who sent `document`."""
+    before = error.findings
+    error.findings = tuple(
+        replace(finding, detail=_without(finding.detail, _sent(document, finding.pointer))) for finding in before
+    )
+    if len(before) == 1 and error.detail == before[0].detail:
+        error.detail = error.findings[0].detail
+    return error
+
+
+def _sent(document: Any, pointer: str) -> Any:
+    """Return what a JSON pointer leads to; None if that is nothing."""
+    for token in pointer.split("/")[1:]:
+        name = token.replace("~1", "/").replace("~0", "~")
+        if isinstance(document, Mapping):
+            document = document.get(name)
+        elif isinstance(document, Sequence) and not isinstance(document, str):
+            document = document[int(name)] if name.isdecimal() and int(name) < len(document) else None
+        else:
+            return document  # a short form of the value that the pointer names
+    return document
+
+
+def _without(detail: str, sent: Any) -> str:
+    """Remove a value, or those of the fields of an object, from the detail of an error."""
+    for value in islice(sent.values(), FIELDS_MAX) if isinstance(sent, Mapping) else (sent,):
+        if isinstance(value, str):
+            for quoted in (repr(value), repr(value[:SHOWN_MAX]), repr(value)[:SHOWN_MAX]):
+                detail = detail.replace(quoted, PLACEHOLDER)
+        elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST:
+            # A bare number may be the limit as well.
+            for quoted in (f", not {value!r}", f", not {float(value)!r}"):
+                if quoted in detail:
+                    detail = re.sub(rf"{re.escape(quoted)}(?![0-9.])", "", detail)
+    return detail

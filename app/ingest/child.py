@@ -6,8 +6,7 @@ import os
 import signal
 import sys
 
-from app.ingest.formats import IngestResult, prepare, read_file
-from app.ingest.ingest import IngestRequest, decode_request, encode_verdict
+from app.ingest.ingest import IngestRequest, IngestResult, decode_request, encode_verdict, prepare, read_file
 from app.ingest.limits import MIB, IngestError, IngestLimits
 from app.system.confinement import Confinement
 

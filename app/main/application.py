@@ -1,8 +1,10 @@
-"""The application: routers, error rendering, lifespan; and how to run it."""
+"""The application: routers, error rendering, lifespan, housekeeping; and how to run it."""
 
 import asyncio
+import inspect
+import logging
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -33,27 +35,60 @@ from app.api import (
     sessions,
     system,
 )
-from app.api.computing import THREADS
+from app.api.diagnostics import THREADS
 from app.api.fits import EncodedFits
 from app.api.openapi import check_operation_ids, openapi
 from app.api.system import FitMetrics
-from app.config.settings import Settings, is_loopback
-from app.config.version import server_version
+from app.config.settings import Settings, is_loopback, server_version
 from app.domain.errors import InsecureBind
 from app.http import problems
 from app.http.audit import AuditMiddleware
 from app.http.client_address import ClientAddressMiddleware
 from app.http.http_protocol import ConnectionLimits
 from app.http.load_shedding import DrainMiddleware, OverloadMiddleware
-from app.http.router_index import HeadMiddleware, RouterIndex
+from app.http.request_scope import HeadMiddleware, RouterIndex
 from app.http.security import SecurityMiddleware
 from app.http.server import bound_socket, serve, url_of
 from app.http.telemetry import RequestMetrics, TelemetryMiddleware
 from app.http.transport import Pace
 from app.main.bootstrap import Container, open_container
-from app.main.housekeeping import housekeeping
 from app.page import files as page_files
 from app.system.log import configure_log
+
+Chore = Callable[[], object]
+"""What is done in a thread; or in the event loop, if it is a coroutine function."""
+
+_logger = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def housekeeping(chores: Sequence[Chore], seconds: float) -> AsyncIterator[None]:
+    """Do the chores at once and then every `seconds` for the length of the block."""
+    over = asyncio.Event()
+    task = asyncio.create_task(_keep_house(chores, seconds, over))
+    try:
+        yield
+    finally:
+        # Not cancelled: the thread of a chore would work on while what it works with is closed.
+        over.set()
+        await task
+
+
+async def _keep_house(chores: Sequence[Chore], seconds: float, over: asyncio.Event) -> None:
+    while not over.is_set():
+        for chore in chores:
+            try:
+                if inspect.iscoroutinefunction(chore):
+                    await chore()
+                else:
+                    await asyncio.to_thread(chore)
+            except Exception:
+                # It comes round again, and nothing else must end for it.
+                _logger.exception("housekeeping met a fault and goes on")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await over.wait()
+
 
 TITLE = "Adjoint"
 DESCRIPTION = "A training server: post graphs and datasets, start fits, follow their losses, fetch checkpoints."

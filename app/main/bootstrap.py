@@ -10,8 +10,7 @@ from shutil import rmtree
 import engine
 from app.api.deps import Services
 from app.config.bounds import Bounds
-from app.config.settings import Settings
-from app.config.version import server_version
+from app.config.settings import Settings, server_version
 from app.domain.clock import Clock, SystemClock
 from app.ingest.limits import IngestLimits
 from app.runner.compute_pool import ComputePool
@@ -23,8 +22,7 @@ from app.service.admin.audit import AUDIT, AuditFiles, AuditLimits, AuditRotatio
 from app.service.admin.backup import Backups
 from app.service.admin.directory_identity import open_database
 from app.service.admin.keys import KeyRing, Keys
-from app.service.admin.quarantine import Orphans, Quarantine
-from app.service.admin.recovery import recover
+from app.service.admin.recovery import Orphans, Quarantine, recover
 from app.service.admin.system import System
 from app.service.attempts.assignments import WorkerConfig
 from app.service.attempts.attempts import Attempts
@@ -43,12 +41,11 @@ from app.service.fits.revision import FitRevision
 from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.checkpoints import Checkpoints
 from app.service.resources.datasets import Datasets, Ingestion
-from app.service.resources.disk_space import DiskSpace, TenantQuota
 from app.service.resources.graphs import Diagnostics, Graphs
 from app.service.resources.idempotency import Idempotency
 from app.service.resources.memory import MemoryConfig, MemoryPool
 from app.service.resources.notifier import Notifier
-from app.service.resources.storage import StorageContext
+from app.service.resources.storage import DiskSpace, StorageContext, TenantQuota
 from app.service.sessions.attempts import SessionAttempts, SessionConfig
 from app.service.sessions.creation import SessionCreation, SessionLimits
 from app.service.sessions.directories import SESSIONS, SessionDirs

@@ -17,8 +17,8 @@ from app.domain.messages import (
     Verdict,
 )
 from app.runner.port import Exited, Handle
-from app.service.attempts.crashes import OUT_OF_MEMORY
 from app.service.attempts.progress import AttemptReport, Claim
+from app.service.attempts.recorder import OUT_OF_MEMORY
 from app.service.fits.limits import check_expired, timeout_seconds
 
 IMMEDIATELY = float("-inf")

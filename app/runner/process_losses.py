@@ -15,7 +15,7 @@ from app.domain.errors import ProcessLost
 from app.domain.messages import Poison
 from app.runner.port import Handle
 from app.runner.process_status import memory_kills
-from app.service.attempts.crashes import CRASHES, FOR_MEMORY, advice
+from app.service.attempts.recorder import CRASHES, FOR_MEMORY, advice
 
 SAME_CAUSE_SECONDS = 1.0
 """Processes that exit within this time of each other may have a common cause."""

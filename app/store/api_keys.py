@@ -6,9 +6,8 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select, upda
 
 from app.domain.access import ApiKeyRecord
 from app.domain.errors import NotFound
-from app.store.column_types import values_of
 from app.store.pages import Page, PageRequest, fetch_page
-from app.store.tables import api_keys
+from app.store.tables import api_keys, values_of
 
 _GET = select(api_keys).where(api_keys.c.id == bindparam("wanted"))
 _NOT_REVOKED = select(api_keys).where(api_keys.c.revoked_at.is_(None)).order_by(api_keys.c.id)

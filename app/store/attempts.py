@@ -7,8 +7,7 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 
 from app.domain.errors import Conflict, NotFound
 from app.domain.fit import Attempt
-from app.store.column_types import values_of
-from app.store.tables import attempts
+from app.store.tables import attempts, values_of
 
 _OF_FIT = select(attempts).where(attempts.c.fit_id == bindparam("fit"))
 _GET = _OF_FIT.where(attempts.c.number == bindparam("attempt_number"))

@@ -7,9 +7,8 @@ from datetime import datetime
 from sqlalchemy import Connection, delete, func, insert, select
 
 from app.domain.audit import GENESIS, Act, AuditRecord, entered
-from app.store.column_types import values_of
 from app.store.pages import Page, PageRequest, decode_cursor, encode_cursor
-from app.store.tables import audit
+from app.store.tables import audit, values_of
 
 _SEQ = re.compile(r"[1-9][0-9]{0,15}")
 _LAST = select(audit.c.seq, audit.c.hash).order_by(audit.c.seq.desc()).limit(1)

@@ -7,9 +7,8 @@ from sqlalchemy import Connection, Select, bindparam, false, insert, null, selec
 from app.domain.errors import NotFound
 from app.domain.records import CheckpointRecord
 from app.store.blob_references import is_damaged
-from app.store.column_types import values_of
 from app.store.pages import Page, PageRequest, assign_tenant, fetch_page, only_owned, owned
-from app.store.tables import checkpoints
+from app.store.tables import checkpoints, values_of
 
 _ITSELF = (checkpoints.c.id == bindparam("checkpoint_id"), owned(checkpoints))
 _RECORD: Select[Any] = select(*checkpoints.c, is_damaged(checkpoints.c.digest))

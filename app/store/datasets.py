@@ -11,9 +11,8 @@ from app.domain.fit import TERMINAL, FitState
 from app.domain.records import Column, DatasetRecord
 from app.domain.session import OPEN
 from app.store.blob_references import DamagedBlobs
-from app.store.column_types import values_of
 from app.store.pages import Page, PageRequest, assign_tenant, fetch_page, only_owned, owned
-from app.store.tables import dataset_columns, datasets, fits, session_datasets, sessions
+from app.store.tables import dataset_columns, datasets, fits, session_datasets, sessions, values_of
 
 _GET = select(datasets).where(datasets.c.id == bindparam("dataset_id"), owned(datasets))
 _DELETE = delete(datasets).where(datasets.c.id == bindparam("dataset_id"), owned(datasets))

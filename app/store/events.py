@@ -8,8 +8,7 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from app.domain.errors import Conflict
 from app.domain.fit import Event, EventKind
-from app.store.column_types import to_microseconds, values_of
-from app.store.tables import events
+from app.store.tables import events, to_microseconds, values_of
 
 # SQLite's oldest limit of variables in a statement is 999.
 CHUNK = 900

@@ -8,9 +8,8 @@ from sqlalchemy import Connection, Select, bindparam, func, insert, select, tupl
 
 from app.domain.records import GradientRecord
 from app.store.blob_references import is_damaged
-from app.store.column_types import values_of
 from app.store.pages import Page, PageRequest, decode_cursor, encode_cursor
-from app.store.tables import gradients
+from app.store.tables import gradients, values_of
 
 STEPS_TOLD = 20
 _PLACE = re.compile(r"(0|[1-9][0-9]{0,15})/(.{1,64})", re.DOTALL)

@@ -10,9 +10,8 @@ from app.domain.errors import NotFound
 from app.domain.fit import TERMINAL
 from app.domain.records import GraphRecord
 from app.domain.session import OPEN
-from app.store.column_types import values_of
 from app.store.pages import Page, PageRequest, assign_tenant, fetch_page, only_owned, owned
-from app.store.tables import checkpoints, fits, graphs, sessions
+from app.store.tables import checkpoints, fits, graphs, sessions, values_of
 
 _GET = select(graphs).where(graphs.c.id == bindparam("graph_id"), owned(graphs))
 _WITH_DIGEST = (

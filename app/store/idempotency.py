@@ -5,8 +5,7 @@ from datetime import datetime
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from app.domain.records import IdempotencyRecord
-from app.store.column_types import values_of
-from app.store.tables import idempotency_keys
+from app.store.tables import idempotency_keys, values_of
 
 _FIND = select(idempotency_keys).where(
     idempotency_keys.c.tenant == bindparam("whose"),

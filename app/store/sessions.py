@@ -9,9 +9,8 @@ from sqlalchemy.dialects.sqlite import insert
 
 from app.domain.errors import Conflict, NotFound
 from app.domain.session import OPEN, SessionRecord, SessionState
-from app.store.column_types import to_microseconds, values_of
 from app.store.pages import Page, PageRequest, assign_tenant, fetch_page, has_label, only_owned, owned, unknown_label
-from app.store.tables import session_datasets, sessions
+from app.store.tables import session_datasets, sessions, to_microseconds, values_of
 
 MICROSECONDS = 1_000_000
 

@@ -20,12 +20,11 @@ from app.store.data_directory import Identity
 from app.store.database import Database
 from app.store.datasets import Datasets
 from app.store.events import Events
-from app.store.fits import Fits
+from app.store.fits import Fits, Retention
 from app.store.gradients import Gradients
 from app.store.graphs import Graphs
 from app.store.idempotency import Idempotency
 from app.store.queue import Queue
-from app.store.retention import Retention
 from app.store.sessions import Sessions
 from app.store.snapshot import Snapshot, take_snapshot
 from app.system.durable import Durable

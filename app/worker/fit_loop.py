@@ -24,7 +24,7 @@ from app.domain.messages import (
     encode,
 )
 from app.domain.runtime import Runtime
-from app.service.attempts.crashes import OUT_OF_MEMORY
+from app.service.attempts.recorder import OUT_OF_MEMORY
 from app.worker.checkpoint_scheduler import CheckpointScheduler
 from app.worker.columns import BackgroundVerifier, MappedColumns
 from app.worker.control import Control, StopRequest, VariantControl, agree_on_stop

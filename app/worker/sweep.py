@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import engine
+from app.domain.fit import WAITING
 from app.domain.messages import Assignment, Failed, Finished, Phase, SweepShare, VariantShare
 from app.domain.runtime import Runtime
-from app.domain.sweep import WAITING
 from app.worker.control import Control
 from app.worker.fit_loop import OUTCOMES, Rung, RungReached, run_fit, to_verdict
 from app.worker.reporter import Reporter

@@ -31,7 +31,7 @@ SOURCES = [
 PUT_TOGETHER: Mapping[str, str] = {
     "engine/optim/groups.py": "what the standard library makes of a few patterns of names, in groups that are decided",
     "engine/core/errors.py": "a name of the source, escaped",
-    "app/http/redact.py": "a number, escaped",
+    "app/http/validation.py": "a number, escaped",
     "engine/graph/loss_spec.py": "the name of an op",
 }
 """Where a pattern is made as it is used, of what, and so why it is harmless."""

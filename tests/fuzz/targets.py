@@ -13,7 +13,7 @@ from app.domain.frames import FrameReader
 from app.http.strict_json import read_json
 from app.ingest.arrays import read_arrays
 from app.ingest.csv_header import parse_columns_spec
-from app.ingest.formats import READERS, read_file
+from app.ingest.ingest import READERS, read_file
 from app.ingest.limits import MIB, IngestError, IngestLimits, IngestOptions
 from app.service.resources.checkpoints import read_uploaded_checkpoint
 from app.worker.session.wal import DamagedLog, read_records

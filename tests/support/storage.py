@@ -4,8 +4,7 @@ from pathlib import Path
 
 from app.domain.clock import Clock, SystemClock
 from app.service.resources.blobs import BlobSweeper, Integrity
-from app.service.resources.disk_space import DiskSpace
-from app.service.resources.storage import StorageContext
+from app.service.resources.storage import DiskSpace, StorageContext
 from app.store.blobs.store import BlobStore
 from app.store.unit_of_work import Store
 

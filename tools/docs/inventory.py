@@ -172,7 +172,7 @@ INTERNAL = (
     "app/api/checkpoints.py",
     "app/http/rate_limit.py",
     "app/http/client_address.py",
-    "app/http/redact.py",
+    "app/http/validation.py",
     "app/api/fits.py",
     "app/http/validation.py",
     "app/cli/",

@@ -44,7 +44,7 @@ from app.api.schemas.graphs import GraphDefinition
 from app.api.schemas.sweeps import SweepChoice
 from app.api.schemas.values import DescribedBy, LabelKey, Labels, LabelValue, OneOf, RequestShape, bounded
 from app.domain.clock import read_rfc3339
-from app.service.fits.extension import Extension
+from app.service.fits.revision import Extension
 
 THREADS_MAX = 64
 CPUS_MAX = 1024

@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field
 
 from app.api.schemas.values import DescribedBy, OneOf, RequestShape, ResourceShape, nonfinite_name
-from app.domain.fit import FitState
-from app.domain.sweep import sweep_config_of
+from app.domain.fit import FitState, sweep_config_of
 from app.service.fits.sweeps import RankingEntry, ranking
 from app.service.fits.view import FitView
 

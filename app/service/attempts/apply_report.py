@@ -6,9 +6,8 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 import engine
-from app.domain.fit import TERMINAL, Attempt, FitRecord, FitState
+from app.domain.fit import TERMINAL, WAITING, Attempt, FitRecord, FitState, sweep_config_of
 from app.domain.messages import Died, Expired, Failed, Finished, Verdict
-from app.domain.sweep import WAITING, sweep_config_of
 from app.service.attempts.progress import AttemptReport
 from app.service.attempts.recorder import AttemptRecorder
 from app.service.fits.event_log import record_log, record_state

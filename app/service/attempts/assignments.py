@@ -9,11 +9,10 @@ from typing import Literal
 
 import engine
 from app.domain.errors import CheckpointCorrupt, Corrupt, TooLarge
-from app.domain.fit import TERMINAL, FitRecord, Origin
+from app.domain.fit import TERMINAL, FitRecord, Origin, SweepConfig, VariantConfig, sweep_config_of
 from app.domain.messages import Assignment, Log, SweepShare, VariantShare
 from app.domain.records import CheckpointRecord, DatasetRecord
 from app.domain.runtime import Runtime, allot
-from app.domain.sweep import SweepConfig, VariantConfig, sweep_config_of
 from app.service.attempts.artifact_import import SpoolDirs
 from app.service.attempts.progress import Claim, MemoryNeed
 from app.service.fits.admission import recipe_of, replicas_of

@@ -1,4 +1,4 @@
-"""What the reports of an attempt change: the fit's record, event log and checkpoints, within one unit of work."""
+"""What the reports of an attempt, or its crash, change: the fit's record, event log and checkpoints."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,14 +7,49 @@ from types import MappingProxyType
 from typing import Any
 
 from app.domain.documents import finite_part
-from app.domain.fit import WAITS_FOR_STORAGE, Attempt, FitRecord, FitState
+from app.domain.fit import WAITS_FOR_STORAGE, Attempt, FitRecord, FitState, sweep_config_of
 from app.domain.messages import Died, Expired, Failed, Finished, Log, MetricRows, NumericsChanged, Verdict
 from app.domain.records import CheckpointRecord, GradientRecord
 from app.domain.runtime import Comparison, Replay, changed_numerics
-from app.domain.sweep import sweep_config_of
-from app.service.attempts.crashes import CRASHES, crash_loop
 from app.service.fits.event_log import REOPENED, record_log, record_state
 from app.store.unit_of_work import UnitOfWork
+
+_LESS_MEMORY = "give it less to hold: a smaller batch_size or model, fewer workers, or a machine with more memory"
+
+CRASHES: Mapping[str, str] = MappingProxyType(
+    {
+        "killed": "find out who kills it (the kernel's log may tell), then {again}",
+        "out_of_memory": _LESS_MEMORY,
+        "blas_abort": _LESS_MEMORY,
+        "stalled": "find out what holds it up (a disk, a paused process, an overloaded machine), then {again}",
+        "fork_server": "put that right (the server's log has the whole of it), then {again}",
+        "error": "the server's log says where it died; once that is put right, {again}",
+        "not_started": "see that the server may start processes (its log says what the system refused), then {again}",
+    }
+)
+"""Reasons that count as a crash, each with advice; that the server went down, or stopped it, does not."""
+
+FOR_MEMORY = frozenset({"out_of_memory", "blas_abort"})
+"""The reasons that mean a lack of memory."""
+
+OUT_OF_MEMORY = Failed(
+    "out_of_memory", "the fit needs more memory than it was given; try a smaller batch_size, or a smaller model"
+)
+"""The verdict on a fit that ran out of the memory that it was granted; another attempt would not help."""
+
+_LOOP = "{losses} processes in a row died without getting any further; the last one ({reason}): {detail}; {advice}"
+
+
+def advice(reason: str, again: str) -> str:
+    """Return advice for a crash; `again` is what to do afterwards."""
+    return CRASHES[reason].format(again=again)
+
+
+def crash_loop(losses: int, reason: str, detail: str) -> dict[str, str]:
+    """Return the error of a fit that is given up after too many crashes in a row."""
+    text = _LOOP.format(losses=losses, reason=reason, detail=detail, advice=advice(reason, "resume it"))
+    return {"code": OUT_OF_MEMORY.code if reason in FOR_MEMORY else "crash_loop", "detail": text}
+
 
 DIVERGED = (
     "metric row {seq} came out differently when the fit went on from its last checkpoint; a row that was read never "

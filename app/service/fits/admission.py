@@ -10,9 +10,8 @@ import numpy as np
 
 import engine
 from app.domain.errors import Finding, TooLarge
-from app.domain.fit import ids_in
+from app.domain.fit import SweepConfig, ids_in
 from app.domain.records import Column, DatasetRecord
-from app.domain.sweep import SweepConfig
 from app.service.resources.engine_documents import engine_faults, invalid
 from app.service.resources.memory import MemoryConfig, memory_needed, memory_terms
 from app.service.resources.model_classes import Encodings, class_faults, column_encodings, fed_encodings, model_classes

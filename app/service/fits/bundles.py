@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 import engine
-from app.config.version import server_version
+from app.config.settings import server_version
 from app.domain.clock import rfc3339
 from app.domain.errors import Conflict, Gone, NotFound
-from app.domain.fit import Attempt, FitRecord, FitState, Origin
+from app.domain.fit import Attempt, FitRecord, FitState, Origin, VariantConfig, sweep_config_of
 from app.domain.records import CheckpointRecord, DatasetRecord, GraphRecord
-from app.domain.sweep import VariantConfig, sweep_config_of
 from app.service.fits.admission import recipe_of
-from app.service.fits.metric_rows import scan_rows
+from app.service.fits.metrics import scan_rows
 from app.service.resources.blobs import Integrity
 from app.store.unit_of_work import Store, UnitOfWork
 

@@ -9,8 +9,7 @@ from dataclasses import asdict, replace
 from functools import partial
 
 from app.domain.errors import Conflict, NotFound
-from app.domain.fit import CLAIMABLE, KILLED, FitRecord, FitState
-from app.domain.sweep import WAITING, check_whole, sweep_config_of
+from app.domain.fit import CLAIMABLE, KILLED, WAITING, FitRecord, FitState, check_whole, sweep_config_of
 from app.service.fits.event_log import record_reopening, record_state
 from app.service.fits.limits import FitLimits, check_expired
 from app.service.fits.sweeps import close_variants, find_resumable

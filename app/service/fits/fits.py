@@ -6,11 +6,10 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from app.domain.errors import Conflict, Draining, Finding, Invalid, NotFound
-from app.domain.fit import FitRecord, FitState
+from app.domain.fit import FitRecord, FitState, VariantConfig
 from app.domain.ids import is_id, new_id
 from app.domain.messages import Log
 from app.domain.runtime import Replay
-from app.domain.sweep import VariantConfig
 from app.service.fits.admission import Admission
 from app.service.fits.event_log import record_log, record_state
 from app.service.fits.forks import Fork, find_fork

@@ -1,14 +1,252 @@
 """Metric rows: pages of them, thinned out, or a few that show the shape of a long curve."""
 
 import asyncio
+import sys
+import threading
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import orjson
 
+from app.domain.documents import nearest
 from app.domain.errors import Finding, Invalid
-from app.service.fits.metric_rows import CurveSummaries, MetricRowCache, RowFilter, scan_rows
 from app.service.resources.read_through_cache import ReadThroughCache
 from app.store.unit_of_work import Store
+
+CHUNK = 5000
+
+
+def scan_rows(
+    store: Store, fit_id: str, after: int = 0, last: int = sys.maxsize, chunk: int = CHUNK
+) -> Iterator[tuple[int, str]]:
+    """Yield the rows that follow `after`, up to `last`, each with its `seq`; fewer if the fit is deleted meanwhile.
+
+    In a unit of work a chunk: rows never change, and a long curve must not keep writers waiting.
+    """
+    while after < last:
+        with store.begin() as work:
+            rows = work.events.metric_rows(fit_id, after, min(chunk, last - after))
+        if not rows:
+            return
+        yield from rows
+        after = rows[-1][0]
+
+
+BLOCK = 500
+"""Rows that are read and filtered together."""
+
+BYTES_MAX = 64 * 1024**2
+ROW_OVERHEAD_BYTES = 100
+"""Of a row in memory, besides its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowFilter:
+    """Which rows, and what of them: `keys` of their values, every `every`-th step, of one `split` (all by default)."""
+
+    keys: tuple[str, ...] = ()
+    every: int = 1
+    split: str | None = None
+    _wanted: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Prepare to look keys up."""
+        object.__setattr__(self, "_wanted", frozenset(self.keys))
+
+    @property
+    def passes_all(self) -> bool:
+        """Whether rows can be handed on as they are stored."""
+        return not self.keys and self.every == 1 and self.split is None
+
+    def apply(self, body: str) -> str | None:
+        """Return what is left of a row, None if nothing is."""
+        if self.passes_all:
+            return body
+        row = orjson.loads(body)
+        if row["step"] % self.every or self.split not in (None, row["split"]):
+            return None
+        if self.keys:
+            row["values"] = {key: value for key, value in row["values"].items() if key in self._wanted}
+            row["nonfinite"] = {key: value for key, value in row["nonfinite"].items() if key in self._wanted}
+        return orjson.dumps(row).decode()
+
+
+class _Rows(NamedTuple):
+    """What is left of the rows of a block up to number `upto`, with their numbers."""
+
+    upto: int
+    seqs: tuple[int, ...] = ()
+    bodies: tuple[str, ...] = ()
+
+
+class _Block:
+    """Rows that grow until their block is full. They are replaced as a whole, so that reading needs no lock."""
+
+    __slots__ = ("growing", "rows", "size")
+
+    def __init__(self, start: int) -> None:
+        self.growing = threading.Lock()
+        self.rows = _Rows(start)
+        self.size = 0
+
+
+class MetricRowCache:
+    """The rows that were asked for last, in blocks, by fit and filter."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._blocks: OrderedDict[tuple[str, RowFilter, int], _Block] = OrderedDict()
+        self._bytes = 0
+
+    def known(self, fit_id: str, after: int, limit: int, stored: int, rows: RowFilter) -> tuple[list[str], int] | None:
+        """Return as `read` does, None if that would have to read the database. Never waits for a reading."""
+        kept: list[str] = []
+        while after < stored and len(kept) < limit:
+            number = after // BLOCK
+            upto = min((number + 1) * BLOCK, stored)
+            with self._lock:
+                block = self._blocks.get((fit_id, rows, number))
+                if block is None or block.rows.upto < upto:
+                    return None
+                self._blocks.move_to_end((fit_id, rows, number))
+            after = _take_rows(block.rows, after, limit, stored, kept)
+        return kept, after
+
+    def read(
+        self, fit_id: str, after: int, limit: int, stored: int, rows: RowFilter, most: int
+    ) -> tuple[list[str], int]:
+        """Return at most `limit` of the `stored` rows that follow `after` and pass, and the row to go on after.
+
+        It looks at about `most` rows. The caller has seen that the fit is there, and may be read.
+        """
+        kept: list[str] = []
+        first = after
+        while after < stored and len(kept) < limit and after - first < most:
+            block = self._grown(fit_id, rows, after // BLOCK, stored)
+            following = _take_rows(block, after, limit, stored, kept)
+            if following == after:  # the fit was deleted meanwhile
+                break
+            after = following
+        return kept, after
+
+    def _grown(self, fit_id: str, rows: RowFilter, number: int, stored: int) -> _Rows:
+        """Return a block with all of its rows that are stored."""
+        key = (fit_id, rows, number)
+        upto = min((number + 1) * BLOCK, stored)
+        with self._lock:
+            block = self._blocks.setdefault(key, _Block(number * BLOCK))
+            self._blocks.move_to_end(key)
+        with block.growing:
+            if block.rows.upto < upto:
+                self._grow(block, fit_id, rows, upto)
+                self._account(key, block)
+        return block.rows
+
+    def _grow(self, block: _Block, fit_id: str, rows: RowFilter, upto: int) -> None:
+        last, seqs, bodies = block.rows.upto, [*block.rows.seqs], [*block.rows.bodies]
+        for seq, body in scan_rows(self._store, fit_id, last, upto):
+            passed = rows.apply(body)
+            if passed is not None:
+                seqs.append(seq)
+                bodies.append(passed)
+            last = seq
+        block.rows = _Rows(last, tuple(seqs), tuple(bodies))
+
+    def _account(self, key: tuple[str, RowFilter, int], block: _Block) -> None:
+        """Count the bytes of a block that has grown, and forget those that were not asked for longest."""
+        texts = (*block.rows.bodies, *key[1].keys)
+        size = sum(map(len, texts)) + ROW_OVERHEAD_BYTES * (len(texts) + 1)
+        with self._lock:
+            if self._blocks.get(key) is block:
+                self._bytes += size - block.size
+                block.size = size
+            while self._bytes > BYTES_MAX:
+                _, oldest = self._blocks.popitem(last=False)
+                self._bytes -= oldest.size
+
+
+def _take_rows(rows: _Rows, after: int, limit: int, stored: int, kept: list[str]) -> int:
+    """Add rows that follow `after`, up to `stored`, to the at most `limit` of `kept`; return the last row looked at."""
+    first, last = bisect_right(rows.seqs, after), bisect_right(rows.seqs, stored)
+    end = first + limit - len(kept)
+    kept += rows.bodies[first : min(end, last)]
+    return rows.seqs[end - 1] if end < last else max(min(rows.upto, stored), after)
+
+
+FITS_MAX = 256
+
+
+@dataclass(slots=True)
+class CurveSummary:
+    """Names of values, splits and the last step of the first `rows` metric rows of a fit."""
+
+    rows: int = 0
+    last_step: int = 0
+    keys: set[str] = field(default_factory=set)
+    splits: set[str] = field(default_factory=set)
+
+    def see(self, seq: int, body: str) -> None:
+        """Count a row."""
+        row = orjson.loads(body)
+        self.rows = seq
+        self.last_step = max(self.last_step, row["step"])
+        self.keys.update(row["values"])
+        self.splits.add(row["split"])
+
+
+class CurveSummaries:
+    """The contents of the curves that were last asked for, each read once: rows never change."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._known: OrderedDict[str, CurveSummary] = OrderedDict()
+
+    def are_known(self, fit_id: str, *, keys: tuple[str, ...], every: int, split: str | None) -> bool:
+        """Whether each part of a filter is known to match some row; never waits for a reading."""
+        if not keys and every == 1 and split is None:
+            return True
+        contents = self._known.get(fit_id)
+        return contents is not None and not any(_match_failures(contents, keys, every, split))
+
+    def unmatched(
+        self, fit_id: str, stored: int, *, keys: tuple[str, ...], every: int, split: str | None
+    ) -> tuple[Finding, ...]:
+        """Return what of a filter matches none of the `stored` rows of a fit; nothing where there are no rows yet."""
+        with self._lock:
+            contents = self._known.setdefault(fit_id, CurveSummary())
+            self._known.move_to_end(fit_id)
+            if len(self._known) > FITS_MAX:
+                self._known.popitem(last=False)
+            if any(_match_failures(contents, keys, every, split)):
+                for seq, body in scan_rows(self._store, fit_id, contents.rows, stored):
+                    contents.see(seq, body)
+            return tuple(_faults(contents, keys, every, split)) if stored else ()
+
+
+def _match_failures(contents: CurveSummary, keys: tuple[str, ...], every: int, split: str | None) -> Iterator[bool]:
+    """Tell of each part of a filter whether it matches no row."""
+    yield from (key not in contents.keys for key in keys)
+    yield split is not None and split not in contents.splits
+    yield every > max(contents.last_step, 1)
+
+
+def _faults(contents: CurveSummary, keys: tuple[str, ...], every: int, split: str | None) -> Iterator[Finding]:
+    known = sorted(contents.keys)
+    for key in keys:
+        if key not in contents.keys:
+            hint = nearest(key, known)
+            yield Finding("/keys", "unknown_name", f"no row of this fit has a value {key[:64]!r}{hint}")
+    if split is not None and split not in contents.splits:
+        yield Finding("/split", "no_match", f"no row of this fit is of the split {split}")
+    if every > max(contents.last_step, 1):
+        detail = f"no step is a multiple of {every}: the last one is {contents.last_step}"
+        yield Finding("/every", "out_of_range", detail)
+
 
 RECENT_MAX = 10_000
 SCAN_MAX = 200_000

@@ -6,8 +6,7 @@ from functools import partial
 
 import engine
 from app.domain.errors import Conflict
-from app.domain.fit import FitRecord, FitState
-from app.domain.sweep import SweepConfig, VariantConfig, VariantState, sweep_config_of
+from app.domain.fit import FitRecord, FitState, SweepConfig, VariantConfig, VariantState, sweep_config_of
 from app.service.fits.event_log import record_state
 from app.store.unit_of_work import UnitOfWork
 

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 import engine
-from app.domain.fit import Attempt, FitRecord, FitState
-from app.domain.sweep import VariantState
+from app.domain.fit import Attempt, FitRecord, FitState, VariantState
 from app.store.unit_of_work import UnitOfWork
 
 SMALL_CHARACTERS = 32 * 1024

@@ -18,8 +18,8 @@ from app.ingest.columns import IngestedColumn
 from app.ingest.ingest import ingest
 from app.ingest.limits import IngestLimits, IngestOptions
 from app.service.resources.blobs import BlobSweeper, Integrity
-from app.service.resources.disk_space import DiskSpace
 from app.service.resources.idempotency import SaveResponse
+from app.service.resources.storage import DiskSpace
 from app.store.blobs.plain_files import same_bytes
 from app.store.blobs.store import Blob, BlobStore, BlobWriter
 from app.store.pages import Page, PageRequest

@@ -15,8 +15,8 @@ from app.domain.records import CheckpointRecord
 from app.domain.session import SessionRecord
 from app.service.fits.inputs import resolve
 from app.service.resources.blobs import BlobSweeper, Integrity
-from app.service.resources.disk_space import DiskSpace
 from app.service.resources.engine_documents import engine_faults, invalid
+from app.service.resources.storage import DiskSpace
 from app.service.sessions.classes import add_checkpoint_classes, add_dataset_classes
 from app.store.blobs.store import BlobStore
 from app.store.unit_of_work import Store

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.domain.clock import ManualClock
-from app.http.connections import Connections
+from app.http.http_protocol import Connections
 from app.http.intake import CHUNKS_BURST, CHUNKS_PER_SECOND, PIECE_BYTES, PIECE_LINES, ChunkBudget, Intake, Parser
 
 HEAD = b"POST / HTTP/1.1\r\nHost: x\r\n%b\r\n\r\n"

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from app.domain.errors import Finding, Invalid
-from app.http.redact import FIELDS_MAX, redact
+from app.http.validation import FIELDS_MAX, redact
 
 MARK = "secret-4711"
 GRAPH = {"inputs": {"x": ["n"]}, "parameters": {"w": []}, "program": "loss = mean((w * x) ** 2)"}

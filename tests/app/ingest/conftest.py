@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.ingest.formats import IngestResult, read_file
+from app.ingest.ingest import IngestResult, read_file
 from app.ingest.limits import Header, IngestError, IngestLimits, IngestOptions
 
 Read = Callable[..., IngestResult]

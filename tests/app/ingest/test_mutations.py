@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.ingest.formats import READERS, read_file
+from app.ingest.ingest import READERS, read_file
 from app.ingest.limits import MIB, IngestError, IngestLimits, IngestOptions
 from tests.security.corpus import parquet
 

@@ -5,8 +5,14 @@ from pathlib import Path
 import pytest
 
 from app.ingest.columns import IngestedColumn
-from app.ingest.formats import IngestResult
-from app.ingest.ingest import IngestRequest, decode_request, decode_verdict, encode_request, encode_verdict
+from app.ingest.ingest import (
+    IngestRequest,
+    IngestResult,
+    decode_request,
+    decode_verdict,
+    encode_request,
+    encode_verdict,
+)
 from app.ingest.limits import IngestError, IngestLimits, IngestOptions
 
 TARGET = Path("/somewhere")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from app.main.housekeeping import housekeeping
+from app.main.application import housekeeping
 from tests.support.patience import PATIENCE
 
 

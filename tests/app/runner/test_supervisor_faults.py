@@ -9,7 +9,7 @@ from app.domain.errors import DatabaseBusy, StorageFailed, StorageFull
 from app.domain.messages import Failed, Finished, Started
 from app.runner.port import Handle
 from app.service.attempts.attempts import Attempts
-from app.service.attempts.crashes import OUT_OF_MEMORY
+from app.service.attempts.recorder import OUT_OF_MEMORY
 from tests.support.in_memory_runner import InMemoryRunner
 
 from .conftest import Workshop, begin, points, row

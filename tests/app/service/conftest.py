@@ -20,9 +20,9 @@ from app.service.fits.limits import FitLimits
 from app.service.fits.revision import FitRevision
 from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.datasets import Datasets, Ingestion
-from app.service.resources.disk_space import DiskSpace
 from app.service.resources.engine_documents import new_graph
 from app.service.resources.notifier import Notifier
+from app.service.resources.storage import DiskSpace
 from app.service.resources.workers import WorkerStatus
 from app.store.blobs.local import LocalBlobStore
 from app.store.database import FILE_NAME

@@ -16,9 +16,9 @@ from app.domain.ids import new_id
 from app.domain.records import CheckpointRecord, Column, DatasetRecord
 from app.domain.session import SessionRecord
 from app.service.resources.blobs import BlobSweeper, Integrity
-from app.service.resources.disk_space import DiskSpace
 from app.service.resources.engine_documents import new_graph, read_definition
 from app.service.resources.notifier import Notifier
+from app.service.resources.storage import DiskSpace
 from app.service.sessions.creation import SessionCreation, SessionLimits
 from app.service.sessions.directories import SessionDirs
 from app.service.sessions.sessions import Sessions

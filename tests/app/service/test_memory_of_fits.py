@@ -10,9 +10,8 @@ from app.domain.fit import FitRecord
 from app.domain.ids import new_id
 from app.domain.records import DatasetRecord
 from app.domain.runtime import allot
-from app.service.fits.extension import Extension
 from app.service.fits.fits import Fits
-from app.service.fits.revision import FitRevision
+from app.service.fits.revision import Extension, FitRevision
 from app.service.resources.memory import PROCESS_BYTES
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store

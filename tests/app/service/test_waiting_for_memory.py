@@ -6,9 +6,8 @@ import pytest
 
 import engine
 from app.domain.errors import StorageFull, TooLarge
-from app.domain.fit import WAITS_FOR_MEMORY, FitState
+from app.domain.fit import WAITS_FOR_MEMORY, FitState, SweepConfig
 from app.domain.messages import Died
-from app.domain.sweep import SweepConfig
 from app.service.attempts.assignments import WorkerConfig
 from app.service.attempts.attempts import Attempts
 from app.service.attempts.progress import AttemptReport, Claim, MemoryNeed

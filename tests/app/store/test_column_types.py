@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Column, Integer, MetaData, Table, create_engine, insert, select
 from sqlalchemy.types import TypeEngine
 
-from app.store.column_types import ExactNumber, JsonText, Timestamp, to_microseconds
+from app.store.tables import ExactNumber, JsonText, Timestamp, to_microseconds
 
 
 def round_trip(kind: type[TypeEngine[Any]], value: object) -> object:

@@ -18,7 +18,7 @@ from app.service.admin import backup
 from app.service.admin.audit import AuditFiles, AuditLimits, AuditRotation
 from app.service.admin.backup import Backups
 from app.service.resources.blobs import BlobSweeper
-from app.service.resources.disk_space import DiskSpace
+from app.service.resources.storage import DiskSpace
 from app.service.sessions.directories import SessionDirs
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store

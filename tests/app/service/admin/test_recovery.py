@@ -6,8 +6,7 @@ import pytest
 
 from app.domain.clock import ManualClock
 from app.domain.records import CheckpointRecord
-from app.service.admin.quarantine import Orphans, Quarantine
-from app.service.admin.recovery import Recovery, recover
+from app.service.admin.recovery import Orphans, Quarantine, Recovery, recover
 from app.service.attempts.attempts import Attempts
 from app.service.resources.blobs import BlobSweeper
 from app.service.sessions.attempts import SessionAttempts, SessionConfig

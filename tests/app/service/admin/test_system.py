@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 
 from app.service.admin.system import PROBE_SECONDS, NotReady, System
-from app.service.resources.disk_space import DiskSpace
 from app.service.resources.memory import memory_budget, memory_needed
 from app.service.resources.notifier import Notifier
+from app.service.resources.storage import DiskSpace
 from app.store.blobs.store import Usage
 from app.store.unit_of_work import Store
 

@@ -4,8 +4,8 @@ import pytest
 
 from app.domain.fit import FitState
 from app.domain.messages import Died, Finished
-from app.service.attempts.crashes import CRASHES, FOR_MEMORY, advice
 from app.service.attempts.progress import AttemptReport, Claim
+from app.service.attempts.recorder import CRASHES, FOR_MEMORY, advice
 from app.service.fits.event_log import record_reopening, record_state
 from tests.app.service.office import Office, rows
 

@@ -13,9 +13,8 @@ from app.domain.clock import ManualClock, rfc3339
 from app.domain.errors import Conflict, QueueFull
 from app.domain.fit import FitState
 from app.service.fits.control import FitControl
-from app.service.fits.extension import Extension
 from app.service.fits.fits import Fits
-from app.service.fits.revision import FitRevision
+from app.service.fits.revision import Extension, FitRevision
 from app.service.fits.view import FitView
 from app.service.resources.datasets import Datasets
 from app.store.unit_of_work import Store

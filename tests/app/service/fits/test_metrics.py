@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 import engine
 from app.domain.errors import Invalid, NotFound
 from app.domain.fit import FitState
-from app.service.fits import metric_rows as curve_rows
+from app.service.fits import metrics as curve_rows
 from app.service.fits import metrics as module
-from app.service.fits.metric_rows import RowFilter
-from app.service.fits.metrics import Metrics
+from app.service.fits.metrics import Metrics, RowFilter
 from app.store.unit_of_work import Store
 from tests.support.fits import fit_record
 

@@ -8,9 +8,8 @@ from app.domain.clock import ManualClock, rfc3339
 from app.domain.errors import Conflict, Invalid, PreconditionFailed, TooLarge
 from app.domain.fit import FitRecord, FitState
 from app.service.fits.admission import Admission, Candidate
-from app.service.fits.extension import Extension
 from app.service.fits.fits import Fits
-from app.service.fits.revision import FitRevision, apply_merge_patch
+from app.service.fits.revision import Extension, FitRevision, apply_merge_patch
 from app.service.fits.view import FitView
 from app.service.resources.datasets import Datasets
 from app.store.unit_of_work import Store

@@ -11,7 +11,7 @@ import pytest
 
 from app.domain.clock import ManualClock
 from app.domain.errors import Conflict, Invalid
-from app.domain.fit import FitRecord, FitState
+from app.domain.fit import WAITING, FitRecord, FitState
 from app.domain.ids import new_id
 from app.domain.messages import (
     About,
@@ -28,13 +28,11 @@ from app.domain.messages import (
     Started,
     SweepShare,
 )
-from app.domain.sweep import WAITING
 from app.service.attempts.attempts import Attempts, ReportResult
 from app.service.attempts.progress import AttemptReport, Claim
 from app.service.fits.control import FitControl
-from app.service.fits.extension import Extension
 from app.service.fits.fits import Fits
-from app.service.fits.revision import FitRevision
+from app.service.fits.revision import Extension, FitRevision
 from app.service.fits.sweeps import ranking
 from app.service.fits.view import FitView
 from app.service.resources.blobs import BlobSweeper

@@ -10,7 +10,7 @@ from app.domain.errors import Invalid, NotFound, StorageFull
 from app.domain.records import DatasetRecord
 from app.ingest.limits import IngestLimits, IngestOptions
 from app.service.resources.datasets import Datasets, Ingestion, UploadOptions, dataset_blobs
-from app.service.resources.disk_space import DiskSpace
+from app.service.resources.storage import DiskSpace
 from app.store.blobs.local import LocalBlobStore
 
 CSV = UploadOptions("csv")
