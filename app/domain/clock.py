@@ -2,7 +2,7 @@
 
 import re
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Protocol
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,6})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
@@ -30,26 +30,6 @@ class SystemClock:
     def monotonic(self) -> float:
         """Return the machine's monotonic time in seconds."""
         return time.monotonic()
-
-
-class ManualClock:
-    """A clock for tests: moves only when told to."""
-
-    def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
-        self._start = start
-        self._elapsed = 0.0
-
-    def now(self) -> datetime:
-        """Return the start plus what has been advanced."""
-        return self._start + timedelta(seconds=self._elapsed)
-
-    def monotonic(self) -> float:
-        """Return the seconds that have been advanced."""
-        return self._elapsed
-
-    def advance(self, seconds: float) -> None:
-        """Let `seconds` pass."""
-        self._elapsed += seconds
 
 
 def read_rfc3339(text: str) -> datetime:

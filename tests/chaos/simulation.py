@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from app.domain.clock import ManualClock
 from app.domain.errors import Conflict, DatabaseBusy, IdempotencyMismatch, NotFound
 from app.domain.fit import FitRecord, FitState
 from app.domain.ids import new_id
@@ -30,12 +29,13 @@ from app.service.resources.blobs import BlobSweeper
 from app.service.resources.idempotency import Idempotency, Ticket
 from app.service.resources.notifier import Notifier
 from app.service.resources.workers import WorkerStatus
-from app.store.blobs.memory import MemoryBlobStore
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
 from tests.chaos.driver import Event
 from tests.chaos.invariants import Broken, moves_are_legal, rows_are_gap_free, there_is_one_end
 from tests.support.fits import fit_record
+from tests.support.manual_clock import ManualClock
+from tests.support.memory_blobs import MemoryBlobStore
 from tests.support.storage import storage_context
 
 GRAPH_ID = "graph_1"

@@ -15,12 +15,13 @@ import pytest
 
 from app.domain.access import ApiKeyRecord, Scope, format_key
 from app.domain.audit import AuditRecord, verified
-from app.domain.clock import ManualClock, read_rfc3339
+from app.domain.clock import read_rfc3339
 from app.domain.ids import new_id
 from app.http.request_scope import scope_needed
 from app.service.admin.keys import KeyRing, Keys
 from app.store.unit_of_work import Store
 from tests.support.contract import contract
+from tests.support.manual_clock import ManualClock
 from tests.support.server import ServerProcess, StartServer, serving
 from tests.support.tables import check_each
 

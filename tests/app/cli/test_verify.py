@@ -12,7 +12,6 @@ import pytest
 
 from app.__main__ import main
 from app.cli.verification import Report, verify_directory
-from app.domain.clock import ManualClock
 from app.domain.ids import new_id
 from app.domain.records import CheckpointRecord, Column, DatasetRecord
 from app.domain.session import SessionRecord, SessionState
@@ -21,6 +20,7 @@ from app.store.blobs.store import blob_path
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
 from app.worker.session.session_dir import SessionDir
+from tests.support.manual_clock import ManualClock
 
 CHECKPOINT, UPLOAD, COLUMN = (f"bytes of {what} ".encode() * 40 for what in ("a checkpoint", "an upload", "a column"))
 

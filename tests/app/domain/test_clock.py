@@ -2,7 +2,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from app.domain.clock import ManualClock, SystemClock, read_rfc3339, rfc3339
+from app.domain.clock import SystemClock, read_rfc3339, rfc3339
+from tests.support.manual_clock import ManualClock
 
 
 def test_the_system_clock_tells_utc_and_does_not_go_back() -> None:

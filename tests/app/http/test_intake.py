@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.domain.clock import ManualClock
 from app.http.http_protocol import Connections
 from app.http.intake import CHUNKS_BURST, CHUNKS_PER_SECOND, PIECE_BYTES, PIECE_LINES, ChunkBudget, Intake, Parser
+from tests.support.manual_clock import ManualClock
 
 HEAD = b"POST / HTTP/1.1\r\nHost: x\r\n%b\r\n\r\n"
 CHUNKED = HEAD % b"Transfer-Encoding: chunked"

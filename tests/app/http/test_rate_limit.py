@@ -4,9 +4,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from app.domain.clock import ManualClock
 from app.http import rate_limit
 from app.http.rate_limit import LoginThrottle, RateLimited, RateLimiter, TooManyAtOnce, TooManyFailedLogins
+from tests.support.manual_clock import ManualClock
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 import engine
-from app.domain.clock import ManualClock
 from app.domain.frames import FORK, FORK_SERVER, ORDER
 from app.domain.messages import Assignment, Failed, Finished, Log, Phase, Started
 from app.runner import local
 from app.runner.local import LocalRunner
 from tests.app.runner.test_local import Listener, assign
+from tests.support.manual_clock import ManualClock
 
 __all__ = ["assign"]
 Assign = Callable[..., Assignment]

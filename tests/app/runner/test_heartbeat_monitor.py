@@ -1,10 +1,10 @@
 import pytest
 
-from app.domain.clock import ManualClock
 from app.runner.active_attempt import ActiveAttempt, ReportBuffer
 from app.runner.heartbeat_monitor import POLL_SLACK_SECONDS, STARTING_SECONDS, HeartbeatMonitor
 from app.runner.port import Handle
 from app.service.attempts.progress import AttemptReport
+from tests.support.manual_clock import ManualClock
 
 LEASE = 30.0
 

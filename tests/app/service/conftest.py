@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import engine
-from app.domain.clock import ManualClock
 from app.domain.ids import new_id
 from app.domain.records import Column, DatasetRecord
 from app.ingest.limits import IngestLimits
@@ -27,6 +26,7 @@ from app.service.resources.workers import WorkerStatus
 from app.store.blobs.local import LocalBlobStore
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
+from tests.support.manual_clock import ManualClock
 from tests.support.storage import storage_context
 
 from . import session_bureau

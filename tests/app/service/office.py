@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from app.domain.clock import ManualClock
 from app.domain.fit import FitRecord
 from app.domain.messages import CheckpointWritten, GradientWritten, MetricRows
 from app.domain.records import Column, DatasetRecord, GraphRecord
@@ -16,6 +15,7 @@ from app.store.blobs.local import LocalBlobStore
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
 from tests.support.fits import fit_record
+from tests.support.manual_clock import ManualClock
 from tests.support.storage import storage_context
 
 DEFINITION = {

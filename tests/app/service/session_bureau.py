@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 import engine
-from app.domain.clock import ManualClock
 from app.domain.frames import Accepted, Answered, Step
 from app.domain.ids import new_id
 from app.domain.records import CheckpointRecord, Column, DatasetRecord
@@ -28,6 +27,7 @@ from app.service.sessions.steps import SessionSteps, StepResult
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store, UnitOfWork
 from app.system.durable import Durable
+from tests.support.manual_clock import ManualClock
 from tests.support.storage import storage_context
 
 GRAPH = {

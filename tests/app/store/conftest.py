@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from app.domain.clock import ManualClock
 from app.domain.fit import FitRecord
 from app.domain.records import CheckpointRecord, Column, DatasetRecord, GraphRecord
 from app.domain.session import SessionRecord, SessionState
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
 from tests.support.fits import fit_record
+from tests.support.manual_clock import ManualClock
 
 MOMENT = datetime(2026, 2, 3, 4, 5, 6, 789_012, UTC)
 

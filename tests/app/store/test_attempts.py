@@ -3,10 +3,10 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from app.domain.clock import ManualClock
 from app.domain.errors import Conflict, NotFound
 from app.domain.fit import Attempt, FitRecord
 from app.store.unit_of_work import Store
+from tests.support.manual_clock import ManualClock
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from app.domain.clock import ManualClock
 from app.domain.records import IdempotencyRecord
 from app.store.unit_of_work import Store
+from tests.support.manual_clock import ManualClock
 
 ANSWER: dict[str, Any] = {
     "body_digest": "a" * 64,

@@ -1,9 +1,9 @@
 import re
 from collections.abc import Callable
 
-from app.domain.clock import ManualClock
 from app.domain.fit import AT_WORK, CLAIMABLE, WAITS_FOR_MEMORY, FitRecord, FitState
 from app.store.unit_of_work import Store
+from tests.support.manual_clock import ManualClock
 
 AFit = Callable[..., FitRecord]
 

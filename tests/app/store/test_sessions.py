@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from app.domain.clock import ManualClock
 from app.domain.errors import Conflict, NotFound
 from app.domain.records import CheckpointRecord, DatasetRecord, GraphRecord
 from app.domain.session import OPEN, SessionRecord, SessionState
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
+from tests.support.manual_clock import ManualClock
 
 ASession = Callable[..., SessionRecord]
 ENDED = [state for state in SessionState if state not in OPEN]

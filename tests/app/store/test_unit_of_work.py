@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.clock import ManualClock
 from app.domain.errors import DatabaseBusy, NotFound, StorageFailed, StorageFull
 from app.domain.fit import FitRecord
 from app.domain.records import GraphRecord
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
+from tests.support.manual_clock import ManualClock
 
 AFit = Callable[..., FitRecord]
 

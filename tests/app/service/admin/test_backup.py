@@ -11,7 +11,6 @@ import pytest
 from adjoint_client import BackupDamaged
 from adjoint_client.archive import Nowhere, read_archive
 from app.domain.audit import Act
-from app.domain.clock import ManualClock
 from app.domain.errors import BackupInProgress, StorageFull
 from app.domain.records import DatasetRecord
 from app.service.admin import backup
@@ -23,6 +22,7 @@ from app.service.sessions.directories import SessionDirs
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
+from tests.support.manual_clock import ManualClock
 from tests.support.storage import storage_context
 
 SESSION = "sess_01m7xpv32a4ykd0nsmnkebvv3p"

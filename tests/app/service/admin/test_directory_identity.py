@@ -13,13 +13,13 @@ import pytest
 from app.cli.data_directory import opened
 from app.cli.verification import verify_directory
 from app.config.settings import Settings
-from app.domain.clock import ManualClock
 from app.domain.errors import DatabaseUnusable
 from app.domain.records import DatasetRecord
 from app.domain.session import SessionRecord, SessionState
 from app.main.bootstrap import open_container
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
+from tests.support.manual_clock import ManualClock
 
 
 def settings(data_dir: Path, **changes: Any) -> Settings:

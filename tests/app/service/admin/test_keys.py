@@ -4,12 +4,12 @@ from pathlib import Path
 import pytest
 
 from app.domain.access import ApiKeyRecord, Scope
-from app.domain.clock import ManualClock
 from app.domain.errors import Conflict, Invalid, NotFound, Unauthorized
 from app.domain.ids import new_id
 from app.service.admin.keys import SETTING, KeyRing, Keys
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
+from tests.support.manual_clock import ManualClock
 
 MOMENT = datetime(2026, 2, 3, 4, 5, 6, 789_000, UTC)  # the clock of these tests
 MINUTE = timedelta(minutes=1)

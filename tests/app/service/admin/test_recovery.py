@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.clock import ManualClock
 from app.domain.records import CheckpointRecord
 from app.service.admin.recovery import Orphans, Quarantine, Recovery, recover
 from app.service.attempts.attempts import Attempts
@@ -14,6 +13,7 @@ from app.service.sessions.directories import SessionDirs
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
+from tests.support.manual_clock import ManualClock
 from tests.support.storage import storage_context
 
 MOMENT = datetime(2026, 2, 3, tzinfo=UTC)

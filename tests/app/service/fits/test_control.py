@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.domain.clock import ManualClock, rfc3339
+from app.domain.clock import rfc3339
 from app.domain.errors import Conflict, QueueFull
 from app.domain.fit import FitState
 from app.service.fits.control import FitControl
@@ -20,6 +20,7 @@ from app.service.resources.datasets import Datasets
 from app.store.unit_of_work import Store
 from tests.app.service.conftest import IdleWorkerPool
 from tests.app.service.stages import WAYS, bring, told
+from tests.support.manual_clock import ManualClock
 
 
 def nothing(*_seen: object) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import engine
-from app.domain.clock import ManualClock, rfc3339
+from app.domain.clock import rfc3339
 from app.domain.errors import Conflict, Draining, Invalid, NotFound, QueueFull, TooLarge
 from app.domain.fit import FitState
 from app.service.fits.control import FitControl
@@ -20,6 +20,7 @@ from app.service.resources.notifier import Notifier
 from app.store.blobs.local import LocalBlobStore
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
+from tests.support.manual_clock import ManualClock
 from tests.support.patience import PATIENCE
 
 INLINE: dict[str, Any] = {

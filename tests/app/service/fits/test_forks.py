@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import engine
-from app.domain.clock import ManualClock, rfc3339
+from app.domain.clock import rfc3339
 from app.domain.errors import Invalid
 from app.domain.fit import FitRecord
 from app.domain.ids import new_id
@@ -18,6 +18,7 @@ from app.store.blobs.local import LocalBlobStore
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
 from tests.app.service.stages import checkpointed
+from tests.support.manual_clock import ManualClock
 
 SGD: dict[str, Any] = {"kind": "sgd", "lr": 0.5}
 ADAM: dict[str, Any] = {"kind": "adam"}

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from app.domain.clock import ManualClock
 from app.domain.errors import Conflict, NotFound
 from app.domain.fit import FitState
 from app.domain.ids import new_id
@@ -17,6 +16,7 @@ from app.service.resources.blobs import BlobSweeper
 from app.service.resources.notifier import Notifier
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
+from tests.support.manual_clock import ManualClock
 
 Enforce = Callable[..., Retention]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.domain.clock import ManualClock, rfc3339
+from app.domain.clock import rfc3339
 from app.domain.errors import Conflict, Invalid, PreconditionFailed, TooLarge
 from app.domain.fit import FitRecord, FitState
 from app.service.fits.admission import Admission, Candidate
@@ -15,6 +15,7 @@ from app.service.resources.datasets import Datasets
 from app.store.unit_of_work import Store
 from tests.app.service.conftest import IdleWorkerPool
 from tests.app.service.stages import WAYS, bring, checkpointed, told
+from tests.support.manual_clock import ManualClock
 
 SGD: dict[str, Any] = {"kind": "sgd", "lr": 0.5, "momentum": 0.9}
 ENDED = ("succeeded", "failed", "cancelled", "killed")

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from app.domain.clock import ManualClock
 from app.domain.errors import Conflict, Invalid
 from app.domain.fit import WAITING, FitRecord, FitState
 from app.domain.ids import new_id
@@ -39,6 +38,7 @@ from app.service.resources.blobs import BlobSweeper
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 from tests.app.service.conftest import IdleWorkerPool
+from tests.support.manual_clock import ManualClock
 from tests.support.storage import storage_context
 
 GRID: dict[str, Any] = {"kind": "grid", "parameters": {"optimizer.lr": [0.1, 0.2, 0.3]}}

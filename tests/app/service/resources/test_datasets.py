@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.domain.clock import ManualClock
 from app.domain.errors import Invalid, NotFound, StorageFull
 from app.domain.records import DatasetRecord
 from app.ingest.limits import IngestLimits, IngestOptions
 from app.service.resources.datasets import Datasets, Ingestion, UploadOptions, dataset_blobs
 from app.service.resources.storage import DiskSpace
 from app.store.blobs.local import LocalBlobStore
+from tests.support.manual_clock import ManualClock
 
 CSV = UploadOptions("csv")
 

@@ -3,10 +3,10 @@ from datetime import timedelta
 
 import pytest
 
-from app.domain.clock import ManualClock
 from app.domain.errors import IdempotencyInFlight, IdempotencyMismatch
 from app.service.resources.idempotency import KEPT_FOR, Idempotency, Ticket
 from app.store.unit_of_work import Store
+from tests.support.manual_clock import ManualClock
 
 TICKET = Ticket("POST /v1/graphs", "key", "digest")
 

@@ -8,8 +8,8 @@ import pytest
 
 from app.domain.errors import NotFound
 from app.store.blobs.local import LocalBlobStore
-from app.store.blobs.memory import MemoryBlobStore
 from app.store.blobs.store import BlobStore
+from tests.support.memory_blobs import MemoryBlobStore
 
 CONTENTS = [b"", b"a", b"abc" * 7, bytes(range(256)) * 8192]
 ABSENT = "0" * 64
