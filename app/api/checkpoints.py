@@ -40,7 +40,10 @@ NPY_BYTES_MAX = 64 * 1024**2
 
 async def _prediction_format(
     request: Request,
-    format: Annotated[TensorFormat | None, Query(description="By default what Accept says, or as the body is.")] = None,
+    format: Annotated[
+        TensorFormat | None,
+        Query(description="Format of the response; by default that of the Accept header, else that of the body."),
+    ] = None,
     accept: Annotated[str, Header(include_in_schema=False)] = "*/*",
 ) -> TensorFormat:
     if format is not None:
@@ -75,7 +78,7 @@ def find_checkpoint(fit_id: FitId, alias: Alias, checkpoints: CheckpointsDep) ->
 )
 async def create_checkpoint(
     request: Request,
-    graph: Annotated[str, Query(max_length=64, description="The graph whose parameters they are.")],
+    graph: Annotated[str, Query(max_length=64, description="Id of the graph that the parameters belong to.")],
     checkpoints: CheckpointsDep,
     settings: SettingsDep,
     idempotent: IdempotentDep,
@@ -181,8 +184,13 @@ async def predict_with_checkpoint(
     settings: SettingsDep,
     format: PredictionFormatDep,
     threads: ThreadsDep,
-    input: Annotated[str | None, Query(description="Which input a .npy body is for, if there are several.")] = None,
-    output: Annotated[str | None, Query(description="Which output a .npy answer holds, if there are several.")] = None,
+    input: Annotated[
+        str | None, Query(description="Name of the input that a .npy body holds; required if the graph has several.")
+    ] = None,
+    output: Annotated[
+        str | None,
+        Query(description="Name of the output that a .npy response holds; required if the graph has several."),
+    ] = None,
 ) -> Response:
     """Predict with a checkpoint.
 

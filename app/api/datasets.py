@@ -42,7 +42,7 @@ FORMATS: Mapping[str, str] = MappingProxyType(
 MEDIA_TYPES = MappingProxyType({format: kind for kind, format in FORMATS.items()})
 OCTETS = "application/octet-stream"
 
-COLUMNS = """Columns of the dataset out of those of a CSV file, as NAME:DTYPE[SIZES]=SOURCES, joined by commas; the \
+COLUMNS = """Columns to take from a CSV file, as NAME:DTYPE[SIZES]=SOURCES, joined by commas; the \
 rest of the file is left out. SOURCES are names of the header, or ranges of them: \
 x:float32[4]=sepal_length..petal_width,species:class. A column without SOURCES takes the one of its own name. In a \
 file without a header, columns take all cells by position: x:float32[4],species:class. DTYPE is a numeric one or \
@@ -57,7 +57,9 @@ FormatName = Literal["json", "csv", "npy", "npz", "safetensors", "ndjson", "parq
 async def _terms(
     request: Request,
     name: Annotated[str | None, Query(min_length=1, max_length=200, description="A name for the dataset.")] = None,
-    format: Annotated[FormatName | None, Query(description="What an application/octet-stream holds.")] = None,
+    format: Annotated[
+        FormatName | None, Query(description="Format of the body; required with application/octet-stream.")
+    ] = None,
     columns: Annotated[str | None, Query(max_length=16384, description=COLUMNS)] = None,
     column: Annotated[
         str | None, Query(max_length=64, description='Name of the column that a .npy file becomes; default "x".')

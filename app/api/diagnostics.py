@@ -36,9 +36,9 @@ THREADS = 4
 
 REFUSALS = problem_answers(
     {
-        413: "It can never have the memory, or takes too many operations; the figures are in the detail.",
-        429: "There is no memory or no place for it now.",
-        503: "It took too long (compute_timeout), its process was lost, or the server is stopping.",
+        413: "The computation exceeds the memory or operations that the server allows; `detail` gives numbers.",
+        429: "No memory or no process is free now; try again.",
+        503: "The computation timed out (compute_timeout), its process exited, or the server is stopping.",
     }
 )
 """What the routes that compute answer beside what all do."""

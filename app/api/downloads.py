@@ -133,7 +133,9 @@ def tensor_answer(array: NDArray[Any], format: TensorFormat) -> Response:
 
 
 async def _tensor_format(
-    format: Annotated[TensorFormat | None, Query(description="Otherwise the Accept header decides.")] = None,
+    format: Annotated[
+        TensorFormat | None, Query(description="Format of the response; by default that of the Accept header.")
+    ] = None,
     accept: Annotated[str, Header(include_in_schema=False)] = "*/*",
 ) -> TensorFormat:
     return format or ("npy" if NPY in accept else "json")

@@ -24,9 +24,13 @@ HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
 async def _terms(
-    after: Annotated[int | None, Query(ge=0, description="The last event that the client has.")] = None,
-    max_events: Annotated[int | None, Query(ge=1, description="End after so many events.")] = None,
-    timeout: Annotated[float | None, Query(ge=0, le=SECONDS_MAX, description="End after so many seconds.")] = None,
+    after: Annotated[int | None, Query(ge=0, description="Id of the last event that the client has received.")] = None,
+    max_events: Annotated[
+        int | None, Query(ge=1, description="Maximum number of events; the stream ends after them.")
+    ] = None,
+    timeout: Annotated[
+        float | None, Query(ge=0, le=SECONDS_MAX, description="Maximum duration of the stream, in seconds.")
+    ] = None,
     last_event_id: Annotated[int | None, Header(ge=0, description="As `after`; browsers send it.")] = None,
 ) -> StreamOptions:
     start = (after if last_event_id is None else last_event_id) or 0

@@ -97,12 +97,19 @@ WAIT_MAX = 60.0
 
 State = Annotated[FitState | None, Query(description="Only fits in this state.")]
 Label = Annotated[str | None, Query(pattern=r"^[^:]{1,64}:.{0,256}$", description="Only fits with this key:value.")]
-Parent = Annotated[str | None, Query(description="Only variants of the sweep of this fit, else none of any sweep.")]
+Parent = Annotated[
+    str | None, Query(description="Only variants of the sweep of this fit; by default no variants are listed.")
+]
 Origin = Annotated[str | None, Query(description="Only fits that were forked from this fit's checkpoints.")]
-Wait = Annotated[float, Query(ge=0, le=WAIT_MAX, description="Seconds to wait for what `until` says.")]
+Wait = Annotated[
+    float, Query(ge=0, le=WAIT_MAX, description="Maximum time to wait for the condition in `until`, in seconds.")
+]
 Until = Annotated[
     Literal["terminal", "change"],
-    Query(description="terminal: it has ended. change: it is not what If-None-Match names, or what it was just now."),
+    Query(
+        description="Condition to wait for. terminal: the fit has ended. change: its ETag differs from "
+        "If-None-Match, or from the one at the time of the request."
+    ),
 ]
 
 

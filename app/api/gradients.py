@@ -18,7 +18,9 @@ routes = router("gradients")
 
 STEP_MAX = 10**15
 
-Step = Annotated[int | None, Query(ge=0, le=STEP_MAX, description="The steps that were done when it was captured.")]
+Step = Annotated[
+    int | None, Query(ge=0, le=STEP_MAX, description="Number of optimizer steps before the gradient was captured.")
+]
 
 
 @routes.get("/v1/fits/{fit_id}/gradients", response_model=GradientList)
@@ -27,7 +29,7 @@ def list_gradients(
     page: PageDep,
     gradients: GradientsDep,
     step: Step = None,
-    parameter: Annotated[str | None, Query(description="Only gradients by this parameter.")] = None,
+    parameter: Annotated[str | None, Query(description="Only gradients with respect to this parameter.")] = None,
 ) -> Response:
     """List captured gradients.
 
@@ -48,7 +50,7 @@ def get_gradient(
     gradients: GradientsDep,
     format: TensorFormatDep,
     step: Step = None,
-    stats: Annotated[bool, Query(description="What the numbers look like, in place of them.")] = False,
+    stats: Annotated[bool, Query(description="Return statistics of the values instead of the values.")] = False,
 ) -> Response:
     """Get a captured gradient.
 

@@ -27,10 +27,14 @@ PYTHON = "text/x-python"
 BATCH_MAX = 2**20
 
 Definition = Annotated[dict[str, Any], DescribedBy(GraphDefinition), Body()]
-Backward = Annotated[bool, Query(description="With the backward nodes after the forward ones.")]
-Batch = Annotated[int, Query(ge=1, le=BATCH_MAX, description="Rows in a step.")]
-Optimizer = Annotated[str | None, Query(description="Plans a training step with it, else an evaluation.")]
-ExecutorName = Annotated[Literal["auto", "numpy", "native"], Query(description="What runs it; by default the fastest.")]
+Backward = Annotated[bool, Query(description="Whether the backward nodes follow the forward nodes.")]
+Batch = Annotated[int, Query(ge=1, le=BATCH_MAX, description="Number of rows in a step.")]
+Optimizer = Annotated[
+    str | None, Query(description="Optimizer of the training step to plan; by default an evaluation is planned.")
+]
+ExecutorName = Annotated[
+    Literal["auto", "numpy", "native"], Query(description="Executor; `auto` selects the fastest that is available.")
+]
 
 
 @routes.post("/v1/graphs", status_code=201, response_model=Graph)
@@ -104,7 +108,7 @@ def print_graph(graph_id: GraphId, graphs: GraphsDep, backward: Backward = False
 @routes.get(
     "/v1/graphs/{graph_id}/dot",
     response_class=PlainTextResponse,
-    responses=text_answer(DOT, "The graph in the language of Graphviz."),
+    responses=text_answer(DOT, "The graph in the DOT language of Graphviz."),
 )
 def draw_graph(graph_id: GraphId, graphs: GraphsDep, backward: Backward = False) -> Response:
     """Draw a graph.
@@ -153,7 +157,7 @@ def print_graph_plan(
 @routes.get(
     "/v1/graphs/{graph_id}/plan/dot",
     response_class=PlainTextResponse,
-    responses=text_answer(DOT, "The plan in the language of Graphviz: steps, and the buffers between them."),
+    responses=text_answer(DOT, "The plan in the DOT language of Graphviz: steps, and the buffers between them."),
 )
 def draw_graph_plan(
     graph_id: GraphId,

@@ -84,7 +84,7 @@ class _Query:
 async def _query(
     request: Request,
     rows: Annotated[RowFilter, Depends(_filter)],
-    after: Annotated[int, Query(ge=0, description="The last seq that the client has.")] = 0,
+    after: Annotated[int, Query(ge=0, description="The last `seq` that the client has received.")] = 0,
     limit: Annotated[int, Query(ge=1, le=LIMIT_MAX, description="Maximum number of rows.")] = 1000,
     format: Annotated[Literal["json", "ndjson", "csv"], Query(description="Format of the rows.")] = "json",
     downsample: Annotated[
@@ -92,7 +92,7 @@ async def _query(
         Query(
             ge=2,
             le=POINTS_MAX,
-            description="About so many rows in place of all, with the extremes of the first of `keys`, or of the loss.",
+            description="Return about this many rows, with the extremes of the first of `keys`, or of the loss.",
         ),
     ] = None,
 ) -> _Query:
@@ -157,7 +157,7 @@ routes.add_api_route(
     "/v1/fits/{fit_id}/metrics",
     list_metrics,
     response_model=MetricRows,
-    responses=text_answer(NDJSON, "The rows, in the format that was asked for."),
+    responses=text_answer(NDJSON, "The rows in the requested format."),
     route_class_override=MetricsRoute,
 )
 

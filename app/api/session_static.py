@@ -170,12 +170,15 @@ STEPS = (*COMPUTING, *BUILDING, *GRAPHS, *THREADPOOL)
 add_verbs(routes, STEPS)
 
 
-GraphName = Annotated[str, Query(min_length=1, max_length=63, description="Which graph.")]
+GraphName = Annotated[str, Query(min_length=1, max_length=63, description="Name of the graph.")]
 NodeName = Annotated[str, Path(description="A name in the graph, or in the definition.")]
 NodeOrIndex = Annotated[str, Path(description="A position, from the end if negative; or a name.")]
 Element = Annotated[
     str | None,
-    Query(pattern=r"^\d{1,15}(,\d{1,15}){0,7}$", description="One element: its place, or an index for each axis."),
+    Query(
+        pattern=r"^\d{1,15}(,\d{1,15}){0,7}$",
+        description="Return one element: its position in row-major order, or one index for each axis.",
+    ),
 ]
 
 
@@ -245,7 +248,7 @@ async def get_session_graph_gradient(
     name: NodeName,
     request: Request,
     graph: GraphName = "main",
-    accumulator: Annotated[bool, Query(description="The sum since the last reset; of a loss, its seed.")] = False,
+    accumulator: Annotated[bool, Query(description="Return the gradient accumulator; for a loss, its seed.")] = False,
 ) -> Response:
     """Get a gradient of a static graph.
 
@@ -265,13 +268,17 @@ async def print_session_graph(session_id: SessionId, request: Request, graph: Gr
     return await _inspect(request, session_id, "graph_print", {"graph": graph}, (TEXT,))
 
 
-@routes.get(f"{PATH}/graph/dot", responses=text_answer(DOT, "A drawing in DOT."))
+@routes.get(f"{PATH}/graph/dot", responses=text_answer(DOT, "The graph in the DOT language of Graphviz."))
 async def draw_session_graph(
     session_id: SessionId,
     request: Request,
     graph: GraphName = "main",
-    of: Annotated[Literal["backward", "forward"], Query(description="forward: without the gradients.")] = "backward",
-    cgraph: Annotated[str | None, Query(description="The graph that tells which nodes are the forward pass's.")] = None,
+    of: Annotated[
+        Literal["backward", "forward"], Query(description="`forward` leaves the gradients out.")
+    ] = "backward",
+    cgraph: Annotated[
+        str | None, Query(description="Name of the graph whose nodes are drawn as the forward pass.")
+    ] = None,
 ) -> Response:
     """Draw a graph of a static session.
 
@@ -301,8 +308,12 @@ async def get_session_graph_overhead(
     session_id: SessionId,
     request: Request,
     graph: GraphName = "main",
-    size: Annotated[int | None, Query(ge=1, le=SIZE_MAX, description="Of a graph; by default this one's.")] = None,
-    grads: Annotated[bool | None, Query(description="By default as this graph.")] = None,
+    size: Annotated[
+        int | None, Query(ge=1, le=SIZE_MAX, description="Capacity of the graph; by default that of `graph`.")
+    ] = None,
+    grads: Annotated[
+        bool | None, Query(description="Whether the graph can be differentiated; by default as `graph`.")
+    ] = None,
 ) -> Response:
     """Get the memory overhead of a static graph.
 

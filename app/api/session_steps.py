@@ -167,7 +167,8 @@ Key = Annotated[
     Header(pattern=KEY_PATTERN, description="Makes it safe to send a step without seq again: it is executed once."),
 ]
 Prefer = Annotated[
-    str | None, Header(description="respond-async: 202 as soon as it is sure that the step will be executed.")
+    str | None,
+    Header(description="`respond-async`: respond with 202 as soon as the step is durable and will be executed."),
 ]
 
 
@@ -224,7 +225,12 @@ def _make_endpoint(verb: Verb, read: Read) -> Callable[..., Coroutine[Any, Any, 
 def accepted() -> dict[int | str, dict[str, Any]]:
     """Describe the answer to a step that is preferred to be executed later."""
     operation = {"schema": {"$ref": "#/components/schemas/Operation"}}
-    return {202: {"description": "It will be executed; see Location.", "content": {JSON: operation}}}
+    return {
+        202: {
+            "description": "The step will be executed; its result is at the URL in Location.",
+            "content": {JSON: operation},
+        }
+    }
 
 
 def _response_documents(verb: Verb) -> dict[int | str, dict[str, Any]]:

@@ -21,9 +21,9 @@ WAIT_MAX = 60.0
 
 State = Annotated[SessionState | None, Query(description="Only sessions in this state.")]
 Label = Annotated[str | None, Query(pattern=r"^[^:]{1,64}:.{0,256}$", description="Only sessions with this key:value.")]
-Wake = Annotated[bool, Query(description="Start a process if there is none, so that all is known.")]
-PathSeq = Annotated[int, Path(ge=1, le=SEQ_MAX, description="The place of the step.")]
-Wait = Annotated[float, Query(ge=0, le=WAIT_MAX, description="Seconds to wait for it to be done.")]
+Wake = Annotated[bool, Query(description="Start a process if there is none, so that every field is known.")]
+PathSeq = Annotated[int, Path(ge=1, le=SEQ_MAX, description="Position of the step in the order of steps, from 1.")]
+Wait = Annotated[float, Query(ge=0, le=WAIT_MAX, description="Maximum time to wait for the result, in seconds.")]
 
 
 @routes.post("/v1/sessions", status_code=201, response_model=Session)

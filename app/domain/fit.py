@@ -12,7 +12,7 @@ from app.domain.errors import Conflict
 
 
 class FitState(StrEnum):
-    """Where a fit is in its life. The -ing states last while a process may still write for it."""
+    """State of a fit. In the -ing states a process may still write for it."""
 
     QUEUED = "queued"
     STARTING = "starting"
@@ -145,7 +145,7 @@ class FitRecord:
 
     @property
     def terminal(self) -> bool:
-        """Whether nothing more happens unless a client asks for it."""
+        """Whether the fit has ended; a client can reopen it."""
         return self.state in TERMINAL
 
     @property

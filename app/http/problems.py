@@ -33,7 +33,7 @@ class ProblemError(BaseModel):
 
 
 class Problem(BaseModel):
-    """What went wrong, and what to change."""
+    """An error and what to change (RFC 9457)."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -42,7 +42,7 @@ class Problem(BaseModel):
     status: int
     detail: str
     instance: str
-    code: str = Field(description="Stable, for programs to decide by.")
+    code: str = Field(description="Stable error code.")
     request_id: str
     errors: list[ProblemError]
     limit: int | None = Field(default=None, description="The limit that was exceeded, for 413.")
@@ -50,7 +50,7 @@ class Problem(BaseModel):
 
 
 class Status(BaseModel):
-    """An answer that says no more than that there is one."""
+    """The status of the server."""
 
     model_config = ConfigDict(frozen=True)
 

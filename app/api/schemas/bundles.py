@@ -26,7 +26,7 @@ Count = Annotated[int, Field(ge=0, le=INTEGER_MAX)]
 
 
 class BundleFit(RequestShape):
-    """Which fit it was."""
+    """The fit that the bundle describes."""
 
     id: Text
     labels: Labels
@@ -36,7 +36,7 @@ class BundleFit(RequestShape):
 
 
 class BundleServer(RequestShape):
-    """What made the bundle."""
+    """The server that wrote the bundle."""
 
     version: Text
     python: Text
@@ -44,7 +44,7 @@ class BundleServer(RequestShape):
 
 
 class BundleGraph(RequestShape):
-    """The graph, complete."""
+    """The graph with its definition."""
 
     id: Text
     name: Text
@@ -75,12 +75,12 @@ class BundleDataset(RequestShape):
 
 
 class BundleRuntime(RequestShape):
-    """What the fit ran with."""
+    """Executor, threads and numerics of the fit."""
 
     executor: Text
     threads: Annotated[int, Field(ge=1)]
     fingerprint: Annotated[dict[Text, Text], Field(max_length=LABELS_MAX)] = Field(
-        description="What the bits of its numbers depend on."
+        description="Versions and CPU features that the exact results depend on."
     )
 
 
@@ -104,7 +104,7 @@ class BundleOrigin(RequestShape):
 
 
 class BundleAttempt(RequestShape):
-    """A process that worked on the fit, and how it ended."""
+    """A process of the fit, and how it ended."""
 
     number: Count
     outcome: Text | None
@@ -125,7 +125,7 @@ class BundleCheckpoint(RequestShape):
 
 
 class BundleResult(BundleState):
-    """What the fit came to; its state is that of its last checkpoint."""
+    """The result of the fit; its digests are those of its last checkpoint."""
 
     state: Literal["succeeded"]
     stop_reason: Text | None
@@ -137,7 +137,7 @@ class BundleResult(BundleState):
 
 
 class Bundle(RequestShape):
-    """All that decides about the result of a fit, and that result.
+    """Everything that determines the result of a fit, and digests of that result.
 
     The order of names within graph and request counts: metric rows, and sums over parameters, go by it.
     """
@@ -152,15 +152,17 @@ class Bundle(RequestShape):
     request: Annotated[dict[str, Any], DescribedBy(FitRequest)] = Field(description="With ids, for reference.")
     seed: Count
     runtime: BundleRuntime | None
-    bit_exact: bool = Field(description="False if the fit went on under other numerics than it began with.")
-    reopened_at: Count | None = Field(description="The step at which it was last taken up again or changed.")
+    bit_exact: bool = Field(description="False if the fit was resumed with different numerics (see `fingerprint`).")
+    reopened_at: Count | None = Field(
+        description="Step at which the fit was last reopened or changed; null if it was not."
+    )
     origin: BundleOrigin | None
     attempts: Annotated[list[BundleAttempt], Field(max_length=ATTEMPTS_MAX)]
     result: BundleResult
 
 
 class ReplayResources(RequestShape):
-    """What a replay gets of the machine; executor and threads are those of the fit that it runs again."""
+    """Resources of a replay; executor and threads are those of the original fit."""
 
     priority: Literal["low", "normal", "high"] | None = Field(default=None, description='Default "normal".')
 
@@ -169,7 +171,9 @@ class ReplayRequest(RequestShape):
     """A fit to run again: one of this server, or a bundle of any."""
 
     fit: Text | None = Field(default=None, description="Id of a fit that has succeeded.")
-    bundle: Annotated[dict[str, Any], DescribedBy(Bundle)] | None = Field(default=None, description="As it was given.")
+    bundle: Annotated[dict[str, Any], DescribedBy(Bundle)] | None = Field(
+        default=None, description="A bundle, as `GET /v1/fits/{fit_id}/bundle` returns it."
+    )
     labels: Labels | None = None
     resources: ReplayResources | None = None
 
@@ -181,22 +185,22 @@ class ReplayRequest(RequestShape):
 
 
 class ReplayVerdict(ResourceShape):
-    """Whether the same bits came out."""
+    """Whether the results are equal bit for bit."""
 
     bit_exact: bool
-    differences: list[str] = Field(description="Of steps, metrics, parameters, buffers, optimizer, what is another.")
+    differences: list[str] = Field(description="Which of steps, metrics, parameters, buffers and optimizer differ.")
     first_row: int | None = Field(
-        description="The seq of the first metric row that is another, if the fit that was run again is here."
+        description="The `seq` of the first metric row that differs, if the original fit is on this server."
     )
 
 
 class FitReplay(ResourceShape):
-    """Which fit this one runs again."""
+    """The fit that this one replays."""
 
     of: str
     same_numerics: bool = Field(description="Whether equal bits can be expected.")
-    numerics_differences: list[str] = Field(description="The entries of the fingerprint that are others here.")
-    expected: dict[str, Any] = Field(description="What is to come out, as in the bundle's result; its fingerprint.")
+    numerics_differences: list[str] = Field(description="Entries of the fingerprint that differ on this server.")
+    expected: dict[str, Any] = Field(description="The expected result, as in the bundle, and its fingerprint.")
     verdict: ReplayVerdict | None = Field(description="Null until this fit has succeeded.")
 
     @classmethod

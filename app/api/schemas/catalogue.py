@@ -14,9 +14,9 @@ class CatalogueAttribute(OpenShape):
     type: str
     required: bool
     default: Any = None
-    range: str | None = Field(default=None, description="Which numbers it takes, where that is less than its type.")
+    range: str | None = Field(default=None, description="Accepted range, if it is smaller than that of the type.")
     attrs: list["CatalogueAttribute"] | None = Field(default=None, description="The options of an object.")
-    kinds: list["CatalogueEntry"] | None = Field(default=None, description="What a list of objects with a kind holds.")
+    kinds: list["CatalogueEntry"] | None = Field(default=None, description="Entries of a list of objects with a kind.")
 
 
 class OpInput(OpenShape):
@@ -30,12 +30,12 @@ class OpInput(OpenShape):
 
 
 class OpEntry(OpenShape):
-    """An op: what it takes, and what it is good for; or one of another engine that is not supported, and why."""
+    """An op with its inputs and attributes; or one of another framework that is not supported, and why."""
 
     name: str
     supported: bool
     reason: str | None = Field(description="Why it is not supported.")
-    instead: str | None = Field(description="What does the work of one that is not supported.")
+    instead: str | None = Field(description="What to use instead of an unsupported op.")
     aliases: list[str]
     family: str
     doc: str
@@ -46,9 +46,7 @@ class OpEntry(OpenShape):
     output_names: list[str] = Field(description="Empty where the outputs have no names of their own.")
     differentiable: bool
     no_gradient: str | None = Field(description="Why a floating result carries no gradient.")
-    gradient_notes: dict[str, str] = Field(
-        description="By attribute, why it makes the gradient something else than the slope."
-    )
+    gradient_notes: dict[str, str] = Field(description="By attribute, why the gradient differs from the slope.")
     second_order: Literal["rule", "composition"] | None = Field(
         description="How a gradient of the gradient is formed: by the op's rule, or through other ops."
     )
@@ -93,11 +91,13 @@ class LossList(CompleteList[LossEntry]):
 
 
 class MetricEntry(CatalogueEntry):
-    """A metric: what it judges, and how."""
+    """A metric and what it takes."""
 
     predictions: dict[str, str] = Field(description="The forms of predictions that it takes, each in words.")
-    goal: Literal["min", "max"] | None = Field(description="Whether more is better, or less; null: no question.")
-    every_step: bool = Field(description="Whether rows of training steps hold it; else only validations and epochs.")
+    goal: Literal["min", "max"] | None = Field(description="Whether higher or lower values are better; null: neither.")
+    every_step: bool = Field(
+        description="Whether rows of training steps hold it; otherwise only rows of validations and epochs."
+    )
 
 
 class MetricList(CompleteList[MetricEntry]):

@@ -9,7 +9,7 @@ from app.domain.records import CheckpointRecord
 
 
 class CheckpointLinks(ResourceShape):
-    """Where to go on from a checkpoint."""
+    """Links of a checkpoint."""
 
     self: str
     content: str
@@ -17,12 +17,12 @@ class CheckpointLinks(ResourceShape):
 
 
 class Checkpoint(ResourceShape):
-    """A file with everything a fit or a session needs to go on."""
+    """A file with everything that a fit or a session needs to resume."""
 
     id: str
     object: Literal["checkpoint"] = "checkpoint"
-    fit: str | None = Field(description="The fit that wrote it, if one did; without a session, it was uploaded.")
-    session: str | None = Field(description="The session that it was saved by, if it was.")
+    fit: str | None = Field(description="Id of the fit that wrote it; null for one of a session, or an uploaded one.")
+    session: str | None = Field(description="Id of the session that saved it; null if none did.")
     session_seq: int | None = Field(description="The step of the session that saved it.")
     graph: str
     step: int
@@ -58,7 +58,7 @@ class CheckpointList(PageShape[Checkpoint]):
 
 
 class CheckpointChanges(RequestShape):
-    """What can be changed about a checkpoint."""
+    """Changes to a checkpoint."""
 
     pinned: bool = Field(description="Whether it is kept when newer checkpoints are written.")
 

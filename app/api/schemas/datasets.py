@@ -36,11 +36,11 @@ class Dataset(ResourceShape):
     object: Literal["dataset"] = "dataset"
     name: str
     format: str
-    digest: str = Field(description="SHA-256 of the bytes as they came.")
+    digest: str = Field(description="SHA-256 of the uploaded bytes.")
     size_bytes: int
     rows: int
     corrupt: bool = Field(
-        description="The file of a column, or of the bytes as they came, is missing or damaged, until the same bytes "
+        description="The file of a column, or of the uploaded bytes, is missing or damaged, until the same bytes "
         "are uploaded again."
     )
     columns: list[DatasetColumn]

@@ -49,7 +49,9 @@ class GradientWant(ClosedShape):
     """A vector-Jacobian product: cotangents of values pulled back to parameters and inputs."""
 
     gradient_of: list[str] = Field(description="Outputs, losses or nodes.")
-    cotangents: dict[str, TensorDocument] | None = Field(default=None, description="Left out for a single element: 1.")
+    cotangents: dict[str, TensorDocument] | None = Field(
+        default=None, description="Cotangents by value; by default 1 for a value with a single element."
+    )
     by: list[str] | None = Field(
         default=None, description="Parameters and floating inputs; by default every parameter that is not frozen."
     )
@@ -152,7 +154,7 @@ class ComputeRequest(PointRequest):
 
 
 class ComputeResult(ResourceShape):
-    """What an evaluation gave; a loss that is not finite is null, and named under nonfinite."""
+    """The result of an evaluation; a loss that is not finite is null, and named in `nonfinite`."""
 
     outputs: dict[str, Tensor] | None = None
     losses: dict[str, float | None]
@@ -162,7 +164,7 @@ class ComputeResult(ResourceShape):
 
 
 class GradcheckRequest(PointRequest):
-    """What the gradient is checked at; parameters left out are initialised from the seed."""
+    """The point at which the gradient is checked; parameters left out are initialised from the seed."""
 
     training: bool | None = None
     of: str | None = Field(default=None, description="An output, loss or node; by default the sum of the losses.")
@@ -173,7 +175,8 @@ class GradcheckRequest(PointRequest):
     atol: float | None = Field(default=None, description="Absolute tolerance; by default 1e-5.")
     rtol: float | None = Field(default=None, description="Tolerance relative to the slope; by default 1e-3.")
     elements: int | None = Field(
-        default=None, description="Most elements to check by each name; by default 100. Of more, a sample is drawn."
+        default=None,
+        description="Maximum number of elements to check of each array, sampled at random; by default 100.",
     )
 
 
@@ -191,7 +194,7 @@ class CheckedGradient(ResourceShape):
 
     ok: bool
     shape: list[int]
-    checked: int = Field(description="Number of elements looked at.")
+    checked: int = Field(description="Number of elements that were checked.")
     elements: list[int] | None = Field(description="Their row-major positions; null for all.")
     largest_absolute_error: float | None
     largest_relative_error: float | None = Field(description="Gradients and slopes below atol are left out.")
@@ -223,12 +226,12 @@ class Histogram(ResourceShape):
 
 
 class ArrayStatistics(ResourceShape):
-    """An array in a few numbers, computed in float64."""
+    """Statistics of an array, computed in float64."""
 
     dtype: str
     shape: list[int]
     elements: int
-    norm: float | None = Field(description="The root of the sum of squares of all elements.")
+    norm: float | None = Field(description="Euclidean norm of all elements.")
     mean: float | None = Field(description="Of all elements.")
     min: float | None = Field(description="The smallest element that is not NaN.")
     max: float | None = Field(description="The largest element that is not NaN.")
@@ -279,7 +282,7 @@ class Profile(ResourceShape):
     data: list[ProfiledNode]
     seconds: float = Field(description="Of all nodes.")
     phase_seconds: dict[Phase, float]
-    peak_bytes: int = Field(description="The most that is held at a time.")
+    peak_bytes: int = Field(description="Largest number of bytes in use at a time.")
     flops: int
 
 
@@ -300,7 +303,7 @@ class RowLosses(ResourceShape):
 
 
 class NodeInput(ResourceShape):
-    """What a node was given."""
+    """The inputs of a node."""
 
     name: str
     shape: list[int]
@@ -325,7 +328,7 @@ class NonfiniteArray(ResourceShape):
     inf: int = Field(description="Elements that are infinite.")
     index: list[int] = Field(description="Where the first of these elements is, in row-major order.")
     value: str = Field(description="This element: nan, inf or -inf.")
-    inputs: list[NodeInput] = Field(description="What a node was given.")
+    inputs: list[NodeInput] = Field(description="The inputs of a node.")
 
 
 class NonfiniteTrace(ResourceShape):

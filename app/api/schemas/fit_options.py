@@ -58,7 +58,7 @@ ClassNames = Annotated[
 
 
 class GroupChoice(RequestShape):
-    """Parameters that are stepped alike; options of the optimizer that differ from the common ones stand beside it.
+    """Parameters that share optimizer options; options that differ from the common ones are further fields.
 
     A parameter belongs to the first group that takes it.
     """
@@ -102,7 +102,7 @@ class MetricChoice(RequestShape):
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
 
     kind: str
-    name: str | None = Field(default=None, description="What it is called in metric rows; by default its kind.")
+    name: str | None = Field(default=None, description="Name of the metric in metric rows; by default its kind.")
 
 
 class ShuffleChoice(RequestShape):
@@ -173,11 +173,13 @@ class LossScalingChoice(RequestShape):
 
 
 class AdaptiveClipChoice(RequestShape):
-    """Each unit's gradient limited in proportion to the unit's length (Brock et al. 2021)."""
+    """Limits the norm of each unit's gradient relative to the norm of its weights (Brock et al. 2021)."""
 
-    clipping: float | None = Field(default=None, description="The proportion, greater than 0; default 0.01.")
+    clipping: float | None = Field(
+        default=None, description="Limit of the ratio of the norms, greater than 0; default 0.01."
+    )
     eps: float | None = Field(
-        default=None, description="Shorter units count as so long, greater than 0; default 0.001."
+        default=None, description="Lower bound of the norm of a unit's weights, greater than 0; default 0.001."
     )
     units: Literal["last", "first"] | None = Field(
         default=None, description='The axis that counts units; "first" for weights [out, in, ...]; default "last".'
@@ -187,21 +189,21 @@ class AdaptiveClipChoice(RequestShape):
 class ClipChoice(RequestShape):
     """Limits on gradients, applied in this order: adaptive, per_parameter, norm, value."""
 
-    norm: float | None = Field(default=None, description="Limit of the norm of all together, greater than 0.")
+    norm: float | None = Field(default=None, description="Limit of the global norm, greater than 0.")
     p: Order | None = Field(default=None, description='The order of norms, greater than 0, or "inf"; default 2.0.')
     per_parameter: float | None = Field(default=None, description="Limit of each parameter's norm, greater than 0.")
     value: float | None = Field(default=None, description="Limit of each element's absolute value, greater than 0.")
     adaptive: AdaptiveClipChoice | None = None
     nonfinite: Literal["apply", "error", "skip"] | None = Field(
-        default=None, description='What becomes of a step whose gradients are not finite; default "apply".'
+        default=None, description='What happens with a step whose gradients are not finite; default "apply".'
     )
 
 
 class NoiseChoice(RequestShape):
     """Normal noise of variance eta / (1 + t) ** gamma on the gradients of step t (Neelakantan et al. 2015)."""
 
-    eta: float | None = Field(default=None, description="The variance at first, greater than 0; default 0.01.")
-    gamma: float | None = Field(default=None, description="How fast it dies away, at least 0; default 0.55.")
+    eta: float | None = Field(default=None, description="Initial variance, greater than 0; default 0.01.")
+    gamma: float | None = Field(default=None, description="Decay exponent, at least 0; default 0.55.")
 
 
 class RecomputeChoice(RequestShape):
@@ -214,15 +216,15 @@ class RecomputeChoice(RequestShape):
 
 
 class AverageChoice(RequestShape):
-    """An average of the weights along the fit, which validation and predictions use."""
+    """An average of the weights over the steps, which validation and predictions use."""
 
     kind: Literal["ema", "swa"] | None = Field(
         default=None, description='"ema" decays, "swa" is the plain mean; default "ema".'
     )
-    decay: float | None = Field(default=None, description="ema: the share of the old average, 0 to 1; default 0.999.")
+    decay: float | None = Field(default=None, description="ema: the decay, 0 to 1; default 0.999.")
     warm_up: bool | None = Field(default=None, description="ema: whether the decay starts low; default false.")
-    every_steps: int | None = Field(default=None, description="Steps between takings, at least 1.")
-    every_epochs: int | None = Field(default=None, description="Epochs between takings, at least 1.")
+    every_steps: int | None = Field(default=None, description="Steps between updates of the average, at least 1.")
+    every_epochs: int | None = Field(default=None, description="Epochs between updates of the average, at least 1.")
     first_epoch: int | None = Field(default=None, description="The first epoch that counts, at least 1; default 1.")
 
 
@@ -256,7 +258,7 @@ class ValidationChoice(RequestShape):
 
 
 class EarlyStoppingChoice(RequestShape):
-    """The end of a fit whose metric no longer improves."""
+    """Ends a fit whose metric no longer improves."""
 
     monitor: str | None = Field(
         default=None, description="loss, val_loss, or a metric as val_accuracy; val_loss where there is a validation."
@@ -265,11 +267,13 @@ class EarlyStoppingChoice(RequestShape):
     patience: int | None = Field(
         default=None, description="Evaluations in a row without improvement that end the fit, at least 0; default 5."
     )
-    min_delta: float | None = Field(default=None, description="What counts as no improvement, at least 0; default 0.0.")
-    restore_best: bool | None = Field(
-        default=None, description="Whether the best parameters are put back at the end; default true."
+    min_delta: float | None = Field(
+        default=None, description="Minimum change that counts as an improvement, at least 0; default 0.0."
     )
-    first_epoch: int | None = Field(default=None, description="Evaluations before it do not count; default 1.")
+    restore_best: bool | None = Field(
+        default=None, description="Whether the best parameters are restored at the end; default true."
+    )
+    first_epoch: int | None = Field(default=None, description="First epoch whose evaluations count; default 1.")
 
 
 class DivergenceChoice(RequestShape):
@@ -284,15 +288,15 @@ class DivergenceChoice(RequestShape):
         ),
     )
     factor: float | None = Field(
-        default=None, description="What the rate is multiplied by on going back, between 0 and 1; default 0.5."
+        default=None, description="Factor of the learning rate after a rollback, between 0 and 1; default 0.5."
     )
     limit: int | None = Field(
-        default=None, description="So often in a row, from 1 on, before the fit fails; default 10."
+        default=None, description="Number of consecutive occurrences after which the fit fails, at least 1; default 10."
     )
 
 
 class BudgetChoice(RequestShape):
-    """What a fit may take; it ends, with success, after the step that exceeds one of them."""
+    """Limits of a fit: it succeeds after the step that exceeds one of them."""
 
     seconds: float | None = Field(default=None, description="Seconds of training over all attempts, greater than 0.")
     steps: int | None = Field(default=None, description="Training steps, at least 1.")
@@ -347,7 +351,7 @@ class RecordChoice(RequestShape):
 
 
 class ForkChoice(RequestShape):
-    """A checkpoint to begin a fit at, and what of it counts."""
+    """A checkpoint to fork a fit from, and what is restored."""
 
     checkpoint: str = Field(description="Id of a checkpoint.")
     restore: Literal["all", "parameters"] | None = Field(

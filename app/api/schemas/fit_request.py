@@ -118,7 +118,7 @@ ClassWeights = Annotated[
 
 
 class FitRequest(RequestShape):
-    """A fit: a graph, rows, and how to go about it. Needs graph, dataset, and one of epochs and steps.
+    """A fit: a graph, rows, and a training recipe. Needs graph, dataset, and one of epochs and steps.
 
     Null stands for the default, unless a description says otherwise. With from_checkpoint every field that is left out
     is taken from the request of the checkpoint's fit, but for labels, start_paused and a deadline.
@@ -139,7 +139,7 @@ class FitRequest(RequestShape):
     )
     preset: Literal["ggml_opt_fit"] | None = Field(
         default=None,
-        description="Where fields come from that are not given; ggml_opt_fit has the semantics of that function.",
+        description="Source of the defaults; `ggml_opt_fit` has the semantics of that function.",
     )
     validation: ValidationChoice | None = None
     optimizer: OptimizerChoice | None = Field(default=None, description="By default adam.")
@@ -170,20 +170,22 @@ class FitRequest(RequestShape):
         default=None, description="Batches gathered ahead, 0 to 64; by default two of data that waits for the disk."
     )
     seed: int | None = Field(
-        default=None, description="What splits, orders, first values and draws come from, at least 0; default 0."
+        default=None, description="Seed of splits, orders, initial values and random draws, at least 0; default 0."
     )
     precision: Literal["float32", "float64", "mixed_float16", "mixed_bfloat16"] | None = Field(
         default=None, description='Number formats; "mixed_..." computes products in the lower one; default "float32".'
     )
     loss_scaling: LossScalingChoice | None = None
-    recompute: RecomputeChoice | None = Field(default=None, description="By default nothing is computed again.")
+    recompute: RecomputeChoice | None = Field(
+        default=None, description="Activations to recompute in the backward pass; by default none."
+    )
     memory_budget: int | None = Field(
         default=None,
-        description="Bytes that a step may take, at least 1; as little is computed again as that needs.",
+        description="Memory limit of a step, in bytes, at least 1; activations are recomputed until it is met.",
     )
     activations: Literal["float16", "bfloat16"] | None = Field(
         default=None,
-        description="What values of float32 are kept in for the backward pass, which halves them; by default as is.",
+        description="Half type in which float32 values are stored for the backward pass; by default none.",
     )
     average: Average | None = Field(default=None, description="ema, swa, or an object with options; by default none.")
     freeze: list[FreezeChoice] | None = Field(
@@ -200,7 +202,7 @@ class FitRequest(RequestShape):
     resources: ResourcesChoice | None = None
     sweep: SweepChoice | None = Field(default=None, description="Variants of this fit; by default it is a single one.")
     labels: Labels | None = None
-    start_paused: bool | None = Field(default=None, description="Whether it waits to be resumed; default false.")
+    start_paused: bool | None = Field(default=None, description="Whether it starts paused; default false.")
     from_checkpoint: FromCheckpoint | None = Field(
         default=None, description="A checkpoint of another fit to begin at: its id, or an object; by default none."
     )
@@ -281,10 +283,10 @@ class FitChanges(_RecipeChanges):  # type: ignore[valid-type, misc]  # its field
 
 
 class FitExtension(RequestShape):
-    """How much more of a fit is wanted: one of epochs and steps."""
+    """How far to extend a fit: either epochs or steps."""
 
-    epochs: More | None = Field(default=None, description="Epochs beyond those that were made, or begun.")
-    steps: More | None = Field(default=None, description="Steps beyond those that were made.")
+    epochs: More | None = Field(default=None, description="Epochs in addition to those that were completed or started.")
+    steps: More | None = Field(default=None, description="Steps in addition to those that were completed.")
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Self:

@@ -29,7 +29,7 @@ OUTCOMES = (
 
 
 class FitAttempt(ResourceShape):
-    """A process that worked on the fit."""
+    """A process of the fit."""
 
     number: int
     started_at: Moment
@@ -48,28 +48,28 @@ class FitRuntime(ResourceShape):
     """What the fit's last process ran with."""
 
     executor: str
-    threads: int = Field(description="Threads that work inside a step.")
+    threads: int = Field(description="Number of threads in a step.")
     threads_requested: int | None
     affinity: list[int] | None = Field(description="CPUs that its processes are bound to; null: those of the server.")
-    niceness: int = Field(description="How far it stands back behind the server, in steps of nice.")
-    fingerprint: dict[str, Any] = Field(description="What the bits of its numbers depend on.")
+    niceness: int = Field(description="Niceness of the processes.")
+    fingerprint: dict[str, Any] = Field(description="Versions and CPU features that the exact results depend on.")
 
 
 class FitOrigin(ResourceShape):
-    """The checkpoint that a fit was begun at."""
+    """The checkpoint that a fit was forked from."""
 
     model_config = ConfigDict(frozen=True, serialize_by_alias=True)
 
     checkpoint: str
-    fit: str | None = Field(description="The fit that it belongs to; null for one that was uploaded.")
-    step: int = Field(description="The step that the fit began at.")
+    fit: str | None = Field(description="Id of the fit that the checkpoint belongs to; null for an uploaded one.")
+    step: int = Field(description="Step at which the fit starts.")
     digest: str = Field(description="SHA-256 of the checkpoint's content.")
-    restore: Literal["all", "parameters"] = Field(description="Whether all went on, or only the parameters were taken.")
+    restore: Literal["all", "parameters"] = Field(description="What was restored: everything, or only the parameters.")
     copy_: str = Field(alias="copy", description="The fit's own checkpoint with that content.")
 
 
 class FitLinks(ResourceShape):
-    """Where to go on from a fit."""
+    """Links of a fit."""
 
     self: str
     metrics: str
@@ -85,12 +85,12 @@ class FitLinks(ResourceShape):
 
 
 class Fit(ResourceShape):
-    """A fit: what was asked, how far it is, and how it ended."""
+    """A fit: its request, progress and result."""
 
     id: str
     object: Literal["fit"] = "fit"
     state: FitState = Field(description=STATES)
-    terminal: bool = Field(description="Whether nothing more happens unless a client asks for it.")
+    terminal: bool = Field(description="Whether the fit has ended; a client can reopen it.")
     phase: str = Field(
         description="What it is doing within its state; compiling: kernels that no fit has needed here before are "
         "compiled, and `log` events say how many of how many; waiting_for_memory: its turn has come, and there is "
@@ -111,30 +111,36 @@ class Fit(ResourceShape):
     attempts_max: int
     attempts: list[FitAttempt]
     error: FitError | None
-    runtime: FitRuntime | None = Field(description="What it runs with; null before the first step.")
+    runtime: FitRuntime | None = Field(
+        description="Executor, threads and numerics of the process; null before the first step."
+    )
     record_every_steps: int = Field(description="Steps from one training row to the next.")
     stop_reason: str | None = Field(
-        description="Why it ended, with success, before its last step; killed: it was, without a last checkpoint."
+        description="Why it ended before its last step; `killed`: by a client, without a last checkpoint."
     )
-    bit_exact: bool = Field(description="False once it has gone on under other numerics: bits may differ from then on.")
-    running_seconds: float = Field(description="How long it has run, over all attempts.")
-    deadline_at: Moment | None = Field(description="When it fails unless it has ended.")
+    bit_exact: bool = Field(
+        description="False once it was resumed with different numerics: later results may differ in the last bits."
+    )
+    running_seconds: float = Field(description="Run time over all attempts, in seconds.")
+    deadline_at: Moment | None = Field(description="Time at which the fit fails unless it has ended, RFC 3339 in UTC.")
     reopened_at: int | None = Field(
-        description="The step at which it was last taken up again after its end, or with other hyperparameters."
+        description="Step at which the fit was last reopened after its end, or resumed with other hyperparameters."
     )
     created_at: Moment
     started_at: Moment | None
     finished_at: Moment | None
     graph: str
-    dataset: str = Field(description="The dataset that it trains on, or the first of them.")
-    datasets: list[str] = Field(description="All datasets that it trains on, in their order.")
-    origin: FitOrigin | None = Field(description="The checkpoint that it was begun at, if it was.")
-    parent: str | None = Field(description="The fit whose sweep it is a variant of.")
-    variant: VariantInfo | None = Field(description="Which variant of the sweep it is.")
-    sweep: SweepSummary | None = Field(description="How its variants are doing, if it was submitted with a sweep.")
-    replay: FitReplay | None = Field(description="Which fit it runs again, if that is what it is for.")
+    dataset: str = Field(description="Id of the training dataset, or of the first of several.")
+    datasets: list[str] = Field(description="Ids of all training datasets, in order.")
+    origin: FitOrigin | None = Field(description="The checkpoint that it was forked from; null if it was not.")
+    parent: str | None = Field(description="Id of the fit whose sweep this is a variant of.")
+    variant: VariantInfo | None = Field(description="The variant of the sweep; null if it is none.")
+    sweep: SweepSummary | None = Field(description="Progress of its variants; null without a sweep.")
+    replay: FitReplay | None = Field(description="The fit that this one replays; null if it is no replay.")
     labels: dict[str, str]
-    request: dict[str, Any] = Field(title="Request as sent", description="With ids in place of what came inline.")
+    request: dict[str, Any] = Field(
+        title="Request as sent", description="The request, with ids in place of inline documents."
+    )
     links: FitLinks
 
     @classmethod
@@ -164,7 +170,7 @@ class Fit(ResourceShape):
 class FitList(PageShape[Fit]):
     """A page of fits."""
 
-    findings: list[ProblemError] = Field(description="What of the query can match nothing that there is.")
+    findings: list[ProblemError] = Field(description="Parts of the query that match nothing that exists.")
 
 
 class MetricRow(ResourceShape):
@@ -182,7 +188,7 @@ class MetricRows(PageShape[MetricRow]):
     """A page of metric rows; pass next_after as `after` for the next one."""
 
     next_after: int
-    findings: list[ProblemError] = Field(description="What of the query matches no row so far.")
+    findings: list[ProblemError] = Field(description="Parts of the query that match no row so far.")
 
 
 def _best(fit: FitRecord) -> dict[str, Any] | None:
@@ -210,14 +216,14 @@ def _links(fit: FitRecord) -> FitLinks:
 
 
 class GradientLinks(ResourceShape):
-    """Where the numbers are."""
+    """Links of a gradient."""
 
     self: str
     stats: str
 
 
 class Gradient(ResourceShape):
-    """The gradient of the loss by a parameter, without its numbers."""
+    """The gradient of the loss with respect to a parameter, without its values."""
 
     object: Literal["gradient"] = "gradient"
     fit: str
@@ -243,7 +249,7 @@ class GradientList(PageShape[Gradient]):
 
 
 class GradientStatistics(ArrayStatistics):
-    """A captured gradient in a few numbers, computed in float64."""
+    """Statistics of a captured gradient, computed in float64."""
 
     object: Literal["gradient_statistics"] = "gradient_statistics"
     step: int

@@ -30,7 +30,7 @@ class GraphDefinition(BaseModel):
 
 
 class GraphFinding(ResourceShape):
-    """Something about a graph that is allowed and probably not meant."""
+    """A remark on a graph: something valid that is probably not intended."""
 
     pointer: str
     severity: Literal["warning", "info"] = Field(
@@ -41,12 +41,12 @@ class GraphFinding(ResourceShape):
 
 
 class GraphReport(ResourceShape):
-    """What the engine makes of a definition."""
+    """The report of the engine on a definition."""
 
     name: str
     digest: str = Field(description="Equal digests mean equal graphs.")
     definition: dict[str, Any] = Field(
-        title="Canonical definition", description="The graph as nodes, in whichever form it was sent."
+        title="Canonical definition", description="The graph in its canonical form, as nodes."
     )
     parameter_count: int
     node_counts: dict[str, int]
@@ -70,7 +70,7 @@ class Graph(GraphReport):
 
 
 class GraphSummary(ResourceShape):
-    """A graph as lists show it."""
+    """A graph without its definition."""
 
     id: str
     object: Literal["graph"] = "graph"

@@ -34,7 +34,7 @@ class StepRequest(VerbRequest):
 
     seq: Seq | None = Field(
         default=None,
-        description="The step's place in the order of steps, from 1 on; by default the next when its turn has come.",
+        description="Position of the step in the order of steps, from 1; by default the next one.",
     )
 
 
@@ -61,10 +61,11 @@ class BatchStep(StepRequest):
 
     carried: ClassVar[str | None] = "inputs"
 
-    inputs: Tensors | None = Field(default=None, description="A tensor for each input; or else `rows`.")
-    rows: RowsChoice | None = Field(default=None, description="Rows of a dataset, in the place of `inputs`.")
+    inputs: Tensors | None = Field(default=None, description="A tensor for each input, unless `rows` is given.")
+    rows: RowsChoice | None = Field(default=None, description="Rows of a dataset, instead of `inputs`.")
     feeds: Annotated[dict[str, str], Field(max_length=FEEDS_MAX)] | None = Field(
-        default=None, description="With rows, input: column; by default the session's, or of equal names."
+        default=None,
+        description="With `rows`, the column for each input; by default the session's, or that of the same name.",
     )
 
     @model_validator(mode="after")
@@ -79,7 +80,7 @@ class BatchStep(StepRequest):
 class ForwardRequest(BatchStep):
     """Computes losses and outputs. With `keep`, stores a tape for `:backward`."""
 
-    training: bool = Field(default=True, description="Whether dropout drops and running statistics are updated.")
+    training: bool = Field(default=True, description="Whether dropout is active and running statistics are updated.")
     keep: bool = Field(default=False, description="Whether to keep a tape, for :backward.")
 
 
@@ -88,8 +89,8 @@ class BackwardRequest(StepRequest):
 
     carried: ClassVar[str | None] = "cotangents"
 
-    tape_id: Annotated[str, Field(max_length=64)] = Field(description="As :forward with keep gave it.")
-    cotangents: Tensors = Field(description="By output or loss, a tensor of its shape.")
+    tape_id: Annotated[str, Field(max_length=64)] = Field(description="Id of the tape, from `:forward` with `keep`.")
+    cotangents: Tensors = Field(description="Cotangents by output or loss, each of the shape of its value.")
 
 
 class ForwardBackwardRequest(BatchStep):
@@ -102,7 +103,7 @@ class ForwardBackwardRequest(BatchStep):
     micro_batch_size: Annotated[int, Field(ge=1, le=ROW_MAX)] | None = Field(
         default=None, description="Rows that are computed at a time; by default all."
     )
-    outputs: bool = Field(default=False, description="Whether the answer holds the outputs.")
+    outputs: bool = Field(default=False, description="Whether the response holds the outputs.")
 
 
 class OptimStepRequest(StepRequest):
@@ -111,7 +112,7 @@ class OptimStepRequest(StepRequest):
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
 
     groups: Annotated[list[dict[str, Any]], Field(max_length=GROUPS_MAX)] | None = Field(
-        default=None, description="Options for single groups of the optimizer, in their order."
+        default=None, description="Options for individual parameter groups, in order."
     )
 
     @model_validator(mode="before")
@@ -181,18 +182,18 @@ class SetRequest(StepRequest):
 
 
 class BatchedStep(RequestShape):
-    """A step in a batch: its verb, and beside it what the verb takes."""
+    """A step in a batch: its verb, and the fields of the request of that verb."""
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
 
-    verb: str = Field(description="Such as forward_backward.")
+    verb: str = Field(description="Verb of the step, such as forward_backward.")
     seq: Seq | None = None
 
 
 class BatchQuery(VerbRequest):
     """What of a batch stands beside its steps."""
 
-    stop_on_error: bool = Field(default=True, description="Whether the steps after one that fails are left out.")
+    stop_on_error: bool = Field(default=True, description="Whether the steps after a failed one are skipped.")
 
 
 class BatchRequest(BatchQuery):
@@ -213,10 +214,12 @@ class BatchRequest(BatchQuery):
 
 Nonfinite = Annotated[
     dict[str, str],
-    Field(description="Numbers that are null because they are not finite, by their path: nan, inf or -inf."),
+    Field(
+        description="`nan`, `inf` or `-inf` for each value that is null because JSON cannot represent it, by its path."
+    ),
 ]
-PlaceTaken = Annotated[int | None, Field(description="The place that the step took; null for one that only reads.")]
-Norms = Annotated[dict[str, float | None], Field(description="Norm of each gradient that there is, before clipping.")]
+PlaceTaken = Annotated[int | None, Field(description="Position that the step took; null for one that only reads.")]
+Norms = Annotated[dict[str, float | None], Field(description="Norm of each gradient, before clipping.")]
 
 
 class StepAnswer(ResourceShape):
@@ -226,24 +229,24 @@ class StepAnswer(ResourceShape):
 
 
 class ForwardAnswer(StepAnswer):
-    """What a forward pass gave."""
+    """The result of a forward pass."""
 
     outputs: dict[str, Tensor]
     losses: dict[str, float | None]
     nonfinite: Nonfinite
-    tape_id: str | None = Field(description="For :backward, where a tape was asked for.")
+    tape_id: str | None = Field(description="Id of the tape for `:backward`, if `keep` was set.")
 
 
 class GradientNorms(StepAnswer):
-    """The gradients that there are now."""
+    """The accumulated gradients."""
 
-    grad_norm: float | None = Field(description="Of all gradients together, before clipping.")
+    grad_norm: float | None = Field(description="Global norm of the gradients, before clipping.")
     grad_norms: Norms
     nonfinite: Nonfinite
 
 
 class ForwardBackwardAnswer(GradientNorms):
-    """What a forward and a backward pass gave."""
+    """The result of a forward and a backward pass."""
 
     loss: float | None = Field(description="The sum of the losses.")
     losses: dict[str, float | None]
@@ -251,11 +254,11 @@ class ForwardBackwardAnswer(GradientNorms):
 
 
 class OptimStepAnswer(GradientNorms):
-    """What a step of the optimizer did."""
+    """The result of an optimizer step."""
 
     step: int = Field(description="Steps that the optimizer has taken.")
     clipped: bool
-    taken: bool = Field(description="False: gradients were not finite, and the parameters are as they were.")
+    taken: bool = Field(description="Whether the parameters were updated; false if gradients were not finite.")
 
 
 class SessionPrediction(StepAnswer):
@@ -309,9 +312,9 @@ class BatchAnswer(ResourceShape):
 
 
 class Operation(ResourceShape):
-    """A step that was accepted, and its result."""
+    """An accepted step and its result."""
 
-    id: str | None = Field(default=None, description="Of the request, in the answer to it.")
+    id: str | None = Field(default=None, description="Id of the request, in the response to it.")
     seq: int
     done: bool
     answer: dict[str, Any] | None = None
@@ -324,12 +327,12 @@ class TensorSummary(ResourceShape):
     name: str
     shape: list[int]
     dtype: str
-    norm: float | None = Field(description="The root of the sum of squares; null: there is no such gradient.")
+    norm: float | None = Field(description="Euclidean norm; null: there is no such gradient.")
     nonfinite: Nonfinite = Field(default_factory=dict)
 
 
 class TensorStatistics(TensorSummary):
-    """An array of a session in a few numbers, computed in float64; null where there is no such gradient."""
+    """Statistics of an array of a session, computed in float64; null where there is no such gradient."""
 
     mean: float | None
     min: float | None = Field(description="The smallest element that is not NaN.")

@@ -36,7 +36,7 @@ Threads = Annotated[int, Field(ge=1, le=THREADS_MAX)]
 
 
 class SessionResourcesChoice(RequestShape):
-    """What a session gets of the machine."""
+    """Resources of a session."""
 
     executor: Literal["auto", "numpy", "native"] | None = Field(
         default=None, description='What computes; default "auto": native where the server has it, else numpy.'
@@ -65,7 +65,7 @@ class SessionRequest(StaticChoice):
     optimizer: Optimizer | None = Field(default=None, description="As in a fit; by default adam.")
     clip: ClipChoice | None = None
     seed: Annotated[int, Field(ge=0, lt=SEED_MAX)] | None = Field(
-        default=None, description="What first values and random draws come from; default 0."
+        default=None, description="Seed of initial values and random draws; default 0."
     )
     precision: Literal["float32", "float64", "mixed_float16", "mixed_bfloat16"] | None = Field(
         default=None, description='Number formats; default "float32".'
@@ -84,7 +84,7 @@ class SessionRequest(StaticChoice):
         "of the dataset that first feeds it.",
     )
     labels: Labels | None = None
-    start_paused: bool | None = Field(default=None, description="Whether it waits to be resumed; default false.")
+    start_paused: bool | None = Field(default=None, description="Whether it starts paused; default false.")
     ttl_seconds: Annotated[float, Field(ge=TTL_MIN, le=TTL_MAX)] | None = Field(
         default=None,
         description=f"Without a step for so long, it is saved as a checkpoint and expires; default {TTL_DEFAULT:g}.",
@@ -134,7 +134,7 @@ STATES = (
     "for too long, and saved as a checkpoint. failed: what it held is lost, see error."
 )
 PROCESSES = "The process that works for it now: starting, ready or stopping; null: the next step starts one."
-UNTOLD = "null: its process has not told since the server began; ask with wake=true."
+UNTOLD = "null: unknown since the server started; ask with wake=true."
 
 
 class SessionError(OpenShape):
@@ -145,7 +145,7 @@ class SessionError(OpenShape):
 
 
 class SessionLinks(ResourceShape):
-    """Where to go on from a session."""
+    """Links of a session."""
 
     self: str
     parameters: str
@@ -157,7 +157,7 @@ class SessionLinks(ResourceShape):
 
 
 class Session(ResourceShape):
-    """A model in training whose steps the client takes."""
+    """A training session: a model whose steps the client requests."""
 
     id: str
     object: Literal["session"] = "session"
@@ -165,27 +165,29 @@ class Session(ResourceShape):
     state: SessionState = Field(description=STATES)
     process: str | None = Field(description=PROCESSES)
     graph: str
-    dataset: str | None = Field(description="What steps take rows of, unless they name another.")
+    dataset: str | None = Field(description="Id of the dataset that steps take rows from by default.")
     optimizer: dict[str, Any] | None = Field(description="null: a session of kind static has none.")
-    static: dict[str, Any] | None = Field(description="What a session of kind static was made with.")
+    static: dict[str, Any] | None = Field(description="Options of a session of kind static.")
     classes: dict[str, ClassNamesChoice] = Field(description="The class names of each input that takes text.")
     seed: int
     precision: str
-    executor: str | None = Field(description="What computes; null before the first process.")
+    executor: str | None = Field(description="Executor; null before the first process.")
     threads: int | None = Field(description="Threads that work inside a step; null before the first process.")
     labels: dict[str, str]
-    next_seq: int | None = Field(description=f"The place of the next step. {UNTOLD}")
+    next_seq: int | None = Field(description=f"Position of the next step. {UNTOLD}")
     step: int | None = Field(description=f"Steps that the optimizer has taken. {UNTOLD}")
     parameters: list[ParameterSummary]
-    attempt: int = Field(description="Processes that were started for it.")
-    bit_exact: bool = Field(description="False once it has gone on under other numerics: bits may differ from then on.")
+    attempt: int = Field(description="Number of processes that were started for it.")
+    bit_exact: bool = Field(
+        description="False once it was resumed with different numerics: later results may differ in the last bits."
+    )
     ttl_seconds: float
     created_at: Moment
-    used_at: Moment = Field(description="When its last step was, to about a minute.")
+    used_at: Moment = Field(description="Time of the last step, to about a minute, RFC 3339 in UTC.")
     expires_at: Moment | None = Field(description="When it expires unless there is a step; null: it has ended.")
     finished_at: Moment | None
     error: SessionError | None
-    checkpoint: str | None = Field(description="The checkpoint that it was saved as when it expired.")
+    checkpoint: str | None = Field(description="Id of the checkpoint that was saved when it expired.")
     links: SessionLinks
 
     @classmethod
@@ -217,7 +219,7 @@ class Session(ResourceShape):
 class SessionList(PageShape[Session]):
     """A page of sessions."""
 
-    findings: list[ProblemError] = Field(description="What of the query can match nothing that there is.")
+    findings: list[ProblemError] = Field(description="Parts of the query that match nothing that exists.")
 
 
 def _links(view: SessionView) -> SessionLinks:

@@ -92,13 +92,13 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 class OnGraph(StepRequest):
     """A step that concerns one of the session's graphs."""
 
-    graph: Name = Field(default="main", description="Which graph.")
+    graph: Name = Field(default="main", description="Name of the graph.")
 
 
 class NewGraphRequest(StepRequest):
     """Creates an empty graph in the session (ggml_new_graph_custom)."""
 
-    name: Name = Field(description="What it is called; the graph that was called so goes.")
+    name: Name = Field(description="Name of the graph; a graph of the same name is replaced.")
     size: Size = Field(default=SIZE_DEFAULT, description="Nodes, and leafs, that it holds at most.")
     grads: bool = Field(default=False, description="Whether it can be differentiated.")
     order: Order = Field(default="left_to_right", description="Which input of a node is visited first.")
@@ -107,14 +107,14 @@ class NewGraphRequest(StepRequest):
 class GraphDupRequest(OnGraph):
     """Creates a copy of a graph over the same tensors (ggml_graph_dup)."""
 
-    name: Name = Field(description="What the copy is called.")
+    name: Name = Field(description="Name of the copy.")
     force_grads: bool = Field(default=False, description="Whether it can be differentiated even if the graph cannot.")
 
 
 class GraphViewRequest(OnGraph):
     """Creates a graph of a range of the nodes of another (ggml_graph_view)."""
 
-    name: Name = Field(description="What the view is called.")
+    name: Name = Field(description="Name of the view.")
     start: Place
     stop: Place
 
@@ -122,7 +122,7 @@ class GraphViewRequest(OnGraph):
 class GraphCpyRequest(OnGraph):
     """Copies the nodes and leafs of a graph into another graph (ggml_graph_cpy)."""
 
-    name: Name = Field(description="The graph that it is put into.")
+    name: Name = Field(description="Name of the graph to copy into.")
 
 
 class GraphClearRequest(OnGraph):
@@ -232,24 +232,25 @@ class GraphComputeRequest(OnGraph):
     carried: ClassVar[str | None] = "inputs"
 
     inputs: Tensors | None = Field(default=None, description="Tensors to set before.")
-    rows: RowsChoice | None = Field(default=None, description="Rows of a dataset for the inputs, in their place.")
+    rows: RowsChoice | None = Field(default=None, description="Rows of a dataset, instead of `inputs`.")
     feeds: Annotated[dict[str, str], Field(max_length=FEEDS_MAX)] | None = Field(
-        default=None, description="With rows, input: column; by default the session's, or of equal names."
+        default=None,
+        description="With `rows`, the column for each input; by default the session's, or that of the same name.",
     )
     n_threads: Annotated[int, Field(ge=-THREADS_MAX, le=THREADS_MAX)] | None = Field(
-        default=None, description="Threads; default: those of the pool, or one; below 1: what :graph_plan says."
+        default=None, description="Number of threads; default: those of the pool, or one; below 1: as in the plan."
     )
     abort_after: Position | str | None = Field(
         default=None, description="The node, by position or name, after which the computation is aborted."
     )
     auto_resume: bool = Field(default=False, description="Whether a paused pool is resumed, as ggml does.")
-    with_ctx: bool = Field(default=False, description="Whether the work buffer is taken of the context.")
+    with_ctx: bool = Field(default=False, description="Whether the work buffer is allocated in the context.")
     work_size: Place | None = Field(
         default=None, description="Bytes of the work buffer; by default as many as the plan asks for."
     )
-    use_ref: bool = Field(default=False, description="Whether results are computed apart and copied to their place.")
-    fetch: Names | None = Field(default=None, description="Tensors that the answer is to hold.")
-    gradients: Names | None = Field(default=None, description="Values whose gradients the answer is to hold.")
+    use_ref: bool = Field(default=False, description="Whether results are computed in separate buffers and copied.")
+    fetch: Names | None = Field(default=None, description="Tensors to return.")
+    gradients: Names | None = Field(default=None, description="Values whose gradients to return.")
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -284,7 +285,7 @@ class ThreadpoolMatchRequest(VerbRequest):
 
 
 class GraphAnswer(StepAnswer):
-    """How much a graph holds now."""
+    """The size of a graph after the step."""
 
     graph: str
     n_nodes: int
@@ -303,11 +304,11 @@ class GraphComputeAnswer(StepAnswer):
 
     status: Literal["SUCCESS", "ABORTED"]
     status_code: int = Field(description="As in ggml: SUCCESS 0, ABORTED 1.")
-    computed: int = Field(description="Nodes that were gone through, in order.")
+    computed: int = Field(description="Number of nodes that were computed, in order.")
     losses: dict[str, float | None]
-    tensors: dict[str, Tensor | None] = Field(description="Those to fetch; null: there is no data.")
-    gradients: dict[str, Tensor | None] = Field(description="Those asked for; null: no gradient flows there.")
-    warnings: list[str] = Field(description="What was asked for and could not be granted.")
+    tensors: dict[str, Tensor | None] = Field(description="The requested tensors; null: there is no data.")
+    gradients: dict[str, Tensor | None] = Field(description="The requested gradients; null: no gradient flows there.")
+    warnings: list[str] = Field(description="Requests that could not be met.")
     nonfinite: Nonfinite
 
 
@@ -317,7 +318,7 @@ class ThreadpoolDescription(ResourceShape):
     n_threads: int
     cpumask: list[int]
     prio: str
-    prio_applied: bool = Field(description="Whether the system let every thread have its priority.")
+    prio_applied: bool = Field(description="Whether the priority could be set for every thread.")
     poll: int
     strict_cpu: bool
     paused: bool
@@ -326,7 +327,7 @@ class ThreadpoolDescription(ResourceShape):
 
 
 class ThreadpoolAnswer(StepAnswer):
-    """The thread pool that was made."""
+    """The new thread pool."""
 
     threadpool: ThreadpoolDescription
 
@@ -338,7 +339,7 @@ class PausedAnswer(StepAnswer):
 
 
 class MatchAnswer(StepAnswer):
-    """Whether the pool is such a one."""
+    """Whether the pool has the given parameters."""
 
     matches: bool
 
@@ -418,12 +419,12 @@ class ComputePlanAnswer(StepAnswer):
 
 
 class OverheadAnswer(StepAnswer):
-    """What graphs and tensors are charged to a context."""
+    """Memory that graphs and tensors take in a context."""
 
     size: int
     grads: bool
     graph_overhead: int
     tensor_overhead: int
     used_mem: int = Field(description="Bytes that the session's context has been charged so far.")
-    mem_size: int | None = Field(description="Bytes that it has; null: as many as are asked for.")
+    mem_size: int | None = Field(description="Size of the context in bytes; null: unlimited.")
     no_alloc: bool

@@ -50,9 +50,9 @@ class SweepChoice(RequestShape):
         ),
     )
     samples: int | None = Field(
-        default=None, description=f"How many combinations are drawn, 1 to {VARIANTS_MAX}; no two are equal."
+        default=None, description=f"Number of combinations to draw, 1 to {VARIANTS_MAX}; no two are equal."
     )
-    seed: int | None = Field(default=None, description="What they are drawn from, at least 0; default 0.")
+    seed: int | None = Field(default=None, description="Seed of the samples, at least 0; default 0.")
     eta: int | None = Field(
         default=None, description="halving: of how many variants one goes on to the next rung, 2 to 100; default 3."
     )
@@ -103,7 +103,7 @@ class RankedVariant(ResourceShape):
 
 
 class SweepSummary(ResourceShape):
-    """How the variants of a fit are doing."""
+    """Progress of the variants of a fit."""
 
     kind: Literal["grid", "random", "halving"]
     monitor: str

@@ -24,12 +24,12 @@ class Cores(ResourceShape):
 
     usable: int = Field(description="Threads that can run at once.")
     cpus: list[int] = Field(description="Numbers of the CPUs that the server may use.")
-    quota: float | None = Field(description="CPUs' time that the container gives; null: without limit.")
-    threads_per_fit: int = Field(description="Threads that work inside a step of a fit that does not say how many.")
+    quota: float | None = Field(description="CPU quota of the container, in CPUs; null: no limit.")
+    threads_per_fit: int = Field(description="Default number of threads in a step of a fit.")
 
 
 class QueueCounts(ResourceShape):
-    """How many fits wait, and how many are worked on."""
+    """Numbers of queued and running fits."""
 
     queued: int
     running: int
@@ -47,7 +47,7 @@ class Worker(ResourceShape):
 
 
 class Limits(ResourceShape):
-    """What this server takes at most."""
+    """Limits of this server."""
 
     max_json_bytes: int
     max_upload_bytes: int
@@ -64,11 +64,11 @@ class Limits(ResourceShape):
 
 
 class Recovery(ResourceShape):
-    """What the server found when it started, and put in order."""
+    """What the server found and repaired when it started."""
 
     at: str
-    attempts_lost: int = Field(description="Processes that worked on fits and are gone; the fits go on.")
-    orphan_blobs: int = Field(description="Files that nothing refers to; they are in quarantine.")
+    attempts_lost: int = Field(description="Attempts whose process had exited; their fits were resumed.")
+    orphan_blobs: int = Field(description="Files that no record refers to; moved to quarantine.")
     temporary_files: int = Field(description="Unfinished files; deleted.")
     staging_folders: int = Field(description="Folders of processes that are gone; deleted, or in quarantine.")
     session_folders: int = Field(description="Folders of sessions that have ended, deleted; or unknown, in quarantine.")

@@ -8,7 +8,7 @@ from adjoint_client.record import Record
 
 
 class Checkpoint(Record):
-    """A file with everything a fit or a session needs to go on."""
+    """A file with everything that a fit or a session needs to resume."""
 
     _records: ClassVar[Mapping[str, str]] = {"links": "CheckpointLinks"}
     _moments: ClassVar[frozenset[str]] = frozenset(["created_at"])
@@ -32,7 +32,7 @@ class Checkpoint(Record):
 
 
 class CheckpointLinks(Record):
-    """Where to go on from a checkpoint."""
+    """Links of a checkpoint."""
 
     self: "str"
     content: "str"
@@ -73,7 +73,7 @@ class DatasetColumn(Record):
 
 
 class Fit(Record):
-    """A fit: what was asked, how far it is, and how it ended."""
+    """A fit: its request, progress and result."""
 
     _records: ClassVar[Mapping[str, str]] = {
         "attempts": "FitAttempt",
@@ -127,7 +127,7 @@ class Fit(Record):
 
 
 class FitAttempt(Record):
-    """A process that worked on the fit."""
+    """A process of the fit."""
 
     _moments: ClassVar[frozenset[str]] = frozenset(["started_at", "ended_at"])
     number: "int"
@@ -144,7 +144,7 @@ class FitError(Record):
 
 
 class FitLinks(Record):
-    """Where to go on from a fit."""
+    """Links of a fit."""
 
     self: "str"
     metrics: "str"
@@ -160,7 +160,7 @@ class FitLinks(Record):
 
 
 class FitOrigin(Record):
-    """The checkpoint that a fit was begun at."""
+    """The checkpoint that a fit was forked from."""
 
     checkpoint: "str"
     fit: "str | None"
@@ -171,7 +171,7 @@ class FitOrigin(Record):
 
 
 class FitReplay(Record):
-    """Which fit this one runs again."""
+    """The fit that this one replays."""
 
     _records: ClassVar[Mapping[str, str]] = {"verdict": "ReplayVerdict"}
     of: "str"
@@ -226,7 +226,7 @@ class Graph(Record):
 
 
 class GraphFinding(Record):
-    """Something about a graph that is allowed and probably not meant."""
+    """A remark on a graph: something valid that is probably not intended."""
 
     pointer: "str"
     severity: 'Literal["warning", "info"]'
@@ -235,7 +235,7 @@ class GraphFinding(Record):
 
 
 class GraphSummary(Record):
-    """A graph as lists show it."""
+    """A graph without its definition."""
 
     _moments: ClassVar[frozenset[str]] = frozenset(["created_at"])
     id: "str"
@@ -269,7 +269,7 @@ class RankedVariant(Record):
 
 
 class ReplayVerdict(Record):
-    """Whether the same bits came out."""
+    """Whether the results are equal bit for bit."""
 
     bit_exact: "bool"
     differences: "list[str]"
@@ -277,7 +277,7 @@ class ReplayVerdict(Record):
 
 
 class Session(Record):
-    """A model in training whose steps the client takes."""
+    """A training session: a model whose steps the client requests."""
 
     _records: ClassVar[Mapping[str, str]] = {
         "parameters": "ParameterSummary",
@@ -323,7 +323,7 @@ class SessionError(Record):
 
 
 class SessionLinks(Record):
-    """Where to go on from a session."""
+    """Links of a session."""
 
     self: "str"
     parameters: "str"
@@ -338,7 +338,7 @@ SessionState = Literal["active", "paused", "closed", "expired", "failed"]
 
 
 class SweepSummary(Record):
-    """How the variants of a fit are doing."""
+    """Progress of the variants of a fit."""
 
     _records: ClassVar[Mapping[str, str]] = {"ranking": "RankedVariant"}
     kind: 'Literal["grid", "random", "halving"]'

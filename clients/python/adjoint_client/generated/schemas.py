@@ -5,7 +5,7 @@ from typing import Any, Literal, NotRequired, TypedDict, Union
 
 
 class AdaptiveClipChoice(TypedDict):
-    """Each unit's gradient limited in proportion to the unit's length (Brock et al. 2021)."""
+    """Limits the norm of each unit's gradient relative to the norm of its weights (Brock et al. 2021)."""
 
     clipping: NotRequired["float | None"]
     eps: NotRequired["float | None"]
@@ -13,7 +13,7 @@ class AdaptiveClipChoice(TypedDict):
 
 
 class ApiKey(TypedDict):
-    """A key, without its secret, which nobody can tell any more."""
+    """An API key without its secret, which is not stored."""
 
     id: "str"
     object: NotRequired['Literal["key"]']
@@ -60,7 +60,7 @@ class AuditList(TypedDict):
 
 
 class AverageChoice(TypedDict):
-    """An average of the weights along the fit, which validation and predictions use."""
+    """An average of the weights over the steps, which validation and predictions use."""
 
     kind: NotRequired['Literal["ema", "swa"] | None']
     decay: NotRequired["float | None"]
@@ -112,7 +112,7 @@ class BatchedAnswer(TypedDict):
 
 
 class BatchedStep(TypedDict):
-    """A step in a batch: its verb, and beside it what the verb takes."""
+    """A step in a batch: its verb, and the fields of the request of that verb."""
 
     verb: "str"
     seq: NotRequired["int | None"]
@@ -127,7 +127,7 @@ class Blas(TypedDict):
 
 
 class BudgetChoice(TypedDict):
-    """What a fit may take; it ends, with success, after the step that exceeds one of them."""
+    """Limits of a fit: it succeeds after the step that exceeds one of them."""
 
     seconds: NotRequired["float | None"]
     steps: NotRequired["int | None"]
@@ -162,7 +162,7 @@ class BuildForwardSelectRequest(TypedDict):
 
 
 class Bundle(TypedDict):
-    """All that decides about the result of a fit, and that result."""
+    """Everything that determines the result of a fit, and digests of that result."""
 
     object: 'Literal["bundle"]'
     format: 'Literal["adjoint-bundle/1"]'
@@ -182,7 +182,7 @@ class Bundle(TypedDict):
 
 
 class BundleAttempt(TypedDict):
-    """A process that worked on the fit, and how it ended."""
+    """A process of the fit, and how it ended."""
 
     number: "int"
     outcome: "str | None"
@@ -216,7 +216,7 @@ class BundleDataset(TypedDict):
 
 
 class BundleFit(TypedDict):
-    """Which fit it was."""
+    """The fit that the bundle describes."""
 
     id: "str"
     labels: "Mapping[str, str]"
@@ -226,7 +226,7 @@ class BundleFit(TypedDict):
 
 
 class BundleGraph(TypedDict):
-    """The graph, complete."""
+    """The graph with its definition."""
 
     id: "str"
     name: "str"
@@ -253,7 +253,7 @@ class BundleOrigin(TypedDict):
 
 
 class BundleResult(TypedDict):
-    """What the fit came to; its state is that of its last checkpoint."""
+    """The result of the fit; its digests are those of its last checkpoint."""
 
     parameters: "str"
     buffers: "str"
@@ -268,7 +268,7 @@ class BundleResult(TypedDict):
 
 
 class BundleRuntime(TypedDict):
-    """What the fit ran with."""
+    """Executor, threads and numerics of the fit."""
 
     executor: "str"
     threads: "int"
@@ -276,7 +276,7 @@ class BundleRuntime(TypedDict):
 
 
 class BundleServer(TypedDict):
-    """What made the bundle."""
+    """The server that wrote the bundle."""
 
     version: "str"
     python: "str"
@@ -334,7 +334,7 @@ class CheckedGradient(TypedDict):
 
 
 class Checkpoint(TypedDict):
-    """A file with everything a fit or a session needs to go on."""
+    """A file with everything that a fit or a session needs to resume."""
 
     id: "str"
     object: NotRequired['Literal["checkpoint"]']
@@ -356,7 +356,7 @@ class Checkpoint(TypedDict):
 
 
 class CheckpointChanges(TypedDict):
-    """What can be changed about a checkpoint."""
+    """Changes to a checkpoint."""
 
     pinned: "bool"
 
@@ -371,7 +371,7 @@ class CheckpointChoice(TypedDict):
 
 
 class CheckpointLinks(TypedDict):
-    """Where to go on from a checkpoint."""
+    """Links of a checkpoint."""
 
     self: "str"
     content: "str"
@@ -432,7 +432,7 @@ class ComputeRequest(TypedDict):
 
 
 class ComputeResult(TypedDict):
-    """What an evaluation gave; a loss that is not finite is null, and named under nonfinite."""
+    """The result of an evaluation; a loss that is not finite is null, and named in `nonfinite`."""
 
     outputs: NotRequired["dict[str, Tensor] | None"]
     losses: "dict[str, float | None]"
@@ -523,7 +523,7 @@ class DivergenceChoice(TypedDict):
 
 
 class EarlyStoppingChoice(TypedDict):
-    """The end of a fit whose metric no longer improves."""
+    """Ends a fit whose metric no longer improves."""
 
     monitor: NotRequired["str | None"]
     mode: NotRequired['Literal["min", "max"] | None']
@@ -551,7 +551,7 @@ class ElementChoice(TypedDict):
 
 
 class Fit(TypedDict):
-    """A fit: what was asked, how far it is, and how it ended."""
+    """A fit: its request, progress and result."""
 
     id: "str"
     object: NotRequired['Literal["fit"]']
@@ -594,7 +594,7 @@ class Fit(TypedDict):
 
 
 class FitAttempt(TypedDict):
-    """A process that worked on the fit."""
+    """A process of the fit."""
 
     number: "int"
     started_at: "str"
@@ -650,14 +650,14 @@ class FitError(TypedDict):
 
 
 class FitExtension(TypedDict):
-    """How much more of a fit is wanted: one of epochs and steps."""
+    """How far to extend a fit: either epochs or steps."""
 
     epochs: NotRequired["int | None"]
     steps: NotRequired["int | None"]
 
 
 class FitLinks(TypedDict):
-    """Where to go on from a fit."""
+    """Links of a fit."""
 
     self: "str"
     metrics: "str"
@@ -683,7 +683,7 @@ class FitList(TypedDict):
 
 
 class FitOrigin(TypedDict):
-    """The checkpoint that a fit was begun at."""
+    """The checkpoint that a fit was forked from."""
 
     checkpoint: "str"
     fit: "str | None"
@@ -694,7 +694,7 @@ class FitOrigin(TypedDict):
 
 
 class FitReplay(TypedDict):
-    """Which fit this one runs again."""
+    """The fit that this one replays."""
 
     of: "str"
     same_numerics: "bool"
@@ -704,7 +704,7 @@ class FitReplay(TypedDict):
 
 
 class FitRequest(TypedDict):
-    """A fit: a graph, rows, and how to go about it. Needs graph, dataset, and one of epochs and steps."""
+    """A fit: a graph, rows, and a training recipe. Needs graph, dataset, and one of epochs and steps."""
 
     graph: NotRequired["str | GraphDefinition"]
     dataset: NotRequired["str | Sequence[str] | InlineDataset"]
@@ -774,14 +774,14 @@ FitState = Literal[
 
 
 class ForkChoice(TypedDict):
-    """A checkpoint to begin a fit at, and what of it counts."""
+    """A checkpoint to fork a fit from, and what is restored."""
 
     checkpoint: "str"
     restore: NotRequired['Literal["all", "parameters"] | None']
 
 
 class ForwardAnswer(TypedDict):
-    """What a forward pass gave."""
+    """The result of a forward pass."""
 
     seq: "int | None"
     outputs: "dict[str, Tensor]"
@@ -791,7 +791,7 @@ class ForwardAnswer(TypedDict):
 
 
 class ForwardBackwardAnswer(TypedDict):
-    """What a forward and a backward pass gave."""
+    """The result of a forward and a backward pass."""
 
     seq: "int | None"
     grad_norm: "float | None"
@@ -834,7 +834,7 @@ class FreezeChoice(TypedDict):
 
 
 class GradcheckRequest(TypedDict):
-    """What the gradient is checked at; parameters left out are initialised from the seed."""
+    """The point at which the gradient is checked; parameters left out are initialised from the seed."""
 
     inputs: NotRequired["Mapping[str, Any] | None"]
     parameters: NotRequired["Mapping[str, Any] | None"]
@@ -863,7 +863,7 @@ class GradcheckResult(TypedDict):
 
 
 class Gradient(TypedDict):
-    """The gradient of the loss by a parameter, without its numbers."""
+    """The gradient of the loss with respect to a parameter, without its values."""
 
     object: NotRequired['Literal["gradient"]']
     fit: "str"
@@ -878,7 +878,7 @@ class Gradient(TypedDict):
 
 
 class GradientLinks(TypedDict):
-    """Where the numbers are."""
+    """Links of a gradient."""
 
     self: "str"
     stats: "str"
@@ -894,7 +894,7 @@ class GradientList(TypedDict):
 
 
 class GradientNorms(TypedDict):
-    """The gradients that there are now."""
+    """The accumulated gradients."""
 
     seq: "int | None"
     grad_norm: "float | None"
@@ -903,7 +903,7 @@ class GradientNorms(TypedDict):
 
 
 class GradientStatistics(TypedDict):
-    """A captured gradient in a few numbers, computed in float64."""
+    """Statistics of a captured gradient, computed in float64."""
 
     dtype: "str"
     shape: "list[int]"
@@ -957,7 +957,7 @@ class Graph(TypedDict):
 
 
 class GraphAnswer(TypedDict):
-    """How much a graph holds now."""
+    """The size of a graph after the step."""
 
     seq: "int | None"
     graph: "str"
@@ -1058,7 +1058,7 @@ class GraphDupRequest(TypedDict):
 
 
 class GraphFinding(TypedDict):
-    """Something about a graph that is allowed and probably not meant."""
+    """A remark on a graph: something valid that is probably not intended."""
 
     pointer: "str"
     severity: NotRequired['Literal["warning", "info"]']
@@ -1144,7 +1144,7 @@ class GraphPlan(TypedDict):
 
 
 class GraphReport(TypedDict):
-    """What the engine makes of a definition."""
+    """The report of the engine on a definition."""
 
     name: "str"
     digest: "str"
@@ -1167,7 +1167,7 @@ class GraphResetRequest(TypedDict):
 
 
 class GraphSummary(TypedDict):
-    """A graph as lists show it."""
+    """A graph without its definition."""
 
     id: "str"
     object: NotRequired['Literal["graph"]']
@@ -1188,7 +1188,7 @@ class GraphViewRequest(TypedDict):
 
 
 class GroupChoice(TypedDict):
-    """Parameters that are stepped alike; options of the optimizer that differ from the common ones stand beside it."""
+    """Parameters that share optimizer options; options that differ from the common ones are further fields."""
 
     match: NotRequired["str | Sequence[str]"]
     ndim: NotRequired["int | Sequence[int] | None"]
@@ -1308,7 +1308,7 @@ class JvpWant(TypedDict):
 
 
 class KeyRequest(TypedDict):
-    """A key to make."""
+    """A key to create."""
 
     name: "str"
     scopes: 'Sequence[Literal["read", "train", "admin"]]'
@@ -1317,7 +1317,7 @@ class KeyRequest(TypedDict):
 
 
 class Limits(TypedDict):
-    """What this server takes at most."""
+    """Limits of this server."""
 
     max_json_bytes: "int"
     max_upload_bytes: "int"
@@ -1387,7 +1387,7 @@ class LossScalingChoice(TypedDict):
 
 
 class MatchAnswer(TypedDict):
-    """Whether the pool is such a one."""
+    """Whether the pool has the given parameters."""
 
     seq: "int | None"
     matches: "bool"
@@ -1564,7 +1564,7 @@ MetricChoice = Union[
 
 
 class MetricEntry(TypedDict):
-    """A metric: what it judges, and how."""
+    """A metric and what it takes."""
 
     kind: "str"
     doc: "str"
@@ -1606,7 +1606,7 @@ class MetricRows(TypedDict):
 
 
 class NewApiKey(TypedDict):
-    """A key that was made just now."""
+    """A new API key with its secret."""
 
     id: "str"
     object: NotRequired['Literal["key"]']
@@ -1632,7 +1632,7 @@ class NewGraphRequest(TypedDict):
 
 
 class NodeInput(TypedDict):
-    """What a node was given."""
+    """The inputs of a node."""
 
     name: "str"
     shape: "list[int]"
@@ -1687,7 +1687,7 @@ class NormalizeChoice(TypedDict):
 
 
 class OpEntry(TypedDict):
-    """An op: what it takes, and what it is good for; or one of another engine that is not supported, and why."""
+    """An op with its inputs and attributes; or one of another framework that is not supported, and why."""
 
     name: "str"
     supported: "bool"
@@ -1728,7 +1728,7 @@ class OpList(TypedDict):
 
 
 class Operation(TypedDict):
-    """A step that was accepted, and its result."""
+    """An accepted step and its result."""
 
     id: NotRequired["str | None"]
     seq: "int"
@@ -1756,7 +1756,7 @@ class OptStepSgdRequest(TypedDict):
 
 
 class OptimStepAnswer(TypedDict):
-    """What a step of the optimizer did."""
+    """The result of an optimizer step."""
 
     seq: "int | None"
     grad_norm: "float | None"
@@ -2033,7 +2033,7 @@ class OrderWant(TypedDict):
 
 
 class OverheadAnswer(TypedDict):
-    """What graphs and tensors are charged to a context."""
+    """Memory that graphs and tensors take in a context."""
 
     seq: "int | None"
     size: "int"
@@ -2081,7 +2081,7 @@ class Prediction(TypedDict):
 
 
 class Problem(TypedDict):
-    """What went wrong, and what to change."""
+    """An error and what to change (RFC 9457)."""
 
     type: "str"
     title: "str"
@@ -2141,7 +2141,7 @@ class ProfiledNode(TypedDict):
 
 
 class QueueCounts(TypedDict):
-    """How many fits wait, and how many are worked on."""
+    """Numbers of queued and running fits."""
 
     queued: "int"
     running: "int"
@@ -2178,7 +2178,7 @@ class RecordChoice(TypedDict):
 
 
 class Recovery(TypedDict):
-    """What the server found when it started, and put in order."""
+    """What the server found and repaired when it started."""
 
     at: "str"
     attempts_lost: "int"
@@ -2201,13 +2201,13 @@ class ReplayRequest(TypedDict):
 
 
 class ReplayResources(TypedDict):
-    """What a replay gets of the machine; executor and threads are those of the fit that it runs again."""
+    """Resources of a replay; executor and threads are those of the original fit."""
 
     priority: NotRequired['Literal["low", "normal", "high"] | None']
 
 
 class ReplayVerdict(TypedDict):
-    """Whether the same bits came out."""
+    """Whether the results are equal bit for bit."""
 
     bit_exact: "bool"
     differences: "list[str]"
@@ -2480,7 +2480,7 @@ ScheduleChoice = Union[
 
 
 class Session(TypedDict):
-    """A model in training whose steps the client takes."""
+    """A training session: a model whose steps the client requests."""
 
     id: "str"
     object: NotRequired['Literal["session"]']
@@ -2520,7 +2520,7 @@ class SessionError(TypedDict):
 
 
 class SessionLinks(TypedDict):
-    """Where to go on from a session."""
+    """Links of a session."""
 
     self: "str"
     parameters: "str"
@@ -2617,7 +2617,7 @@ class SessionRequest(TypedDict):
 
 
 class SessionResourcesChoice(TypedDict):
-    """What a session gets of the machine."""
+    """Resources of a session."""
 
     executor: NotRequired['Literal["auto", "numpy", "native"] | None']
     threads: NotRequired["int | None"]
@@ -2693,7 +2693,7 @@ class ShuffleChoice(TypedDict):
 
 
 class Status(TypedDict):
-    """An answer that says no more than that there is one."""
+    """The status of the server."""
 
     status: 'Literal["ok", "ready"]'
 
@@ -2729,7 +2729,7 @@ class SweepChoice(TypedDict):
 
 
 class SweepSummary(TypedDict):
-    """How the variants of a fit are doing."""
+    """Progress of the variants of a fit."""
 
     kind: 'Literal["grid", "random", "halving"]'
     monitor: "str"
@@ -2789,7 +2789,7 @@ class TensorSetRequest(TypedDict):
 
 
 class TensorStatistics(TypedDict):
-    """An array of a session in a few numbers, computed in float64; null where there is no such gradient."""
+    """Statistics of an array of a session, computed in float64; null where there is no such gradient."""
 
     name: "str"
     shape: "list[int]"
@@ -2815,7 +2815,7 @@ class TensorSummary(TypedDict):
 
 
 class ThreadpoolAnswer(TypedDict):
-    """The thread pool that was made."""
+    """The new thread pool."""
 
     seq: "int | None"
     threadpool: "ThreadpoolDescription"
@@ -2952,7 +2952,7 @@ class FitOptions(TypedDict):
     classes: NotRequired["Mapping[str, Sequence[str] | ClassNamesChoice | None] | None"]
     """Input: the class names of its text column in the order of their numbers, or an object that also names the class of unknown texts; by default the sorted texts of the training data. Other data are mapped by name. With from_checkpoint, null numbers the texts of an input by this fit's own data."""
     preset: NotRequired['Literal["ggml_opt_fit"] | None']
-    """Where fields come from that are not given; ggml_opt_fit has the semantics of that function."""
+    """Source of the defaults; `ggml_opt_fit` has the semantics of that function."""
     optimizer: NotRequired["OptimizerChoice | None"]
     """By default adam."""
     schedule: NotRequired["ScheduleChoice | None"]
@@ -2984,17 +2984,17 @@ class FitOptions(TypedDict):
     prefetch: NotRequired["int | None"]
     """Batches gathered ahead, 0 to 64; by default two of data that waits for the disk."""
     seed: NotRequired["int | None"]
-    """What splits, orders, first values and draws come from, at least 0; default 0."""
+    """Seed of splits, orders, initial values and random draws, at least 0; default 0."""
     precision: NotRequired['Literal["float32", "float64", "mixed_float16", "mixed_bfloat16"] | None']
     """Number formats; 'mixed_...' computes products in the lower one; default 'float32'."""
     loss_scaling: NotRequired["LossScalingChoice | None"]
     """Loss scaling for float16."""
     recompute: NotRequired["RecomputeChoice | None"]
-    """By default nothing is computed again."""
+    """Activations to recompute in the backward pass; by default none."""
     memory_budget: NotRequired["int | None"]
-    """Bytes that a step may take, at least 1; as little is computed again as that needs."""
+    """Memory limit of a step, in bytes, at least 1; activations are recomputed until it is met."""
     activations: NotRequired['Literal["float16", "bfloat16"] | None']
-    """What values of float32 are kept in for the backward pass, which halves them; by default as is."""
+    """Half type in which float32 values are stored for the backward pass; by default none."""
     average: NotRequired["str | AverageChoice | None"]
     """ema, swa, or an object with options; by default none."""
     freeze: NotRequired["Sequence[FreezeChoice] | None"]
@@ -3018,7 +3018,7 @@ class FitOptions(TypedDict):
     labels: NotRequired["Mapping[str, str] | None"]
     """Labels: keys with values, for filtering lists."""
     start_paused: NotRequired["bool | None"]
-    """Whether it waits to be resumed; default false."""
+    """Whether it starts paused; default false."""
     from_checkpoint: NotRequired["str | ForkChoice | None"]
     """A checkpoint of another fit to begin at: its id, or an object; by default none."""
 
@@ -3047,7 +3047,7 @@ class SessionOptions(TypedDict):
     clip: NotRequired["ClipChoice | None"]
     """Gradient clipping."""
     seed: NotRequired["int | None"]
-    """What first values and random draws come from; default 0."""
+    """Seed of initial values and random draws; default 0."""
     precision: NotRequired['Literal["float32", "float64", "mixed_float16", "mixed_bfloat16"] | None']
     """Number formats; default 'float32'."""
     threads: NotRequired["int | None"]
@@ -3061,6 +3061,6 @@ class SessionOptions(TypedDict):
     labels: NotRequired["Mapping[str, str] | None"]
     """Labels: keys with values, for filtering lists."""
     start_paused: NotRequired["bool | None"]
-    """Whether it waits to be resumed; default false."""
+    """Whether it starts paused; default false."""
     ttl_seconds: NotRequired["float | None"]
     """Without a step for so long, it is saved as a checkpoint and expires; default 3600."""
