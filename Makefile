@@ -28,28 +28,22 @@ demo: $(VENV)/run.stamp ## train on real data through a server of its own, then 
 serve: $(VENV)/run.stamp ## run the server until Ctrl-C; ADJOINT_PORT and the like set it up
 	@$(BIN)/adjoint serve
 
-# A file's tests share their server: they stay in one process; tests/conftest.py says in which order they come.
+# A file's tests share their server: they stay in one process; tests/support/schedule.py says in which order they come.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 # Tests start a hundred servers: each would compile all its code again where nothing may be written beside it.
 export PYTHONDONTWRITEBYTECODE :=
-# What needs no server, without the walks over every sample of every op, kernel and layer, and every combination of options.
-WALKS := laws diagnostics/test_script.py data/test_prefetcher.py data/test_scaling.py golden execution/native \
-	ops/test_half.py execution/plan/test_program.py random_graphs training/fit/test_resuming.py graph/test_autocast.py graph/test_segments.py nn/layers/test_layer_golden.py \
-	nn/layers/test_layers.py nn/layers/test_losses.py training/metrics/test_metric_values.py training/fit/test_stepping.py \
-	training/fit/test_reopening.py training/fit/test_forking.py training/fit/test_capturing.py training/fit/test_proceeding.py \
-	training/recipe/test_continuation.py session training/step/test_budget.py optim/test_chain.py optim/test_lbfgs.py \
-	optim/test_momentum.py optim/test_optimizers.py optim/test_schedules.py optim/test_tape_optimizer.py
-QUICK := tests/engine $(WALKS:%=--ignore=tests/engine/%) tests/app/domain tests/app/store tests/app/store/blobs tests/app/service tests/app/config/test_settings.py
+# Most tests of other folders need a server: it takes longer to read them than to leave them out.
+QUICK := tests/engine tests/app/domain tests/app/store tests/app/service tests/app/config/test_settings.py
 
 test: $(VENV)/test.stamp $(VENV)/kernels.stamp ## run all tests
 	$(PYTEST)
 
 check: $(VENV)/test.stamp $(VENV)/kernels.stamp ## run the quick tests, in less than a minute
-	$(PYTEST) -m "not slow" $(QUICK)
+	$(PYTEST) -m "not law and not server and not kill and not slow" $(QUICK)
 
 # What goes through all combinations in `make chaos`, where `make test` has each option in one at least.
-COMBINATIONS := $(addprefix tests/engine/,laws training/fit/test_resuming.py graph/test_hostile.py \
-	training/metrics/test_metric_values.py random_graphs) \
+COMBINATIONS := $(addprefix tests/engine/,laws training/fit training/metrics/test_metric_values.py random_graphs graph/test_hostile.py \
+	optim/test_tape_optimizer.py execution/plan/test_verifier.py ops/test_tricky_precision.py) \
 	tests/clients/test_session_checkpoints.py tests/clients/test_ggml_numbers.py tests/app/api/test_damaged_blobs.py \
 	tests/deploy/test_installed.py
 # CHAOS_SEED=n repeats a run; -s is what shows the figures. One process: the tests keep both cores busy by themselves.

@@ -2,7 +2,6 @@ import gc
 import os
 import secrets
 import shutil
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,9 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.server import COMMAND, ROOT, ServerProcess, StartServer, serving
+from tests.support import schedule
+from tests.support.server import COMMAND, ServerProcess, StartServer, serving
 
-ENGINE = ROOT / "tests" / "engine"
 MEMORY = Path("/dev/shm")
 MEMORY_MIN = 6 * 1024**3
 """Less free memory is left alone: the tests' folders take 1 GiB of it."""
@@ -36,17 +35,24 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"LAW_SEED={os.environ['LAW_SEED']}")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run files with servers first, and those of the engine last, by falling number of tests.
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out folders that `-m` leaves out."""
+    return True if schedule.is_left_out(collection_path, config.option.markexpr) else None
 
-    A file stays in one process: where one that takes long comes at the end, the other process has nothing to do.
-    """
-    counts = Counter(item.path for item in items)
-    items.sort(key=lambda item: counts[item.path] if item.path.is_relative_to(ENGINE) else float("inf"), reverse=True)
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by their folders and fixtures, and sort them."""
+    schedule.prepare(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> schedule.Schedule | None:
+    """Deal out files, those of the engine in parts, where `--dist loadfile` is asked for."""
+    return schedule.Schedule(config, log) if config.option.dist == "loadfile" else None
 
 
 def pytest_collection_finish() -> None:
-    """Leave the millions of objects of 20,000 tests, which live to the end, out of all collections of garbage."""
+    """Leave the millions of objects of thousands of tests, which live to the end, out of all collections of garbage."""
     gc.freeze()
 
 

@@ -32,6 +32,8 @@ bind_value_methods()
 
 
 def __getattr__(name: str) -> Any:
+    if name.startswith("_"):  # asked by protocols of Python and its tools, which expect it to be missing
+        raise AttributeError(f"there is no op called {name!r}")
     op = find_op(name)
     if op is None:
         raise AttributeError(f"there is no op called {name!r}{nearest(name, [*OPS, *ALIASES])}")

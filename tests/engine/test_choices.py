@@ -18,6 +18,7 @@ from engine.nn.layers.table import find_layer
 from engine.optim.optimizers import OPTIMIZERS, TRANSFORMS, make_optimizer, read_transforms
 from engine.optim.schedules.schedule import SCHEDULES
 from engine.training.metrics.table import METRICS, read_metrics
+from tests.support.rows import each_row
 
 
 def read(reading):
@@ -61,7 +62,7 @@ CHOICES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("choose", "wrong", "right", "known"), CHOICES.values(), ids=CHOICES)
+@each_row(("choose", "wrong", "right", "known"), CHOICES.values(), ids=CHOICES)
 def test_an_unknown_name_is_answered_with_the_nearest_and_the_list(choose, wrong, right, known):
     right = right or next(iter(known))
     with pytest.raises(engine.EngineError) as caught:

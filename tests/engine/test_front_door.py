@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import engine
+from tests.support.rows import each_row
 
 
 def test_the_names_are_sorted_and_complete():
@@ -21,9 +22,7 @@ def test_everything_public_is_documented():
     assert not [name for name, value in public.items() if callable(value) and not (value.__doc__ or "").strip()]
 
 
-@pytest.mark.parametrize(
-    "error", [e for e in vars(engine).values() if isinstance(e, type) and issubclass(e, Exception)]
-)
+@each_row("error", [e for e in vars(engine).values() if isinstance(e, type) and issubclass(e, Exception)])
 def test_every_error_has_a_code_and_one_root(error):
     assert issubclass(error, engine.EngineError)
     assert error.code.replace("_", "").isalpha()

@@ -5,7 +5,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-import pytest
+from tests.support.rows import each_row
 
 ROOT = Path(__file__).parents[2]
 ROWS = tomllib.loads((Path(__file__).parent / "seed_rows.toml").read_text())
@@ -19,7 +19,7 @@ def test_the_table_holds_every_row_and_nothing_else():
     assert sorted(ROWS) == sorted(IDS)
 
 
-@pytest.mark.parametrize("row", IDS)
+@each_row("row", IDS)
 def test_a_row_names_tests_that_exist(row):
     tests = ROWS[row]["tests"]
     assert tests, f"row {row} ({ROWS[row]['item']}) has no test"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import engine
+from tests.support.rows import each_row
 
 GRAPH = engine.parse_graph({
     "inputs": {"x": ["n", 4], "y": ["n"], "spare": ["m", 3], "u": ["n"]},
@@ -58,7 +59,7 @@ def given_by(names):
     return {name: ROWS[name] for name in ROWS if name in names}
 
 
-@pytest.mark.parametrize(("call", "needed"), CALLS.values(), ids=CALLS)
+@each_row(("call", "needed"), CALLS.values(), ids=CALLS)
 def test_only_what_is_needed_is_asked_for(call, needed):
     assert call(given_by(list(needed))) == call({**ROWS})
     for name in needed:
@@ -66,7 +67,7 @@ def test_only_what_is_needed_is_asked_for(call, needed):
             call(given_by(set(needed) - {name}))
 
 
-@pytest.mark.parametrize("call", [CALLS[name][0] for name in CALLS], ids=CALLS)
+@each_row("call", [CALLS[name][0] for name in CALLS], ids=CALLS)
 def test_what_is_given_without_need_is_checked(call):
     with pytest.raises(engine.DocumentError, match="spare"):
         call({**ROWS, "spare": ROWS["spare"][:, :2]})
@@ -100,7 +101,7 @@ def columns(names):
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("missing", "recipe", "pointer"),
     [
         ("y", {}, "/dataset"),

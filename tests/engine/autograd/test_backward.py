@@ -14,6 +14,7 @@ from engine.core.errors import DTypeError, GradientError, ShapeError
 from engine.core.modes import no_grad, tracing
 from engine.core.value import Spec, Value, tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 DEEP = 100_000
 
@@ -100,7 +101,7 @@ def test_a_diamond_is_walked_once() -> None:
     assert len(calls) == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("a_shape", "b_shape"),
     [((2, 3), (3,)), ((2, 1), (1, 3)), ((), (2, 2)), ((4, 1, 3), (2, 1)), ((4, 0), (4, 1)), ((1,), (1, 1))],
 )
@@ -124,7 +125,7 @@ def test_a_gradient_has_the_type_of_its_leaf() -> None:
     assert (x.grad.dtype, w.grad.dtype) == ("float32", "float64")
 
 
-@pytest.mark.parametrize(("shape", "seed"), [((2,), (3,)), ((2,), (1,)), ((2,), ()), ((1, 2), (2,))])
+@each_row(("shape", "seed"), [((2,), (3,)), ((2,), (1,)), ((2,), ()), ((1, 2), (2,))])
 def test_a_seed_of_another_shape_is_refused(shape: tuple[int, ...], seed: tuple[int, ...]) -> None:
     with pytest.raises(ShapeError, match="they must be equal"):
         (leaf(np.ones(shape)) * 1.0).backward(np.ones(seed))

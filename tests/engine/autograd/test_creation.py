@@ -10,6 +10,7 @@ import pytest
 
 import engine
 from engine.core.errors import AttributeValueError, DeviceError, DTypeError, ShapeError
+from tests.support.rows import each_row
 
 MAKERS = [
     engine.zeros,
@@ -20,8 +21,8 @@ MAKERS = [
 ]
 
 
-@pytest.mark.parametrize("make", MAKERS)
-@pytest.mark.parametrize("dtype", [None, "float64", "float16"])
+@each_row("make", MAKERS)
+@each_row("dtype", [None, "float64", "float16"])
 def test_a_leaf_has_the_shape_and_type_asked_for(make: object, dtype: str | None) -> None:
     leaf = make((2, 3), dtype=dtype, requires_grad=True, name="w", device="cpu")
     assert (leaf.shape, leaf.dtype, leaf.name) == ((2, 3), dtype or "float32", "w")
@@ -54,7 +55,7 @@ def test_equal_seeds_give_equal_leaves() -> None:
     assert drawn[0] != drawn[2]
 
 
-@pytest.mark.parametrize("make", [engine.zeros, engine.ones, engine.rand, engine.randn])
+@each_row("make", [engine.zeros, engine.ones, engine.rand, engine.randn])
 def test_what_cannot_be_made_is_refused(make: object) -> None:
     with pytest.raises(DTypeError, match="only floating values can require gradients; this one is int64"):
         make((2,), dtype="int64", requires_grad=True)
@@ -108,9 +109,7 @@ def test_a_parameter_gets_a_gradient():
     assert w.grad.numpy().tolist() == [2, 4]
 
 
-@pytest.mark.parametrize(
-    ("shape", "data"), [((2, 2), [1.0] * 6), ((4, -1), [1.0] * 6), ((-1, -1), [1.0]), ((2,), [[1.0, 2.0]])]
-)
+@each_row(("shape", "data"), [((2, 2), [1.0] * 6), ((4, -1), [1.0] * 6), ((-1, -1), [1.0]), ((2,), [[1.0, 2.0]])])
 def test_numbers_that_do_not_fill_a_shape_are_refused(shape, data):
     with pytest.raises(ShapeError):
         engine.tensor(data, shape=shape)

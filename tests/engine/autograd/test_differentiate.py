@@ -20,6 +20,7 @@ from engine.autograd.differentiate import (
     vjp,
 )
 from engine.autograd.function import Context
+from tests.support.rows import each_row
 
 X = np.array([1.0, 2.0])
 
@@ -179,7 +180,7 @@ MIDDLE = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(200))
+@each_row("seed", range(200))
 def test_forward_mode_is_the_jacobian_times_the_tangent_on_a_random_graph(seed: int) -> None:
     def function(x: engine.Value) -> engine.Value:
         generator = np.random.default_rng(seed)

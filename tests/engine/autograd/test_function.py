@@ -10,6 +10,7 @@ from engine import Function, GradientError, ShapeError, ops
 from engine.autograd import tape
 from engine.autograd.function import Context
 from engine.core.value import Value
+from tests.support.rows import each_row
 
 
 def leaf(*numbers: float) -> Value:
@@ -190,7 +191,7 @@ def returning(*parts: object) -> type[Function]:
     return Returning
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("parts", "error", "match"),
     [
         ((), GradientError, r"Returning returned an incorrect number of gradients \(expected 2, got 0\)"),

@@ -6,6 +6,7 @@ import pytest
 import engine
 from engine import ops
 from engine.core.errors import EngineError, GradientError, ShapeError
+from tests.support.rows import each_row
 
 X = np.linspace(-1.0, 1.0, 15).reshape(5, 3)
 W = np.array([0.5, -1.0, 2.0])
@@ -112,7 +113,7 @@ def test_random_ops_draw_as_asked():
         engine.vmap(draw)(np.ones((4, 5)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("call", "error", "says"),
     [
         (lambda: engine.vmap(energy)(X, np.ones((4, 3))), ShapeError, "5 in argument 0, 4 in argument 1"),

@@ -10,6 +10,7 @@ import pytest
 
 from engine.core.attributes import attributes_of, bind, check, describe
 from engine.core.errors import AttributeValueError
+from tests.support.rows import each_row
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -58,14 +59,14 @@ REFUSED: list[tuple[Any, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "given", "wanted"), ACCEPTED)
+@each_row(("annotation", "given", "wanted"), ACCEPTED)
 def test_a_fitting_value_is_taken(annotation: Any, given: Any, wanted: Any) -> None:
     found = check("op.name", annotation, given)
     assert found == wanted
     assert type(found) is type(wanted)
 
 
-@pytest.mark.parametrize(("annotation", "given", "message"), REFUSED)
+@each_row(("annotation", "given", "message"), REFUSED)
 def test_another_value_is_refused_with_the_place_and_the_type(annotation: Any, given: Any, message: str) -> None:
     with pytest.raises(AttributeValueError) as caught:
         check("op.name", annotation, given)
@@ -78,7 +79,7 @@ def test_a_refusal_shows_little_of_a_long_value() -> None:
     assert len(str(caught.value)) < 200
 
 
-@pytest.mark.parametrize("annotation", [annotation for annotation, _, _ in ACCEPTED])
+@each_row("annotation", [annotation for annotation, _, _ in ACCEPTED])
 def test_every_annotation_describes_itself(annotation: Any) -> None:
     assert describe(annotation)
 

@@ -15,6 +15,7 @@ from engine import EngineError, ops
 from engine.core.call_arguments import normalize_call
 from engine.core.registry import ALIASES, OPS, Op, lookup
 from engine.core.value import Value
+from tests.support.rows import each_row
 
 ROWS = json.loads((Path(__file__).parents[1] / "golden" / "data" / "torch_orders.json").read_text())
 TENSORS = frozenset(
@@ -59,7 +60,7 @@ def plain_value(type_: Any, place: int) -> Any:
     return (place + 1,) if get_origin(options[0]) is tuple else "float32"
 
 
-@pytest.mark.parametrize(("name", "order"), ROWS, ids=[f"{name}-{len(order)}" for name, order in ROWS])
+@each_row(("name", "order"), ROWS, ids=[f"{name}-{len(order)}" for name, order in ROWS])
 def test_what_is_given_by_place_is_what_pytorch_means(name: str, order: list[list[str | None]]) -> None:
     op = lookup(name)
     operands: list[Any] = []
@@ -142,7 +143,7 @@ SAME: list[tuple[str, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("label", "one", "other"), SAME, ids=[label for label, *_ in SAME])
+@each_row(("label", "one", "other"), SAME, ids=[label for label, *_ in SAME])
 def test_a_call_by_place_is_the_call_by_name(label: str, one: Any, other: Any) -> None:
     results = [make(engine.tensor(X)) for make in (one, other)]
     assert all(isinstance(result, Value) for result in results)
@@ -150,7 +151,7 @@ def test_a_call_by_place_is_the_call_by_name(label: str, one: Any, other: Any) -
     assert results[0].dtype == results[1].dtype
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("call", "message"),
     [
         (lambda x: x.sum(0, axis=0), "got 'axis' by place and by name"),

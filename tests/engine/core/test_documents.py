@@ -4,6 +4,7 @@ import pytest
 
 import engine
 from engine.core.options import FAULTS, Reader, escape, type_name
+from tests.support.rows import each_row
 
 
 def test_faults_are_collected_and_raised_together():
@@ -46,14 +47,12 @@ def test_too_many_faults_end_the_reading():
     assert len(caught.value.findings) == FAULTS
 
 
-@pytest.mark.parametrize(
-    ("name", "token"), [("a/b", "a~1b"), ("~", "~0"), ("~1", "~01"), ("n" * 100, "n" * 64), (3, "3")]
-)
+@each_row(("name", "token"), [("a/b", "a~1b"), ("~", "~0"), ("~1", "~01"), ("n" * 100, "n" * 64), (3, "3")])
 def test_names_are_written_as_tokens_of_a_pointer(name, token):
     assert escape(name) == token
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "name"),
     [
         (None, "null"),

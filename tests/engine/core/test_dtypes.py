@@ -15,6 +15,7 @@ from engine.core.dtypes import BFLOAT16, NAMES, Strength, computing_dtype, dtype
 from engine.core.errors import DTypeError
 from engine.core.value import tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 CODES = dict(zip(["b", "u1", "i1", "i2", "i4", "i8", "bf", "f2", "f4", "f8"], NAMES, strict=True))
 NUMBERS = {"bool": True, "int64": 3, "float32": 1.5}
@@ -92,7 +93,7 @@ def _operand(side: Side) -> object:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("first", "second", "wanted"), CASES)
+@each_row(("first", "second", "wanted"), CASES)
 def test_operands_promote_as_in_pytorch(first: Side, second: Side, wanted: str) -> None:
     sides = [(dtype_of(name), strength) for name, strength in (first, second)]
     assert result_type(sides) == wanted
@@ -111,18 +112,18 @@ def test_a_number_keeps_its_digits_beside_a_float64_array() -> None:
     assert OPS["mul"](tensor(np.ones(1)), 0.1).numpy()[0] == 0.1
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_only_floats_stay_as_they_are_when_a_float_is_wanted(name: str) -> None:
     assert to_float(dtype_of(name)) == (name if "float" in name else "float32")
 
 
-@pytest.mark.parametrize("name", [*NAMES, np.float32, np.dtype(">f4"), BFLOAT16, float, int, bool])
+@each_row("name", [*NAMES, np.float32, np.dtype(">f4"), BFLOAT16, float, int, bool])
 def test_a_known_element_type_is_found_in_native_order(name: object) -> None:
     assert dtype_of(name).name in NAMES
     assert dtype_of(name).isnative
 
 
-@pytest.mark.parametrize("name", ["flot32", "f8", "complex64", "object", "str", "uint32", "datetime64[s]", "V2", 3])
+@each_row("name", ["flot32", "f8", "complex64", "object", "str", "uint32", "datetime64[s]", "V2", 3])
 def test_another_element_type_is_refused(name: object) -> None:
     with pytest.raises(DTypeError, match="is not one of bool, uint8"):
         dtype_of(name)
@@ -133,7 +134,7 @@ def test_a_misspelt_element_type_gets_a_hint() -> None:
         dtype_of("flot32")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_half_types_are_computed_in_float32(name: str) -> None:
     assert computing_dtype(dtype_of(name)) == ("float32" if name in ("float16", "bfloat16") else name)
 

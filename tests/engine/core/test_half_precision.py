@@ -11,6 +11,7 @@ from engine.core.dtypes import FLOAT16, FLOAT32
 from engine.core.half_precision import BLOCK, SMALL, convert_dtype
 from engine.core.value import Array, tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +46,7 @@ def test_float32_is_rounded_as_numpy_does_in_every_binade(exponents: range) -> N
             assert_same_bits(convert_dtype(signed, FLOAT16), expected(signed, FLOAT16))
 
 
-@pytest.mark.parametrize("size", [0, 1, SMALL - 1, SMALL, BLOCK, BLOCK + 1, 3 * BLOCK - 5])
+@each_row("size", [0, 1, SMALL - 1, SMALL, BLOCK, BLOCK + 1, 3 * BLOCK - 5])
 def test_arrays_of_any_length_are_converted(size: int) -> None:
     x = np.random.default_rng(size).standard_normal(size).astype(FLOAT32)
     half = convert_dtype(x, FLOAT16)

@@ -13,6 +13,7 @@ from engine.core.shape_rules import same
 from engine.core.value import Array, Value, tensor
 from engine.ops import OPS
 from engine.ops.methods.operators import NOT_METHODS
+from tests.support.rows import each_row
 
 
 def _no_key() -> Value:
@@ -62,7 +63,7 @@ def test_a_name_is_declared_once() -> None:
     assert lookup("add").body is not add
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "count", "message"),
     [
         ("add", 1, r"add takes \(a, b\), got 1 input$"),

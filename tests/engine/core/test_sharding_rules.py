@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import pytest
 
 from engine.core.attributes import bind
 from engine.core.registry import Op
@@ -15,6 +14,7 @@ from engine.core.samples import Sample
 from engine.core.sharding_rules import PARTIAL, WHOLE, Case, Cut, State, cut, part_attrs
 from engine.core.value import Array, tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 LARGEST_COUNT = 5
 
@@ -95,7 +95,7 @@ ATTENTION = (
 """Shapes of q, k, v and mask that can be cut where they must not be."""
 
 
-@pytest.mark.parametrize("shapes", ATTENTION)
+@each_row("shapes", ATTENTION)
 def test_attention_is_cut_along_axes_of_the_batch_only(shapes):
     draw = np.random.default_rng(0)
     q, k, v, mask = (draw.standard_normal(shape) for shape in shapes)
@@ -124,7 +124,7 @@ def test_the_parts_that_shards_compute_make_up_what_the_op_computes_of_the_whole
     assert sum(1 for count in allowed.values() if count) > 100
 
 
-@pytest.mark.parametrize("name", [op.name for op in OPS.values() if op.algebra.additive and not op.memory.packs])
+@each_row("name", [op.name for op in OPS.values() if op.algebra.additive and not op.memory.packs])
 def test_an_op_of_summands_makes_summands(name):
     op = OPS[name]
     for number, sample in enumerate(op.samples):

@@ -9,6 +9,7 @@ import engine
 from engine import ops
 from engine.core.errors import ShapeError
 from engine.core.trees import leaves_of, with_leaves
+from tests.support.rows import each_row
 
 
 class Pair(NamedTuple):
@@ -74,7 +75,7 @@ def test_trees_are_batched_and_come_out():
     np.testing.assert_array_equal(made["parts"][0].numpy(), 2 * X)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tangents", "says"),
     [
         (({"hidden": PARAMETERS["hidden"]},), r"must be a dict of \['hidden', 'out'\]"),

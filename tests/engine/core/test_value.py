@@ -10,6 +10,7 @@ from engine import DTypeError, GradientError, ShapeError, ops
 from engine.autograd import tape
 from engine.core.registry import OPS
 from engine.core.value import Node, Value
+from tests.support.rows import each_row
 
 
 def leaf(*numbers: float) -> Value:
@@ -21,7 +22,7 @@ def numbers(value: Value | None) -> list[float]:
     return value.numpy().tolist()
 
 
-@pytest.mark.parametrize("gradient", [np.array([1.0]), np.ones((1, 2)), np.array([1.0, 1.0], "float32"), [1, 1], 1.0])
+@each_row("gradient", [np.array([1.0]), np.ones((1, 2)), np.array([1.0, 1.0], "float32"), [1, 1], 1.0])
 def test_an_assigned_gradient_must_fit(gradient: object) -> None:
     x = leaf(1, 2)
     with pytest.raises((ShapeError, DTypeError), match=r"does not fit a value of float64\[2\]: shape and dtype"):
@@ -63,7 +64,7 @@ def test_gradients_are_given_to_float_leaves_only() -> None:
             make()
 
 
-@pytest.mark.parametrize(("first", "second", "result"), [(1, 1, 1), (1, 0, 1), (0, 1, 1), (0, 0, 0)])
+@each_row(("first", "second", "result"), [(1, 1, 1), (1, 0, 1), (0, 1, 1), (0, 0, 0)])
 def test_a_result_requires_a_gradient_when_an_input_does(first: int, second: int, result: int) -> None:
     a, b = engine.tensor([1.0], requires_grad=bool(first)), engine.tensor([1.0], requires_grad=bool(second))
     for c in (a + b, ops.matmul(a, b), ops.concat(a, b, axis=0)):
@@ -171,7 +172,7 @@ COMPARISONS = {
 }
 
 
-@pytest.mark.parametrize("reference", COMPARISONS)
+@each_row("reference", COMPARISONS)
 def test_comparisons_are_bool_and_have_no_history(reference: np.ufunc) -> None:
     a, b = leaf(1, 2, 3), leaf(3, 2, 1)
     before = next(Node.numbers)
@@ -181,7 +182,7 @@ def test_comparisons_are_bool_and_have_no_history(reference: np.ufunc) -> None:
     assert numbers(result) == reference([1, 2, 3], [3, 2, 1]).tolist()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("make", "value", "slope"),
     [
         (lambda x: 2 / x, [1, 0.5], [-0.5, -0.125]),
@@ -216,9 +217,9 @@ def test_reshape_squeeze_and_a_change_of_type_go_back_the_way_they_came() -> Non
         wide.squeeze(axis=1)
 
 
-@pytest.mark.parametrize("axis", [None, 0, (0, 1)])
-@pytest.mark.parametrize("keepdims", [False, True])
-@pytest.mark.parametrize("name", ["sum", "prod", "amax", "amin"])
+@each_row("axis", [None, 0, (0, 1)])
+@each_row("keepdims", [False, True])
+@each_row("name", ["sum", "prod", "amax", "amin"])
 def test_reductions_take_any_axes_and_keep_them_on_request(name: str, axis: object, keepdims: bool) -> None:
     array = np.array([[1.0, 2.0], [3.0, 4.0]])
     x = engine.tensor(array, requires_grad=True)

@@ -1,9 +1,9 @@
 """The order of rows: a pure function of seed and epoch, complete and without repetition."""
 
 import numpy as np
-import pytest
 
 from engine.data import Batches, held_out_rows, split_rows
+from tests.support.rows import each_row
 
 
 def visited(batches, epoch):
@@ -11,7 +11,7 @@ def visited(batches, epoch):
     return [batches.batch(order, position).tolist() for position in range(batches.per_epoch)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rows", "fraction", "held_out"),
     [(10, 0.25, 2), (10, 0.0, 0), (10, 0.01, 1), (10, 0.99, 9), (2, 0.5, 1), (7, 0.5, 4)],
 )
@@ -34,8 +34,8 @@ def test_batches_in_order():
     assert visited(batches, 0) == visited(batches, 4) == [[3, 5], [7, 9], [11]]
 
 
-@pytest.mark.parametrize("drop_last", [False, True])
-@pytest.mark.parametrize("size", [1, 3, 4, 12, 50])
+@each_row("drop_last", [False, True])
+@each_row("size", [1, 3, 4, 12, 50])
 def test_a_shuffled_epoch_visits_every_row_once(size, drop_last):
     rows = np.arange(100, 112)
     batches = Batches(rows, size, shuffle=True, drop_last=drop_last, seed=7)

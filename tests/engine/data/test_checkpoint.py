@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import engine
 from engine.data.checkpoint import CODES, read_tensors, write_tensors
+from tests.support.rows import each_row
 
 ARRAYS = {
     **{name: np.arange(6).reshape(2, 3).astype(name) for name in CODES},
@@ -217,7 +218,7 @@ def test_digests_are_of_names_types_shapes_and_bytes():
     assert digests(buffers=W, optimizer=W) == {"parameters": empty, "buffers": wanted, "optimizer": wanted}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "other",
     [
         {**W, "w": np.array([[1.0, np.nextafter(np.float32(2), np.float32(3))]], np.float32)},

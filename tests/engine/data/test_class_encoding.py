@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 import engine
+from tests.support.rows import each_row
 
 SPECIES = engine.ClassEncoding(("setosa", "versicolor", "virginica"))
 OPEN = engine.ClassEncoding(("cat", "other", "dog"), unknown="other")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("encoding", "names", "expected"),
     [
         (SPECIES, ["setosa", "versicolor", "virginica"], None),

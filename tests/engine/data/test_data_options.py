@@ -4,8 +4,6 @@ import json
 from dataclasses import dataclass, field
 from typing import Annotated
 
-import pytest
-
 from engine.core.options import Reader, Reads, describe_options, read_options, summary
 from engine.data import (
     MinMax,
@@ -18,6 +16,7 @@ from engine.data import (
     read_normalize,
     read_shuffle,
 )
+from tests.support.rows import each_row
 
 KINDS = [Shuffle, Sampling, Split, Windows, Standard, MinMax, Robust]
 
@@ -33,7 +32,7 @@ class Request:
     validation: Split = field(default_factory=Split)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_row("kind", KINDS)
 def test_options_describe_themselves(kind):
     assert summary(kind)
     assert all({"name", "type", "required"} <= set(entry) for entry in describe_options(kind))

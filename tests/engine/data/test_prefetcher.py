@@ -9,6 +9,8 @@ import pytest
 from engine.core.errors import AttributeValueError, DataError
 from engine.data import Batches, Prefetcher, Shuffle, Windows, open_source, prefetch_depth
 
+pytestmark = pytest.mark.law
+
 COLUMNS = {"x": np.arange(46.0).reshape(23, 2), "y": np.arange(23)}
 INPUTS = {"x": "x", "y": "y"}
 DTYPES = {"x": np.dtype("float32"), "y": np.dtype("int64")}

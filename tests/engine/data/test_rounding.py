@@ -1,11 +1,11 @@
 """Columns that lose distinct values in the type of their input, and copies that are cast once."""
 
 import numpy as np
-import pytest
 
 import engine
 from engine.data import Affine, Scales, Windows, open_source
 from engine.data.source import cast_inputs, rounded_inputs
+from tests.support.rows import each_row
 
 FLOAT32 = {"x": np.dtype(np.float32)}
 TIMES = np.array([1.7e9, 1.7e9 + 1.5, 1.7e9 + 3])
@@ -23,7 +23,7 @@ COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("name", COLUMNS)
+@each_row("name", COLUMNS)
 def test_distinct_values_that_become_equal_are_counted(name):
     column, expected = COLUMNS[name]
     found = rounded_inputs(open_source({"c": column}, {"x": "c"}), FLOAT32)

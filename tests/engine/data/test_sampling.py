@@ -6,6 +6,7 @@ import pytest
 from engine.core.errors import DataError
 from engine.core.options import Reader, read_options
 from engine.data import Batches, Sampler, Sampling, class_weights, make_sampler, open_source
+from tests.support.rows import each_row
 
 ROWS = 12
 WEIGHTS = np.array([0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 1], np.float32)
@@ -86,7 +87,7 @@ WITH = [3, 3, 3, 6, 10, 10]
 WITHOUT = [1, 2, 3, 6, 7, 10]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "says"),
     [
         (np.array([1, np.nan, 1]), "column 'w' holds nan"),
@@ -111,7 +112,7 @@ def test_more_examples_than_have_a_weight_are_refused():
         make_sampler(Sampling(weights="v"), SOURCE, ALL)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("document", "pointer"),
     [
         ({}, "/sampling"),
@@ -132,7 +133,7 @@ def test_the_column_to_read_is_known():
     assert Sampling(weights="balanced", of="label").column == "label"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("labels", "classes", "weights"),
     [
         ([0, 0, 0, 1], 2, [4 / 6, 4 / 2]),

@@ -17,6 +17,9 @@ from engine.data import (
     open_source,
     read_normalize,
 )
+from tests.support.rows import each_row
+
+pytestmark = pytest.mark.law
 
 RANDOM = np.random.default_rng(4)
 ROWS = 700
@@ -85,8 +88,8 @@ def test_a_large_offset_in_float32_leaves_batches_of_mean_0_and_deviation_1():
     np.testing.assert_allclose(into.std(0, dtype=float), 1, rtol=1e-6)
 
 
-@pytest.mark.parametrize(("kind", "becomes"), [(Standard(), 0), (MinMax(low=-2, high=3), -2), (Robust(), 0)])
-@pytest.mark.parametrize("value", [0.1, 1e9 + 0.1, -3e200])
+@each_row(("kind", "becomes"), [(Standard(), 0), (MinMax(low=-2, high=3), -2), (Robust(), 0)])
+@each_row("value", [0.1, 1e9 + 0.1, -3e200])
 def test_a_constant_element_has_scale_1(kind, becomes, value):
     array = np.column_stack([np.full(1001, value), np.arange(1001.0)])
     source, scales = fitted(array, kind)
@@ -131,7 +134,7 @@ def test_scales_go_into_a_checkpoint_and_back():
 ONE = np.ones(2)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "arrays",
     [
         {"x/shift": ONE},
@@ -147,8 +150,8 @@ def test_incomplete_scales_are_refused(arrays):
         Scales.from_arrays(arrays)
 
 
-@pytest.mark.parametrize("kind", [Standard(), MinMax(), Robust()])
-@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+@each_row("kind", [Standard(), MinMax(), Robust()])
+@each_row("wrong", [np.nan, np.inf])
 def test_numbers_that_are_not_finite_are_refused_with_the_column_and_the_row(kind, wrong):
     array = np.arange(8.0).reshape(4, 2)
     array[2, 1] = wrong
@@ -188,7 +191,7 @@ def test_normalisations_are_read():
     assert not reader.findings
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("document", "pointer"),
     [
         ("standard", "/normalize"),

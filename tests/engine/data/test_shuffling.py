@@ -6,6 +6,7 @@ import pytest
 from engine.core.errors import DataError
 from engine.core.options import Reader
 from engine.data import Batches, DataLoader, Shuffle, read_shuffle
+from tests.support.rows import each_row
 
 KINDS = {
     "rows": Shuffle(),
@@ -24,8 +25,8 @@ def batches(shuffle, count=101, batch_size=5, seed=3, first=100):
     return Batches(np.arange(first, first + count), batch_size, shuffle, drop_last=False, seed=seed)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("count", COUNTS)
+@each_row("kind", KINDS)
+@each_row("count", COUNTS)
 def test_every_row_comes_once_an_epoch(kind, count):
     each = batches(KINDS[kind], count)
     for epoch in (0, 1, 10**6):
@@ -34,7 +35,7 @@ def test_every_row_comes_once_an_epoch(kind, count):
         assert sorted(order.tolist()) == list(range(100, 100 + count))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_row("kind", KINDS)
 def test_orders_are_a_function_of_seed_and_epoch(kind):
     orders = {tuple(batches(KINDS[kind], seed=seed).order(epoch)) for seed in (0, 1) for epoch in (0, 1, 2)}
     assert len(orders) == (1 if kind in SAME else 6)
@@ -79,8 +80,8 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("drop_last", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
+@each_row("drop_last", [False, True])
+@each_row("kind", KINDS)
 def test_a_stream_goes_on_from_any_step_as_if_it_had_not_stopped(kind, drop_last):
     each = Batches(range(23), 5, KINDS[kind], drop_last, seed=2)
     whole = [batch.tolist() for batch in each.stream(0, 12)]
@@ -105,7 +106,7 @@ def test_the_loader_takes_kinds_of_shuffle():
     assert [rows[0] for rows in firsts] != [0, 3, 6, 9]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "shuffle"),
     [
         (True, Shuffle()),
@@ -121,7 +122,7 @@ def test_shuffles_are_read(value, shuffle):
     assert not reader.findings
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "pointer", "says"),
     [
         (3, "/shuffle", "must be an object"),

@@ -9,6 +9,7 @@ from engine.core.dtypes import BFLOAT16
 from engine.core.errors import DataError
 from engine.data import Scales, Windows, open_source
 from engine.data.scaling import Affine
+from tests.support.rows import each_row
 
 ROWS = 60
 PICKS = {
@@ -60,8 +61,8 @@ def test_examples_are_the_rows_asked_for_in_the_type_of_the_target(kind, target,
     assert source.count == ROWS
 
 
-@pytest.mark.parametrize("picks", PICKS)
-@pytest.mark.parametrize("shards", [False, True])
+@each_row("picks", PICKS)
+@each_row("shards", [False, True])
 def test_bfloat16_goes_in_and_out(picks, shards):
     array, examples = matrix(BFLOAT16), np.array(PICKS[picks], np.int64)
     source = open_source({"x": [array[:20], array[20:]] if shards else array}, {"x": "x"})
@@ -132,7 +133,7 @@ def test_only_large_mapped_sources_wait_for_a_disk(tmp_path):
     assert not open_source({"x": np.broadcast_to(np.float32(1), (2**20, 64))}, {"x": "x"}).waits_for_disk
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("columns", "message"),
     [
         ({"y": np.zeros(3)}, "no column called 'x'"),

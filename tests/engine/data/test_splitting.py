@@ -18,6 +18,7 @@ from engine.data import (
     split_rows,
     stratified_split,
 )
+from tests.support.rows import each_row
 
 ROWS = 97
 RANDOM = np.random.default_rng(8)
@@ -37,7 +38,7 @@ def split(which, seed=0, columns=COLUMNS, windows=None):
     return split_examples(open_source(columns, {"x": "x"}, windows), which, seed)
 
 
-@pytest.mark.parametrize("kind", SPLITS)
+@each_row("kind", SPLITS)
 def test_both_parts_are_ascending_and_hold_every_row_once(kind):
     train, held_out = split(SPLITS[kind])
     assert sorted([*train, *held_out]) == list(range(ROWS))
@@ -47,7 +48,7 @@ def test_both_parts_are_ascending_and_hold_every_row_once(kind):
     assert sizes is None if kind == "grouped" else sizes == (len(train), len(held_out))
 
 
-@pytest.mark.parametrize("kind", SPLITS)
+@each_row("kind", SPLITS)
 def test_a_split_is_a_function_of_the_seed(kind):
     parts = {tuple(split(SPLITS[kind], seed)[1]) for seed in (0, 0, 1, 2, 3)}
     assert len(parts) == (1 if kind in ("last", "none") else 4)
@@ -58,8 +59,8 @@ def test_a_plain_split_is_that_of_rows():
         np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize("fraction", [0.01, 0.1, 0.25, 0.5, 0.77, 0.99])
-@pytest.mark.parametrize("seed", [0, 1])
+@each_row("fraction", [0.01, 0.1, 0.25, 0.5, 0.77, 0.99])
+@each_row("seed", [0, 1])
 def test_every_class_has_its_share_and_the_total_is_exact(fraction, seed):
     labels = check_labels("class", CLASSES, "stratify")
     train, held_out = stratified_split(labels, fraction, seed)
@@ -77,9 +78,9 @@ def test_largest_remainders_decide_who_gets_the_rows_that_are_left():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("fraction", [0.05, 0.3, 0.5, 0.9])
-@pytest.mark.parametrize("sizes", [[5, 5], [1, 90], [3, 7, 11, 2, 19], [30, 31, 32], [4, 6, 8, 9, 1, 1, 20], [9] * 8])
+@each_row("seed", range(4))
+@each_row("fraction", [0.05, 0.3, 0.5, 0.9])
+@each_row("sizes", [[5, 5], [1, 90], [3, 7, 11, 2, 19], [30, 31, 32], [4, 6, 8, 9, 1, 1, 20], [9] * 8])
 def test_no_group_is_on_both_sides_and_no_choice_of_groups_is_nearer(sizes, fraction, seed):
     groups = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(sizes)), sizes))
     train, held_out = grouped_split(check_labels("group", groups, "group"), fraction, seed)
@@ -100,8 +101,8 @@ def test_large_groupings_are_filled_in_random_order_first(monkeypatch):
         assert not set(groups.codes[train]) & set(groups.codes[held_out])
 
 
-@pytest.mark.parametrize(("span", "stride"), [((0, 1), 1), ((0, 5), 1), ((2, 5), 2), ((0, 6), 3), ((0, 2), 5)])
-@pytest.mark.parametrize("within", [None, "group"])
+@each_row(("span", "stride"), [((0, 1), 1), ((0, 5), 1), ((2, 5), 2), ((0, 6), 3), ((0, 2), 5)])
+@each_row("within", [None, "group"])
 def test_no_training_window_overlaps_the_rows_of_those_held_out_last(span, stride, within):
     windows = Windows(spans={"x": span}, stride=stride, within=within)
     source = open_source(COLUMNS, {"x": "x"}, windows)
@@ -135,7 +136,7 @@ def test_columns_without_labels_are_named(values, says):
         split(SPLITS["stratified"], columns={"x": np.zeros(2), "class": values})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("document", "pointers"),
     [
         ({"split": 0.1, "stratify": "a", "group": "b"}, ["/group"]),

@@ -6,6 +6,7 @@ import pytest
 from engine.core.errors import DataError
 from engine.core.options import Reader, read_options
 from engine.data import Windows, open_source
+from tests.support.rows import each_row
 
 ROWS = 23
 SERIES = np.array([3] * 7 + [1] * 2 + [3] * 9 + [2] * 5)
@@ -51,9 +52,9 @@ def by_loop(document, within):
     return examples
 
 
-@pytest.mark.parametrize("within", [False, True])
-@pytest.mark.parametrize("document", TABLE)
-@pytest.mark.parametrize("sharded", [False, True])
+@each_row("within", [False, True])
+@each_row("document", TABLE)
+@each_row("sharded", [False, True])
 def test_windows_are_those_that_a_loop_makes(document, within, sharded):
     if within and document == TABLE[-1]:
         document = {"spans": {"x": [0, 9]}}
@@ -85,8 +86,8 @@ def test_windows_go_into_targets_that_are_no_block_of_memory():
     np.testing.assert_array_equal(into, np.stack([COLUMNS["pair"][k : k + 3] for k in range(4)]))
 
 
-@pytest.mark.parametrize("rows", range(8))
-@pytest.mark.parametrize("stride", [1, 2, 5])
+@each_row("rows", range(8))
+@each_row("stride", [1, 2, 5])
 def test_the_number_of_windows_is_known_without_data(rows, stride):
     windows = Windows(spans={"x": (1, 3)}, stride=stride)
     assert windows.count(rows) == len(range(0, rows - 2, stride))
@@ -99,7 +100,7 @@ def test_series_are_told_apart_across_chunks(monkeypatch):
         assert source.starts.tolist() == [0, 1, 2, 9, 10, 11, 12, 13, 18]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("document", "pointer", "says"),
     [
         ({"stride": 0}, "/windows/stride", "at least 1"),

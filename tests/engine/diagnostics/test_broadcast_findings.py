@@ -5,6 +5,7 @@ import pytest
 import engine
 from engine.core.errors import DocumentError
 from engine.nn.layers.losses import LOSSES
+from tests.support.rows import each_row
 
 SHAPES = (["n"], ["n", 1], ["n", 3], [1], ["n", 1, 1])
 PAIRED = [(kind, name) for kind, loss in LOSSES.items() for name in loss.paired]
@@ -79,7 +80,7 @@ def test_the_refusal_says_what_to_declare():
     assert engine.graph_report(engine.parse_graph(declared))["findings"] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("program", "warned"),
     [
         ("loss = mean((x @ w - y) ** 2)", True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 import pytest
@@ -11,26 +12,31 @@ import engine
 from engine.core.registry import lookup
 from engine.core.unsupported_ops import FAMILIES
 from engine.ops import OPS
+from tests.support.rows import each_row
 
-ENTRIES = {entry["name"]: entry for entry in engine.op_catalogue()}
 REFUSED = [name for family in FAMILIES for name in family.members]
+
+
+@cache
+def entries() -> dict[str, dict[str, Any]]:
+    return {entry["name"]: entry for entry in engine.op_catalogue()}
 
 
 def test_every_op_has_one_entry_and_every_refused_operation_too() -> None:
     assert [entry["name"] for entry in engine.op_catalogue()] == [*OPS, *REFUSED]
-    assert {name for name, entry in ENTRIES.items() if entry["supported"]} == set(OPS)
-    assert len({tuple(entry) for entry in ENTRIES.values()}) == 1
+    assert {name for name, entry in entries().items() if entry["supported"]} == set(OPS)
+    assert len({tuple(entry) for entry in entries().values()}) == 1
 
 
 def test_entries_are_json() -> None:
-    text = json.dumps(ENTRIES, allow_nan=False)
+    text = json.dumps(entries(), allow_nan=False)
     assert json.dumps(json.loads(text)) == text
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@each_row("name", REFUSED)
 def test_an_operation_that_is_not_supported_says_so_and_what_to_use(name: str) -> None:
     entry = engine.op_entry(name)
-    assert entry == ENTRIES[name]
+    assert entry == entries()[name]
     assert entry["reason"]
     with pytest.raises(engine.UnknownName, match=rf"^{name} \(.*\) is not supported: ") as caught:
         lookup(name)
@@ -41,11 +47,11 @@ def test_an_operation_that_is_not_supported_says_so_and_what_to_use(name: str) -
 
 
 def test_what_is_named_instead_of_an_unsupported_operation_exists() -> None:
-    words = {word for name in REFUSED for word in (ENTRIES[name]["instead"] or "").replace(",", "").split()}
+    words = {word for name in REFUSED for word in (entries()[name]["instead"] or "").replace(",", "").split()}
     assert words - {"and", "with", "groups"} <= set(OPS)
 
 
-@pytest.mark.parametrize("name", ["q4_0", "IQ2_XXS", "tq1_0", "mxfp4", "qint8"])
+@each_row("name", ["q4_0", "IQ2_XXS", "tq1_0", "mxfp4", "qint8"])
 def test_a_quantised_type_is_refused_as_such(name: str) -> None:
     with pytest.raises(engine.DTypeError, match="quantised types are not supported"):
         engine.tensor([1.0], dtype=name)
@@ -83,9 +89,9 @@ FACTS: list[tuple[str, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "field", "wanted"), FACTS)
+@each_row(("name", "field", "wanted"), FACTS)
 def test_an_entry_tells_what_an_op_does(name: str, field: str, wanted: Any) -> None:
-    assert ENTRIES[name][field] == wanted
+    assert entries()[name][field] == wanted
 
 
 # (op, [role and whether a gradient flows to it, for each input])
@@ -100,17 +106,17 @@ INPUTS: list[tuple[str, list[tuple[str, bool]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "wanted"), INPUTS)
+@each_row(("name", "wanted"), INPUTS)
 def test_an_entry_tells_what_inputs_hold_and_where_gradients_flow(name: str, wanted: list[tuple[str, bool]]) -> None:
-    assert [(item["role"], item["gradient"]) for item in ENTRIES[name]["inputs"]] == wanted
+    assert [(item["role"], item["gradient"]) for item in entries()[name]["inputs"]] == wanted
 
 
 def test_output_names_are_as_many_as_the_outputs() -> None:
-    for entry in ENTRIES.values():
+    for entry in entries().values():
         assert not entry["output_names"] or len(entry["output_names"]) == entry["output_count"], entry["name"]
 
 
 def test_a_key_can_be_left_out() -> None:
-    keys = [item for entry in ENTRIES.values() for item in entry["inputs"] if item["role"] == "random key"]
+    keys = [item for entry in entries().values() for item in entry["inputs"] if item["role"] == "random key"]
     assert keys
     assert not any(item["required"] for item in keys)

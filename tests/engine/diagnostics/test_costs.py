@@ -9,6 +9,7 @@ import pytest
 
 import engine
 from engine.nn.initializers import INITIALIZERS, initial_cost, initialize
+from tests.support.rows import each_row
 
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "constant": {"value": 1.0},
@@ -25,7 +26,7 @@ NET = {
 }
 
 
-@pytest.mark.parametrize("kind", sorted(INITIALIZERS))
+@each_row("kind", sorted(INITIALIZERS))
 def test_an_initializer_takes_no_more_than_it_says(kind: str) -> None:
     document, shape = {"kind": kind, **OPTIONS.get(kind, {})}, SHAPES.get(kind, (400, 300))
     initialize(document, "w", (2, 2, 2)[: len(shape)], np.dtype("float32"), 0)

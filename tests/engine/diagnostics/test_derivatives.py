@@ -5,6 +5,7 @@ import pytest
 
 import engine
 from engine.execution.interpreter import node_runner as bounds
+from tests.support.rows import each_row
 
 CUBES = {"inputs": {"a": []}, "parameters": {"x": [2]}, "program": "loss = a * sum(x ** 3)\ny = a * x ** 2"}
 AT_CUBES = {"inputs": {"a": 1.0}, "parameters": {"x": [1.0, 2.0]}}
@@ -73,7 +74,7 @@ KNOWN = {
 }
 
 
-@pytest.mark.parametrize(("want", "expected"), KNOWN.values(), ids=KNOWN)
+@each_row(("want", "expected"), KNOWN.values(), ids=KNOWN)
 def test_a_derivative_of_known_numbers(want, expected):
     (found,) = derived(CUBES, AT_CUBES, want)
     assert {name: array.tolist() for name, array in found.items()} == expected
@@ -90,8 +91,8 @@ def test_a_vector_jacobian_product_is_that_of_the_engine():
         np.testing.assert_allclose(array, expected.numpy(), rtol=1e-12)
 
 
-@pytest.mark.parametrize("mode", [{}, {"mode": "reverse"}, {"mode": "forward"}])
-@pytest.mark.parametrize("by", ["w", "v", "x", "still"])
+@each_row("mode", [{}, {"mode": "reverse"}, {"mode": "forward"}])
+@each_row("by", ["w", "v", "x", "still"])
 def test_a_jacobian_is_that_of_the_engine_in_either_mode(by, mode):
     (found,) = derived(NETWORK, AT_NETWORK, {"jacobian": {"of": "pred", "by": by, **mode}})
     expected = engine.jacobian(network("pred", (by,)))(ARRAYS[by]).numpy()
@@ -208,12 +209,12 @@ def of_order(of, by, at):
     return found[",".join(by)]
 
 
-@pytest.mark.parametrize(("order", "expected"), list(enumerate([32.0, 48.0, 48.0, 24.0, 0.0, 0.0], 1)))
+@each_row(("order", "expected"), list(enumerate([32.0, 48.0, 48.0, 24.0, 0.0, 0.0], 1)))
 def test_a_fourth_power_is_differentiated_until_nothing_is_left(order, expected):
     assert of_order(None, ["x"] * order, at=2.0) == expected
 
 
-@pytest.mark.parametrize(("order", "expected"), list(enumerate(WAVE, 1)))
+@each_row(("order", "expected"), list(enumerate(WAVE, 1)))
 def test_gradients_of_gradients_are_those_of_pytorch(order, expected):
     np.testing.assert_allclose(of_order("wave", ["x"] * order, at=0.7), expected, rtol=1e-12)
 
@@ -285,7 +286,7 @@ PYTORCH = {
 }
 
 
-@pytest.mark.parametrize(("want", "expected"), PYTORCH.values(), ids=PYTORCH)
+@each_row(("want", "expected"), PYTORCH.values(), ids=PYTORCH)
 def test_derivatives_are_those_of_pytorch(want, expected):
     document = {**MATRICES, "losses": ["loss"]}
     ((found,),) = (tensors.values() for tensors in derived(document, AT_MATRICES, want))

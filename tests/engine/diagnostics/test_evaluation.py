@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import engine
+from tests.support.rows import each_row
 
 QUADRATIC = {
     "name": "quadratic",
@@ -83,7 +84,7 @@ def test_a_tensor_of_an_answer_can_be_sent_back_with_what_is_not_finite_in_it():
     np.testing.assert_array_equal(result["outputs"]["y"], [[-np.inf, 2.0], [np.nan, 4.0]])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tensor", "pointer"),
     [
         ({"data": [None, 1.0]}, "/inputs/x"),
@@ -155,7 +156,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("request_", "expected"), FAULTS.values(), ids=FAULTS)
+@each_row(("request_", "expected"), FAULTS.values(), ids=FAULTS)
 def test_a_faulty_request_is_refused_with_pointers(request_, expected):
     with pytest.raises(engine.DocumentError) as caught:
         engine.compute(engine.parse_graph(LINEAR), request_)

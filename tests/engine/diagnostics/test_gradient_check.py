@@ -5,6 +5,7 @@ import pytest
 
 import engine
 from engine.execution.interpreter import node_runner as bounds
+from tests.support.rows import each_row
 
 NETWORK = {
     "inputs": {"x": ["n", 3], "label": {"shape": ["n"], "dtype": "int64"}},
@@ -136,7 +137,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("more", "pointer", "code"), FAULTS.values(), ids=FAULTS)
+@each_row(("more", "pointer", "code"), FAULTS.values(), ids=FAULTS)
 def test_a_faulty_request_is_refused_with_its_place(more, pointer, code):
     with pytest.raises(engine.DocumentError) as caught:
         checked(NETWORK, **{"inputs": INPUTS, **more})

@@ -6,6 +6,7 @@ import pytest
 import engine
 from engine.diagnostics import profiling
 from engine.execution.interpreter import node_runner as bounds
+from tests.support.rows import each_row
 
 ROWS, WIDTH, UNITS = 16, 8, 4
 MATRIX = {
@@ -84,7 +85,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("more", "pointer", "code"), FAULTS.values(), ids=FAULTS)
+@each_row(("more", "pointer", "code"), FAULTS.values(), ids=FAULTS)
 def test_a_faulty_request_is_refused_with_its_place(more, pointer, code):
     with pytest.raises(engine.DocumentError) as caught:
         profiled(MATRIX, {**AT, **more})

@@ -5,6 +5,7 @@ import json
 import pytest
 
 import engine
+from tests.support.rows import each_row
 
 GRAPH = {
     "inputs": {"x": ["batch", 3, "width"], "y": ["batch"], "idle": [2]},
@@ -84,7 +85,7 @@ def test_a_plan_is_reported_for_a_batch_with_and_without_an_optimizer():
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("program", "optimizer", "error"),
     [
         ("a = x * w", {"kind": "adam"}, engine.DocumentError),

@@ -3,6 +3,7 @@
 import pytest
 
 import engine
+from tests.support.rows import each_row
 
 DOCUMENT = {
     "inputs": {"x": ["n", 2], "i": {"shape": ["n"], "dtype": "int64"}},
@@ -106,7 +107,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("want", "pointer", "code", "said"), FAULTS.values(), ids=FAULTS)
+@each_row(("want", "pointer", "code", "said"), FAULTS.values(), ids=FAULTS)
 def test_a_faulty_want_is_refused_with_its_place(want, pointer, code, said):
     with pytest.raises(engine.DocumentError) as caught:
         engine.compute(engine.parse_graph(DOCUMENT), {**REQUEST, "want": ["outputs", want]})
@@ -135,7 +136,7 @@ WITHOUT_A_LOSS = {
 }
 
 
-@pytest.mark.parametrize(("want", "pointer", "code"), WITHOUT_A_LOSS.values(), ids=WITHOUT_A_LOSS)
+@each_row(("want", "pointer", "code"), WITHOUT_A_LOSS.values(), ids=WITHOUT_A_LOSS)
 def test_what_has_no_usual_choice_in_the_graph_must_be_named(want, pointer, code):
     document = {"inputs": {"x": [2]}, "program": "s = sum(x)\ny = s > 0", "outputs": ["y"]}
     with pytest.raises(engine.DocumentError) as caught:

@@ -5,6 +5,7 @@ import pytest
 
 import engine
 from engine.execution.interpreter import node_runner as bounds
+from tests.support.rows import each_row
 
 DRAW = np.random.default_rng(2)
 X, Y = DRAW.standard_normal((6, 3)), DRAW.standard_normal(6)
@@ -80,7 +81,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("document", "more", "pointer", "code"), REFUSED.values(), ids=REFUSED)
+@each_row(("document", "more", "pointer", "code"), REFUSED.values(), ids=REFUSED)
 def test_what_has_no_losses_by_row_is_refused(document, more, pointer, code):
     inputs = {"x": [1.0, 2.0], **({"y": [[1.0, 2.0]] * 3} if "y" in document["inputs"] else {})}
     with pytest.raises(engine.DocumentError) as caught:

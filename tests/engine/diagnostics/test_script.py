@@ -12,6 +12,8 @@ import pytest
 
 import engine
 
+pytestmark = pytest.mark.law
+
 BATCH, STEPS = 8, 5
 DRAW = np.random.default_rng(3)
 ROWS = BATCH * 3

@@ -11,6 +11,7 @@ import pytest
 import engine
 from engine import AttributeValueError, Context, Graph, GraphError, OutOfContextMemory, ShapeError, graph_overhead
 from engine.ggml.context import next_prime, tensor_overhead
+from tests.support.rows import each_row
 
 Build = Callable[..., Any]
 
@@ -109,7 +110,7 @@ def test_the_overhead_grows_with_size_and_gradients() -> None:
     assert all(graph_overhead(size, grads=True) > graph_overhead(size) for size in (1, 10, 2048))
 
 
-@pytest.mark.parametrize(("number", "prime"), [(0, 2), (2, 2), (8, 11), (4096, 4099), (13, 13)])
+@each_row(("number", "prime"), [(0, 2), (2, 2), (8, 11), (4096, 4099), (13, 13)])
 def test_hash_tables_have_a_prime_number_of_keys(number: int, prime: int) -> None:
     assert next_prime(number) == prime
 

@@ -10,6 +10,7 @@ import pytest
 
 import engine
 from engine import ggml
+from tests.support.rows import each_row
 
 NAMES = [name for name in vars(ggml) if name.startswith("ggml_")]
 
@@ -142,7 +143,7 @@ def test_graphs_are_printed_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixt
     assert (tmp_path / "graph.dot").read_text() == both.to_dot(forward)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_every_name_is_documented(name: str) -> None:
     assert (inspect.getdoc(getattr(ggml, name)) or "").strip()
 

@@ -10,6 +10,7 @@ import pytest
 
 import engine
 from engine import DTypeError, Graph, GraphError, GraphFull, ShapeError, UnknownName, declare, ops
+from tests.support.rows import each_row
 
 Build = Callable[..., Any]
 
@@ -370,7 +371,7 @@ def test_extents_are_numbers(shape: list[object]) -> None:
         declare(shape)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int16", "int32", "int64", "bfloat16"])
+@each_row("dtype", ["float16", "float32", "float64", "int8", "int16", "int32", "int64", "bfloat16"])
 def test_graphs_compute_in_every_type_of_ggml_that_is_not_quantised(dtype: str) -> None:
     x = declare([3], dtype)
     graph = Graph()
@@ -382,7 +383,7 @@ def test_graphs_compute_in_every_type_of_ggml_that_is_not_quantised(dtype: str) 
     assert graph.get_at(doubled, 1) == 4.0
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@each_row("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_a_gradient_has_the_floating_type_of_its_parameter(dtype: str) -> None:
     x, graph = declare([1], dtype, "x", requires_grad=True), Graph(grads=True)
     graph.expand(x * x)

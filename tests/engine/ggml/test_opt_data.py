@@ -7,12 +7,13 @@ import pytest
 
 from engine.core.errors import DataError
 from engine.ggml.opt_data import Batch, OptDataset, OptResult
+from tests.support.rows import each_row
 
 NDATA = 6
 
 
-@pytest.mark.parametrize("shard", range(1, 7))
-@pytest.mark.parametrize("shuffled", [False, True])
+@each_row("shard", range(1, 7))
+@each_row("shuffled", [False, True])
 def test_batches_are_made_of_whole_shards(shard, shuffled):
     dataset = OptDataset.zeros(2, 1, NDATA, shard)
     dataset.data[...] = np.arange(NDATA)[:, None] * 16 + np.arange(2)

@@ -22,6 +22,7 @@ from engine.ggml.opt_params import (
     default_opt_pars,
 )
 from engine.optim import make_optimizer
+from tests.support.rows import each_row
 
 NDATA = 6
 UNIT = OptimizerParameters(adamw=AdamWParameters(alpha=1, beta1=0, beta2=0, eps=0), sgd=SGDParameters(alpha=1))
@@ -68,9 +69,9 @@ def test_gradients_add_up_over_a_window_that_does_not_end(optimizer):
     assert w.item() == 3
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize("whole_epochs", [False, True])
-@pytest.mark.parametrize("shuffled", [False, True])
+@each_row("optimizer", OPTIMIZERS)
+@each_row("whole_epochs", [False, True])
+@each_row("shuffled", [False, True])
 def test_forward_gives_losses_and_then_six_steps_move_the_weight(optimizer, whole_epochs, shuffled):
     w, opt = shifted(optimizer=optimizer)
     dataset, result = counted(), OptResult()
@@ -109,8 +110,8 @@ def test_a_split_trains_on_what_lies_before_it_and_evaluates_the_rest():
         assert validation.loss() == pytest.approx((15 - 8 * epoch, math.sqrt(0.5)), abs=1e-10)
 
 
-@pytest.mark.parametrize("physical", [1, 2])
-@pytest.mark.parametrize(("loss", "parts"), [("sum", 1), ("mean", 6)])
+@each_row("physical", [1, 2])
+@each_row(("loss", "parts"), [("sum", 1), ("mean", 6)])
 def test_a_logical_batch_of_six_is_one_step_whatever_the_physical_batch(physical, loss, parts):
     w, opt = shifted(physical, NDATA, loss)
     dataset = counted()
@@ -152,8 +153,8 @@ def test_a_fit_finds_a_line_through_noisy_points():
 # Losses and optimizers
 
 
-@pytest.mark.parametrize("loss", LossType)
-@pytest.mark.parametrize("period", [1, 2])
+@each_row("loss", LossType)
+@each_row("period", [1, 2])
 def test_each_loss_has_ggmls_value_and_scale(loss, period):
     generator = np.random.default_rng(1)
     x, labels = generator.normal(size=(4, 3)).astype(np.float32), np.eye(3, dtype=np.float32)[[0, 2, 1, 1]]
@@ -230,7 +231,7 @@ def test_datapoints_are_reshaped_to_the_inputs():
 # Unknown names
 
 
-@pytest.mark.parametrize("given", ["hinge", 7, -1, None, True, 1.0, OptimizerType.ADAMW])
+@each_row("given", ["hinge", 7, -1, None, True, 1.0, OptimizerType.ADAMW])
 def test_an_unknown_loss_type_is_refused_with_a_list_of_all(given):
     inputs = declared(1)
     with pytest.raises(UnknownName, match="MEAN, SUM, CROSS_ENTROPY, MEAN_SQUARED_ERROR"):
@@ -372,7 +373,7 @@ def test_even_then_a_logical_batch_holds_a_physical_one_and_fits_the_data(logica
         opt_fit(inputs, inputs + weight(3), counted(), "sum", nbatch_logical=logical, remainder="drop")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("batches", "val_split", "trained"),
     [(10, 0.0, 10), (10, 0.3, 7), (6, 0.5, 3), (5, 0.6, 1), (10, 0.9, 1), (100, 0.99, 0)],
 )

@@ -14,6 +14,7 @@ from engine.ggml.opt_params import (
     default_opt_pars,
     parse_kind,
 )
+from tests.support.rows import each_row
 
 
 @pytest.mark.parametrize("kinds", [LossType, OptimizerType, BuildType])
@@ -24,7 +25,7 @@ def test_kinds_are_known_by_name_number_and_ggmls_name(kinds):
             assert parse_kind(kinds, given) is kind
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "numbers"),
     [
         (AdamWParameters, {"alpha": 0}),

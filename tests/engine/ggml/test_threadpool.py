@@ -11,6 +11,7 @@ import pytest
 from engine import AttributeValueError, PoolBusy, PoolError, PoolPaused, Priority, Status, Threadpool, ThreadpoolParams
 from engine.ggml import ggml
 from engine.ggml.threadpool import Job
+from tests.support.rows import each_row
 
 Build = Callable[..., Any]
 
@@ -39,7 +40,7 @@ def test_priorities_have_the_numbers_of_ggml() -> None:
     assert {priority.name: priority.value for priority in Priority} == numbers
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("document", "message"),
     [
         ({"poll": 101}, "poll must be an integer in 0..100, not 101"),

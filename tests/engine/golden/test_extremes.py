@@ -13,11 +13,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pytest
 
 from engine.core.value import Array
 from tests.engine.golden.samples import EXTREMES, HERE, Sample, Section
 from tests.engine.golden.test_golden import results_of
+from tests.support.rows import each_row
 
 DIFFERENCES: list[dict[str, Any]] = json.loads((HERE / "extreme_differences.json").read_text())
 RELATIVE = {"float64": 1e-6, "float32": 2e-4, "float16": 2e-3}
@@ -88,7 +88,7 @@ def found(op: str) -> tuple[tuple[tuple[str, str, str], str], ...]:
         )
 
 
-@pytest.mark.parametrize("op", list(samples()[1]))
+@each_row("op", list(samples()[1]))
 def test_an_op_is_pytorchs_at_extreme_numbers(op: str) -> None:
     wrong = [text for key, text in found(op) if excused(op, key) is None]
     assert not wrong, "\n".join(wrong)

@@ -21,6 +21,7 @@ from engine.ops.elementwise.elementwise import mul
 from engine.ops.reduce.reduce import sum as total
 from tests.engine.golden.canonical import canonical
 from tests.engine.golden.samples import HERE, SECTIONS, SKIPS, Sample, Section, section, skip_of
+from tests.support.near import assert_near
 
 MOST_SKIPPED = 0.02
 TOLERANCE = {"rtol": 1e-7, "atol": 1e-9}
@@ -79,7 +80,7 @@ def check(what: str, ours: Value | None, theirs: Array | None, shape: Sequence[i
     want = np.zeros(shape) if theirs is None else theirs
     assert got.shape == want.shape, f"{what}: shape {got.shape}, not {want.shape}"
     tolerance = IN_FLOAT32 if narrow else TOLERANCE
-    np.testing.assert_allclose(got, want, err_msg=what, equal_nan=True, **tolerance)
+    assert_near(got, want, what, **tolerance)
 
 
 def check_sample(data: Section, sample: Sample) -> None:

@@ -13,11 +13,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pytest
 
 from engine.core.errors import EngineError
 from tests.engine.golden.samples import HERE, INTEGERS, Sample, Section
 from tests.engine.golden.test_golden import apply, inputs_of
+from tests.support.rows import each_row
 
 DIFFERENCES: list[dict[str, Any]] = json.loads((HERE / "integer_differences.json").read_text())
 RELATIVE = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-12}
@@ -65,7 +65,7 @@ def excused(op: str, kind: str) -> dict[str, Any] | None:
     return next((entry for entry in DIFFERENCES if fnmatchcase(op, entry["torch"]) and kind == entry["kind"]), None)
 
 
-@pytest.mark.parametrize("op", list(samples()[1]))
+@each_row("op", list(samples()[1]))
 def test_an_op_on_integers_is_pytorchs(op: str) -> None:
     wrong = [text for kind, text in found(op) if excused(op, kind) is None]
     assert not wrong, "\n".join(wrong)

@@ -19,6 +19,9 @@ from engine.graph.codec import parse_graph
 from engine.graph.definition import Definition
 from engine.graph.trace import build
 from engine.ops import OPS
+from tests.support.rows import each_row
+
+pytestmark = pytest.mark.law
 
 assert BFLOAT16 is not None
 GOLDEN = Path(__file__).parent / "golden" / "autocast.npz"
@@ -101,7 +104,7 @@ def distance(a: Array, b: Array) -> float:
     return float(np.linalg.norm(a - b) / np.linalg.norm(b))
 
 
-@pytest.mark.parametrize("name", MODELS)
+@each_row("name", MODELS)
 def test_without_autocast_a_model_is_pytorchs_in_float32(name: str) -> None:
     golden = np.load(GOLDEN)
     found, _ = step(model(name), None)

@@ -6,6 +6,7 @@ import pytest
 import engine
 from engine import ops
 from engine.core.errors import AttributeValueError, DocumentError, EngineError, GradientError, ShapeError
+from tests.support.rows import each_row
 
 X = np.linspace(-1.0, 1.0, 20, dtype=np.float32).reshape(5, 4)
 W = np.linspace(0.5, -0.5, 12, dtype=np.float32).reshape(4, 3)
@@ -64,7 +65,7 @@ def test_a_graph_is_a_function_to_call_differentiate_and_batch():
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "transform",
     [
         lambda f: engine.grad(f),
@@ -123,7 +124,7 @@ def test_a_value_cut_off_the_gradient_is_captured():
 TRACKED = engine.tensor(W, requires_grad=True, name="w")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("function", "error", "says"),
     [
         (lambda x: ops.reshape(x, shape=(x.shape[0] * 2, 2)), AttributeValueError, "shape = .*-1"),
@@ -146,7 +147,7 @@ def test_leaves_are_checked_as_in_a_document():
     assert {finding.pointer for finding in caught.value.findings} == {"/inputs/x/shape/0", "/parameters/w/dtype"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("operands", "named", "says"),
     [
         ((X, Y, W), {}, "lacks 'b'"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import engine
+from tests.support.rows import each_row
 
 NODES = {
     "name": "line",
@@ -74,7 +75,7 @@ DOCUMENTS = {
 }
 
 
-@pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS)
+@each_row("document", DOCUMENTS.values(), ids=DOCUMENTS)
 def test_the_canonical_form_parses_to_an_equal_definition(document):
     definition = engine.parse_graph(document)
     again = engine.parse_graph(json.loads(json.dumps(definition.to_json(), allow_nan=False)))
@@ -86,7 +87,7 @@ def test_the_canonical_form_parses_to_an_equal_definition(document):
     assert engine.graph_report(again) == engine.graph_report(definition)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS)
+@each_row("document", DOCUMENTS.values(), ids=DOCUMENTS)
 def test_the_digest_ignores_the_name_and_nothing_else(document):
     definition = engine.parse_graph(document)
     assert engine.parse_graph({**document, "name": "other"}).digest == definition.digest
@@ -157,7 +158,7 @@ def test_layers_expand_to_named_nodes_parameters_and_buffers():
     assert (definition.outputs, definition.losses) == (("linear_1",), ("loss",))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("program", "losses", "outputs", "implicit"),
     [
         ("loss = x.sum()", ("loss",), ("loss",), False),

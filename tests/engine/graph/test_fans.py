@@ -7,6 +7,7 @@ import engine
 from engine.graph.fans import parameter_fans
 from engine.graph.limits import LIMITS
 from engine.graph.shape_inference import infer_shapes
+from tests.support.rows import each_row
 
 X = {"x": ["batch", 6]}
 USES = {
@@ -28,7 +29,7 @@ def parsed(shape, program, inputs=X):
     return engine.parse_graph(document)
 
 
-@pytest.mark.parametrize("use", USES)
+@each_row("use", USES)
 def test_the_default_goes_by_the_product_that_a_parameter_enters(use):
     shape, program, (fan_in, fan_out) = USES[use]
     graph = parsed(shape, program)

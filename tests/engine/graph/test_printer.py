@@ -3,9 +3,8 @@
 import json
 import re
 
-import pytest
-
 import engine
+from tests.support.rows import each_row
 
 QUADRATIC = {
     "name": "quadratic",
@@ -56,8 +55,8 @@ def test_the_text_of_a_small_graph_with_its_backward():
     )
 
 
-@pytest.mark.parametrize("backward", [False, True])
-@pytest.mark.parametrize("document", GRAPHS.values(), ids=GRAPHS)
+@each_row("backward", [False, True])
+@each_row("document", GRAPHS.values(), ids=GRAPHS)
 def test_every_line_uses_only_what_stands_above_it(document, backward):
     nodes = engine.graph_nodes(engine.parse_graph(document), backward=backward)
     known = {*document["inputs"], *document["parameters"], *document.get("buffers", {}), *document.get("constants", {})}
@@ -78,8 +77,8 @@ def test_named_extents_are_printed_by_name():
     assert re.search(r"grad for w: float32\[4,6\] = ", text)
 
 
-@pytest.mark.parametrize("backward", [False, True])
-@pytest.mark.parametrize("document", GRAPHS.values(), ids=GRAPHS)
+@each_row("backward", [False, True])
+@each_row("document", GRAPHS.values(), ids=GRAPHS)
 def test_the_drawing_has_one_node_a_value_and_edges_between_them(document, backward):
     definition = engine.parse_graph(document)
     lines = engine.graph_dot(definition, backward=backward).splitlines()

@@ -19,6 +19,9 @@ from engine.graph.rematerialization import RematOptions
 from engine.graph.trace import Trace, build
 from engine.nn.initializers import initialize
 from engine.ops.shape.shape import pack
+from tests.support.rows import each_row
+
+pytestmark = pytest.mark.law
 
 CLASSES = {"shape": ["n"], "dtype": "int64"}
 TYPES = [pytest.param(dtype, id=dtype.name) for dtype in (FLOAT32, FLOAT64)]
@@ -241,7 +244,7 @@ def test_the_options_are_read_from_a_request(document: dict[str, Any], expected:
     assert not reader.findings
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("document", "pointer", "code"),
     [
         ({}, "/recompute", "attribute_invalid"),

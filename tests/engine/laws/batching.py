@@ -14,6 +14,7 @@ from engine.ops import OPS
 from tests.engine.laws.case import Case, carries_gradient
 from tests.engine.laws.law import law
 from tests.extent import FULL
+from tests.support.near import assert_near
 
 SIZE = 2
 
@@ -59,7 +60,7 @@ def _check(what: str, batch: Batch, together: Sequence[Value], alone: Sequence[S
         wanted = np.stack([one[index].numpy() for one in alone])
         where = f"{what} {index}, batched {batch.axes}, of {batch.case}"
         assert (made.shape, made.dtype) == (wanted.shape, wanted.dtype), where
-        np.testing.assert_allclose(made.numpy(), wanted, rtol=near, atol=near / 100, err_msg=where)
+        assert_near(made.numpy(), wanted, where, rtol=near, atol=near / 100)
 
 
 def _is_batched(cases: list[Case]) -> bool:

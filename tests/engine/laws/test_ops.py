@@ -16,7 +16,6 @@ from tests.engine.laws import accepted, batching, errors, gradients, halves, non
 from tests.engine.laws.law import LAWS, broken
 
 MODULES = (accepted, batching, errors, gradients, halves, nonsense, plans, values)
-pytestmark = pytest.mark.law
 
 
 @pytest.mark.parametrize("op", OPS.values(), ids=lambda op: op.name)

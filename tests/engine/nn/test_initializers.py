@@ -8,6 +8,7 @@ import pytest
 import engine
 from engine.core.errors import EngineError
 from engine.nn.initializers import INITIALIZERS, default_kind, fans, initialize, resolve
+from tests.support.rows import each_row
 
 F32 = np.dtype("float32")
 SHAPE = (200, 300)
@@ -40,7 +41,7 @@ NORMAL = {
 }
 
 
-@pytest.mark.parametrize(("kind", "options", "shape", "bound"), UNIFORM.values(), ids=UNIFORM)
+@each_row(("kind", "options", "shape", "bound"), UNIFORM.values(), ids=UNIFORM)
 def test_a_uniform_start_fills_its_bounds_evenly(kind, options, shape, bound):
     low, high = bound if isinstance(bound, tuple) else (-bound, bound)
     numbers = draw(kind, shape, **options)
@@ -51,7 +52,7 @@ def test_a_uniform_start_fills_its_bounds_evenly(kind, options, shape, bound):
     assert numbers.var() == pytest.approx(width**2 / 12, rel=0.03)
 
 
-@pytest.mark.parametrize(("kind", "options", "shape", "mean", "std"), NORMAL.values(), ids=NORMAL)
+@each_row(("kind", "options", "shape", "mean", "std"), NORMAL.values(), ids=NORMAL)
 def test_a_normal_start_has_its_mean_and_deviation(kind, options, shape, mean, std):
     numbers = draw(kind, shape, **options)
     assert numbers.mean() == pytest.approx(mean, abs=std / 40)
@@ -66,7 +67,7 @@ def test_truncated_normal_numbers_stay_in_range():
     assert np.median(numbers) == pytest.approx(0.615, abs=0.03)
 
 
-@pytest.mark.parametrize("shape", [(5, 5), (7, 3), (3, 7), (4, 2, 3)])
+@each_row("shape", [(5, 5), (7, 3), (3, 7), (4, 2, 3)])
 def test_orthogonal_rows_or_columns_are_orthonormal(shape):
     matrix = draw("orthogonal", shape, scale=2.0).reshape(shape[0], -1) / 2
     gram = matrix @ matrix.T if matrix.shape[0] <= matrix.shape[1] else matrix.T @ matrix
@@ -88,7 +89,7 @@ def test_a_convolution_that_starts_as_dirac_passes_on_its_input():
     assert np.argwhere(grouped).tolist() == [[0, 0, 1], [1, 1, 1], [3, 0, 1], [4, 1, 1]]
 
 
-@pytest.mark.parametrize(("rows", "sparsity", "zeros"), [(200, 0.1, 20), (7, 0.5, 4), (5, 0.0, 0), (5, 1.0, 5)])
+@each_row(("rows", "sparsity", "zeros"), [(200, 0.1, 20), (7, 0.5, 4), (5, 0.0, 0), (5, 1.0, 5)])
 def test_a_sparse_start_has_as_many_zeros_in_each_column(rows, sparsity, zeros):
     matrix = draw("sparse", (rows, 300), sparsity=sparsity, std=0.5)
     np.testing.assert_array_equal((matrix == 0).sum(axis=0), zeros)
@@ -114,7 +115,7 @@ OPTIONS = {"constant": {"value": 2.0}, "sparse": {"sparsity": 0.3}, "normal_rows
 SHAPES = {"dirac": (6, 6, 3)}
 
 
-@pytest.mark.parametrize("kind", INITIALIZERS)
+@each_row("kind", INITIALIZERS)
 def test_the_numbers_depend_on_seed_and_name_alone(kind):
     options = OPTIONS.get(kind, {})
     shape = SHAPES.get(kind, (6, 6))
@@ -172,7 +173,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("document", REFUSED.values(), ids=REFUSED)
+@each_row("document", REFUSED.values(), ids=REFUSED)
 def test_a_faulty_initializer_is_refused(document):
     with pytest.raises(EngineError):
         resolve(document)[0](np.random.default_rng(0), (2,), **resolve(document)[1])

@@ -17,6 +17,7 @@ from engine.ops.linalg.matmul import matrix_product
 from engine.ops.transformer.attention import multi_head_attention, scaled_dot_product_attention
 from engine.ops.transformer.attention_kernel import attention
 from engine.ops.transformer.masked_softmax import alibi_slopes, soft_max
+from tests.support.rows import each_row
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 
@@ -45,7 +46,7 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize(("q", "k", "v", "mask", "causal"), SHAPES)
+@each_row(("q", "k", "v", "mask", "causal"), SHAPES)
 def test_attention_by_blocks_is_attention_written_out(
     derive: Derive, q: Any, k: Any, v: Any, mask: Any, causal: bool
 ) -> None:
@@ -92,8 +93,8 @@ def test_a_bool_mask_lets_those_take_part_that_are_true(derive: Derive) -> None:
 MASKED = np.array([[True, True], [False, False]])
 
 
-@pytest.mark.parametrize(("masked_row_zero", "row"), [(False, nan), (True, 0.0)])
-@pytest.mark.parametrize("mask", [MASKED, np.where(MASKED, 0.0, -inf)])
+@each_row(("masked_row_zero", "row"), [(False, nan), (True, 0.0)])
+@each_row("mask", [MASKED, np.where(MASKED, 0.0, -inf)])
 def test_a_row_that_sees_nothing_is_nan_or_zero(derive: Derive, masked_row_zero: bool, row: float, mask: Array) -> None:
     q, k, v = normal(2, 3), normal(2, 3, seed=1), normal(2, 3, seed=2)
     option = {"masked_row_zero": masked_row_zero}
@@ -185,7 +186,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("op", "shapes", "attrs", "error", "message"), REFUSED)
+@each_row(("op", "shapes", "attrs", "error", "message"), REFUSED)
 def test_what_does_not_fit_is_refused(op: Any, shapes: Any, attrs: Any, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
         op(*[np.ones(shape) for shape in shapes], **attrs)

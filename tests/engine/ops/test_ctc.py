@@ -14,6 +14,7 @@ from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.value import Array
 from engine.ops.activation.softmax import log_softmax
 from engine.ops.loss.ctc import ctc_loss
+from tests.support.rows import each_row
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 
@@ -31,7 +32,7 @@ EDGES = [
 ]
 
 
-@pytest.mark.parametrize(("steps", "label", "attrs", "loss"), EDGES)
+@each_row(("steps", "label", "attrs", "loss"), EDGES)
 def test_the_loss_is_pytorchs_at_the_edges(steps: int, label: list[int], attrs: dict[str, Any], loss: float) -> None:
     result = ctc_loss(UNIFORM, np.array([label], np.int64), np.array([steps]), np.array([len(label)]), **attrs)
     assert result.item() == pytest.approx(loss, rel=1e-14)
@@ -52,8 +53,8 @@ def read(path: tuple[int, ...], blank: int) -> list[int]:
     return [c for c in merged if c != blank]
 
 
-@pytest.mark.parametrize("blank", [0, 2])
-@pytest.mark.parametrize("label", [[], [1], [1, 1], [1, 3], [3, 1, 3]])
+@each_row("blank", [0, 2])
+@each_row("label", [[], [1], [1, 1], [1, 3], [3, 1, 3]])
 def test_the_likelihood_is_the_sum_over_all_alignments(derive: Derive, label: list[int], blank: int) -> None:
     x = log_softmax(np.random.default_rng(1).standard_normal((5, 4))).numpy()
     paths = [path for path in product(range(4), repeat=5) if read(path, blank) == label]
@@ -90,7 +91,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("targets", "steps", "lengths", "attrs", "error", "message"), REFUSED)
+@each_row(("targets", "steps", "lengths", "attrs", "error", "message"), REFUSED)
 def test_what_does_not_fit_is_refused(
     targets: Any, steps: Any, lengths: Any, attrs: Any, error: Any, message: str
 ) -> None:

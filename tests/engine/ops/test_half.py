@@ -14,6 +14,9 @@ from engine.core.errors import DTypeError
 from engine.core.registry import Op
 from engine.core.value import Array, tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
+
+pytestmark = pytest.mark.law
 
 assert BFLOAT16 is not None
 HALVES = (FLOAT16, BFLOAT16)
@@ -55,7 +58,7 @@ KNOWN: list[tuple[str, list[Any], dict[str, Any], float]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "first"), KNOWN)
+@each_row(("name", "inputs", "attrs", "first"), KNOWN)
 def test_nothing_overflows_or_is_lost_on_the_way(
     name: str, inputs: list[Any], attrs: dict[str, Any], first: float
 ) -> None:
@@ -93,7 +96,7 @@ DIGITS: list[tuple[str, list[Any], dict[str, Any], float]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "first"), DIGITS)
+@each_row(("name", "inputs", "attrs", "first"), DIGITS)
 def test_bfloat16_loses_digits_only_in_the_result(
     name: str, inputs: list[Any], attrs: dict[str, Any], first: float
 ) -> None:
@@ -107,8 +110,8 @@ def test_bfloat16_loses_digits_only_in_the_result(
 DRAWS = [op.name for op in OPS.values() if op.random and "dtype" in op.attributes and op.name != "random_integers"]
 
 
-@pytest.mark.parametrize("half", HALVES, ids=str)
-@pytest.mark.parametrize("name", DRAWS)
+@each_row("half", HALVES, ids=str)
+@each_row("name", DRAWS)
 def test_draws_of_a_half_type_stay_in_their_range(name: str, half: DType) -> None:
     lowest, highest = {
         "random_uniform": (0, np.nextafter(half.type(1), half.type(0))),

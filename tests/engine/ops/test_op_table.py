@@ -5,6 +5,7 @@ import pytest
 from engine.core.errors import UnsupportedOp
 from engine.core.registry import lookup
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 TABLE = {
     "arithmetic": "add sub mul div neg scale add1 sqr pow reciprocal sqrt rsqrt cbrt square",
@@ -50,7 +51,7 @@ TABLE = {
 }
 
 
-@pytest.mark.parametrize("family", TABLE)
+@each_row("family", TABLE)
 def test_an_op_is_known_by_the_name_people_look_for(family: str) -> None:
     for name in TABLE[family].split():
         op = lookup(name)
@@ -58,7 +59,7 @@ def test_an_op_is_known_by_the_name_people_look_for(family: str) -> None:
         assert op.samples or op.name == name, name
 
 
-@pytest.mark.parametrize("name", ["flash_attn_ext", "ssm_scan", "rwkv_wkv6", "win_part", "timestep_embedding", "stft"])
+@each_row("name", ["flash_attn_ext", "ssm_scan", "rwkv_wkv6", "win_part", "timestep_embedding", "stft"])
 def test_what_is_not_offered_says_so(name: str) -> None:
     assert name not in OPS
     with pytest.raises(UnsupportedOp):

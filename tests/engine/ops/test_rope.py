@@ -11,6 +11,7 @@ import pytest
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.value import Array
 from engine.ops.transformer.rotary import rope, rotate_pairs, sinusoidal_encoding
+from tests.support.rows import each_row
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 
@@ -57,8 +58,8 @@ OPTIONS: list[dict[str, float]] = [
 ]
 
 
-@pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize(("mode", "dims"), [("normal", 12), ("neox", 12), ("normal", 8), ("neox", 6)])
+@each_row("options", OPTIONS)
+@each_row(("mode", "dims"), [("normal", 12), ("neox", 12), ("normal", 8), ("neox", 6)])
 def test_rope_turns_pairs_as_ggml_does(mode: str, dims: int, options: dict[str, float]) -> None:
     result = rope(X, POSITIONS, mode=mode, dims=dims, **options).numpy()
     np.testing.assert_allclose(result, written_out(X, POSITIONS, mode, dims, options), rtol=1e-11, atol=1e-13)
@@ -100,7 +101,7 @@ def test_sinusoidal_encodings_are_those_of_the_paper() -> None:
             assert table[row, column] == pytest.approx(wave(position / 10000 ** (column // 2 * 2 / 5)), rel=1e-14)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("attrs", "message"),
     [
         ({"dims": 3}, "dims 3 must be even"),

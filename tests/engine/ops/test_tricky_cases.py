@@ -14,6 +14,7 @@ from engine.core.errors import GradientError, ShapeError
 from engine.core.modes import detect_anomaly
 from engine.core.value import Array, tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 CheckEdge = Callable[..., None]
 Derive = Callable[..., tuple[Array, list[Array | None]]]
@@ -161,7 +162,7 @@ REFUSED = [("amax", EMPTY), ("amin", EMPTY), ("max", EMPTY), ("argmax", EMPTY), 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("known", KNOWN, ids=lambda known: f"{known.row}: {known.case}")
+@each_row("known", KNOWN, ids=lambda known: f"{known.row}: {known.case}")
 def test_a_tricky_case_has_its_known_answer(known: Known, check_edge: CheckEdge) -> None:
     check_edge(known.op, known.inputs, known.attrs, known.value, known.gradients)
 
@@ -208,7 +209,7 @@ def test_anomaly_mode_names_the_op_behind_a_masked_nan() -> None:
             y.backward()
 
 
-@pytest.mark.parametrize(("name", "array"), REFUSED)
+@each_row(("name", "array"), REFUSED)
 def test_a_maximum_of_nothing_is_refused(name: str, array: Array) -> None:
     with pytest.raises(ShapeError, match="extent 0"):
         OPS[name](array, axis=1)

@@ -12,6 +12,7 @@ import pytest
 from engine.core.errors import EngineError, ShapeError
 from engine.core.value import Array, tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 CheckEdge = Callable[..., None]
 INF, NAN = math.inf, math.nan
@@ -102,7 +103,7 @@ KNOWN = [
 # fmt: on
 
 
-@pytest.mark.parametrize("known", KNOWN, ids=lambda known: f"{known.row}: {known.case}")
+@each_row("known", KNOWN, ids=lambda known: f"{known.row}: {known.case}")
 def test_an_edge_of_a_loss_or_a_layer_has_its_known_answer(known: Known, check_edge: CheckEdge) -> None:
     check_edge(known.op, known.inputs, known.attrs, known.value, known.gradients)
 

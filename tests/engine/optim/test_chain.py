@@ -15,6 +15,9 @@ from engine.core.value import Spec, Value
 from engine.execution.plan import NumpyExecutor, make_plan
 from engine.optim import OPTIMIZERS, TapeOptimizer, make_optimizer
 from engine.optim.optimizers import TRANSFORMS, transform_catalogue
+from tests.support.rows import each_row
+
+pytestmark = pytest.mark.law
 
 GOLDEN = Path(__file__).parent / "golden"
 CHAINS = json.loads((GOLDEN / "chains.json").read_text())
@@ -73,14 +76,14 @@ def walked(run, dtype=FLOAT64):
             yield state["p"], run["path"][RECORDED.index(step + 1)]
 
 
-@pytest.mark.parametrize("run", RUNS, ids=named)
+@each_row("run", RUNS, ids=named)
 def test_a_chain_or_an_optimizer_steps_as_optaxs(run):
     rounded = run["document"]["kind"] == "adafactor"  # whose decay optax takes in float32
     for found, expected in walked(run):
         np.testing.assert_allclose(found, expected, rtol=1e-7 if rounded else 1e-10, atol=1e-13)
 
 
-@pytest.mark.parametrize("run", [run for run in RUNS if run["problem"] == "stream"], ids=named)
+@each_row("run", [run for run in RUNS if run["problem"] == "stream"], ids=named)
 def test_a_chain_on_float32_stays_float32_and_near(run):
     for found, expected in islice(walked(run, FLOAT32), 5):
         assert found.dtype == np.float32
@@ -91,7 +94,7 @@ def test_every_transform_is_in_the_golden_runs():
     assert {link["kind"] for run in RUNS for link in run["document"].get("transforms", [])} == set(TRANSFORMS)
 
 
-@pytest.mark.parametrize("document", [run["document"] for run in RUNS[::3]], ids=lambda d: d["kind"])
+@each_row("document", [run["document"] for run in RUNS[::3]], ids=lambda d: d["kind"])
 def test_the_tape_steps_to_the_bits_of_the_plan(document):
     problem = PROBLEMS["bowl"]
     executor, state = planned(make_optimizer(document), np.array(problem["start"]))
@@ -107,7 +110,7 @@ def test_the_tape_steps_to_the_bits_of_the_plan(document):
         np.testing.assert_array_equal(p.numpy(), state["p"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("document", "links"),
     [
         ({"kind": "sgd", "momentum": 0.9}, [{"kind": "trace", "decay": 0.9}]),
@@ -149,7 +152,7 @@ def test_a_chain_is_elementwise_when_all_of_its_transforms_are():
     assert not chain("scale_by_adam", "scale_by_trust_ratio")
 
 
-@pytest.mark.parametrize("link", LINKS, ids=lambda link: link["kind"])
+@each_row("link", LINKS, ids=lambda link: link["kind"])
 def test_an_elementwise_transform_steps_a_part_of_a_parameter_as_it_steps_the_whole(link):
     start, numbers = np.random.default_rng(0).standard_normal(6), np.random.default_rng(1)
     optimizer = make_optimizer({"kind": "chain", "lr": 0.1, "transforms": [link]})
@@ -163,7 +166,7 @@ def test_an_elementwise_transform_steps_a_part_of_a_parameter_as_it_steps_the_wh
     assert same == optimizer.elementwise
 
 
-@pytest.mark.parametrize("link", LINKS, ids=lambda link: link["kind"])
+@each_row("link", LINKS, ids=lambda link: link["kind"])
 def test_a_step_without_a_gradient_is_finite_under_every_transform(link):
     executor, state = planned(make_optimizer({"kind": "chain", "transforms": [link]}), np.zeros((2, 2)))
     executor.inputs["g"][...], executor.inputs["lr"][...] = 0.0, 0.1
@@ -172,7 +175,7 @@ def test_a_step_without_a_gradient_is_finite_under_every_transform(link):
     assert all(np.isfinite(array).all() for array in state.values())
 
 
-@pytest.mark.parametrize("link", LINKS, ids=lambda link: link["kind"])
+@each_row("link", LINKS, ids=lambda link: link["kind"])
 def test_a_parameter_without_axes_is_stepped_by_every_transform(link):
     p = engine.parameter(np.array(2.0, "float32"))
     optimizer = TapeOptimizer([p], "chain", transforms=[link], lr=0.1)
@@ -266,7 +269,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("options", "pointer", "code"), FAULTS.values(), ids=FAULTS)
+@each_row(("options", "pointer", "code"), FAULTS.values(), ids=FAULTS)
 def test_a_fault_of_a_chain_is_found_at_its_place(options, pointer, code):
     with pytest.raises(DocumentError) as caught:
         make_optimizer({"kind": "chain", **options})

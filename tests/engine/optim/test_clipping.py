@@ -9,6 +9,7 @@ import pytest
 
 import engine
 from engine.core.errors import AttributeValueError, NumericalError
+from tests.support.rows import each_row
 
 RUNS = json.loads((Path(__file__).parent / "golden" / "clip_norms.json").read_text())
 
@@ -19,7 +20,7 @@ def with_gradient(*numbers, dtype=float):
     return p
 
 
-@pytest.mark.parametrize("run", RUNS, ids=lambda run: f"order {run['order']} limit {run['limit']}")
+@each_row("run", RUNS, ids=lambda run: f"order {run['order']} limit {run['limit']}")
 def test_gradients_are_clipped_by_norm_as_pytorchs(run, waves):
     a, b = engine.parameter(np.zeros(3)), engine.parameter(np.zeros((2, 2)))
     a.grad, b.grad = waves(3) * 2, waves(2, 2, start=1.0) * 3
@@ -76,7 +77,7 @@ def test_a_map_of_gradients_is_scaled_only_beyond_the_limit():
     assert (w.grad.item(), b.grad.item()) == (6, 8)
 
 
-@pytest.mark.parametrize(("order", "norms"), [(2.0, [5.0, 0.5]), (1.0, [7.0, 0.5]), (math.inf, [4.0, 0.5])])
+@each_row(("order", "norms"), [(2.0, [5.0, 0.5]), (1.0, [7.0, 0.5]), (math.inf, [4.0, 0.5])])
 def test_each_gradient_is_clipped_by_its_own_norm(order, norms):
     p, q, none = with_gradient(3.0, 4.0), with_gradient(0.5), engine.parameter(np.zeros(1))
     kept = p.grad

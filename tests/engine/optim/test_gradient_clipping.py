@@ -27,6 +27,7 @@ from engine.optim.transforms.clipping import (
     global_norm,
     unit_axes,
 )
+from tests.support.rows import each_row
 
 GOLDEN = Path(__file__).parent / "golden"
 UNITWISE = json.loads((GOLDEN / "unitwise.json").read_text())
@@ -68,7 +69,7 @@ def test_a_norm_is_that_of_all_elements_in_one_vector(p, gradients):
     assert global_norm({"empty": engine.tensor(np.zeros((0, 3)))}, p).item() == 0
 
 
-@pytest.mark.parametrize("p", [1.0, 2.0, 4.0, 10.0, math.inf])
+@each_row("p", [1.0, 2.0, 4.0, 10.0, math.inf])
 def test_norms_of_small_float32_gradients_do_not_vanish(p):
     tiny = {"g": engine.tensor(np.full(4, 1e-8, "float32"))}
     assert global_norm(tiny, p).item() == pytest.approx(np.linalg.norm(np.full(4, 1e-8), p), rel=1e-6)
@@ -99,7 +100,7 @@ def test_elements_are_limited_to_both_sides():
     assert clip_by_value(values(g=[-3.0, 0.5, 2.0]), 1.0)["g"].numpy().tolist() == [-1, 0.5, 1]
 
 
-@pytest.mark.parametrize("run", UNITWISE, ids=lambda run: str(np.shape(run["gradient"])))
+@each_row("run", UNITWISE, ids=lambda run: str(np.shape(run["gradient"])))
 def test_units_are_clipped_by_the_size_of_their_parameters_as_by_optax(run):
     gradient, parameter = (engine.tensor(np.array(run[name])) for name in ("gradient", "parameter"))
     found = clip_adaptively(gradient, parameter, run["clipping"], run["eps"])
@@ -116,7 +117,7 @@ def test_some_units_were_within_their_limit_and_others_not():
     assert not np.concatenate(same).all()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("shape", "first", "last"),
     [
         ((), (), ()),
@@ -160,8 +161,8 @@ def test_limits_are_applied_in_their_order(gradients):
     np.testing.assert_allclose(packed.numpy()[:3], found["a"].numpy(), rtol=1e-14)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+@each_row("dtype", ["float16", "float32", "float64"])
+@each_row("shape", [(), (3,), (2, 3)])
 def test_clipped_gradients_keep_their_dtype_and_shape(dtype, shape):
     gradients = {"g": engine.tensor(np.full(shape, 5.0, dtype))}
     for order in ORDERS:
@@ -193,7 +194,7 @@ def read(document):
     return read_options(reader, document, "/clip", Clip), [(f.pointer, f.code) for f in reader.findings]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("document", "clip"),
     [
         ({}, Clip()),
@@ -208,7 +209,7 @@ def test_limits_are_read_from_a_document(document, clip):
     assert read(document) == (clip, [])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("document", "pointer", "code"),
     [
         ({"norm": 0}, "/clip/norm", "out_of_range"),

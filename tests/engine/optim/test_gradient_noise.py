@@ -13,6 +13,7 @@ from engine.execution.plan import NumpyExecutor, make_plan
 from engine.ops.random.random import fold_in
 from engine.optim import GradientNoise
 from engine.optim.transforms.clipping import add_noise, add_noise_to_gradients
+from tests.support.rows import each_row
 
 KEY = key_value(3, 7)
 
@@ -60,8 +61,8 @@ def test_draws_are_not_those_of_ops_that_the_graph_derives_from_the_key():
         assert not np.isclose(noise, other).any()
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-@pytest.mark.parametrize("shape", [(), (3,)])
+@each_row("dtype", ["float16", "float32", "float64"])
+@each_row("shape", [(), (3,)])
 def test_a_gradient_keeps_its_dtype_and_shape(dtype, shape):
     found = add_noise(engine.tensor(np.zeros(shape, dtype)), KEY, at(1), GradientNoise())
     assert (found.dtype, found.shape) == (np.dtype(dtype), shape)

@@ -8,6 +8,7 @@ from engine.core.errors import DocumentError
 from engine.core.options import Reader
 from engine.optim import make_optimizer
 from engine.optim.groups import MAX_GROUPS, one_group, read_groups
+from tests.support.rows import each_row
 
 SHAPES = {"stem.w": (3, 4), "stem.b": (4,), "head.w": (4, 2), "head.b": (2,), "scale": ()}
 
@@ -86,7 +87,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("document", "expected"), FAULTS.values(), ids=FAULTS)
+@each_row(("document", "expected"), FAULTS.values(), ids=FAULTS)
 def test_faults_are_found(document, expected):
     with pytest.raises(DocumentError) as caught:
         read(document)

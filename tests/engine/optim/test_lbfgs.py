@@ -13,6 +13,9 @@ from engine.core.errors import AttributeValueError, CheckpointError, EngineError
 from engine.core.value import Spec
 from engine.optim import CLOSURE_OPTIMIZERS, LBFGS, ClosureOptimizer, Scheduler, TapeOptimizer, make_optimizer
 from engine.optim.lbfgs import BLOCK, inner, largest
+from tests.support.rows import each_row
+
+pytestmark = pytest.mark.law
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "lbfgs.json").read_text())
 RUNS, STARTS = GOLDEN["runs"], {name: np.array(start) for name, start in GOLDEN["problems"].items()}
@@ -165,7 +168,7 @@ STOPS = {
 }
 
 
-@pytest.mark.parametrize(("options", "lossy", "stopped_by"), STOPS.values(), ids=STOPS)
+@each_row(("options", "lossy", "stopped_by"), STOPS.values(), ids=STOPS)
 def test_a_step_tells_what_ended_it(options, lossy, stopped_by):
     _, _, (done,) = stepped(evaluator(lossy), [0.5, 0.6, 0.4], **options)
     assert done.stopped == stopped_by
@@ -277,7 +280,7 @@ def test_a_parameter_without_a_gradient_stays():
     assert abs(a.item()) < 1e-6
 
 
-@pytest.mark.parametrize("dtypes", [["float32"], ["float64"], ["float16"], ["float64", "float32", "bfloat16"]])
+@each_row("dtypes", [["float32"], ["float64"], ["float16"], ["float64", "float32", "bfloat16"]])
 def test_a_state_of_the_tape_goes_on_to_the_same_bits(dtypes):
     starts = [engine.tensor([1.0, -2.0], dtype=dtype) for dtype in dtypes]
     options = {"lr": 0.05, "max_iter": 2, "history_size": 3}
@@ -369,7 +372,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("act", "message"), REFUSED.values(), ids=REFUSED)
+@each_row(("act", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_it_cannot_take_is_refused(act, message):
     with pytest.raises(EngineError, match=message):
         act()

@@ -10,6 +10,7 @@ import pytest
 from engine.core.errors import AttributeValueError, CheckpointError, GradientError
 from engine.core.value import Value, tensor
 from engine.optim import LossScaler, ScaledStep, TapeOptimizer
+from tests.support.rows import each_row
 
 
 def parameter(number: float = 1.0, dtype: str = "float32") -> Value:
@@ -78,9 +79,7 @@ def test_gradients_are_unscaled_once_to_be_clipped() -> None:
     assert leaf.numpy().tolist() == [-2.0]
 
 
-@pytest.mark.parametrize(
-    "options", [{"scale": 0.0}, {"growth_factor": 1.0}, {"backoff_factor": 1.0}, {"growth_interval": 0}]
-)
+@each_row("options", [{"scale": 0.0}, {"growth_factor": 1.0}, {"backoff_factor": 1.0}, {"growth_interval": 0}])
 def test_an_option_out_of_range_is_refused(options: dict[str, float]) -> None:
     with pytest.raises(AttributeValueError, match="a loss scaler needs"):
         LossScaler(**options)

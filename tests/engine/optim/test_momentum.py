@@ -12,6 +12,9 @@ from engine.core.modes import tracing
 from engine.core.value import Spec, Value
 from engine.execution.plan import NumpyExecutor, make_plan
 from engine.optim import OPTIMIZERS, ClosureOptimizer, Scheduler, TapeOptimizer, make_optimizer, make_schedule
+from tests.support.rows import each_row
+
+pytestmark = pytest.mark.law
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "momentum.json").read_text())
 RUNS, START, GRADIENTS = GOLDEN["runs"], np.array(GOLDEN["start"]), np.array(GOLDEN["gradients"])
@@ -46,7 +49,7 @@ def ran(executor, **values):
     executor.run()
 
 
-@pytest.mark.parametrize("run", RUNS, ids=named)
+@each_row("run", RUNS, ids=named)
 def test_a_planned_step_is_fed_momentum_as_pytorchs_takes_it(run):
     schedule = make_schedule({**run["schedule"], "per": "step"})
     optimizer = make_optimizer(run["document"]).with_momentum(schedule.momentum(epoch=0, step=0))
@@ -57,7 +60,7 @@ def test_a_planned_step_is_fed_momentum_as_pytorchs_takes_it(run):
         np.testing.assert_allclose(state["p"], expected, rtol=1e-11, atol=1e-13)
 
 
-@pytest.mark.parametrize("run", RUNS, ids=named)
+@each_row("run", RUNS, ids=named)
 def test_a_scheduler_sets_momentum_as_pytorchs(run):
     p = engine.parameter(START.copy(), name="p")
     optimizer = TapeOptimizer([p], **run["document"])
@@ -68,8 +71,8 @@ def test_a_scheduler_sets_momentum_as_pytorchs(run):
         np.testing.assert_allclose(p.numpy(), expected, rtol=1e-11, atol=1e-13)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("kind", CYCLING)
+@each_row("dtype", ["float32", "float64"])
+@each_row("kind", CYCLING)
 def test_steps_on_the_tape_are_bitwise_those_of_plans(kind, dtype):
     start, document = START.astype(dtype).reshape(2, 2), {"kind": "one_cycle", "total_steps": 12, "max_lr": 0.1}
     schedule = make_schedule({**document, "per": "step"})
@@ -85,8 +88,8 @@ def test_steps_on_the_tape_are_bitwise_those_of_plans(kind, dtype):
         np.testing.assert_array_equal(p.numpy(), state["p"])
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("kind", CYCLING)
+@each_row("dtype", ["float32", "float64"])
+@each_row("kind", CYCLING)
 def test_feeding_an_optimizer_its_own_momentum_changes_no_bit(kind, dtype):
     optimizer = make_optimizer({"kind": kind, **ALWAYS.get(kind, {})})
     start = START.astype(dtype).reshape(2, 2)
@@ -131,7 +134,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("act", "message"), REFUSED.values(), ids=REFUSED)
+@each_row(("act", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_has_no_momentum_refuses_one(act, message):
     with pytest.raises(AttributeValueError, match=message):
         act()
@@ -158,7 +161,7 @@ def test_a_group_without_momentum_keeps_a_cycle_from_all():
     assert scheduler.state_dict() == before
 
 
-@pytest.mark.parametrize("kind", CYCLING)
+@each_row("kind", CYCLING)
 def test_a_state_in_mid_cycle_goes_on_where_it_was_taken(kind):
     def made(start):
         p = engine.parameter(start.copy(), name="p")

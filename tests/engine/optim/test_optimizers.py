@@ -13,6 +13,9 @@ from engine.core.modes import tracing
 from engine.core.value import Spec, Value
 from engine.execution.plan import NumpyExecutor, make_plan
 from engine.optim import CLOSURE_OPTIMIZERS, OPTIMIZERS, SCHEDULES, make_optimizer, make_schedule
+from tests.support.rows import each_row
+
+pytestmark = pytest.mark.law
 
 GOLDEN = Path(__file__).parent / "golden"
 FLOAT64 = np.dtype("float64")
@@ -69,13 +72,13 @@ def stepper(optimizer, start, dtype=FLOAT64):
     return NumpyExecutor(plan, state), state
 
 
-@pytest.mark.parametrize("run", UPDATES["runs"], ids=solved)
+@each_row("run", UPDATES["runs"], ids=solved)
 def test_an_optimizer_steps_as_pytorchs(run):
     for found, expected in walked(run):
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-13)
 
 
-@pytest.mark.parametrize("run", [run for run in UPDATES["runs"] if run["problem"] != "logistic"], ids=solved)
+@each_row("run", [run for run in UPDATES["runs"] if run["problem"] != "logistic"], ids=solved)
 def test_float32_parameters_stay_float32_and_near(run):
     for found, expected in islice(walked(run, np.dtype("float32")), 8):
         assert found.dtype == np.float32
@@ -86,7 +89,7 @@ def test_every_optimizer_is_in_the_golden_runs():
     assert {run["document"]["kind"] for run in UPDATES["runs"]} == set(OPTIMIZERS) - {"chain"}  # optax has that
 
 
-@pytest.mark.parametrize("run", RATES, ids=named)
+@each_row("run", RATES, ids=named)
 def test_a_schedule_runs_as_pytorchs(run):
     schedule = make_schedule(run["document"])
     rates = [schedule.rate(0.1, epoch=epoch, step=0) for epoch in range(100)]
@@ -172,7 +175,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("make", "document", "code"), REFUSED.values(), ids=REFUSED)
+@each_row(("make", "document", "code"), REFUSED.values(), ids=REFUSED)
 def test_a_faulty_optimizer_or_schedule_is_refused(make, document, code):
     with pytest.raises(EngineError) as caught:
         make(document)
@@ -226,8 +229,8 @@ def test_every_optimizer_learns_under_every_schedule(kind, schedule):
     assert all(np.isfinite(losses))
 
 
-@pytest.mark.parametrize("kind", [kind for kind in OPTIMIZERS if kind != "chain"])  # which points at the option
-@pytest.mark.parametrize("option", [{"lr": -1.0}, {"lr": "fast"}, {"maximize": 1}, {"no_such_option": 1.0}])
+@each_row("kind", [kind for kind in OPTIMIZERS if kind != "chain"])  # which points at the option
+@each_row("option", [{"lr": -1.0}, {"lr": "fast"}, {"maximize": 1}, {"no_such_option": 1.0}])
 def test_a_recipe_with_a_faulty_option_of_any_optimizer_is_refused_at_its_place(kind, option):
     with pytest.raises(DocumentError) as caught:
         engine.read_recipe({"epochs": 1, "optimizer": {"kind": kind, **option}})

@@ -10,6 +10,9 @@ import pytest
 import engine
 from engine.core.errors import AttributeValueError, CheckpointError
 from engine.optim import SCHEDULES, Scheduler, TapeOptimizer, make_schedule
+from tests.support.rows import each_row
+
+pytestmark = pytest.mark.law
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "schedule_trajectories.json").read_text())
 BASE, RUNS = GOLDEN["base"], GOLDEN["runs"]
@@ -44,13 +47,13 @@ def test_every_schedule_is_in_the_golden_runs():
     assert all(len(run["rates"]) == 100 for run in RUNS)
 
 
-@pytest.mark.parametrize("run", RUNS, ids=named)
+@each_row("run", RUNS, ids=named)
 def test_a_schedule_runs_as_pytorchs(run):
     found = rates_of(attached(run["document"]), METRICS)
     np.testing.assert_allclose(found, run["rates"], rtol=1e-12, atol=1e-15)
 
 
-@pytest.mark.parametrize("run", RUNS, ids=named)
+@each_row("run", RUNS, ids=named)
 def test_momentum_is_cycled_as_by_pytorch(run):
     scheduler = attached(run["document"])
     found = []
@@ -60,8 +63,8 @@ def test_momentum_is_cycled_as_by_pytorch(run):
     np.testing.assert_allclose(found, run["momenta"] or [0.0] * 100, rtol=1e-12)
 
 
-@pytest.mark.parametrize("run", BY_COUNT, ids=named)
-@pytest.mark.parametrize("per", ["epoch", "step"])
+@each_row("run", BY_COUNT, ids=named)
+@each_row("per", ["epoch", "step"])
 def test_momentum_is_a_function_of_the_count_alone(run, per):
     schedule = make_schedule({**run["document"], "per": per})
     other = {"step": "epoch", "epoch": "step"}[per]
@@ -73,8 +76,8 @@ def test_momentum_is_a_function_of_the_count_alone(run, per):
         np.testing.assert_allclose(found, run["momenta"], rtol=1e-12)
 
 
-@pytest.mark.parametrize("run", BY_COUNT, ids=named)
-@pytest.mark.parametrize("per", ["epoch", "step"])
+@each_row("run", BY_COUNT, ids=named)
+@each_row("per", ["epoch", "step"])
 def test_a_schedule_is_a_function_of_the_count_alone(run, per):
     schedule = make_schedule({**run["document"], "per": per})
     other = {"step": "epoch", "epoch": "step"}[per]
@@ -82,7 +85,7 @@ def test_a_schedule_is_a_function_of_the_count_alone(run, per):
     np.testing.assert_allclose(found[::-1], run["rates"], rtol=1e-12, atol=1e-15)
 
 
-@pytest.mark.parametrize("run", RUNS, ids=named)
+@each_row("run", RUNS, ids=named)
 def test_a_schedule_saved_after_37_steps_goes_on_to_the_same_bits(run):
     whole = rates_of(attached(run["document"]), METRICS)
     first = attached(run["document"])
@@ -110,7 +113,7 @@ def test_a_schedule_that_goes_by_a_metric_asks_for_it():
     assert scheduler.last_epoch == 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     "plateaus",
     [None, [], [{}], [{"rate": "0x1p-3", "best": "x", "bad": 0, "cooling": 0}],
      [{"rate": "0x1p-3", "best": "inf", "bad": -1, "cooling": 0}]],
@@ -180,7 +183,7 @@ def test_one_cycle_ends_with_an_error_and_stays_where_it_was():
     assert (scheduler.last_epoch, scheduler.get_last_lr()) == (3, last)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "document",
     [
         {"kind": "exponential", "gamma": 10.0},
@@ -295,7 +298,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("document", "faults"), REFUSED.values(), ids=REFUSED)
+@each_row(("document", "faults"), REFUSED.values(), ids=REFUSED)
 def test_a_faulty_schedule_is_refused_where_its_faults_are(document, faults):
     with pytest.raises(engine.DocumentError) as caught:
         engine.read_recipe({"epochs": 1, "schedule": document})

@@ -3,10 +3,10 @@
 import math
 
 import numpy as np
-import pytest
 
 import engine
 from engine import ops
+from tests.support.rows import each_row
 
 
 def test_the_simplest_possible_example_prints_4() -> None:
@@ -49,7 +49,7 @@ UNARY = {
 }
 
 
-@pytest.mark.parametrize("name", UNARY)
+@each_row("name", UNARY)
 def test_an_operation_makes_a_gradient_node(name: str) -> None:
     a = engine.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     result = UNARY[name](a)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import engine
+from tests.support.rows import each_row
 
 GRAPH = {
     "inputs": {"x": ["batch", 4], "label": {"shape": ["batch"], "dtype": "int64"}},
@@ -136,7 +137,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("call", "expected"), FAULTS.values(), ids=FAULTS)
+@each_row(("call", "expected"), FAULTS.values(), ids=FAULTS)
 def test_what_does_not_fit_is_refused_with_pointers(call, expected):
     with pytest.raises(engine.DocumentError) as caught:
         check(**call)

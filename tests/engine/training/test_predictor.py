@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import engine
+from tests.support.rows import each_row
 
 RNG = np.random.default_rng(2)
 X = RNG.standard_normal((23, 4)).astype(np.float32)
@@ -119,7 +120,7 @@ def test_faulty_inputs_are_refused_with_pointers(inputs, expected):
     assert [(finding.pointer, finding.code) for finding in caught.value.findings] == expected
 
 
-@pytest.mark.parametrize("numbers", [[0.5], [300.0], [-1.0], [2.0**63]])
+@each_row("numbers", [[0.5], [300.0], [-1.0], [2.0**63]])
 def test_numbers_that_an_integer_input_does_not_hold_are_refused(numbers):
     document = {"inputs": {"i": {"shape": ["n"], "dtype": "uint8"}}, "parameters": {"w": []}, "program": "y = i * w"}
     model = initial(document)

@@ -7,6 +7,7 @@ import engine
 from engine.optim import OPTIMIZERS, make_optimizer
 from engine.optim.groups import one_group
 from engine.training.train_state import ALIGNMENT, SLOT, StateLayout, TrainState, at_precision
+from tests.support.rows import each_row
 
 GRAPH = {
     "inputs": {"x": ["n", 3]},
@@ -53,8 +54,8 @@ def test_a_form_says_what_a_model_takes_without_taking_it():
 OPTIONS = {"chain": {"transforms": [{"kind": kind, "decay": 0.9} for kind in ("trace", "ema", "trace")]}}
 
 
-@pytest.mark.parametrize("scaled", [False, True])
-@pytest.mark.parametrize("kind", OPTIMIZERS)
+@each_row("scaled", [False, True])
+@each_row("kind", OPTIMIZERS)
 def test_averages_optimizer_state_and_the_loss_scale_have_arrays_of_their_own(kind, scaled):
     groups = one_group(make_optimizer({"kind": kind, **OPTIONS.get(kind, {})}))
     graph = engine.parse_graph({**GRAPH, "buffers": {"seen": [2]}})
@@ -76,7 +77,7 @@ def test_arrays_start_as_declared_and_slots_at_zero():
     assert not np.array_equal(model(seed=1).parameters["w"], made.parameters["w"])
 
 
-@pytest.mark.parametrize(("kind", "options"), [("sgd", {}), ("sgd", {"momentum": 0.9}), ("adam", {}), ("adamw", {})])
+@each_row(("kind", "options"), [("sgd", {}), ("sgd", {"momentum": 0.9}), ("adam", {}), ("adamw", {})])
 def test_a_snapshot_restores_every_array(kind, options):
     made = model(kind, **options)
     for array in made.arrays.values():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from engine.core.value import Array
+from tests.support.rows import each_row
 
 RunBoth = Callable[..., tuple[list[Array], list[Array]]]
 DTYPES = ("float32", "float64")
@@ -34,8 +35,8 @@ def inputs(dtype: str) -> Array:
     return np.concatenate([np.linspace(-9, 9, 301), FAR]).astype(dtype)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("op", "attrs"), ACTIVATIONS)
+@each_row("dtype", DTYPES)
+@each_row(("op", "attrs"), ACTIVATIONS)
 def test_activations_are_those_of_numpy(op: str, attrs: dict[str, Any], dtype: str, run_both: RunBoth) -> None:
     """Within a few units of rounding, in rows and through views."""
     x = inputs(dtype)
@@ -45,8 +46,8 @@ def test_activations_are_those_of_numpy(op: str, attrs: dict[str, Any], dtype: s
         np.testing.assert_allclose(made, wanted, rtol=rtol, atol=rtol / 10)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("approximate", ["none", "tanh", "quick"])
+@each_row("dtype", DTYPES)
+@each_row("approximate", ["none", "tanh", "quick"])
 def test_gradients_of_gelu_are_those_of_numpy(approximate: str, dtype: str, run_both: RunBoth) -> None:
     """For gradients of any size."""
     x = inputs(dtype)

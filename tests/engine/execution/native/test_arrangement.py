@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from engine.core.value import Array
+from tests.support.rows import each_row
 
 RunBoth = Callable[..., tuple[list[Array], list[Array]]]
 DTYPES = ("float32", "float64", "int32", "int64")
@@ -18,7 +19,7 @@ def numbers(*shape: int, dtype: str = "float64") -> Array:
     return (np.random.default_rng([*shape]).standard_normal(shape) * 100).astype(dtype)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_row("dtype", DTYPES)
 def test_what_lies_scattered_is_put_in_order(dtype: str, run_both: RunBoth) -> None:
     """Reshape of views that no window can express."""
     x = numbers(2, 3, 4, 5, dtype=dtype)
@@ -28,8 +29,8 @@ def test_what_lies_scattered_is_put_in_order(dtype: str, run_both: RunBoth) -> N
         np.testing.assert_array_equal(made, wanted)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+@each_row("dtype", DTYPES)
+@each_row("axis", [0, 1, 2, -1])
 def test_arrays_are_joined(axis: int, dtype: str, run_both: RunBoth) -> None:
     """Along every axis, views too, and empty ones with any."""
     x = numbers(3, 4, 5, dtype=dtype)
@@ -38,8 +39,8 @@ def test_arrays_are_joined(axis: int, dtype: str, run_both: RunBoth) -> None:
     np.testing.assert_array_equal(made, wanted)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("axis", "start", "step"), [(0, 0, 1), (1, 2, 1), (2, 3, 1), (2, 1, 2), (1, 8, 1)])
+@each_row("dtype", DTYPES)
+@each_row(("axis", "start", "step"), [(0, 0, 1), (1, 2, 1), (2, 3, 1), (2, 1, 2), (1, 8, 1)])
 def test_a_slice_is_put_back_between_zeros(axis: int, start: int, step: int, dtype: str, run_both: RunBoth) -> None:
     """At either end, in the middle, and in steps."""
     x = numbers(3, 4, 5, dtype=dtype)
@@ -61,9 +62,9 @@ def test_numbers_are_chosen_by_a_condition(dtype: str, run_both: RunBoth) -> Non
         np.testing.assert_array_equal(made, wanted)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("mode", ["normal", "neox"])
-@pytest.mark.parametrize("inverse", [False, True])
+@each_row("dtype", ["float32", "float64"])
+@each_row("mode", ["normal", "neox"])
+@each_row("inverse", [False, True])
 def test_pairs_are_turned(inverse: bool, mode: str, dtype: str, run_both: RunBoth) -> None:
     """Of heads that share angles, as views, with numbers beyond the pairs."""
     x = numbers(2, 6, 3, 11, dtype=dtype).transpose(0, 2, 1, 3)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 
 from engine.core.value import Array
+from tests.support.rows import each_row
 
 DTYPES = ("float32", "float64")
 
@@ -71,8 +71,8 @@ CASES: dict[str, tuple[Callable[[str], list[Array]], dict[str, Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("case", CASES)
+@each_row("dtype", DTYPES)
+@each_row("case", CASES)
 def test_attention_and_its_gradients_are_those_of_numpy(
     case: str, dtype: str, run_both: Callable[..., tuple[list[Array], list[Array]]]
 ) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from engine.core.value import Array
 from tests.engine.execution.native.conftest import RunBoth
+from tests.support.rows import each_row
 
 TOLERANCE = {"float32": 5e-6, "float64": 1e-13}
 SHAPES = [(4, 3, 5, 7), (2, 5, 4100), (6, 4), (2, 3, 2, 3, 4)]
@@ -17,9 +17,9 @@ def drawn(shape: tuple[int, ...], dtype: str, centre: float = 3.0) -> Array:
     return (np.random.default_rng(0).standard_normal(shape) + centre).astype(dtype)
 
 
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("training", [True, False])
-@pytest.mark.parametrize("shape", SHAPES)
+@each_row("dtype", TOLERANCE)
+@each_row("training", [True, False])
+@each_row("shape", SHAPES)
 def test_batch_norm_and_its_statistics_are_those_of_numpy(
     run_both: RunBoth, shape: tuple[int, ...], training: bool, dtype: str
 ) -> None:
@@ -30,9 +30,9 @@ def test_batch_norm_and_its_statistics_are_those_of_numpy(
         np.testing.assert_allclose(x, y, atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
 
 
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("centre", [True, False])
-@pytest.mark.parametrize("shape", SHAPES)
+@each_row("dtype", TOLERANCE)
+@each_row("centre", [True, False])
+@each_row("shape", SHAPES)
 def test_standardized_channels_and_their_gradient_are_those_of_numpy(
     run_both: RunBoth, shape: tuple[int, ...], centre: bool, dtype: str
 ) -> None:

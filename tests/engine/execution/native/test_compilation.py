@@ -23,7 +23,7 @@ import numpy as np
 import engine
 
 graph = {"inputs": {"x": {"shape": ["batch", 4], "dtype": "float32"}}, "parameters": {"p": {"shape": [4]}},
-         "program": "loss = mean(square(x * p))"}
+         "program": "loss = sum(x * p)"}
 recipe = {"optimizer": {"kind": "sgd", "lr": 0.1}, "epochs": 1, "batch_size": 8}
 fit = engine.Fit(engine.parse_graph(graph), engine.read_recipe(recipe), {"x": np.ones((8, 4), np.float32)},
                  executor="native", threads=1)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from engine.core.dtypes import BFLOAT16
+from tests.support.rows import each_row
 
 KNOWN = ("bool", "uint8", "int32", "int64", "float32", "float64")
 PAIRS = [(found, wanted) for found in KNOWN for wanted in KNOWN if found != wanted and wanted != "uint8"]
@@ -13,7 +14,7 @@ TIES = [1 + step * 2.0**-bits for bits in (8, 11) for step in (1, 3)]
 HALVES = [np.dtype(np.float16), *([] if BFLOAT16 is None else [BFLOAT16])]
 
 
-@pytest.mark.parametrize(("found", "wanted"), PAIRS)
+@each_row(("found", "wanted"), PAIRS)
 def test_numbers(found, wanted, run_both):
     x = np.random.default_rng(0).uniform(-9, 9, (7, 11)).astype(np.int64 if found == "uint8" else found).astype(found)
     for view in (x, x[::2, 1::3], x.T):

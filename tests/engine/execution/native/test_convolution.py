@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pytest
 
 from engine.core.value import Array
 from engine.execution.native.kernels import convolution as convolutions
 from engine.execution.native.lowering import LOWERINGS, Work
 from tests.engine.execution.native.conftest import RunBoth
+from tests.support.rows import each_row
 
 TOLERANCE = {"float32": 2e-5, "float64": 1e-13}
 
@@ -71,8 +71,8 @@ def assert_close(made: list[Array], wanted: list[Array]) -> None:
         np.testing.assert_allclose(x, y, rtol=0, atol=TOLERANCE[y.dtype.name] * float(np.abs(y).max(initial=1.0)))
 
 
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@each_row("dtype", TOLERANCE)
+@each_row("case", CASES.values(), ids=CASES)
 def test_a_convolution_and_its_gradients_are_those_of_numpy(run_both: RunBoth, case: Case, dtype: str) -> None:
     x, weight = drawn(case.x, dtype), drawn((case.outputs, case.x[1] // case.groups, *case.kernel), dtype)
     made, wanted = run_both("convolution", x, weight, **case.window)

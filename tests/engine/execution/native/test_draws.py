@@ -6,13 +6,14 @@ import pytest
 from engine.execution.native.kernels import draws
 from engine.execution.native.lowering import LOWERINGS, Work
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 KEYS = [np.array(key) for key in ([0, 0], [1, 2], [-1, 2**62], [2**63 - 1, -(2**63)])]
 SHAPES = [(5,), (3, 7), (100, 99), ()]
 
 
-@pytest.mark.parametrize("p", [0.0, 0.1, 0.25, 0.5, 0.9999, 1.0])
-@pytest.mark.parametrize("shape", SHAPES)
+@each_row("p", [0.0, 0.1, 0.25, 0.5, 0.9999, 1.0])
+@each_row("shape", SHAPES)
 def test_masks(shape, p, run_both):
     for key in KEYS:
         for dtype in (np.float32, np.float64):
@@ -22,7 +23,7 @@ def test_masks(shape, p, run_both):
         np.testing.assert_array_equal(made[0], expected[0])
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@each_row("shape", SHAPES)
 def test_uniform_numbers(shape, run_both):
     for key in KEYS:
         for dtype in (np.float32, np.float64):
@@ -30,7 +31,7 @@ def test_uniform_numbers(shape, run_both):
             np.testing.assert_array_equal(made[0], expected[0])
 
 
-@pytest.mark.parametrize("number", [0, 5, -3, 2**62])
+@each_row("number", [0, 5, -3, 2**62])
 def test_new_keys(number, run_both):
     for key in KEYS:
         made, expected = run_both("fold_in", key, np.array(number))

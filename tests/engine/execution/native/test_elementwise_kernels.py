@@ -1,12 +1,12 @@
 """Elementwise ops: compiled and NumPy's kernels agree, on odd numbers, broadcast operands and views."""
 
 import numpy as np
-import pytest
 
 from engine.execution.native.kernels.comparing import COMPARISONS, TESTS
 from engine.execution.native.kernels.elementwise import BINARY, OF_WHOLE, UNARY
 from engine.execution.native.kernels.functions import BINARY as MORE_BINARY
 from engine.execution.native.kernels.functions import UNARY as MORE_UNARY
+from tests.support.rows import each_row
 
 ODD = [0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-30, 1e30, 0.5, 2, 80, -80, 1e-10, -1e-10, 700, -700]
 FLOATS = (np.float32, np.float64)
@@ -25,15 +25,15 @@ def close(pair):
         np.testing.assert_allclose(made, expected, rtol=16 * epsilon, atol=epsilon, equal_nan=True)
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("op", [*UNARY, *MORE_UNARY])
+@each_row("dtype", FLOATS)
+@each_row("op", [*UNARY, *MORE_UNARY])
 def test_functions_of_one_number(op, dtype, run_both):
     x = numbers(dtype)
     close(run_both(op, x))
     close(run_both(op, np.broadcast_to(x[::3], (3, x[::3].size)).T))
 
 
-@pytest.mark.parametrize("op", [*UNARY, *MORE_UNARY])
+@each_row("op", [*UNARY, *MORE_UNARY])
 def test_functions_of_one_number_in_place(op, compiled, run_both):
     x = np.random.default_rng(1).standard_normal(100).astype(np.float32)
     made = run_both(op, x)[0][0]
@@ -41,7 +41,7 @@ def test_functions_of_one_number_in_place(op, compiled, run_both):
     np.testing.assert_array_equal(x, made)
 
 
-@pytest.mark.parametrize("op", [*BINARY, *MORE_BINARY])
+@each_row("op", [*BINARY, *MORE_BINARY])
 def test_functions_of_two_numbers(op, run_both):
     attrs = {"zero_grad_at_neg_inf": False} if op == "logaddexp" else {}
     for dtype in FLOATS:
@@ -53,8 +53,8 @@ def test_functions_of_two_numbers(op, run_both):
             close(run_both(op, *(np.asarray(rng.standard_normal(shape), dtype) for shape in (first, second)), **attrs))
 
 
-@pytest.mark.parametrize("op", ["div", "sub"])
-@pytest.mark.parametrize("place", [0, 1])
+@each_row("op", ["div", "sub"])
+@each_row("place", [0, 1])
 def test_functions_of_two_numbers_in_place(op, place, compiled, run_both):
     rng = np.random.default_rng(3)
     operands = [rng.standard_normal(100) for _ in range(2)]
@@ -63,7 +63,7 @@ def test_functions_of_two_numbers_in_place(op, place, compiled, run_both):
     np.testing.assert_array_equal(operands[place], made)
 
 
-@pytest.mark.parametrize("op", OF_WHOLE)
+@each_row("op", OF_WHOLE)
 def test_whole_numbers(op, run_both):
     rng = np.random.default_rng(4)
     for dtype in (np.int64, np.int32):
@@ -73,7 +73,7 @@ def test_whole_numbers(op, run_both):
             np.testing.assert_array_equal(made[0], expected[0])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("op", "attrs"),
     [
         ("clamp", {"min": -0.5}),
@@ -87,7 +87,7 @@ def test_functions_with_numbers_as_attributes(op, attrs, run_both):
         close(run_both(op, numbers(dtype), **attrs))
 
 
-@pytest.mark.parametrize("op", COMPARISONS)
+@each_row("op", COMPARISONS)
 def test_comparisons(op, run_both):
     rng = np.random.default_rng(5)
     for dtype in (np.float32, np.float64, np.int64, np.bool_):
@@ -99,7 +99,7 @@ def test_comparisons(op, run_both):
             np.testing.assert_array_equal(made[0], expected[0])
 
 
-@pytest.mark.parametrize("op", TESTS)
+@each_row("op", TESTS)
 def test_tests_of_one_number(op, run_both):
     for dtype in FLOATS:
         for x in (numbers(dtype), numbers(dtype)[:12].reshape(3, 4).T):
@@ -107,8 +107,8 @@ def test_tests_of_one_number(op, run_both):
             np.testing.assert_array_equal(made[0], expected[0])
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
-@pytest.mark.parametrize("condition", [(4, 6), (6,), (4, 1), ()])
+@each_row("dtype", [np.float32, np.float64, np.int64])
+@each_row("condition", [(4, 6), (6,), (4, 1), ()])
 def test_choices(condition, dtype, run_both):
     rng = np.random.default_rng(6)
     for first, second in OPERANDS:

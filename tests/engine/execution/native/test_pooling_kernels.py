@@ -9,6 +9,7 @@ import pytest
 
 from engine.core.value import Array
 from tests.engine.execution.native.conftest import Compiled, RunBoth
+from tests.support.rows import each_row
 
 TOLERANCE = {"float32": 1e-6, "float64": 1e-14}
 
@@ -49,10 +50,10 @@ def with_the_least_and_nan(x: Array) -> Array:
     return np.where(generator.random(x.shape) < 0.2, np.nan, x)
 
 
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("kind", [with_ties, with_the_least_and_nan])
-@pytest.mark.parametrize("dilation", [1, 2])
-@pytest.mark.parametrize(("shape", "geometry"), CASES)
+@each_row("dtype", TOLERANCE)
+@each_row("kind", [with_ties, with_the_least_and_nan])
+@each_row("dilation", [1, 2])
+@each_row(("shape", "geometry"), CASES)
 def test_max_pool_finds_the_maxima_and_places_of_numpy(
     run_both: RunBoth, shape: tuple[int, ...], geometry: Geometry, dilation: int, kind: Any, dtype: str
 ) -> None:
@@ -72,9 +73,9 @@ def test_max_unpool_refuses_a_place_that_there_is_not(compiled: Compiled, place:
     assert not compiled("max_unpool", [x, index], [np.zeros((1, 1, 3, 4), np.float32)], {"shape": (1, 1, 3, 4)})
 
 
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("counting", [{"count_include_pad": True}, {"count_include_pad": False}, {"divisor": -3}])
-@pytest.mark.parametrize(("shape", "geometry"), CASES)
+@each_row("dtype", TOLERANCE)
+@each_row("counting", [{"count_include_pad": True}, {"count_include_pad": False}, {"divisor": -3}])
+@each_row(("shape", "geometry"), CASES)
 def test_average_pooling_and_its_transpose_are_those_of_numpy(
     run_both: RunBoth, shape: tuple[int, ...], geometry: Geometry, counting: dict[str, Any], dtype: str
 ) -> None:
@@ -85,8 +86,8 @@ def test_average_pooling_and_its_transpose_are_those_of_numpy(
     np.testing.assert_allclose(made, wanted, atol=4 * TOLERANCE[dtype])
 
 
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize(("axis", "bins"), [(2, 3), (3, 4), (-1, 12), (1, 3), (0, 1)])
+@each_row("dtype", TOLERANCE)
+@each_row(("axis", "bins"), [(2, 3), (3, 4), (-1, 12), (1, 3), (0, 1)])
 def test_means_of_bins_and_their_transpose_are_those_of_numpy(
     run_both: RunBoth, axis: int, bins: int, dtype: str
 ) -> None:

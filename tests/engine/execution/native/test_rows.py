@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 
 from engine.core.value import Array
+from tests.support.rows import each_row
 
 RunBoth = Callable[..., tuple[list[Array], list[Array]]]
 DTYPES = ("float32", "float64")
@@ -40,8 +40,8 @@ STANDARDIZE: dict[str, tuple[Array, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("case", STANDARDIZE)
+@each_row("dtype", DTYPES)
+@each_row("case", STANDARDIZE)
 def test_standardization_and_its_gradient_are_those_of_numpy(case: str, dtype: str, run_both: RunBoth) -> None:
     """Forward and backward."""
     x, attrs = STANDARDIZE[case]
@@ -72,9 +72,9 @@ ROWS: dict[str, Array] = {
 }
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("case", ROWS)
-@pytest.mark.parametrize("op", ["softmax", "log_softmax"])
+@each_row("dtype", DTYPES)
+@each_row("case", ROWS)
+@each_row("op", ["softmax", "log_softmax"])
 def test_probabilities_and_their_gradients_are_those_of_numpy(
     op: str, case: str, dtype: str, run_both: RunBoth
 ) -> None:
@@ -98,8 +98,8 @@ MASKS: dict[str, tuple[list[Array], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("case", MASKS)
+@each_row("dtype", DTYPES)
+@each_row("case", MASKS)
 def test_masked_softmax_is_that_of_numpy(case: str, dtype: str, run_both: RunBoth) -> None:
     """With every shape of masks."""
     masks, attrs = MASKS[case]

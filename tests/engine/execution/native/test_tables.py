@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from engine.core.value import Array
+from tests.support.rows import each_row
 
 RunBoth = Callable[..., tuple[list[Array], list[Array]]]
 DTYPES = ("float32", "float64")
@@ -25,8 +26,8 @@ def indices(low: int, high: int, *shape: int) -> Array:
     return np.random.default_rng([*shape, high]).integers(low, high, shape)
 
 
-@pytest.mark.parametrize("kind", INDICES)
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_row("kind", INDICES)
+@each_row("dtype", DTYPES)
 def test_rows_are_looked_up(dtype: str, kind: str, run_both: RunBoth) -> None:
     """Counted from the end too; rows may have several axes or be single numbers."""
     index = indices(-5, 5, 4, 3).astype(kind)
@@ -35,9 +36,9 @@ def test_rows_are_looked_up(dtype: str, kind: str, run_both: RunBoth) -> None:
         np.testing.assert_array_equal(made, wanted)
 
 
-@pytest.mark.parametrize("kind", INDICES)
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("padding", [None, 2, -1])
+@each_row("kind", INDICES)
+@each_row("dtype", DTYPES)
+@each_row("padding", [None, 2, -1])
 def test_rows_are_added_up_by_index(dtype: str, kind: str, padding: int | None, run_both: RunBoth) -> None:
     """In the table's rows that some index names; the others and the padding row are 0."""
     index = indices(-7, 7, 30, 4).astype(kind) // 2
@@ -64,7 +65,7 @@ def test_elements_are_picked_and_placed_along_the_last_axis(dtype: str, run_both
     np.testing.assert_allclose(made, wanted, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("op", "shapes", "attrs"),
     [
         ("embedding", [(5, 3), (2,)], {"padding_idx": None, "scale_grad_by_freq": False}),
@@ -72,7 +73,7 @@ def test_elements_are_picked_and_placed_along_the_last_axis(dtype: str, run_both
         ("scatter_add", [(1, 2), (1, 2)], {"axis": 1, "shape": (1, 5)}),
     ],
 )
-@pytest.mark.parametrize("wrong", [5, -6, 2**40])
+@each_row("wrong", [5, -6, 2**40])
 def test_an_index_outside_is_reported_and_nothing_beyond_memory_is_touched(
     op: str, shapes: list[tuple[int, ...]], attrs: dict[str, Any], wrong: int, compiled: Callable[..., bool]
 ) -> None:

@@ -1,11 +1,11 @@
 """Plans of common training programs run without Python between their steps."""
 
 import numpy as np
-import pytest
 
 import engine
 from engine.execution.native.executor import NativeExecutor
 from engine.training.step import plan_training
+from tests.support.rows import each_row
 
 
 def classifier(*layers, inputs=None):
@@ -53,7 +53,7 @@ def planned(document, rows=8):
     return plan_training(fit.model, {"batch": rows}, fit.recipe), fit.model.arrays
 
 
-@pytest.mark.parametrize("name", GRAPHS)
+@each_row("name", GRAPHS)
 def test_no_step_needs_python(name):
     plan, state = planned(GRAPHS[name])
     executor = NativeExecutor(plan, {key: array.copy() for key, array in state.items()})

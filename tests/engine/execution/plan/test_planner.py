@@ -15,6 +15,7 @@ from engine.execution.plan.planner import make_plan
 from engine.execution.plan.printer import plan_text
 from engine.graph.simplify import Instruction
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 X = np.array([1.5, -2.0, 3.0])
 M = np.arange(12.0).reshape(3, 4) - 5
@@ -194,8 +195,8 @@ BODIES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+@each_row("dtype", ["float64", "float32"])
+@each_row("body", BODIES.values(), ids=BODIES)
 def test_a_plan_and_the_tape_give_the_same_bits(both, body, dtype):
     state = {"s": X + 1, "t": X * 2, "u": X - 7, "w": np.linspace(-1, 1, 8)}
     inputs = {"x": X, "m": M}
@@ -299,7 +300,7 @@ IN_PLACE = [op for op in OPS.values() if op.takes_out and op.shape_rule in (broa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("op", IN_PLACE, ids=lambda op: op.name)
+@each_row("op", IN_PLACE, ids=lambda op: op.name)
 def test_a_kernel_that_may_overwrite_an_input_gives_the_same_bits_over_it(op):
     assert overwritable(Instruction(op, (0, 1), (2,), {}), 2) == (0, 1)
     for number, sample in enumerate(op.samples):

@@ -19,9 +19,10 @@ from engine.execution.plan import Plan, make_plan
 from engine.execution.plan.plan import Phase
 from engine.execution.plan.verifier import verify_plan
 from engine.training.step import plan_training
+from tests.extent import FULL
 
 ROWS = 512
-TRIES = 12
+TRIES = 12 if FULL else 6
 GRAPHS = {
     "elementwise": {
         "inputs": {"x": ["batch", 64], "y": ["batch", 64]},
@@ -191,7 +192,7 @@ def test_what_is_accepted_gives_the_right_bits_and_faults_are_refused(kind: str,
 def test_every_kind_of_dropped_work_is_refused(subjects: list[Subject]) -> None:
     for subject in subjects:
         plan = subject.plan
-        for at in range(len(plan.steps)):
+        for at in range(0, len(plan.steps), 1 if FULL else 3):
             phases = tuple(replace(phase, steps=tuple(s for s in phase.steps if s != at)) for phase in plan.phases)
             with pytest.raises(PlanError, match="read at"):
                 verify_plan(replace(plan, phases=phases, groups=()))

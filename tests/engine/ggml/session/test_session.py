@@ -30,6 +30,7 @@ from engine import (
     UnknownName,
 )
 from engine.ggml.session import computing, graphs
+from tests.support.rows import each_row
 
 PARABOLA = {
     "inputs": {"a": [1], "b": [1]},
@@ -124,7 +125,7 @@ def test_named_extents_are_bound_by_numbers() -> None:
     assert session.value("loss").shape == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("dims", "pointer"),
     [
         ({}, "/dims"),
@@ -210,7 +211,7 @@ REFUSED: dict[str, tuple[type[EngineError], Callable[[StaticSession], object]]] 
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@each_row("case", REFUSED)
 def test_what_is_refused_changes_nothing(case: str) -> None:
     session = parabola(mem_size=2**20, threadpool=ThreadpoolParams(2, paused=True))
     session.graph_compute(manner=ComputeManner(auto_resume=True))

@@ -11,6 +11,9 @@ from engine.core.value import Spec
 from engine.data.checkpoint import read_tensors
 from engine.nn.layers import LAYERS
 from engine.nn.modules.layer import Layer
+from tests.support.rows import each_row
+
+pytestmark = pytest.mark.law
 
 FILE = Path(__file__).parent / "golden" / "layers.npz"
 F64 = np.dtype("float64")
@@ -66,7 +69,7 @@ def made(entry):
     return layer, others
 
 
-@pytest.mark.parametrize("name", CASES)
+@each_row("name", CASES)
 def test_a_layer_gives_what_pytorch_gives(name):
     entry = CASES[name]
     arrays = entry["arrays"]
@@ -86,7 +89,7 @@ def test_a_layer_gives_what_pytorch_gives(name):
             np.testing.assert_allclose(buffer.numpy(), arrays[f"{mode}/buffer/{key}"], rtol=1e-7, err_msg=key)
 
 
-@pytest.mark.parametrize("name", [name for name, entry in CASES.items() if entry["state"]])
+@each_row("name", [name for name, entry in CASES.items() if entry["state"]])
 def test_a_state_of_pytorch_goes_in_and_comes_out_by_its_names(name):
     entry = CASES[name]
     layer, _ = made(entry)

@@ -11,6 +11,9 @@ import engine
 from engine.core.errors import DocumentError
 from engine.nn.layers import LAYERS, LOSSES
 from engine.nn.layers.activation import PLAIN, Activation
+from tests.support.rows import each_row
+
+pytestmark = pytest.mark.law
 
 IMAGE = {1: ["batch", 4, 8], 2: ["batch", 4, 8, 8], 3: ["batch", 4, 4, 4, 4]}
 STEPS = ["batch", 3, 4]
@@ -93,7 +96,7 @@ def feed(spec):
     return generator.standard_normal(shape).tolist()
 
 
-@pytest.mark.parametrize("kind", LAYERS)
+@each_row("kind", LAYERS)
 def test_every_layer_builds_and_runs_in_both_modes(kind):
     options, spec = SAMPLES.get(kind, ({}, ["batch", 4]))
     definition = engine.parse_graph(stack(kind, options, spec))
@@ -109,7 +112,7 @@ def test_every_layer_builds_and_runs_in_both_modes(kind):
         assert np.isfinite(output).all()
 
 
-@pytest.mark.parametrize("kind", LAYERS)
+@each_row("kind", LAYERS)
 def test_every_layer_is_described(kind):
     entry = next(entry for entry in engine.layer_catalogue() if entry["kind"] == kind)
     assert entry["doc"]
@@ -117,7 +120,7 @@ def test_every_layer_is_described(kind):
     assert json.loads(json.dumps(entry))
 
 
-@pytest.mark.parametrize("kind", ACTIVATIONS)
+@each_row("kind", ACTIVATIONS)
 def test_an_activation_is_a_layer_and_an_option_of_others(kind):
     alone = engine.parse_graph({"inputs": {"x": ["n", 4]}, "layers": [{"layer": "linear", "units": 3}, kind]})
     inside = engine.parse_graph(
@@ -191,7 +194,7 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("kind", NAMES)
+@each_row("kind", NAMES)
 def test_parameters_are_called_as_in_a_state_dict_of_pytorch(kind):
     options, names = NAMES[kind]
     definition = engine.parse_graph(stack(kind, options, STEPS))
@@ -211,7 +214,7 @@ STARTS = {
 }
 
 
-@pytest.mark.parametrize("kind", STARTS)
+@each_row("kind", STARTS)
 def test_parameters_start_as_those_of_pytorch(kind):
     options, name, init = STARTS[kind]
     definition = engine.parse_graph({"inputs": {"x": STEPS}, "layers": [{"layer": kind, **options}]})
@@ -257,7 +260,7 @@ def test_sinusoidal_positions_are_sines_and_cosines_of_falling_frequencies():
     np.testing.assert_allclose(y, np.stack(expected, axis=1), rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in LAYERS if "dropout" in kind])
+@each_row("kind", [kind for kind in LAYERS if "dropout" in kind])
 def test_dropout_drops_elements_or_whole_channels_in_training_only(kind):
     rank = int(kind[-2]) if kind[-1] == "d" else 1
     x = np.ones((40, 50, *(3,) * rank), "float32")
@@ -269,7 +272,7 @@ def test_dropout_drops_elements_or_whole_channels_in_training_only(kind):
     assert whole == (kind not in ("dropout", "alpha_dropout"))
 
 
-@pytest.mark.parametrize("kind", [kind for kind in LAYERS if "dropout" in kind])
+@each_row("kind", [kind for kind in LAYERS if "dropout" in kind])
 def test_dropout_of_nothing_leaves_all_and_of_all_leaves_nothing(kind):
     rank = int(kind[-2]) if kind[-1] == "d" else 1
     x = np.ones((4, 3, *(2,) * rank), "float32")
@@ -377,7 +380,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("layers", "below", "message"), REFUSED.values(), ids=REFUSED)
+@each_row(("layers", "below", "message"), REFUSED.values(), ids=REFUSED)
 def test_a_layer_that_does_not_fit_is_refused(layers, below, message):
     layers = layers if isinstance(layers, list) else [layers]
     with pytest.raises(DocumentError, match=message) as caught:
@@ -385,7 +388,7 @@ def test_a_layer_that_does_not_fit_is_refused(layers, below, message):
     assert caught.value.findings[0].pointer == f"/layers/{len(layers) - 1}{below}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "options", "shape", "weight", "fan_in"),
     [
         ("linear", {"units": 50}, ["n", 40], (50, 40), 40),
@@ -455,7 +458,7 @@ def rows_for(kind, spec, generator):
     return generator.uniform(0.1, 0.9, shape)
 
 
-@pytest.mark.parametrize("kind", LOSSES)
+@each_row("kind", LOSSES)
 def test_every_loss_ends_a_stack_and_trains(kind):
     target = {} if kind == "triplet_margin_loss" else {"t": TARGETS.get(kind, {"shape": NUMBERS, "dtype": "float32"})}
     others = {**target, **MORE.get(kind, {})}

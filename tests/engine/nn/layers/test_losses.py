@@ -10,6 +10,9 @@ import engine
 from engine.core.errors import DocumentError
 from engine.core.registry import lookup
 from engine.nn.layers import LOSSES
+from tests.support.rows import each_row
+
+pytestmark = pytest.mark.law
 
 CASES = json.loads((Path(__file__).parent / "golden" / "losses.json").read_text())
 WITHOUT_GOLDEN = {
@@ -52,22 +55,22 @@ def rows_of(case):
     return losses.reshape(len(losses), -1)
 
 
-@pytest.mark.parametrize("reduction", ["mean", "sum"])
-@pytest.mark.parametrize("case", CASES, ids=IDS)
+@each_row("reduction", ["mean", "sum"])
+@each_row("case", CASES, ids=IDS)
 def test_a_loss_gives_what_pytorch_gives(case, reduction):
     loss, outputs = computed(ended(case, reduction=reduction), case["inputs"])
     np.testing.assert_allclose(loss, case["expected"][reduction], rtol=1e-7)
     assert list(outputs) == ["hardtanh_0"]
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
+@each_row("case", CASES, ids=IDS)
 def test_the_losses_of_the_rows_are_an_output_beside_the_loss(case):
     loss, outputs = computed(ended(case, per_example=True), case["inputs"])
     np.testing.assert_allclose(loss, case["expected"]["mean"], rtol=1e-7)
     np.testing.assert_allclose(outputs["loss.per_example"], rows_of(case).mean(axis=1), rtol=1e-6)
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
+@each_row("case", CASES, ids=IDS)
 def test_without_a_reduction_the_plain_mean_is_fitted(case):
     loss, outputs = computed(ended(case, reduction="none"), case["inputs"])
     losses = np.array(case["expected"]["none"])
@@ -88,14 +91,14 @@ def target_of(case):
     return {} if name is None else {"target": name}
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
+@each_row("case", CASES, ids=IDS)
 def test_rows_of_equal_weight_give_the_loss_without_weights(case):
     weights = [0.5] * case["inputs"]["x"]["shape"][0]
     np.testing.assert_allclose(weighted(case, weights), case["expected"]["mean"], rtol=1e-6)
     np.testing.assert_allclose(weighted(case, weights, reduction="sum"), case["expected"]["sum"] / 2, rtol=1e-6)
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
+@each_row("case", CASES, ids=IDS)
 def test_the_weights_of_rows_multiply_their_losses(case):
     weights = np.arange(1.0, 1 + case["inputs"]["x"]["shape"][0])
     rows = rows_of(case)
@@ -128,7 +131,7 @@ SPLITS = {
 }
 
 
-@pytest.mark.parametrize("kind", SPLITS)
+@each_row("kind", SPLITS)
 def test_a_loss_of_several_operands_cuts_them_out_of_the_predictions(kind):
     options, shape, others = SPLITS[kind]
     generator = np.random.default_rng(0)
@@ -243,7 +246,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("loss", "pointer", "message"), WRONG.values(), ids=WRONG)
+@each_row(("loss", "pointer", "message"), WRONG.values(), ids=WRONG)
 def test_a_wrong_option_of_a_loss_is_found_where_it_stands(loss, pointer, message):
     document = {"inputs": {"x": X, "t": CLASS, "w": COLUMN}, "layers": [KEEP], "loss": {"target": "t", **loss}}
     if loss["kind"] == "triplet_margin_loss":
@@ -253,7 +256,7 @@ def test_a_wrong_option_of_a_loss_is_found_where_it_stands(loss, pointer, messag
     assert [finding.pointer for finding in caught.value.findings] == [pointer]
 
 
-@pytest.mark.parametrize("entry", engine.loss_catalogue(), ids=LOSSES)
+@each_row("entry", engine.loss_catalogue(), ids=LOSSES)
 def test_the_catalogue_tells_what_predictions_and_operands_a_loss_takes(entry):
     assert entry["predictions"]
     assert [operand["name"] for operand in entry["operands"]]

@@ -7,6 +7,7 @@ import pytest
 
 import engine
 from engine import ops
+from tests.support.rows import each_row
 
 A, B = np.sin(np.arange(6.0)).reshape(2, 3), np.cos(np.arange(12.0)).reshape(3, 4)
 
@@ -27,7 +28,7 @@ def test_a_matrix_product_pulls_back_through_the_other_factor():
     np.testing.assert_allclose(db, A.T @ g)
 
 
-@pytest.mark.parametrize("shape", [(2, 1), (1, 3), (1, 1), (2, 3)])
+@each_row("shape", [(2, 1), (1, 3), (1, 1), (2, 3)])
 def test_a_broadcast_operand_gets_the_sum_over_what_it_was_broadcast_to(shape):
     other = np.full(shape, 2.0)
     axes = tuple(axis for axis in (0, 1) if shape[axis] == 1 and (2, 3)[axis] > 1)
@@ -84,7 +85,7 @@ def test_a_transposed_matrix_has_its_gradient_transposed():
     np.testing.assert_array_equal(dx, g.T)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("function", "slope"),
     [
         (lambda x: ops.scale(x, factor=2.5), lambda x: 2.5 + 0 * x),

@@ -6,6 +6,7 @@ import pytest
 import engine
 from engine import ops
 from engine.core.errors import AttributeValueError
+from tests.support.rows import each_row
 
 
 def model(layout):
@@ -15,7 +16,7 @@ def model(layout):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("chunk", [1, 7, 30, 64])
+@each_row("chunk", [1, 7, 30, 64])
 def test_chunks_of_columns_give_what_all_columns_give(chunk):
     net, x = model("col"), np.sin(np.arange(120.0)).reshape(4, 30)
     net(x)
@@ -70,12 +71,12 @@ def loss_and_gradient(loss, *operands, **options):
     return y.item(), x.grad.numpy()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("target", "probabilities"),
     [(CLASSES, ONE_HOT), (ONE_HOT, ONE_HOT), (0.8 * ONE_HOT + 0.2 / 3, 0.8 * ONE_HOT + 0.2 / 3)],
     ids=["classes", "one-hot", "soft"],
 )
-@pytest.mark.parametrize("layout", ["row", "col"])
+@each_row("layout", ["row", "col"])
 def test_classes_one_hot_and_soft_targets_agree_with_the_exact_log_softmax(target, probabilities, layout):
     turn = np.transpose if layout == "col" else np.asarray
     found, gradient = loss_and_gradient(engine.softmax_cross_entropy_loss, turn(LOGITS), turn(target), layout=layout)

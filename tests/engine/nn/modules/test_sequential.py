@@ -12,6 +12,7 @@ import engine
 from engine import ops
 from engine.core.errors import AttributeValueError, DeviceError, DocumentError, ShapeError
 from engine.nn.layers import LAYERS
+from tests.support.rows import each_row
 
 GOLDEN = Path(__file__).parent / "golden"
 IRIS = [
@@ -92,7 +93,7 @@ def test_without_a_seed_the_keys_of_the_thread_decide():
     assert (draws[0] != draws[1]).any()
 
 
-@pytest.mark.parametrize("activation", ["relu", "sigmoid", "tanh", "softmax", "none"])
+@each_row("activation", ["relu", "sigmoid", "tanh", "softmax", "none"])
 def test_a_linear_layer_takes_an_activation(activation):
     model = engine.Sequential({"layer": "linear", "units": 3, "activation": activation}, inputs=(4,), seed=0)
     w, b = model.parameters().values()
@@ -230,7 +231,7 @@ OF_OTHER_INPUTS = {"embedding", "embedding_bag", "transformer_decoder_layer", "t
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", sorted(set(LAYERS) - OF_OTHER_INPUTS))
+@each_row("kind", sorted(set(LAYERS) - OF_OTHER_INPUTS))
 def test_every_layer_of_the_table_is_a_module(kind):
     options, shape = {
         "linear": ({"units": 5}, (4,)),
@@ -309,7 +310,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("act", "error", "message"), REFUSED.values(), ids=REFUSED)
+@each_row(("act", "error", "message"), REFUSED.values(), ids=REFUSED)
 def test_a_faulty_stack_is_refused(act, error, message):
     with pytest.raises(error, match=message):
         act()

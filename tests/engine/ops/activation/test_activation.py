@@ -12,6 +12,7 @@ from engine.core.errors import AttributeValueError
 from engine.core.value import Array, tensor
 from engine.ops import OPS
 from engine.ops.kernels.blocks import BLOCK
+from tests.support.rows import each_row
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 
@@ -46,7 +47,7 @@ EDGES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "attrs", "x", "values", "gradients"), EDGES)
+@each_row(("name", "attrs", "x", "values", "gradients"), EDGES)
 def test_an_activation_and_its_gradient_are_pytorchs_at_the_edges(
     derive: Derive, name: str, attrs: dict[str, object], x: list[float], values: list[float], gradients: list[float]
 ) -> None:
@@ -74,8 +75,8 @@ def test_gelu_in_float32_is_defined_at_infinity(derive: Derive) -> None:
     assert gradient.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@each_row("name", NAMES)
+@each_row("dtype", ["float16", "float32", "float64"])
 def test_an_array_of_many_blocks_gives_what_its_pieces_give(name: str, dtype: str) -> None:
     x = np.linspace(-8, 8, 2 * BLOCK + 3).astype(dtype)
     whole = OPS[name](tensor(x)).numpy()
@@ -84,7 +85,7 @@ def test_an_array_of_many_blocks_gives_what_its_pieces_give(name: str, dtype: st
     np.testing.assert_allclose(whole, np.concatenate(pieces), rtol=np.finfo(dtype).eps * 4, atol=0)
 
 
-@pytest.mark.parametrize("name", ["relu", "gelu", "sigmoid", "erf"])
+@each_row("name", ["relu", "gelu", "sigmoid", "erf"])
 def test_a_transposed_array_keeps_its_places(name: str) -> None:
     x = np.linspace(-3, 3, 300 * 200).reshape(300, 200)
     turned = OPS[name](tensor(x).transpose()).numpy()
@@ -107,7 +108,7 @@ def test_a_gate_in_half_precision_is_computed_in_single() -> None:
     assert OPS["sigmoid"](tensor(x)).item() == pytest.approx(6.14e-06, rel=1e-2)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "attrs", "message"),
     [
         ("softplus", {"beta": 0.0}, "beta 0.0 must be greater than 0"),

@@ -7,6 +7,7 @@ import pytest
 
 from engine.core.errors import ShapeError
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 UNITS = {"glu": "sigmoid", "reglu": "relu", "geglu": "gelu", "swiglu": "silu"}
 X = np.array([[1.0, -2.0, 3.0, 0.5]])
@@ -19,7 +20,7 @@ def _gated(name: str, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.asarray(OPS[UNITS[name]](gate).numpy() * rest)
 
 
-@pytest.mark.parametrize("name", UNITS)
+@each_row("name", UNITS)
 def test_packed_halves_are_the_two_inputs(name: str) -> None:
     wanted = _gated(name, LEFT, RIGHT)
     np.testing.assert_array_equal(OPS[name](X).numpy(), wanted)
@@ -38,7 +39,7 @@ def test_geglu_knows_the_forms_of_gelu() -> None:
         np.testing.assert_array_equal(OPS["geglu"](X, approximate=form).numpy(), wanted)
 
 
-@pytest.mark.parametrize("name", UNITS)
+@each_row("name", UNITS)
 def test_halves_must_be_equal(name: str) -> None:
     with pytest.raises(ShapeError, match=rf"{name}: axis -1 of shape \[2, 3\] must have an even extent"):
         OPS[name](np.ones((2, 3)))

@@ -11,6 +11,7 @@ import pytest
 
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 CheckEdge = Callable[..., None]
 INF, NAN = math.inf, math.nan
@@ -30,14 +31,14 @@ EDGES: list[tuple[str, list[Any], dict[str, Any], Any, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "value", "gradients"), EDGES)
+@each_row(("name", "inputs", "attrs", "value", "gradients"), EDGES)
 def test_edges_are_as_in_pytorch(
     name: str, inputs: list[Any], attrs: dict[str, Any], value: Any, gradients: list[Any], check_edge: CheckEdge
 ) -> None:
     check_edge(name, inputs, attrs, value, gradients)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "inputs", "attrs", "error", "message"),
     [
         ("prelu", [(2, 3), (2,)], {}, ShapeError, r"the input \[2, 3\] has 3 channels on axis 1"),

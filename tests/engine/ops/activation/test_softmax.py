@@ -11,6 +11,7 @@ from numpy import inf, nan
 from engine.core.errors import ShapeError
 from engine.core.value import Array, Value, tensor
 from engine.ops.activation.softmax import log_softmax, softmax
+from tests.support.rows import each_row
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 
@@ -46,8 +47,8 @@ def test_an_empty_axis_gives_an_empty_result(shape: tuple[int, ...]) -> None:
     assert softmax(tensor(np.zeros(shape))).shape == shape
 
 
-@pytest.mark.parametrize("op", [softmax, log_softmax])
-@pytest.mark.parametrize("shape", [(2000, 5), (2000, 1), (2, 1000, 3), (50, 100)])
+@each_row("op", [softmax, log_softmax])
+@each_row("shape", [(2000, 5), (2000, 1), (2, 1000, 3), (50, 100)])
 def test_short_rows_in_numbers_give_what_each_gives_alone(op: object, shape: tuple[int, ...]) -> None:
     x = np.random.default_rng(0).standard_normal(shape)
     before = x.copy()

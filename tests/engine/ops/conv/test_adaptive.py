@@ -11,6 +11,7 @@ import engine
 from engine.core.errors import EngineError
 from engine.core.value import tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 LINE = np.array([[3.0, 1, 4, 1, 5]])
 KNOWN: list[tuple[str, list[Any], dict[str, Any], Any]] = [
@@ -40,7 +41,7 @@ KNOWN: list[tuple[str, list[Any], dict[str, Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "wanted"), KNOWN)
+@each_row(("name", "inputs", "attrs", "wanted"), KNOWN)
 def test_known_answers(name: str, inputs: list[Any], attrs: dict[str, Any], wanted: Any) -> None:
     result = OPS[name](*inputs, **attrs)
     assert result.shape == np.shape(wanted)
@@ -83,7 +84,7 @@ REFUSED: list[tuple[str, tuple[int, ...], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "shape", "attrs", "message"), REFUSED)
+@each_row(("name", "shape", "attrs", "message"), REFUSED)
 def test_errors_name_the_numbers(name: str, shape: tuple[int, ...], attrs: dict[str, Any], message: str) -> None:
     with pytest.raises(EngineError, match=message):
         OPS[name](np.ones(shape), **attrs)

@@ -11,6 +11,7 @@ from engine.core.errors import AttributeValueError, DTypeError, EngineError, Sha
 from engine.core.value import Array, Value, tensor
 from engine.ops import OPS
 from engine.ops.conv import columns
+from tests.support.rows import each_row
 
 Shape = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
@@ -121,7 +122,7 @@ KNOWN: list[tuple[str, Shape, Shape, dict[str, Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "x_shape", "w_shape", "attrs", "wanted"), KNOWN)
+@each_row(("name", "x_shape", "w_shape", "attrs", "wanted"), KNOWN)
 def test_known_answers(name: str, x_shape: Shape, w_shape: Shape, attrs: dict[str, Any], wanted: Any) -> None:
     x = np.arange(np.prod(x_shape), dtype=float).reshape(x_shape)
     weight = np.arange(1, np.prod(w_shape) + 1, dtype=float).reshape(w_shape)
@@ -172,7 +173,7 @@ REFUSED: list[tuple[str, list[Shape], dict[str, Any], type[EngineError], str]] =
 ]
 
 
-@pytest.mark.parametrize(("name", "shapes", "attrs", "error", "message"), REFUSED)
+@each_row(("name", "shapes", "attrs", "error", "message"), REFUSED)
 def test_what_does_not_fit_is_refused(
     name: str, shapes: list[Shape], attrs: dict[str, Any], error: type[EngineError], message: str
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 from engine.core.errors import AttributeValueError, DTypeError, EngineError, ShapeError
 from engine.core.value import Array, Value
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 Shape = tuple[int, ...]
 Derive = Callable[..., tuple[Array, list[Array | None]]]
@@ -42,7 +43,7 @@ KNOWN: list[tuple[str, Any, dict[str, Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "image", "attrs", "wanted"), KNOWN)
+@each_row(("name", "image", "attrs", "wanted"), KNOWN)
 def test_known_answers(name: str, image: Any, attrs: dict[str, Any], wanted: Any) -> None:
     batch = np.asarray(image)[None, None]
     np.testing.assert_array_equal(OPS[name](batch, **attrs).numpy()[0, 0], wanted)
@@ -167,7 +168,7 @@ REFUSED: list[tuple[str, Shape, dict[str, Any], type[EngineError], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "shape", "attrs", "error", "message"), REFUSED)
+@each_row(("name", "shape", "attrs", "error", "message"), REFUSED)
 def test_what_does_not_fit_is_refused(
     name: str, shape: Shape, attrs: dict[str, Any], error: type[EngineError], message: str
 ) -> None:

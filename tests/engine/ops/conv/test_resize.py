@@ -10,6 +10,7 @@ import pytest
 from engine.core.errors import EngineError
 from engine.core.value import tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 LINE = np.array([[[1.0, 2, 4]]])
 IMAGE = np.arange(4.0).reshape(1, 1, 2, 2)
@@ -32,7 +33,7 @@ KNOWN: list[tuple[str, Any, dict[str, Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "array", "attrs", "wanted"), KNOWN)
+@each_row(("name", "array", "attrs", "wanted"), KNOWN)
 def test_known_answers(name: str, array: Any, attrs: dict[str, Any], wanted: Any) -> None:
     np.testing.assert_allclose(OPS[name](array, **attrs).numpy().reshape(-1), wanted, rtol=1e-12)
 
@@ -44,8 +45,8 @@ def test_pixels_and_channels_go_back() -> None:
     np.testing.assert_array_equal(OPS["pixel_unshuffle"](there, factor=2).numpy(), x)
 
 
-@pytest.mark.parametrize("method", ["nearest", "nearest-exact", "linear", "cubic"])
-@pytest.mark.parametrize(("extent", "size"), [(3, 7), (7, 3), (1, 4), (4, 1)])
+@each_row("method", ["nearest", "nearest-exact", "linear", "cubic"])
+@each_row(("extent", "size"), [(3, 7), (7, 3), (1, 4), (4, 1)])
 def test_resampling_and_its_transpose_fit(method: str, extent: int, size: int) -> None:
     x, g = np.random.default_rng(1).standard_normal((2, 5, 8))[:, :, :extent], np.ones((2, 5, size))
     forth = OPS["resample"](x, axis=2, size=size, method=method).numpy()
@@ -67,7 +68,7 @@ SAMPLED: list[tuple[Any, dict[str, Any], list[float]]] = [
 ]
 
 
-@pytest.mark.parametrize(("grid", "attrs", "wanted"), SAMPLED)
+@each_row(("grid", "attrs", "wanted"), SAMPLED)
 def test_reading_at_places(grid: Any, attrs: dict[str, Any], wanted: list[float]) -> None:
     np.testing.assert_allclose(OPS["grid_sample"](IMAGE, grid, **attrs).numpy().reshape(-1), wanted, atol=1e-12)
 
@@ -113,7 +114,7 @@ REFUSED: list[tuple[str, list[Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "message"), REFUSED)
+@each_row(("name", "inputs", "attrs", "message"), REFUSED)
 def test_errors_name_the_numbers(name: str, inputs: list[Any], attrs: dict[str, Any], message: str) -> None:
     with pytest.raises(EngineError, match=message):
         OPS[name](*inputs, **attrs)

@@ -11,6 +11,7 @@ import pytest
 
 from engine.core.errors import AttributeValueError
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 CheckEdge = Callable[..., None]
 INF = math.inf
@@ -28,7 +29,7 @@ EDGES: list[tuple[str, list[Any], dict[str, Any], Any, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "value", "gradients"), EDGES)
+@each_row(("name", "inputs", "attrs", "value", "gradients"), EDGES)
 def test_edges_are_known(
     name: str, inputs: list[Any], attrs: dict[str, Any], value: Any, gradients: list[Any], check_edge: CheckEdge
 ) -> None:
@@ -40,8 +41,8 @@ def test_an_overflow_of_the_exponential_is_none_of_the_function() -> None:
     assert np.isfinite(values).tolist() == [True, False, False]
 
 
-@pytest.mark.parametrize("order", [1, 2, 3])
-@pytest.mark.parametrize("scaled", [False, True])
+@each_row("order", [1, 2, 3])
+@each_row("scaled", [False, True])
 def test_orders_are_linked_by_the_recurrence(order: int, scaled: bool) -> None:
     x = np.array([0.3, 2.0, 15.0, 20.0, 20.5, 24.1, 29.5, 80.0])
     below, here, above = (OPS["bessel_i"](x, order=order + k, scaled=scaled).numpy() for k in (-1, 0, 1))

@@ -8,9 +8,10 @@ import pytest
 from engine.core.errors import DTypeError
 from engine.core.value import tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "a", "b", "wanted"),
     [
         ("bitwise_and", [6, -1], [3, 5], [2, 5]),
@@ -31,7 +32,7 @@ def test_turning_bits_over() -> None:
     assert OPS["bitwise_not"](tensor(np.array([True, False]))).numpy().tolist() == [False, True]
 
 
-@pytest.mark.parametrize("name", ["bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift"])
+@each_row("name", ["bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift"])
 def test_floats_have_no_bits(name: str) -> None:
     with pytest.raises(DTypeError, match="need integers or bool, got float64; cast it to int64"):
         OPS[name](tensor(np.ones(2)), tensor(np.ones(2)))

@@ -12,6 +12,7 @@ import pytest
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.value import Array, Value, tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 INF, NAN = math.inf, math.nan
@@ -45,7 +46,7 @@ EDGES: list[tuple[str, list[Any], dict[str, Any], Any, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "value", "gradients"), EDGES)
+@each_row(("name", "inputs", "attrs", "value", "gradients"), EDGES)
 def test_edges_are_as_in_pytorch(
     name: str, inputs: list[Any], attrs: dict[str, Any], value: Any, gradients: list[Any], derive: Derive
 ) -> None:
@@ -102,7 +103,7 @@ TYPES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "types", "wanted"), TYPES)
+@each_row(("name", "types", "wanted"), TYPES)
 def test_results_have_the_type_pytorch_gives(name: str, types: tuple[str, ...], wanted: str) -> None:
     result = OPS[name](*[tensor(np.ones(3, dtype)) for dtype in types])
     assert result.dtype == result.numpy().dtype == wanted
@@ -116,7 +117,7 @@ def test_float16_overflows_to_infinity() -> None:
     assert OPS["square"](tensor([300.0], dtype="float16")).item() == INF
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("left", "right", "wanted"),
     [((2, 1), (1, 3), (2, 3)), ((), (3,), (3,)), ((4, 0), (4, 1), (4, 0)), ((1,), (2, 3, 1), (2, 3, 1))],
 )
@@ -161,7 +162,7 @@ OPERATORS: list[tuple[str, Callable[[Any, Any], Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "operator"), OPERATORS)
+@each_row(("name", "operator"), OPERATORS)
 def test_operators_call_their_op_from_both_sides(name: str, operator: Callable[[Any, Any], Any]) -> None:
     a, b = np.array([1.0, 2.0, 3.0]), np.array([3.0, 2.0, 1.0])
     wanted = OPS[name](a, b).numpy()

@@ -10,6 +10,7 @@ import pytest
 from engine.autograd.backward import pull_back
 from engine.core.value import tensor
 from engine.ops.elementwise.error_function import erf, erfc, erfcx, log_ndtr, ndtr
+from tests.support.rows import each_row
 
 POINTS = np.concatenate([np.linspace(-7, 30, 3001), np.geomspace(1e-300, 1, 200), -np.geomspace(1e-300, 1, 200)])
 
@@ -35,7 +36,7 @@ def test_single_precision_is_rounded_from_double() -> None:
     assert np.array_equal(erf(tensor(x)).numpy(), erf(tensor(x.astype(np.float64))).numpy().astype(np.float32))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("x", "wanted"),
     [
         (-np.inf, np.inf),
@@ -54,7 +55,7 @@ def test_the_scaled_complement_is_exact_to_the_last_digits(x: float, wanted: flo
     assert erfcx(np.array(x)).item() == pytest.approx(wanted, rel=2e-15, abs=0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("x", "wanted"),
     [
         (-np.inf, -np.inf),

@@ -13,6 +13,7 @@ from engine.autograd.backward import pull_back
 from engine.core.errors import AttributeValueError
 from engine.core.value import tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 CheckEdge = Callable[..., None]
 INF, NAN, PI = math.inf, math.nan, math.pi
@@ -35,7 +36,7 @@ EDGES: list[tuple[str, list[Any], dict[str, Any], Any, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "value", "gradients"), EDGES)
+@each_row(("name", "inputs", "attrs", "value", "gradients"), EDGES)
 def test_edges_are_known(
     name: str, inputs: list[Any], attrs: dict[str, Any], value: Any, gradients: list[Any], check_edge: CheckEdge
 ) -> None:
@@ -48,7 +49,7 @@ def test_lgamma_agrees_with_the_standard_library() -> None:
     np.testing.assert_allclose(OPS["lgamma"](x).numpy(), wanted, rtol=1e-13, atol=5e-15)
 
 
-@pytest.mark.parametrize("order", range(5))
+@each_row("order", range(5))
 def test_every_order_follows_the_recurrence(order: int) -> None:
     x = np.array([-7.3, -2.6, -0.4, 0.3, 1.7, 9.2, 40.0])
     step = OPS["polygamma"](x + 1, order=order).numpy() - OPS["polygamma"](x, order=order).numpy()

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 
 from engine.core.value import tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 CheckEdge = Callable[..., None]
 INF, NAN = math.inf, math.nan
@@ -39,7 +39,7 @@ EDGES: list[tuple[str, list[Any], dict[str, Any], Any, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "value", "gradients"), EDGES)
+@each_row(("name", "inputs", "attrs", "value", "gradients"), EDGES)
 def test_edges_are_as_in_pytorch(
     name: str, inputs: list[Any], attrs: dict[str, Any], value: Any, gradients: list[Any], check_edge: CheckEdge
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from engine.core.errors import AttributeValueError
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 CheckEdge = Callable[..., None]
 INF, NAN = math.inf, math.nan
@@ -32,7 +33,7 @@ EDGES: list[tuple[str, list[Any], dict[str, Any], Any, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "value", "gradients"), EDGES)
+@each_row(("name", "inputs", "attrs", "value", "gradients"), EDGES)
 def test_edges_are_as_in_pytorch(
     name: str, inputs: list[Any], attrs: dict[str, Any], value: Any, gradients: list[Any], check_edge: CheckEdge
 ) -> None:
@@ -45,7 +46,7 @@ def test_erfinv_undoes_erf() -> None:
     np.testing.assert_allclose(OPS["erfinv"](probability).numpy(), x, rtol=1e-11)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("probability", "wanted"),
     [
         (0.5, 0.476936276204469873),
@@ -59,7 +60,7 @@ def test_erfinv_is_exact_to_the_last_digits(probability: float, wanted: float) -
     assert OPS["erfinv"](np.array(probability)).item() == pytest.approx(wanted, rel=6e-16, abs=0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("probability", "wanted"),
     [
         (1e-300, -37.0470962993611992),

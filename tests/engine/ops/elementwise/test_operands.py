@@ -12,6 +12,7 @@ import engine
 from engine.core.errors import AttributeValueError, DTypeError, EngineError, ShapeError
 from engine.core.value import Array, Value, tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 LARGE = 2**24 + 1
 """A whole number that float32 does not hold."""
@@ -45,7 +46,7 @@ FACTORS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "operands", "attrs"), FACTORS, ids=[name for name, _, _ in FACTORS])
+@each_row(("name", "operands", "attrs"), FACTORS, ids=[name for name, _, _ in FACTORS])
 def test_whole_attributes_leave_integers_integers(name: str, operands: list[Array], attrs: dict[str, Any]) -> None:
     made = found(name, *operands, **attrs)
     wide = found(
@@ -55,7 +56,7 @@ def test_whole_attributes_leave_integers_integers(name: str, operands: list[Arra
     np.testing.assert_array_equal(made, wide)
 
 
-@pytest.mark.parametrize(("name", "operands", "attrs"), FACTORS[:4], ids=[name for name, _, _ in FACTORS[:4]])
+@each_row(("name", "operands", "attrs"), FACTORS[:4], ids=[name for name, _, _ in FACTORS[:4]])
 def test_fractions_beside_integers_are_refused(name: str, operands: list[Array], attrs: dict[str, Any]) -> None:
     with pytest.raises(DTypeError, match="float32"):
         found(name, *operands, **dict.fromkeys(attrs, 0.5))

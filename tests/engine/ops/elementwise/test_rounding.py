@@ -12,6 +12,7 @@ import pytest
 from engine.core.errors import AttributeValueError, DTypeError
 from engine.core.value import tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 CheckEdge = Callable[..., None]
 INF, NAN = math.inf, math.nan
@@ -31,7 +32,7 @@ EDGES: list[tuple[str, list[Any], dict[str, Any], Any, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "value", "gradients"), EDGES)
+@each_row(("name", "inputs", "attrs", "value", "gradients"), EDGES)
 def test_edges_are_as_in_pytorch(
     name: str, inputs: list[Any], attrs: dict[str, Any], value: Any, gradients: list[Any], check_edge: CheckEdge
 ) -> None:
@@ -49,8 +50,8 @@ def test_the_flat_gradient_stays_zero_under_an_infinite_cotangent() -> None:
     assert x.grad.numpy().tolist() == [0]
 
 
-@pytest.mark.parametrize("name", ["floor", "ceil", "trunc", "round"])
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64"])
+@each_row("name", ["floor", "ceil", "trunc", "round"])
+@each_row("dtype", ["bool", "uint8", "int64"])
 def test_whole_types_stay_as_they_are(name: str, dtype: str) -> None:
     result = OPS[name](tensor(np.array([0, 1], dtype)))
     assert (result.dtype.name, result.numpy().tolist()) == (dtype, [0, 1])

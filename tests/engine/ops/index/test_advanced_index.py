@@ -11,6 +11,7 @@ from engine.core.errors import DTypeError, EngineError, GradientError
 from engine.core.modes import tracing
 from engine.core.value import Value, tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 X = np.arange(120.0).reshape(5, 2, 3, 4)
 ROWS, COLUMNS = np.array([0, -1, 2]), np.array([1, 1, -2])
@@ -42,7 +43,7 @@ INDICES: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("index", INDICES)
+@each_row("index", INDICES)
 def test_an_index_gives_what_numpy_gives(index: Any) -> None:
     for given in (index, tuple(tensor(e) if isinstance(e, np.ndarray) else e for e in index)):
         result = tensor(X)[given]
@@ -66,7 +67,7 @@ def test_float16_gradients_of_duplicates_add_up_in_float32() -> None:
     assert x.grad.numpy() == 4096
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("index", "message"),
     [
         ([5], r"index_get: index 5 is out of range for an axis of extent 5"),
@@ -123,7 +124,7 @@ WRITTEN: list[tuple[str, list[Any], dict[str, Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "wanted"), WRITTEN)
+@each_row(("name", "inputs", "attrs", "wanted"), WRITTEN)
 def test_writing_at_indices(name: str, inputs: list[Any], attrs: dict[str, Any], wanted: Any) -> None:
     result = OPS[name](*inputs, **attrs)
     assert result.dtype == TABLE.dtype
@@ -165,7 +166,7 @@ REFUSED: list[tuple[str, list[Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "message"), REFUSED)
+@each_row(("name", "inputs", "attrs", "message"), REFUSED)
 def test_errors_name_the_numbers(name: str, inputs: list[Any], attrs: dict[str, Any], message: str) -> None:
     with pytest.raises(EngineError, match=message):
         OPS[name](*inputs, **attrs)

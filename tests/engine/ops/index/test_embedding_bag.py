@@ -10,6 +10,7 @@ import pytest
 
 from engine.core.errors import EngineError
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 CheckEdge = Callable[..., None]
 TABLE = [[1.0, 9.0], [2.0, 9.0], [4.0, 7.0]]
@@ -67,7 +68,7 @@ EDGES: list[tuple[str, list[Any], dict[str, Any], Any, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "value", "gradients"), EDGES)
+@each_row(("name", "inputs", "attrs", "value", "gradients"), EDGES)
 def test_answers_are_known(
     name: str, inputs: list[Any], attrs: dict[str, Any], value: Any, gradients: list[Any], check_edge: CheckEdge
 ) -> None:
@@ -88,7 +89,7 @@ REFUSED: list[tuple[list[Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("inputs", "attrs", "message"), REFUSED)
+@each_row(("inputs", "attrs", "message"), REFUSED)
 def test_bags_that_do_not_fit_are_refused(inputs: list[Any], attrs: dict[str, Any], message: str) -> None:
     with pytest.raises(EngineError, match=message):
         OPS["embedding_bag"](np.array(TABLE), *inputs, **attrs)

@@ -11,6 +11,7 @@ import pytest
 from engine.core.errors import DTypeError, EngineError, ShapeError
 from engine.core.value import Array, tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 TABLE = np.arange(6.0).reshape(3, 2)
@@ -105,7 +106,7 @@ REFUSED: list[tuple[str, list[Any], dict[str, Any], type[EngineError], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "error", "message"), REFUSED)
+@each_row(("name", "inputs", "attrs", "error", "message"), REFUSED)
 def test_a_bad_index_is_refused(
     name: str, inputs: list[Any], attrs: dict[str, Any], error: type[EngineError], message: str
 ) -> None:

@@ -11,6 +11,7 @@ from engine.autograd.backward import pull_back
 from engine.core.errors import EngineError, GradientError
 from engine.core.value import tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 
 def _gradients(name: str, x: Any, index: Any, src: Any, **attrs: Any) -> tuple[Any, Any]:
@@ -57,7 +58,7 @@ REDUCED: list[tuple[str, bool, list[float]]] = [
 ]
 
 
-@pytest.mark.parametrize(("reduce", "include_self", "wanted"), REDUCED)
+@each_row(("reduce", "include_self", "wanted"), REDUCED)
 def test_reductions(reduce: str, include_self: bool, wanted: list[float]) -> None:
     attrs = {"axis": 0, "reduce": reduce, "include_self": include_self}
     made = OPS["scatter_reduce"]([1.0, 2, 3], [0, 0], [5.0, 3], **attrs)
@@ -73,7 +74,7 @@ def test_ties_share_the_gradient(reduce: str) -> None:
     np.testing.assert_allclose(of_src, [1 / 3, 1 / 3])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("x", "src", "of_x", "of_src"),
     [
         (2.0, [0.0, 3], 0, [6, 0]),
@@ -114,7 +115,7 @@ REFUSED: list[tuple[str, list[Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "message"), REFUSED)
+@each_row(("name", "inputs", "attrs", "message"), REFUSED)
 def test_errors_name_the_numbers(name: str, inputs: list[Any], attrs: dict[str, Any], message: str) -> None:
     with pytest.raises(EngineError, match=message):
         OPS[name](*inputs, **attrs)

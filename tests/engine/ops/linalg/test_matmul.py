@@ -11,6 +11,7 @@ from engine.autograd.backward import pull_back
 from engine.core.errors import ShapeError
 from engine.core.value import tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 PAIRS = [
     ((3,), (3,)),
@@ -31,7 +32,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("left", "right"), PAIRS)
+@each_row(("left", "right"), PAIRS)
 def test_products_and_their_gradients_equal_numpys(left: tuple[int, ...], right: tuple[int, ...]) -> None:
     generator = np.random.default_rng(0)
     a, b = generator.standard_normal(left), generator.standard_normal(right)
@@ -70,9 +71,7 @@ def test_factors_are_brought_to_one_type(a: str, b: str, wanted: str) -> None:
     assert OPS["matmul"](np.ones((2, 2), a), np.ones((2, 2), b)).dtype == wanted
 
 
-@pytest.mark.parametrize(
-    ("shape", "wanted"), [((4, 3), (4, 2)), ((3,), (2,)), ((5, 4, 3), (5, 4, 2)), ((0, 3), (0, 2))]
-)
+@each_row(("shape", "wanted"), [((4, 3), (4, 2)), ((3,), (2,)), ((5, 4, 3), (5, 4, 2)), ((0, 3), (0, 2))])
 def test_linear_is_pytorchs(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
     generator = np.random.default_rng(0)
     x, weight, bias = generator.standard_normal(shape), generator.standard_normal((2, 3)), generator.standard_normal(2)
@@ -92,7 +91,7 @@ REFUSED: list[tuple[str, list[Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "message"), REFUSED)
+@each_row(("name", "inputs", "message"), REFUSED)
 def test_what_does_not_fit_is_refused(name: str, inputs: list[Any], message: str) -> None:
     with pytest.raises(ShapeError, match=message):
         OPS[name](*inputs)

@@ -11,6 +11,7 @@ from engine.autograd.backward import pull_back
 from engine.core.errors import EngineError, NumericalError
 from engine.core.value import tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 SINGULAR = np.array([[1.0, 2], [2, 4]])
 ZERO, ONE = np.zeros((2, 2)), np.eye(2)
@@ -33,7 +34,7 @@ def _gradient(name: str, array: Any, which: int = 0, **attrs: Any) -> Any:
     return x.grad.numpy()
 
 
-@pytest.mark.parametrize("shape", [(3, 3), (2, 4, 2), (2, 3, 4), (1, 3), (0, 0)])
+@each_row("shape", [(3, 3), (2, 4, 2), (2, 3, 4), (1, 3), (0, 0)])
 def test_factors_multiply_to_the_matrix(shape: tuple[int, ...]) -> None:
     x = _array(*shape)
     q, r = _call("qr", x)
@@ -46,7 +47,7 @@ def test_factors_multiply_to_the_matrix(shape: tuple[int, ...]) -> None:
     np.testing.assert_allclose(x @ y @ x, x, atol=1e-12)
 
 
-@pytest.mark.parametrize("shape", [(4, 2), (2, 4), (2, 3, 1), (3, 3)])
+@each_row("shape", [(4, 2), (2, 4), (2, 3, 1), (3, 3)])
 def test_complete_factors_are_square_and_multiply_to_the_matrix(shape: tuple[int, ...]) -> None:
     x = _array(*shape)
     rows, columns = shape[-2:]
@@ -145,7 +146,7 @@ KNOWN: list[tuple[str, list[Any], dict[str, Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "wanted"), KNOWN)
+@each_row(("name", "inputs", "attrs", "wanted"), KNOWN)
 def test_known_answers(name: str, inputs: list[Any], attrs: dict[str, Any], wanted: Any) -> None:
     result = _call(name, *inputs, **attrs)
     assert result.shape == np.shape(wanted)
@@ -185,7 +186,7 @@ EDGES: list[tuple[str, Any, dict[str, Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "array", "attrs", "wanted"), EDGES)
+@each_row(("name", "array", "attrs", "wanted"), EDGES)
 def test_gradients_at_degenerate_matrices(name: str, array: Any, attrs: dict[str, Any], wanted: Any) -> None:
     if wanted is None:
         x = tensor(array, requires_grad=True)
@@ -224,7 +225,7 @@ FAILING: list[tuple[str, list[Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "message"), FAILING)
+@each_row(("name", "inputs", "message"), FAILING)
 def test_numbers_without_a_result_are_told(name: str, inputs: list[Any], message: str) -> None:
     with pytest.raises(NumericalError, match=message):
         OPS[name](*inputs, **({"exponent": -1} if name == "matrix_power" else {}))
@@ -246,7 +247,7 @@ REFUSED: list[tuple[str, list[Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "message"), REFUSED)
+@each_row(("name", "inputs", "attrs", "message"), REFUSED)
 def test_errors_name_the_numbers(name: str, inputs: list[Any], attrs: dict[str, Any], message: str) -> None:
     with pytest.raises(EngineError, match=message):
         OPS[name](*inputs, **attrs)

@@ -10,6 +10,7 @@ import pytest
 
 from engine.core.errors import NumericalError
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 SINGULAR = np.array([[1.0, 2.0], [2.0, 4.0]])
 
@@ -56,8 +57,8 @@ def test_a_transform_and_its_inverse_undo_each_other() -> None:
     np.testing.assert_array_equal(OPS["ifftshift"](OPS["fftshift"](x)).numpy(), x)
 
 
-@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
-@pytest.mark.parametrize(("sizes", "axes"), [(None, None), ((4, 3), None), (None, (2, 0)), ((5, 4), (0, 1)), (None, 1)])
+@each_row("norm", ["backward", "ortho", "forward"])
+@each_row(("sizes", "axes"), [(None, None), ((4, 3), None), (None, (2, 0)), ((5, 4), (0, 1)), (None, 1)])
 def test_transforms_over_several_axes_are_those_of_numpy(sizes: Any, axes: Any, norm: str) -> None:
     x, y = np.random.default_rng(0).standard_normal((2, 3, 4, 5))
     options = {"sizes": sizes, "axes": axes, "norm": norm}
@@ -69,8 +70,8 @@ def test_transforms_over_several_axes_are_those_of_numpy(sizes: Any, axes: Any, 
     np.testing.assert_allclose(OPS["irfftn"](x, y, **options).numpy(), inverse, atol=1e-14)
 
 
-@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
-@pytest.mark.parametrize("n", [None, 4, 7])
+@each_row("norm", ["backward", "ortho", "forward"])
+@each_row("n", [None, 4, 7])
 def test_transforms_that_are_real_are_those_of_numpy(n: int | None, norm: str) -> None:
     x, y = np.random.default_rng(0).standard_normal((2, 3, 5))
     np.testing.assert_allclose(

@@ -10,6 +10,7 @@ import pytest
 from engine.core.errors import EngineError
 from engine.core.value import tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 
 def _array(*shape: int) -> Any:
@@ -37,7 +38,7 @@ EQUATIONS: list[tuple[str, list[tuple[int, ...]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("equation", "shapes"), EQUATIONS)
+@each_row(("equation", "shapes"), EQUATIONS)
 def test_einsum_gives_what_numpy_gives(equation: str, shapes: list[tuple[int, ...]]) -> None:
     arrays = [_array(*shape) for shape in shapes]
     result, wanted = OPS["einsum"](*arrays, equation=equation), np.einsum(equation, *arrays)
@@ -91,7 +92,7 @@ KNOWN: list[tuple[str, list[Any], dict[str, Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "wanted"), KNOWN)
+@each_row(("name", "inputs", "attrs", "wanted"), KNOWN)
 def test_known_answers(name: str, inputs: list[Any], attrs: dict[str, Any], wanted: Any) -> None:
     result = OPS[name](*inputs, **attrs)
     assert result.shape == np.shape(wanted)
@@ -143,7 +144,7 @@ REFUSED: list[tuple[str, list[Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "message"), REFUSED)
+@each_row(("name", "inputs", "attrs", "message"), REFUSED)
 def test_errors_name_the_numbers(name: str, inputs: list[Any], attrs: dict[str, Any], message: str) -> None:
     with pytest.raises(EngineError, match=message):
         OPS[name](*inputs, **attrs)

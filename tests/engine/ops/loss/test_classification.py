@@ -13,6 +13,7 @@ from engine.core.value import Array, Value, tensor
 from engine.ops.activation.softmax import log_softmax
 from engine.ops.loss.classification import accuracy, cross_entropy, nll_loss
 from engine.ops.loss.softmax_cross_entropy import softmax_cross_entropy
+from tests.support.rows import each_row
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 
@@ -35,7 +36,7 @@ MEANS = [
 ]
 
 
-@pytest.mark.parametrize(("attrs", "weight", "loss", "first"), MEANS)
+@each_row(("attrs", "weight", "loss", "first"), MEANS)
 def test_cross_entropy_leaves_ignored_rows_out(
     derive: Derive, attrs: dict[str, object], weight: list[float] | None, loss: float, first: list[float]
 ) -> None:
@@ -63,7 +64,7 @@ EDGES = [
 ]
 
 
-@pytest.mark.parametrize(("logits", "target", "loss", "gradients"), EDGES)
+@each_row(("logits", "target", "loss", "gradients"), EDGES)
 def test_cross_entropy_is_pytorchs_at_the_edges(
     derive: Derive, logits: object, target: object, loss: float, gradients: object
 ) -> None:
@@ -90,8 +91,8 @@ def test_classes_and_their_one_hot_probabilities_cost_the_same() -> None:
         np.testing.assert_allclose(by_class, cross_entropy(logits, hot, **attrs).numpy(), rtol=1e-13)
 
 
-@pytest.mark.parametrize("shape", [(6, 4), (6, 40), (3, 5, 2), (4,)])
-@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@each_row("shape", [(6, 4), (6, 40), (3, 5, 2), (4,)])
+@each_row("reduction", ["mean", "sum", "none"])
 def test_cross_entropy_is_the_likelihood_of_log_softmax(shape: tuple[int, ...], reduction: str) -> None:
     generator = np.random.default_rng(1)
     logits, axis = generator.standard_normal(shape), min(1, len(shape) - 1)
@@ -132,14 +133,14 @@ def test_classes_may_have_any_integer_type(dtype: str) -> None:
     assert cross_entropy(LOGITS, np.array([2, 1, 0], dtype)).item() == wide
 
 
-@pytest.mark.parametrize("bad", [3, -1, -99])
-@pytest.mark.parametrize("attrs", [{}, {"label_smoothing": 0.1}, {"ignore_index": 1}])
+@each_row("bad", [3, -1, -99])
+@each_row("attrs", [{}, {"label_smoothing": 0.1}, {"ignore_index": 1}])
 def test_a_class_out_of_range_is_named(bad: int, attrs: dict[str, object]) -> None:
     with pytest.raises(ShapeError, match=f"class {bad} is out of range for 3 classes"):
         cross_entropy(LOGITS, np.array([0, bad, 1]), **attrs)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("logits", "target", "weight", "message"),
     [
         ((4, 3), np.zeros(5, np.int64), None, r"shape \[4, 3\] need class targets of shape \[4\], got \[5\]"),
@@ -178,7 +179,7 @@ HITS = [
 ]
 
 
-@pytest.mark.parametrize(("logits", "target", "share"), HITS)
+@each_row(("logits", "target", "share"), HITS)
 def test_accuracy_is_the_share_of_hits(logits: object, target: np.ndarray, share: float) -> None:
     result = accuracy(tensor(np.asarray(logits, np.float64), requires_grad=True), target)
     assert result.dtype == np.float64

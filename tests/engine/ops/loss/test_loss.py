@@ -12,6 +12,7 @@ from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import lookup
 from engine.core.value import Array, tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 
@@ -34,7 +35,7 @@ EDGES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "attrs", "x", "target", "losses", "gradients"), EDGES)
+@each_row(("name", "attrs", "x", "target", "losses", "gradients"), EDGES)
 def test_a_loss_and_its_gradient_are_pytorchs_at_the_edges(
     derive: Derive, name: str, attrs: dict[str, object], x: object, target: object, losses: object, gradients: object
 ) -> None:
@@ -53,13 +54,13 @@ def test_integer_targets_take_the_dtype_of_the_input() -> None:
     assert OPS["mse_loss"](tensor([1.0, 2.0]), tensor([1, 4])).numpy().dtype == np.float32
 
 
-@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "huber_loss", "bce_loss", "bce_with_logits_loss"])
+@each_row("name", ["mse_loss", "l1_loss", "huber_loss", "bce_loss", "bce_with_logits_loss"])
 def test_the_mean_over_nothing_is_nan_and_warns(name: str) -> None:
     with pytest.warns(RuntimeWarning, match="empty batch"):
         assert np.isnan(OPS[name](tensor(np.zeros((0, 2))), tensor(np.zeros((0, 2)))).item())
 
 
-@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "huber_loss", "smooth_l1_loss"])
+@each_row("name", ["mse_loss", "l1_loss", "huber_loss", "smooth_l1_loss"])
 def test_unequal_shapes_broadcast_with_a_warning_as_in_pytorch(name: str) -> None:
     x, target = np.zeros((3, 1)), np.arange(2.0)
     with pytest.warns(UserWarning, match=rf"{name}: the input has shape \[3, 1\], the target \[2\]: every pair"):
@@ -88,7 +89,7 @@ def test_unequal_shapes_are_refused_although_they_would_broadcast(name: str) -> 
         OPS[name](np.zeros((3, 1)), np.zeros(3))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "attrs", "message"),
     [
         ("huber_loss", {"delta": 0.0}, "delta 0.0 must be greater than 0"),
@@ -106,7 +107,7 @@ def test_a_positive_weight_that_does_not_fit_is_refused() -> None:
         OPS["bce_with_logits_loss"](np.zeros(3), np.zeros(3), np.ones((2, 3)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("alias", "name"),
     [("mse", "mse_loss"), ("l1", "l1_loss"), ("huber", "huber_loss"), ("bce_with_logits", "bce_with_logits_loss")],
 )

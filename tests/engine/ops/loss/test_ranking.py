@@ -14,6 +14,7 @@ from engine.core.errors import AttributeValueError, GradientError, ShapeError
 from engine.core.registry import lookup
 from engine.core.value import Array, tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 
@@ -59,7 +60,7 @@ EDGES: list[tuple[str, dict[str, Any], list[Any], Any, list[Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "attrs", "inputs", "losses", "gradients"), EDGES)
+@each_row(("name", "attrs", "inputs", "losses", "gradients"), EDGES)
 def test_a_loss_and_its_gradient_are_pytorchs_at_the_edges(
     derive: Derive, name: str, attrs: dict[str, Any], inputs: list[Any], losses: Any, gradients: list[Any]
 ) -> None:
@@ -88,7 +89,7 @@ EMPTY = [
 ]
 
 
-@pytest.mark.parametrize(("name", "count", "target"), EMPTY)
+@each_row(("name", "count", "target"), EMPTY)
 def test_the_mean_over_nothing_is_nan_and_warns(name: str, count: int, target: tuple[int, ...] | None) -> None:
     classes = [] if target is None else [np.zeros(target, np.int64)]
     with pytest.warns(RuntimeWarning, match="empty batch"):
@@ -126,13 +127,13 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "shapes", "attrs", "error", "message"), REFUSED)
+@each_row(("name", "shapes", "attrs", "error", "message"), REFUSED)
 def test_what_does_not_fit_is_refused(name: str, shapes: Any, attrs: Any, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
         OPS[name](*[np.ones(shape) for shape in shapes], **attrs)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "target", "attrs", "error", "message"),
     [
         ("multi_margin_loss", [0, 3], {}, ShapeError, "class 3 is out of range for 3 classes"),

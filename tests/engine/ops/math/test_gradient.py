@@ -9,6 +9,7 @@ import pytest
 
 from engine.core.errors import EngineError
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 PLACES = np.array([-1.0, 0.5, 1.0, 3.0])
 EVEN = np.array([0.0, 0.5, 1.0, 1.5])
@@ -54,7 +55,7 @@ REFUSED: list[tuple[list[Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("inputs", "attrs", "message"), REFUSED)
+@each_row(("inputs", "attrs", "message"), REFUSED)
 def test_what_has_no_slope_is_refused(inputs: list[Any], attrs: dict[str, Any], message: str) -> None:
     with pytest.raises(EngineError, match=message):
         OPS["gradient"](*inputs, **attrs)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 CheckEdge = Callable[..., None]
 INF, NAN = math.inf, math.nan
@@ -29,14 +29,14 @@ EDGES: list[tuple[str, list[Any], dict[str, Any], Any, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "value", "gradients"), EDGES)
+@each_row(("name", "inputs", "attrs", "value", "gradients"), EDGES)
 def test_edges_are_as_in_pytorch(
     name: str, inputs: list[Any], attrs: dict[str, Any], value: Any, gradients: list[Any], check_edge: CheckEdge
 ) -> None:
     check_edge(name, inputs, attrs, value, gradients)
 
 
-@pytest.mark.parametrize("name", ["exp2", "log2", "log10", "logaddexp", "xlogy"])
+@each_row("name", ["exp2", "log2", "log10", "logaddexp", "xlogy"])
 def test_integers_give_floats(name: str) -> None:
     op = OPS[name]
     assert op(*[np.array([2])] * len(op.inputs)).dtype.name == "float32"

@@ -17,6 +17,7 @@ from engine.autograd import tape
 from engine.core.registry import OPS
 from engine.core.value import Value
 from engine.ops.methods.in_place import NAMES
+from tests.support.rows import each_row
 
 
 def leaf(*numbers: float) -> Value:
@@ -122,7 +123,7 @@ def test_what_the_rule_needs_of_the_value_itself_is_kept() -> None:
 UNARY = ("neg", "exp", "log", "sqrt", "rsqrt", "reciprocal", "abs", "square", "tanh", "sigmoid", "relu", "sin", "cos")
 
 
-@pytest.mark.parametrize("name", UNARY)
+@each_row("name", UNARY)
 def test_the_in_place_form_has_value_and_gradient_of_the_op(name: str) -> None:
     assert name in NAMES
     x = leaf(0.3, 1.7)
@@ -154,7 +155,7 @@ def test_elements_are_assigned() -> None:
     assert g.version == 4
 
 
-@pytest.mark.parametrize("index", [0, np.s_[1:], (slice(None), 1), ..., np.array([2, 0]), np.array([[1], [2]])])
+@each_row("index", [0, np.s_[1:], (slice(None), 1), ..., np.array([2, 0]), np.array([[1], [2]])])
 def test_assigned_elements_are_differentiated_on_both_sides(index: object) -> None:
     x, source = leaf(*np.arange(1.0, 10)), leaf(2.0)
     weights = np.arange(1.0, 10).reshape(3, 3)
@@ -371,7 +372,7 @@ OPERATORS: list[tuple[str, Callable[[Value, Value], Value]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "op"), OPERATORS)
+@each_row(("name", "op"), OPERATORS)
 def test_augmented_assignment_writes_in_place_by_the_rules_of_the_method(name: str, op: Callable[..., Value]) -> None:
     x, other = engine.tensor(np.array([[1.5, 2.0], [0.5, 3.0]]), requires_grad=True), np.array([[2.0, 1.0], [0.5, 3.0]])
     y = x * 1

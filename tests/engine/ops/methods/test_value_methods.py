@@ -13,6 +13,7 @@ from engine import DTypeError, EngineError, GradientError, ShapeError
 from engine.core.registry import ALIASES, OPS
 from engine.core.value import Value
 from engine.ops.methods.value_methods import CASTS, UFUNCS
+from tests.support.rows import each_row
 
 X = np.array([[1.5, -2.0, 3.25], [0.5, 4.0, -1.0]])
 
@@ -54,7 +55,7 @@ KNOWN = {*UFUNCS, *OPS, *ALIASES}
 FUNCTIONS = sorted(name for name, f in vars(np).items() if isinstance(f, np.ufunc) and f.__name__ in KNOWN)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each_row("name", FUNCTIONS)
 def test_a_function_of_numpy_on_a_value_is_the_op(name: str) -> None:
     ufunc = getattr(np, name)
     arrays = [np.array([0.25, 0.5, 0.75]), np.array([2.0, 1.0, 3.0])][: ufunc.nin]
@@ -78,7 +79,7 @@ def test_a_function_of_numpy_is_differentiated() -> None:
     np.testing.assert_allclose(x.grad, X * np.exp(X * X))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("call", "message"),
     [
         (np.spacing, r"np\.spacing has no op for values; use np\.spacing\(x\.numpy\(\)\)"),
@@ -108,7 +109,7 @@ def test_operators_of_whole_division() -> None:
 SLICES = [np.s_[::-1], np.s_[:, ::-1], np.s_[1::-1, ::-2], np.s_[0:5:-1], np.s_[-1:-4:-2], np.s_[:, ::-1, None]]
 
 
-@pytest.mark.parametrize("index", [*SLICES, (np.s_[::-1], np.array([2, 0]))], ids=str)
+@each_row("index", [*SLICES, (np.s_[::-1], np.array([2, 0]))], ids=str)
 def test_a_slice_may_go_backwards(index: Any) -> None:
     x = leaf()
     weights = np.arange(1.0, X[index].size + 1).reshape(X[index].shape)

@@ -13,6 +13,7 @@ from engine.core.modes import training_mode
 from engine.core.value import Array, Value, tensor
 from engine.ops.normalization.channel_norm import batch_norm
 from engine.ops.normalization.normalization import layer_norm, rms_norm, standardize
+from tests.support.rows import each_row
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 
@@ -54,7 +55,7 @@ def test_batch_norm_takes_the_mode_in_force() -> None:
         assert np.array_equal(normalized(x)[0], normalized(x, training=True)[0])
 
 
-@pytest.mark.parametrize("shape", [(6, 3), (4, 3, 5), (2, 3, 4, 5), (2, 3, 2, 3, 2)])
+@each_row("shape", [(6, 3), (4, 3, 5), (2, 3, 4, 5), (2, 3, 2, 3, 2)])
 def test_batch_norm_standardizes_each_channel(shape: tuple[int, ...]) -> None:
     x = np.random.default_rng(0).normal(5, 2, shape)
     y, mean, var = batch_norm(x, np.ones(3), np.zeros(3), np.zeros(3), np.ones(3), training=True, momentum=1.0, eps=0.0)
@@ -143,7 +144,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "message"), REFUSED)
+@each_row(("call", "error", "message"), REFUSED)
 def test_inputs_that_do_not_fit_are_refused(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()

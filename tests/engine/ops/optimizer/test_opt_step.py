@@ -10,6 +10,7 @@ import pytest
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.value import tensor
 from engine.ops.optimizer.opt_step import opt_step_adamw, opt_step_sgd
+from tests.support.rows import each_row
 
 GRADIENTS = [[0.5, -1.0], [0.25, 3.0]]
 AFTER = [[0.899000002, -1.898000001], [0.8048830404754623, -1.945520984107744]]
@@ -49,7 +50,7 @@ def test_no_gradient_goes_through_a_step() -> None:
 GOOD = [0.1, 0.9, 0.999, 1e-8, 0.01, 10.0, 1000.0]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("place", "value", "message"),
     [(0, 0.0, "alpha 0.0"), (1, 1.5, "beta1 1.5"), (2, -0.1, "beta2 -0.1"), (3, -1.0, "eps -1.0"), (4, 2.0, "wd 2.0")],
 )
@@ -59,7 +60,7 @@ def test_a_parameter_outside_its_domain_is_refused(place: int, value: float, mes
         opt_step_adamw(*[np.ones(2)] * 4, params)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("inputs", "error", "message"),
     [
         ([np.ones(2), np.ones(3), np.array([0.1, 0.0])], ShapeError, "must have one shape"),

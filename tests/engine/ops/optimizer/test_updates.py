@@ -16,6 +16,7 @@ from engine.execution.plan import NumpyExecutor, make_plan
 from engine.ops.optimizer.updates import BLOCK, adam_rates, adam_update, momentum_update, sgd_update
 from engine.optim import make_optimizer
 from engine.optim.optimizer import Transform
+from tests.support.rows import each_row
 
 NUMBERS = {"adam_update": (0.9, 1e-2, 0.03, 1.7), "sgd_update": (1e-2,), "momentum_update": (0.9, 0.7, 1e-2)}
 KEPT = {"adam_update": 3, "sgd_update": 1, "momentum_update": 2}
@@ -91,7 +92,7 @@ def test_the_rates_of_adam_free_the_moments_of_their_bias() -> None:
     assert scale.item() == pytest.approx(1 / math.sqrt(1 - 0.99**3), rel=1e-15)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("document", "vector_ops"),
     [
         ({"kind": "adam"}, ["adam_update"]),

@@ -20,6 +20,7 @@ from engine.ops.random.draws import (
     truncated_normal,
 )
 from engine.ops.random.dropout import alpha_dropout, dropout2d, feature_alpha_dropout, feature_dropout
+from tests.support.rows import each_row
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 
@@ -29,7 +30,7 @@ SIGMAS = 5 / np.sqrt(MANY)
 """Five standard deviations of a mean of unit variance; the keys are fixed, so the tests are too."""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "attrs"),
     [
         ("exponential", {"shape": (5,)}),
@@ -146,7 +147,7 @@ def test_feature_alpha_dropout_saturates_whole_channels_and_keeps_mean_and_varia
     assert y.var() == pytest.approx(1, abs=3 * SIGMAS)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "spatial"),
     [
         ("alpha_dropout", 0),
@@ -185,7 +186,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "error", "message"), REFUSED)
+@each_row(("name", "inputs", "attrs", "error", "message"), REFUSED)
 def test_what_does_not_fit_is_refused(name: str, inputs: Any, attrs: Any, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
         OPS[name](*inputs, **attrs)

@@ -21,6 +21,7 @@ from engine.ops.random.random import (
     seed,
     stream,
 )
+from tests.support.rows import each_row
 
 KEY = np.array([1, 2])
 MANY = (400, 500)
@@ -95,14 +96,14 @@ def test_normal_numbers_have_their_mean_and_deviation(dtype: str) -> None:
     assert abs(z.std() - 2) < 2 * SIGMAS
 
 
-@pytest.mark.parametrize("p", [0.0, 0.001, 0.1, 0.5, 0.75, 0.999, 1.0])
+@each_row("p", [0.0, 0.001, 0.1, 0.5, 0.75, 0.999, 1.0])
 def test_true_comes_with_its_probability(p: float) -> None:
     share = bernoulli(KEY, shape=MANY, p=p).numpy().mean()
     assert share == pytest.approx(p, abs=SIGMAS * np.sqrt(p * (1 - p)))
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-@pytest.mark.parametrize("p", [0.0, 0.1, 0.5])
+@each_row("dtype", ["float16", "float32", "float64"])
+@each_row("p", [0.0, 0.1, 0.5])
 def test_a_dropout_mask_keeps_the_mean(p: float, dtype: str) -> None:
     mask = dropout_mask(KEY, shape=MANY, p=p, dtype=dtype).numpy()
     assert mask.dtype == dtype
@@ -168,7 +169,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "error", "message"), REFUSED)
+@each_row(("name", "inputs", "attrs", "error", "message"), REFUSED)
 def test_what_makes_no_sense_is_refused(
     name: str, inputs: tuple[Array, ...], attrs: dict[str, object], error: type[Exception], message: str
 ) -> None:

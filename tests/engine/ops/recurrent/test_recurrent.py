@@ -13,6 +13,7 @@ from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.value import Array, Value, tensor
 from engine.ops import OPS
 from engine.ops.recurrent.recurrent import gru_cell, lstm_cell, rnn_cell
+from tests.support.rows import each_row
 
 GATES = {"rnn": 1, "lstm": 4, "gru": 3}
 
@@ -86,8 +87,8 @@ def with_gradients(results: tuple[Value, ...], leaves: list[Value]) -> list[Arra
     return [value.numpy() for value in (*results, *first, *second) if value is not None]
 
 
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("kind", GATES)
+@each_row("bias", [True, False])
+@each_row("kind", GATES)
 def test_a_layer_is_its_cells_one_after_another_at_every_order(kind: str, bias: bool) -> None:
     states = [wave(1, 2, 3)] * (2 if kind == "lstm" else 1)
     inputs = [wave(4, 2, 5), *weights(kind, 5, hidden=3, bias=bias), *states]
@@ -158,7 +159,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("attrs", "more", "error", "message"), REFUSED)
+@each_row(("attrs", "more", "error", "message"), REFUSED)
 def test_what_does_not_fit_is_refused(attrs: Any, more: Any, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
         OPS["lstm"](wave(4, 3, 2), *weights("lstm", 2, hidden=2), *more, **attrs)
@@ -172,7 +173,7 @@ def test_a_weight_of_another_shape_is_refused_by_its_name() -> None:
             OPS["gru"](wave(4, 3, 2), *bad, layers=2)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("shapes", "message"),
     [
         (((2, 3), (2, 2), (4, 3), (3, 2)), r"w_hh \[3, 2\]"),

@@ -10,6 +10,7 @@ import pytest
 
 from engine.core.errors import AttributeValueError
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 INF, NAN = math.inf, math.nan
 
@@ -32,7 +33,7 @@ PAIRS: list[tuple[Any, Any, dict[str, Any], bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("a", "b", "attrs", "wanted"), PAIRS)
+@each_row(("a", "b", "attrs", "wanted"), PAIRS)
 def test_two_numbers_are_close_or_not(a: Any, b: Any, attrs: dict[str, Any], wanted: bool) -> None:
     for name in ("isclose", "allclose"):
         made = OPS[name](np.asarray(a), np.asarray(b), **attrs)

@@ -10,11 +10,12 @@ import pytest
 import engine
 from engine.core.errors import EngineError
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 INF, NAN = np.inf, np.nan
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "operands", "attrs", "known"),
     [
         ("histc", [np.array([0.0, 1, 2, 2, 9, NAN, -1])], {"bins": 2, "min": 0.0, "max": 2.0}, [1, 3]),
@@ -36,7 +37,7 @@ def test_answers_are_known(name: str, operands: list[Any], attrs: dict[str, Any]
     assert OPS[name](*operands, **attrs).numpy().tolist() == known
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "operands", "attrs", "says"),
     [
         ("histc", [np.array([1.0, INF])], {}, "no finite range"),

@@ -12,6 +12,7 @@ import pytest
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.value import tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 CheckEdge = Callable[..., None]
 INF, NAN = math.inf, math.nan
@@ -41,7 +42,7 @@ EDGES: list[tuple[str, list[Any], dict[str, Any], Any, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "value", "gradients"), EDGES)
+@each_row(("name", "inputs", "attrs", "value", "gradients"), EDGES)
 def test_edges_are_as_in_pytorch(
     name: str, inputs: list[Any], attrs: dict[str, Any], value: Any, gradients: list[Any], check_edge: CheckEdge
 ) -> None:
@@ -60,7 +61,7 @@ def test_float16_accumulates_in_float32() -> None:
     assert (length.dtype.name, length.item()) == ("float16", 500)
 
 
-@pytest.mark.parametrize("size", [0, 1, 4096, 5000, 300_001])
+@each_row("size", [0, 1, 4096, 5000, 300_001])
 def test_a_sum_of_squares_is_as_exact_as_a_pairwise_sum(size: int) -> None:
     x = np.random.default_rng(size).standard_normal(size).astype(np.float32)
     total = OPS["sum_of_squares"](x)

@@ -11,6 +11,7 @@ import pytest
 
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 CheckEdge = Callable[..., None]
 INF, NAN = math.inf, math.nan
@@ -33,16 +34,16 @@ EDGES: list[tuple[str, list[Any], dict[str, Any], Any, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "value", "gradients"), EDGES)
+@each_row(("name", "inputs", "attrs", "value", "gradients"), EDGES)
 def test_answers_are_known(
     name: str, inputs: list[Any], attrs: dict[str, Any], value: Any, gradients: list[Any], check_edge: CheckEdge
 ) -> None:
     check_edge(name, inputs, attrs, value, gradients)
 
 
-@pytest.mark.parametrize("method", ["linear", "lower", "higher", "midpoint", "nearest"])
-@pytest.mark.parametrize("axis", [None, 0, 1, -1])
-@pytest.mark.parametrize("keepdims", [False, True])
+@each_row("method", ["linear", "lower", "higher", "midpoint", "nearest"])
+@each_row("axis", [None, 0, 1, -1])
+@each_row("keepdims", [False, True])
 def test_values_and_shapes_are_those_of_numpy(method: str, axis: int | None, keepdims: bool) -> None:
     x = np.random.default_rng(0).standard_normal((3, 5, 2))
     for q in (0.3, (0.0, 0.1, 0.8)):
@@ -66,7 +67,7 @@ REFUSED: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("x", "attrs", "error", "message"), REFUSED)
+@each_row(("x", "attrs", "error", "message"), REFUSED)
 def test_what_has_no_quantile_is_refused(x: Any, attrs: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         OPS["quantile"](np.asarray(x), **attrs)

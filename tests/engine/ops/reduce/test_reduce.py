@@ -14,6 +14,7 @@ from engine.core.errors import DTypeError, ShapeError
 from engine.core.value import Array, tensor
 from engine.ops import OPS
 from engine.ops.reduce.reduce import sum_array
+from tests.support.rows import each_row
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 INF, NAN = math.inf, math.nan
@@ -47,7 +48,7 @@ EDGES: list[tuple[str, Any, dict[str, Any], Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "data", "attrs", "value", "gradient"), EDGES)
+@each_row(("name", "data", "attrs", "value", "gradient"), EDGES)
 def test_edges_are_as_in_pytorch(
     name: str, data: Any, attrs: dict[str, Any], value: Any, gradient: Any, derive: Derive
 ) -> None:
@@ -65,7 +66,7 @@ def test_the_hessian_of_a_product_with_a_zero_is_right() -> None:
     assert [row.numpy().tolist() for row in rows if row is not None] == [[0, 3, 0], [3, 0, 2], [0, 2, 0]]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "data", "attrs", "wanted"),
     [
         ("argmax", [1.0, 3.0, 3.0], {}, 1),
@@ -83,13 +84,13 @@ def test_indices_and_truths_are_known(name: str, data: Any, attrs: dict[str, Any
     assert OPS[name](np.asarray(data), **attrs).numpy().tolist() == wanted
 
 
-@pytest.mark.parametrize("name", ["amax", "amin", "max", "min", "argmax", "argmin"])
+@each_row("name", ["amax", "amin", "max", "min", "argmax", "argmin"])
 def test_a_maximum_of_nothing_is_refused(name: str) -> None:
     with pytest.raises(ShapeError, match=r"cannot reduce shape \[2, 0\] over an axis of extent 0"):
         OPS[name](np.zeros((2, 0)), axis=1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "dtype", "wanted"),
     [
         ("sum", "bool", "int64"),
@@ -121,7 +122,7 @@ def test_axes_are_checked(axis: Any, message: str) -> None:
         OPS["sum"](np.ones((2, 3)), axis=axis)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("axis", "keepdims", "shape"),
     [
         (None, False, ()),
@@ -174,7 +175,7 @@ def test_a_bias_gradient_over_a_million_rows_is_accurate() -> None:
     np.testing.assert_allclose(gradient.numpy(), 1e5, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(0, 3), (1, 3), (255, 2), (256, 2), (257, 2), (513, 1)])
+@each_row(("rows", "columns"), [(0, 3), (1, 3), (255, 2), (256, 2), (257, 2), (513, 1)])
 def test_blocks_of_every_size_sum_exactly(rows: int, columns: int) -> None:
     x = np.arange(rows * columns, dtype=np.float32).reshape(rows, columns) % 7
     out = np.full(columns, 9, np.float32)
@@ -184,9 +185,7 @@ def test_blocks_of_every_size_sum_exactly(rows: int, columns: int) -> None:
     assert sum_array(view, (0,)).tolist() == out[::-1].tolist()
 
 
-@pytest.mark.parametrize(
-    ("shape", "target"), [((2, 3), (3,)), ((2, 3), (1, 3)), ((2, 3), ()), ((2, 3), (2, 3)), ((4, 1, 3), (1, 3))]
-)
+@each_row(("shape", "target"), [((2, 3), (3,)), ((2, 3), (1, 3)), ((2, 3), ()), ((2, 3), (2, 3)), ((4, 1, 3), (1, 3))])
 def test_sum_to_undoes_broadcasting(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
     x = np.arange(math.prod(shape), dtype=float).reshape(shape)
     folded = OPS["sum_to"](x, shape=target)

@@ -13,6 +13,7 @@ from engine.autograd.backward import pull_back
 from engine.core.errors import ShapeError
 from engine.core.value import tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 CheckEdge = Callable[..., None]
 INF, NAN = math.inf, math.nan
@@ -35,7 +36,7 @@ EDGES: list[tuple[str, list[Any], dict[str, Any], Any, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "value", "gradients"), EDGES)
+@each_row(("name", "inputs", "attrs", "value", "gradients"), EDGES)
 def test_edges_are_as_in_pytorch(
     name: str, inputs: list[Any], attrs: dict[str, Any], value: Any, gradients: list[Any], check_edge: CheckEdge
 ) -> None:
@@ -57,7 +58,7 @@ def test_extremes_tell_where_they_are() -> None:
     assert OPS["cummin"](x)[1].numpy().tolist() == [0, 0, 0, 0, 4, 4]
 
 
-@pytest.mark.parametrize(("steps", "width"), [(1, 1), (2, 1), (63, 1), (64, 1), (1000, 1), (64, 300)])
+@each_row(("steps", "width"), [(1, 1), (2, 1), (63, 1), (64, 1), (1000, 1), (64, 300)])
 def test_a_recurrence_by_doubling_equals_one_step_by_step(steps: int, width: int) -> None:
     generator = np.random.default_rng(steps)
     a, b = generator.standard_normal((2, width, steps)) * 0.9

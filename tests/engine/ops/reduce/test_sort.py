@@ -11,6 +11,7 @@ import pytest
 
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 CheckEdge = Callable[..., None]
 INF, NAN = math.inf, math.nan
@@ -35,14 +36,14 @@ EDGES: list[tuple[str, list[Any], dict[str, Any], Any, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "value", "gradients"), EDGES)
+@each_row(("name", "inputs", "attrs", "value", "gradients"), EDGES)
 def test_edges_are_as_in_pytorch(
     name: str, inputs: list[Any], attrs: dict[str, Any], value: Any, gradients: list[Any], check_edge: CheckEdge
 ) -> None:
     check_edge(name, inputs, attrs, value, gradients)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "attrs", "wanted"),
     [
         ("argsort", {}, [1, 4, 0, 2, 3]),
@@ -73,7 +74,7 @@ def test_a_rank_out_of_range_is_refused(name: str, k: int, bounds: str) -> None:
         OPS[name](np.ones(3), k=k)
 
 
-@pytest.mark.parametrize("name", ["median", "nanmedian", "mode", "max_with_index", "min_with_index"])
+@each_row("name", ["median", "nanmedian", "mode", "max_with_index", "min_with_index"])
 def test_nothing_has_no_extreme(name: str) -> None:
     with pytest.raises(ShapeError, match=r"cannot reduce shape \[2, 0\] over an axis of extent 0"):
         OPS[name](np.zeros((2, 0)), axis=1)

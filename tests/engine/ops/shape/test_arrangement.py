@@ -10,6 +10,7 @@ import pytest
 from engine.core.errors import EngineError
 from engine.core.value import tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 X = np.arange(6.0).reshape(2, 3)
 V = np.arange(5.0)
@@ -50,7 +51,7 @@ KNOWN: list[tuple[str, list[Any], dict[str, Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "wanted"), KNOWN)
+@each_row(("name", "inputs", "attrs", "wanted"), KNOWN)
 def test_known_answers(name: str, inputs: list[Any], attrs: dict[str, Any], wanted: Any) -> None:
     result = OPS[name](*inputs, **attrs)
     assert result.shape == wanted.shape
@@ -76,7 +77,7 @@ GRADIENTS: list[tuple[str, Any, dict[str, Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "array", "attrs", "wanted"), GRADIENTS)
+@each_row(("name", "array", "attrs", "wanted"), GRADIENTS)
 def test_a_gradient_counts_the_copies(name: str, array: Any, attrs: dict[str, Any], wanted: Any) -> None:
     x = tensor(array, requires_grad=True)
     OPS[name](x, **attrs).sum().backward()
@@ -123,7 +124,7 @@ REFUSED: list[tuple[str, list[Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "message"), REFUSED)
+@each_row(("name", "inputs", "attrs", "message"), REFUSED)
 def test_errors_name_the_numbers(name: str, inputs: list[Any], attrs: dict[str, Any], message: str) -> None:
     with pytest.raises(EngineError, match=message):
         OPS[name](*inputs, **attrs)

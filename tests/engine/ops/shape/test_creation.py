@@ -10,6 +10,7 @@ import pytest
 import engine
 from engine.core.errors import AttributeValueError, DTypeError, EngineError, ShapeError
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 KNOWN: list[tuple[str, dict[str, Any], Any]] = [
     ("full", {"shape": (2,), "value": 3}, np.array([3, 3])),
@@ -30,7 +31,7 @@ KNOWN: list[tuple[str, dict[str, Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "attrs", "wanted"), KNOWN)
+@each_row(("name", "attrs", "wanted"), KNOWN)
 def test_known_answers(name: str, attrs: dict[str, Any], wanted: Any) -> None:
     result = OPS[name](**attrs)
     assert result.spec == (wanted.shape, wanted.dtype)
@@ -38,7 +39,7 @@ def test_known_answers(name: str, attrs: dict[str, Any], wanted: Any) -> None:
     np.testing.assert_array_equal(result.numpy(), wanted)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "attrs", "error", "message"),
     [
         ("full", {"shape": (-1,), "value": 0}, ShapeError, r"full: shape \[-1\] may hold no negative extent"),

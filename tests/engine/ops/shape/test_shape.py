@@ -10,6 +10,7 @@ import pytest
 from engine.core.errors import EngineError, ShapeError
 from engine.core.value import tensor
 from engine.ops import OPS
+from tests.support.rows import each_row
 
 X = np.arange(24.0).reshape(2, 3, 4)
 
@@ -37,7 +38,7 @@ KNOWN: list[tuple[str, list[Any], dict[str, Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "wanted"), KNOWN)
+@each_row(("name", "inputs", "attrs", "wanted"), KNOWN)
 def test_known_answers(name: str, inputs: list[Any], attrs: dict[str, Any], wanted: Any) -> None:
     result = OPS[name](*inputs, **attrs)
     assert result.shape == wanted.shape
@@ -74,7 +75,7 @@ REFUSED: list[tuple[str, list[Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "message"), REFUSED)
+@each_row(("name", "inputs", "attrs", "message"), REFUSED)
 def test_what_does_not_fit_is_refused(name: str, inputs: list[Any], attrs: dict[str, Any], message: str) -> None:
     with pytest.raises(ShapeError, match=message):
         OPS[name](*inputs, **attrs)
@@ -97,7 +98,7 @@ def test_views_share_memory_and_copies_do_not() -> None:
     assert not np.shares_memory(OPS["copy"](leaf).numpy(), leaf.numpy())
 
 
-@pytest.mark.parametrize(
+@each_row(
     "index",
     [
         0,
@@ -119,7 +120,7 @@ def test_indexing_follows_numpy(index: Any) -> None:
     np.testing.assert_array_equal(result.numpy(), X[index])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("index", "message"),
     [
         (2, "index 2 is out of range for axis 0 of extent 2"),

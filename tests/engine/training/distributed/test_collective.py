@@ -11,6 +11,7 @@ from engine.core.errors import AttributeValueError, CollectiveError, DTypeError,
 from engine.training.distributed.collective import Alone, in_memory
 from engine.training.distributed.shared_memory import Rendezvous
 from tests.support.patience import PATIENCE
+from tests.support.rows import each_row
 
 PIECE_BYTES = 256  # so that a test's buffers need several
 DTYPES = ["float64", "float32", "float16", "int64", "int32", "uint8", *(["bfloat16"] if BFLOAT16 else [])]
@@ -245,7 +246,7 @@ def test_ranks_that_do_not_do_the_same_are_told_so(
             raise result
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("buffer", "error"),
     [
         (np.ones(3, "bool"), DTypeError),
@@ -255,7 +256,7 @@ def test_ranks_that_do_not_do_the_same_are_told_so(
         (np.ones(()), ShapeError),
     ],
 )
-@pytest.mark.parametrize("end", [Alone(), *in_memory(1), *over_shared_memory(1)], ids=lambda end: type(end).__name__)
+@each_row("end", [Alone(), *in_memory(1), *over_shared_memory(1)], ids=lambda end: type(end).__name__)
 def test_a_buffer_that_cannot_be_summed_is_refused(end: Any, buffer: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="allreduce_"):
         end.allreduce_(buffer)
@@ -270,7 +271,7 @@ def test_who_is_alone_keeps_what_it_has() -> None:
     assert (alone.rank, alone.size, alone.gather(b"me"), buffer.tolist()) == (0, 1, [b"me"], [0.0, 1.0, 2.0])
 
 
-@pytest.mark.parametrize("arguments", [(0,), (-1,), (2, 0), (2, 12)])
+@each_row("arguments", [(0,), (-1,), (2, 0), (2, 12)])
 def test_a_rendezvous_of_no_rank_or_of_odd_pieces_is_refused(arguments: tuple[int, ...]) -> None:
     with pytest.raises(AttributeValueError, match="rendezvous"):
         Rendezvous(*arguments)

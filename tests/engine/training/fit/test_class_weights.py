@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import engine
+from tests.support.rows import each_row
 
 LABELS = np.array([0, 0, 0, 1, 1, 2, 0, 0])
 X = np.sin(np.arange(24.0)).reshape(8, 3)
@@ -63,14 +64,14 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("document", "weights", "detail"), REFUSED.values(), ids=REFUSED)
+@each_row(("document", "weights", "detail"), REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_weighed_is_refused(document, weights, detail):
     with pytest.raises(engine.DocumentError, match=detail) as caught:
         losses(document, class_weights=weights)
     assert [finding.pointer for finding in caught.value.findings] == ["/class_weights"]
 
 
-@pytest.mark.parametrize("weights", [[1.0, -1.0, 1.0], [1.0, float("inf"), 1.0], "heavy", 3])
+@each_row("weights", [[1.0, -1.0, 1.0], [1.0, float("inf"), 1.0], "heavy", 3])
 def test_weights_that_are_none_are_refused(weights):
     with pytest.raises(engine.DocumentError) as caught:
         engine.read_recipe({"epochs": 1, "class_weights": weights})

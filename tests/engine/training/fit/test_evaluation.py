@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import engine
+from tests.support.rows import each_row
 
 ROWS = np.arange(6.0)
 SGD = {"kind": "sgd", "lr": 1.0}
@@ -49,7 +50,7 @@ def test_a_loss_without_training_is_33_give_or_take_the_root_of_3_5():
     assert values["loss_uncertainty"] == pytest.approx(math.sqrt(3.5), rel=1e-14)
 
 
-@pytest.mark.parametrize("rows", range(1, 7))
+@each_row("rows", range(1, 7))
 def test_gradients_accumulate_to_the_number_of_rows(rows):
     made = fit(rows=ROWS[:rows], epochs=1, batch_size=rows, micro_batch_size=1)
     (point, _) = made.advance()
@@ -75,8 +76,8 @@ def test_four_rows_train_and_the_last_two_validate(optimizer):
     assert spread == pytest.approx([math.sqrt(0.5)] * EPOCHS, rel=1e-14)
 
 
-@pytest.mark.parametrize("physical", [1, 2, 3, 6])
-@pytest.mark.parametrize(("loss", "optimizer"), [("sum", ADAMW), ("mean", SGD), ("mean", ADAMW)])
+@each_row("physical", [1, 2, 3, 6])
+@each_row(("loss", "optimizer"), [("sum", ADAMW), ("mean", SGD), ("mean", ADAMW)])
 def test_six_logical_rows_step_alike_however_many_are_physical(loss, optimizer, physical):
     """The sum has a slope of 6, of which ggml's AdamW without memory takes the sign; the mean has one of 1."""
     made = fit(loss, batch_size=6, micro_batch_size=physical, optimizer=optimizer, precision="float64")

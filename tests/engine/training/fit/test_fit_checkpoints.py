@@ -5,6 +5,9 @@ import pytest
 
 import engine
 from tests.engine.training.fit.fits import PLATEAU, X, classifier, line, run, state
+from tests.support.rows import each_row
+
+pytestmark = pytest.mark.law
 
 
 @pytest.mark.slow
@@ -83,7 +86,7 @@ def test_a_checkpoint_whose_slots_have_their_older_names_is_resumed():
 HALF_A_COUNT = {"rate": "0x1p-3", "best": "inf", "bad": 0.5, "cooling": 0}
 
 
-@pytest.mark.parametrize("plateaus", [None, [], [{}], [HALF_A_COUNT], [{**HALF_A_COUNT, "bad": 0}] * 2])
+@each_row("plateaus", [None, [], [{}], [HALF_A_COUNT], [{**HALF_A_COUNT, "bad": 0}] * 2])
 def test_damaged_plateaus_are_refused(plateaus):
     fit = classifier(schedule=PLATEAU)
     checkpoint = fit.snapshot()
@@ -135,7 +138,7 @@ def test_a_checkpoint_that_lacks_what_a_fit_keeps_is_refused_and_changes_nothing
     assert state(fresh) == state(fit)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "cursor",
     [
         {},

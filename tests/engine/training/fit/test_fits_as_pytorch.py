@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import engine
+from tests.support.rows import each_row
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "fits.json").read_text())
 TRAINED = 12
@@ -79,9 +80,7 @@ def test_averages_of_weights_and_running_statistics_are_pytorchs(case, waves, tm
     assert not np.array_equal(saved.parameters["v"], saved.averaged().parameters["v"])
 
 
-@pytest.mark.parametrize(
-    "case", [case for kind in ("grouped", "frozen", "cycled", "minimized") for case in GOLDEN[kind]], ids=told
-)
+@each_row("case", [case for kind in ("grouped", "frozen", "cycled", "minimized") for case in GOLDEN[kind]], ids=told)
 def test_a_fit_is_pytorchs_step_for_step(case, waves):
     recipe = {name: value for name, value in case.items() if name not in ("rows", "counts")}
     fit = small(waves, **recipe)

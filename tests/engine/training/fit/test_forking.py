@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import engine
+from tests.extent import paired
+
+pytestmark = pytest.mark.law
 
 RANDOM = np.random.default_rng(4)
 X = RANDOM.standard_normal((15, 3)).astype(np.float32)
@@ -70,8 +73,7 @@ SAME = {
 }
 
 
-@pytest.mark.parametrize("name", SAME)
-@pytest.mark.parametrize("steps", [5, 6])
+@pytest.mark.parametrize(("name", "steps"), paired([*SAME], [5, 6]))
 def test_a_fork_of_everything_goes_on_to_the_bits_of_the_original(steps, name, tmp_path):
     whole, fit, fork = (start(**SAME[name]) for _ in range(3))
     rows = run(whole)

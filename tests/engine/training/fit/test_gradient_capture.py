@@ -8,6 +8,10 @@ import pytest
 
 import engine
 from engine.training.distributed.collective import in_memory
+from tests.extent import paired
+from tests.support.rows import each_row
+
+pytestmark = pytest.mark.law
 
 RANDOM = np.random.default_rng(8)
 X = RANDOM.standard_normal((26, 4)).astype(np.float32)
@@ -72,8 +76,7 @@ FEATURES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("executor", engine.executors())
-@pytest.mark.parametrize("name", FEATURES)
+@pytest.mark.parametrize(("name", "executor"), paired([*FEATURES], [*engine.executors()]))
 def test_a_fit_is_the_same_to_the_bit_whether_gradients_are_captured_or_not(name, executor):
     recipe = {"executor": executor, **FEATURES[name]}
     without, some = start(**recipe, gradients=None), start(**recipe, gradients={"steps": [0, 3, 4, 11]})
@@ -83,8 +86,7 @@ def test_a_fit_is_the_same_to_the_bit_whether_gradients_are_captured_or_not(name
     assert arrays_of(some) == arrays_of(without)
 
 
-@pytest.mark.parametrize("executor", engine.executors())
-@pytest.mark.parametrize("name", FEATURES)
+@pytest.mark.parametrize(("name", "executor"), paired([*FEATURES], [*engine.executors()][::-1]))
 def test_the_lengths_of_captured_gradients_are_the_norms_of_the_rows(name, executor):
     recipe = {"executor": executor, **FEATURES[name], "record": {}}
     fit, seen = start(**recipe), 0
@@ -210,7 +212,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@each_row("name", FAULTS)
 def test_a_record_of_gradients_is_read_strictly(name):
     document, pointer = FAULTS[name]
     with pytest.raises(engine.DocumentError) as caught:

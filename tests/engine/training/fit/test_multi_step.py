@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import engine
+from tests.extent import paired
+
+pytestmark = pytest.mark.law
 
 GRAPH = {
     "inputs": {"x": ["batch", 4], "y": {"shape": ["batch"], "dtype": "int64"}},
@@ -48,8 +51,7 @@ def rows_of(points):
     return [(p.seq, p.step, p.split, {name: float(value).hex() for name, value in p.values.items()}) for p in points]
 
 
-@pytest.mark.parametrize("executor", engine.executors())
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize(("name", "executor"), paired([*RECIPES], [*engine.executors()]))
 def test_many_steps_in_one_call_are_the_same_steps(name, executor):
     alone, together = fit_of(RECIPES[name], executor), fit_of(RECIPES[name], executor)
     single, many = [], []

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import engine
+from tests.extent import paired
+
+pytestmark = pytest.mark.law
 
 RANDOM = np.random.default_rng(4)
 X = RANDOM.standard_normal((15, 3)).astype(np.float32)
@@ -77,8 +80,7 @@ LONGER = {
 }
 
 
-@pytest.mark.parametrize("executor", engine.executors())
-@pytest.mark.parametrize("name", LONGER)
+@pytest.mark.parametrize(("name", "executor"), paired([*LONGER], [*engine.executors()]))
 def test_a_fit_that_is_extended_by_epochs_is_one_that_had_them_from_the_start(name, executor, tmp_path):
     recipe = {"executor": executor, **LONGER[name]}
     whole, short = start(epochs=5, **recipe), start(epochs=3, **recipe)

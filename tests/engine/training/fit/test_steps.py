@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.training.fit.steps import LossTally
+from tests.support.rows import each_row
 
 BATCHES = [(1.5, 4.0), (0.25, 4.0), (3.0, 1.0), (-1.0, 2.5)]
 
@@ -62,7 +63,7 @@ def test_it_is_written_and_read_to_the_bit():
         assert LossTally.from_json(made.to_json()) == made
 
 
-@pytest.mark.parametrize("damage", [{"batches": -1}, {"batches": 1.0}, {"total": None}, {"mean": "x"}])
+@each_row("damage", [{"batches": -1}, {"batches": 1.0}, {"total": None}, {"mean": "x"}])
 def test_a_damaged_one_is_refused(damage):
     with pytest.raises((KeyError, TypeError, ValueError)):
         LossTally.from_json({**tally(BATCHES).to_json(), **damage})

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import engine
+from tests.extent import paired
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 3))
@@ -50,8 +51,10 @@ LOSSES = {
 }
 
 
-@pytest.mark.parametrize("options", [{}, {"micro_batch_size": 5}, {"optimizer": "lbfgs", "batch_size": 45}], ids=str)
-@pytest.mark.parametrize("loss", LOSSES)
+OPTIONS = [{}, {"micro_batch_size": 5}, {"optimizer": "lbfgs", "batch_size": 45}]
+
+
+@pytest.mark.parametrize(("loss", "options"), paired([*LOSSES], OPTIONS))
 def test_losses_are_told_in_both_units(loss, options):
     fit, outputs = fitted(graph(loss), **options)
     rows = fit._examples.held_out

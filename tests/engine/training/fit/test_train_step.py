@@ -10,6 +10,9 @@ import pytest
 import engine
 from engine.core.errors import NonfiniteError, NumericalError
 from engine.training.distributed.collective import in_memory
+from tests.extent import paired
+
+pytestmark = pytest.mark.law
 
 ROWS = np.random.default_rng(8)
 X = ROWS.standard_normal((14, 3))
@@ -64,8 +67,10 @@ def near(found, wanted, tolerance=1e-12):
         np.testing.assert_allclose(array, targets[name], rtol=tolerance, atol=tolerance, err_msg=name)
 
 
-@pytest.mark.parametrize("micro", [1, 3, 5, 6])
-@pytest.mark.parametrize("name", [*GRAPHS, "a mean by classes, weighted", "smoothed classes, weighted"])
+SUMMED = [*GRAPHS, "a mean by classes, weighted", "smoothed classes, weighted"]
+
+
+@pytest.mark.parametrize(("name", "micro"), paired(SUMMED, [1, 3, 5, 6]))
 def test_a_batch_in_uneven_parts_gives_the_step_of_the_whole(name, micro):
     recipe = {"shuffle": False, "clip": {"norm": 1.0}, **(WEIGHTS if "weighted" in name else {})}
     name = name.partition(",")[0]
@@ -171,8 +176,7 @@ def on_ranks(size, work):
     return [found[rank] for rank in range(size)]
 
 
-@pytest.mark.parametrize("size", [2, 3])
-@pytest.mark.parametrize("name", ["a mean", "a sum", "a mean by classes", "two terms"])
+@pytest.mark.parametrize(("name", "size"), paired(["a mean", "a sum", "a mean by classes", "two terms"], [2, 3]))
 def test_ranks_give_the_step_of_one_process(name, size):
     recipe = {"metrics": ["accuracy"] if "classes" in name else [], "validation": {"split": 0.3}}
     alone = ended(start(name, **recipe))

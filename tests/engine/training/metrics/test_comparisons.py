@@ -10,6 +10,7 @@ from engine.execution.plan import make_plan
 from engine.graph.codec import parse_graph
 from engine.graph.trace import Trace, build
 from engine.training.metrics import METRICS, Metric, find_comparison, find_operands, metric_statistics
+from tests.support.rows import each_row
 
 INPUTS = {
     "x": {"shape": ["rows", 4], "dtype": "float32"},
@@ -36,7 +37,7 @@ def refusal(program: str, metrics: list[Metric]) -> list[tuple[str, str, str]]:
     return [(finding.pointer, finding.code, finding.detail) for finding in caught.value.findings]
 
 
-@pytest.mark.parametrize("loss", [op.name for op in OPS.values() if op.loss])
+@each_row("loss", [op.name for op in OPS.values() if op.loss])
 def test_every_loss_that_is_known_takes_predictions_and_targets_first(loss):
     assert len(OPS[loss].inputs) >= 2
     assert OPS[loss].inputs[1].name in ("target", "labels")
@@ -60,7 +61,7 @@ def test_a_graph_without_such_a_loss_compares_nothing():
     assert find_comparison(graph_of("loss = soft_margin_loss(x, 1.0)").definition) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("predictions", "targets", "form", "axis"),
     [
         ("x", "y", "class_scores", 1),
@@ -108,7 +109,7 @@ def test_an_output_of_several_can_be_named():
     assert found.predictions.dtype.name == "int64"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("program", "metric", "words"),
     [
         ("loss = cross_entropy(x, y)", {"kind": "r2"}, "r2 takes numbers in the shape of the targets, but these"),

@@ -10,6 +10,7 @@ from engine.core.errors import DocumentError
 from engine.core.options import Reader
 from engine.training.metrics import METRICS, Accuracy, Auc, ConfusionMatrix, Precision, TopKAccuracy, metric_catalogue
 from engine.training.metrics import read_metrics as read
+from tests.support.rows import each_row
 
 
 def metrics(*documents: object):
@@ -31,7 +32,7 @@ def test_a_name_alone_is_a_metric_with_its_defaults():
     assert metrics("accuracy", {"kind": "auc"}) == (Accuracy(), Auc())
 
 
-@pytest.mark.parametrize("kind", METRICS)
+@each_row("kind", METRICS)
 def test_every_kind_can_be_read(kind):
     (metric,) = metrics(kind)
     assert type(metric) is METRICS[kind]
@@ -44,7 +45,7 @@ def test_options_are_read_and_name_the_rows():
     assert (precision, precision.row_name) == (Precision(name="p", average="micro"), "p")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("document", "pointer", "code", "words"),
     [
         ("accuracy", "/metrics", "type_mismatch", "must be a list, not a string"),

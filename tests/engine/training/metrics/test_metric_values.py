@@ -15,6 +15,8 @@ from engine.core.value import Array
 from engine.training.metrics import METRICS
 from tests.extent import paired
 
+pytestmark = pytest.mark.law
+
 GOLDEN: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "golden" / "metrics.json").read_text())
 BATCHES = [(1000,), (7, 1, 13), (1,) * 6]
 PRECISIONS = ["float32", "float64"]

@@ -4,6 +4,7 @@ import pytest
 
 import engine
 from engine.training.recipe.options import Averaging
+from tests.support.rows import each_row
 
 TAKEN = {
     "every step of an ema": ({}, [1, 2, 3, 4, 5, 6, 7, 8, 9]),
@@ -16,7 +17,7 @@ TAKEN = {
 }
 
 
-@pytest.mark.parametrize(("options", "steps"), TAKEN.values(), ids=TAKEN)
+@each_row(("options", "steps"), TAKEN.values(), ids=TAKEN)
 def test_weights_are_taken_after(options, steps):
     average = Averaging(**options)
     assert [step for step in range(1, 10) if average.due(step, 3)] == steps
@@ -54,7 +55,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("given", "pointer"), FAULTS.values(), ids=FAULTS)
+@each_row(("given", "pointer"), FAULTS.values(), ids=FAULTS)
 def test_faults_are_found(given, pointer):
     with pytest.raises(engine.DocumentError) as caught:
         engine.read_recipe({"epochs": 1, "average": given})

@@ -8,6 +8,9 @@ import pytest
 import engine
 from engine.core.options import options_of
 from engine.optim import OPTIMIZERS
+from tests.support.rows import each_row
+
+pytestmark = pytest.mark.law
 
 RANDOM = np.random.default_rng(4)
 X = RANDOM.standard_normal((16, 3)).astype(np.float32)
@@ -214,7 +217,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@each_row("name", REFUSED)
 def test_what_the_state_of_a_fit_does_not_serve_is_refused(name):
     before, after, pointer = REFUSED[name]
     assert refused(before, after) == [(pointer, "conflict")]
@@ -235,7 +238,7 @@ def test_what_is_refused_for_the_want_of_state_would_not_be_restored(name):
         other.restore(fit.snapshot(), reopened=True)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in OPTIMIZERS if kind not in ("chain", "muon")])
+@each_row("kind", [kind for kind in OPTIMIZERS if kind not in ("chain", "muon")])
 def test_every_optimizer_may_change_its_rate_and_never_its_kind(kind):
     engine.check_continuation(
         {**BASE, "optimizer": {"kind": kind}}, {**BASE, "optimizer": {"kind": kind, "lr": 0.5}}, 1
@@ -252,7 +255,7 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("name", ENDS)
+@each_row("name", ENDS)
 def test_a_fit_that_would_be_over_does_not_go_on(name):
     changes, step, options, pointer = ENDS[name]
     assert refused({"epochs": 9}, {"epochs": 9, **changes}, step, **options) == [(pointer, "out_of_range")]

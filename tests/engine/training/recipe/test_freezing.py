@@ -4,9 +4,10 @@ import pytest
 
 import engine
 from engine.training.recipe.options import Freeze
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("options", "epochs"),
     [
         ({}, [1, 2, 3, 4]),
@@ -39,7 +40,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("given", "expected"), FAULTS.values(), ids=FAULTS)
+@each_row(("given", "expected"), FAULTS.values(), ids=FAULTS)
 def test_faults_are_found(given, expected):
     with pytest.raises(engine.DocumentError) as caught:
         engine.read_recipe({"epochs": 1, "freeze": given})

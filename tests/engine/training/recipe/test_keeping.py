@@ -1,11 +1,10 @@
 """Which steps of a fit become rows."""
 
-import pytest
-
 import engine
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("steps", "every"), [(1, 1), (9_999, 1), (10_000, 1), (10_001, 2), (20_000, 2), (20_001, 3), (10**9, 100_000)]
 )
 def test_a_fit_that_is_not_told_how_often_makes_ten_thousand_rows_at_most(steps: int, every: int) -> None:

@@ -7,6 +7,7 @@ from engine.optim import Clip, make_optimizer
 from engine.optim.groups import one_group
 from engine.training.metrics import Accuracy
 from engine.training.recipe.options import Budget
+from tests.support.rows import each_row
 
 
 def test_defaults_are_filled_in():
@@ -186,7 +187,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("document", "expected"), FAULTS.values(), ids=FAULTS)
+@each_row(("document", "expected"), FAULTS.values(), ids=FAULTS)
 def test_a_faulty_recipe_is_refused_with_pointers(document, expected):
     with pytest.raises(engine.DocumentError) as caught:
         engine.read_recipe(document)

@@ -8,6 +8,7 @@ import pytest
 import engine
 from engine.core.errors import NumericalError
 from engine.training.recipe.options import EarlyStopping, improves, mode_of
+from tests.support.rows import each_row
 
 
 def walk(value, columns=None, held_out=None, **recipe):
@@ -143,7 +144,7 @@ def test_a_metric_that_is_not_known_is_refused():
     engine.check_fit(definition, engine.read_recipe({"epochs": 1, "early_stopping": {"monitor": "loss"}}), columns)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "best", "mode", "min_delta", "better"),
     [
         (1.0, None, "min", 0.5, True),

@@ -14,6 +14,8 @@ from engine.training.check import ColumnInfo
 from engine.training.step import plan_training, trained_parameters
 from engine.training.train_state import StateLayout
 
+pytestmark = pytest.mark.law
+
 UNITS, LAYERS, ROWS = 16, 24, 256
 DEEP = engine.parse_graph(
     {

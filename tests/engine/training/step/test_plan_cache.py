@@ -16,6 +16,7 @@ from engine.graph.trace import build
 from engine.training.step import PlanCache, plan_evaluation, plan_training, plan_update, trained_parameters
 from engine.training.step.plan_cache import LEFT_OUT, fact
 from engine.training.train_state import StateLayout
+from tests.support.rows import each_row
 
 GRAPH: dict[str, Any] = {
     "inputs": {"x": ["batch", 4], "label": {"shape": ["batch"], "dtype": "int64"}},
@@ -35,7 +36,7 @@ def planned(cache: PlanCache, batch: int = 8, graph: dict[str, Any] = GRAPH, **o
     return cache.plan(plan_training, form, dims, recipe)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "options",
     [
         {"seed": 3},
@@ -54,7 +55,7 @@ def test_a_fit_that_steps_alike_takes_the_plan_of_the_one_before(options: dict[s
     assert planned(cache) is planned(cache, **options)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "options",
     [
         {"batch": 9},

@@ -1,9 +1,8 @@
 """How losses are found to sum up rows."""
 
-import pytest
-
 import engine
 from engine.training.step import batch_reduction
+from tests.support.rows import each_row
 
 PAIRS = {"x": ["n", 3], "y": ["n", 3]}
 CLASSES = {"x": ["n", 3], "y": {"shape": ["n"], "dtype": "int64"}}
@@ -25,7 +24,7 @@ LOSSES = {
 }
 
 
-@pytest.mark.parametrize(("program", "expected"), LOSSES.items(), ids=LOSSES)
+@each_row(("program", "expected"), LOSSES.items(), ids=LOSSES)
 def test_the_reduction_of_a_loss_is_found(program, expected):
     inputs, reduction = expected
     parameters = {"w": {"shape": [3, 3], "init": "normal"}}

@@ -7,6 +7,7 @@ import pytest
 
 import engine
 from engine.training.sweep.options import PathError, remove_at, replace_at
+from tests.support.rows import each_row
 
 RECIPE: dict[str, Any] = {
     "epochs": 2,
@@ -47,7 +48,7 @@ def test_a_whole_object_is_put_in_before_a_part_of_it() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("recipe", "expected"),
     [
         ({}, {"kind": "adam", "lr": 0.5}),

@@ -4,14 +4,13 @@ import itertools
 import math
 import random
 
-import pytest
-
 import engine
 from engine.training.sweep import SuccessiveHalving
 from engine.training.sweep.halving import rungs
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("total", "variants", "eta", "first", "expected"),
     [
         (81, 81, 3, None, (1, 3, 9, 27)),
@@ -53,7 +52,7 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize(("mode", "values", "expected"), TABLE)
+@each_row(("mode", "values", "expected"), TABLE)
 def test_the_best_of_every_eta_go_on(mode, values, expected) -> None:
     halving = SuccessiveHalving(8, (1, 2, 4), eta=2, mode=mode)
     assert halving.total_steps(8) == 8 + 4 + 2 * 2 + 4

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import engine
+from tests.support.rows import each_row
 
 ROWS = np.random.default_rng(5)
 X = ROWS.standard_normal((40, 3)).astype(np.float32)
@@ -111,7 +112,7 @@ def test_what_a_sweep_will_take_is_known_before() -> None:
     assert sizes.fits[0].memory["plan_bytes"] < sizes.fits[1].memory["plan_bytes"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "expected"),
     [
         ({"parameters": {"optimizer.lr": [0.1, -1, "a"]}}, ["/optimizer.lr/1", "/optimizer.lr/2"]),

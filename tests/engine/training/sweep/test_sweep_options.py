@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 import engine
+from tests.support.rows import each_row
 
 GRID: dict[str, Any] = {"kind": "grid", "parameters": {"optimizer.lr": [0.1, 0.01]}}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "pointer", "code"),
     [
         ({"kind": "guess"}, "/sweep/kind", "attribute_invalid"),
@@ -41,7 +42,7 @@ def test_a_fault_is_pointed_at(changes: dict[str, Any], pointer: str, code: str)
     assert [(finding.pointer, finding.code) for finding in caught.value.findings] == [(pointer, code)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("interval", "place"),
     [
         ({"min": 1, "max": 1}, "/max"),
