@@ -106,7 +106,7 @@ def test_attention_is_cut_along_axes_of_the_batch_only(shapes):
     assert all(allowed) is (q.ndim > 2)
 
 
-@pytest.mark.parametrize("axis", [(0,), (1,), (0, 2)])
+@each_row("axis", [(0,), (1,), (0, 2)])
 def test_a_sum_is_split_along_any_axis_that_it_keeps(axis):
     assert check(OPS["sum"], Sample((), {"axis": axis}), [np.random.default_rng(0).standard_normal((2, 4, 4))])
 
