@@ -23,7 +23,7 @@ Nonlinearity = Literal["linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"
 Draw = Callable[..., Array]
 
 FAN_KINDS = ("xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal")
-"""Initialisers whose scale goes by the fan-in or the fan-out."""
+"""Initializers whose scale depends on the fan-in or the fan-out."""
 
 RAREST = 1e-3
 """Least probability of a range for which drawing again until a number lies in it is quick enough."""

@@ -279,7 +279,7 @@ class _Search:
 
     @property
     def spent(self) -> bool:
-        """Whether all trials have been made."""
+        """Whether no further trial is allowed."""
         return self.trials > self.most
 
     def bracketed(self, t: float) -> list[Trial]:
@@ -438,7 +438,7 @@ class Curvature:
 
 
 BLOCK = 2**16
-"""Number of elements that are multiplied and added at once, which fit the cache."""
+"""Number of elements of one partial sum, which fit the cache."""
 
 
 def inner(a: Array, b: Array) -> float:

@@ -1,4 +1,4 @@
-"""Layers made of layers: a list of them one after another, alone or with its input added, or side by side."""
+"""Layers made of layers: sequential, residual and parallel."""
 
 from __future__ import annotations
 

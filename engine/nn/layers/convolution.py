@@ -37,7 +37,7 @@ def _pad(
     padding: Window | Literal["same", "valid"],
     mode: Border,
 ) -> Value:
-    """Surround x as `padding` says, with elements of its own."""
+    """Pad x by `padding` with its own elements, as `mode` says."""
     kernel, dilation = windows
     rank = len(kernel)
     if padding == "same":

@@ -36,7 +36,7 @@ class Scope(Protocol):
 
 
 class Inner:
-    """The place of a layer within another: what it declares and applies goes by its own name there."""
+    """The scope of a layer nested in another: its parameters and nodes are prefixed with its name."""
 
     def __init__(self, scope: Scope, name: str) -> None:
         """Stand in `scope`, under `name`."""

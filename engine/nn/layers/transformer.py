@@ -65,7 +65,7 @@ class Block:
 
 
 class Unnamed(Inner):
-    """An inner place whose op is what flows on, and so goes by the name of the layer."""
+    """A nested scope whose op computes the output of the layer and takes the layer's name."""
 
     def apply_all(self, op: str, *inputs: Value | float, name: str = "", **attrs: Any) -> tuple[Value, ...]:
         return self._scope.apply_all(op, *inputs, name=name, **attrs)

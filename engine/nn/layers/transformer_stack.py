@@ -30,7 +30,7 @@ class _Xavier:
 
 
 class _FinalNorm(Inner):
-    """An inner place whose op is what flows on, and so goes by the name of the whole layer."""
+    """A nested scope whose op computes the output of the whole layer and takes the layer's name."""
 
     def __init__(self, scope: Scope, name: str, whole: Scope) -> None:
         super().__init__(scope, name)

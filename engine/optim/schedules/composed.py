@@ -74,7 +74,7 @@ def check_sequential(options: Mapping[str, Any]) -> Faults:
 
 
 def chained(base: float, t: int, *, schedules: tuple[Member, ...]) -> float:
-    """All schedules at once, as torch's ChainedScheduler: each takes the rate of the one before as its base.
+    """All schedules applied in turn, as torch's ChainedScheduler: the base of each is the rate of the one before.
 
     So factors multiply. Torch multiplies the rate of the previous step; this is a function of t alone. The two differ
     for a cosine with an eta_min or past its t_max, and after warm restarts.

@@ -288,7 +288,7 @@ class ScaleByParamBlockRms(WholeTransform):
 
 @dataclass(frozen=True, kw_only=True)
 class NormalizeByUpdateNorm(WholeTransform):
-    """The update times scale_factor / (|update| + eps), for each parameter by itself.
+    """The update times scale_factor / (|update| + eps), for each parameter separately.
 
     optax's normalize_by_update_norm uses the norm of all parameters' updates together.
     """

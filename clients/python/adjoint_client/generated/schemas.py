@@ -2442,7 +2442,7 @@ class SequentialSchedule(TypedDict):
 
 
 class ChainedSchedule(TypedDict):
-    """All schedules at once, as torch's ChainedScheduler: each takes the rate of the one before as its base."""
+    """All schedules applied in turn, as torch's ChainedScheduler: the base of each is the rate of the one before."""
 
     kind: Literal["chained"]
     per: NotRequired['Literal["epoch", "step"]']
