@@ -1,6 +1,7 @@
 """Predictions and computations that are too large, too long, or left alone: they cost the server nothing."""
 
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -39,6 +40,25 @@ ENDLESS = {
     "outputs": ["y"],
 }
 LINE = {"inputs": {"x": ["n"]}, "parameters": {"w": []}, "program": "y = x * w", "outputs": ["y"]}
+EXPANDED = {"inputs": {"x": []}, "program": "y = sum(broadcast_to(x, shape=[200000000]) * x)", "outputs": ["y"]}
+FORK_SERVER = """
+import os
+from app.worker import fork_server
+from app.worker.compute.memory import MemoryGrant
+MemoryGrant.admit = lambda self, cost, request, held: None
+fork_server.main()
+os._exit(0)
+"""
+UNDERESTIMATING = f"""
+import sys
+from app.config.settings import Settings
+from app.main.application import run
+from app.runner import local
+local._COMMAND = (sys.executable, "-P", "-c", {FORK_SERVER!r})
+sys.exit(run(Settings(), lambda url: print(url, flush=True)))
+"""
+"""A server whose computations meet the limit of their process, since what they need is not asked for."""
+
 ROW = {"inputs": {"x": [3.0]}}
 
 
@@ -177,6 +197,23 @@ def test_a_computation_that_takes_too_long_is_stopped(start_server: StartServer)
     assert (answer.status_code, answer.json()["code"], answer.json()["limit"]) == (503, "compute_timeout", 1.0)
     assert "ADJOINT_COMPUTE_SECONDS" in answer.json()["detail"]
     await_that(lambda: not computing(server))
+
+
+def test_memory_that_was_not_estimated_is_refused_and_the_process_is_replaced(start_server: StartServer) -> None:
+    server = start_server(command=(sys.executable, "-c", UNDERESTIMATING), memory_budget_bytes=700 * MIB)
+    line, wide = model(server.http, LINE, w=2.0), model(server.http, WIDE, w=np.ones((1, 1_000_000)))
+    predicted = server.http.post(f"{line}:predict", json=ROW).content
+    requests = {
+        f"{wide}:predict": {"inputs": {"x": [[1.0]] * 1000}},
+        f"{graph(server.http, EXPANDED)}:compute": {"inputs": {"x": 1.0}, "want": ["outputs"]},
+    }
+    for path, body in requests.items():
+        answer = server.http.post(path, json=body)
+        assert (answer.status_code, answer.json()["code"]) == (413, "memory_exceeded"), answer.text
+        assert "found no more memory within" in answer.json()["detail"]
+        assert server.http.post(f"{line}:predict", json=ROW).content == predicted
+    assert server.http.get("/readyz").status_code == 200
+    assert not server.tracebacks()
 
 
 def test_a_prediction_whose_process_is_lost_is_made_by_another(start_server: StartServer) -> None:
