@@ -51,6 +51,7 @@ def test_functions_of_two_numbers(op, run_both):
         rng = np.random.default_rng(2)
         for first, second in OPERANDS:
             close(run_both(op, *(np.asarray(rng.standard_normal(shape), dtype) for shape in (first, second)), **attrs))
+        close(run_both(op, *(np.asarray(rng.standard_normal((4, 6)), dtype)[:, ::2] for _ in range(2)), **attrs))
 
 
 @each_row("op", ["div", "sub"])
