@@ -60,6 +60,8 @@ class Attempts:
 
         Ask this in the same unit of work as every write for a process: what a superseded one says must not count.
         """
+        # Units of work are serialized, and a newer attempt is committed before its process starts: a write that passes
+        # here comes either before the newer attempt exists, or not at all.
         attempt = self.latest(fit_id)
         if attempt is None or attempt.token != token or attempt.ended_at is not None:
             raise Conflict(

@@ -92,8 +92,11 @@ class _Replay:
 
     def run(self, records: Sequence[Record]) -> None:
         records = [record for record in records if "rests" not in record.head]
+        # A step whose reply is in the log has failed, or is part of the snapshot: executing it again could change the
+        # state, or give another reply than the one that the client has.
         settled = {record.head["kept"]["seq"] for record in records if "kept" in record.head}
         steps = [record.head["step"]["seq"] for record in records if "step" in record.head]
+        # Older replies would be evicted from the cache at once, so they are not encoded.
         unanswered_to = max(steps, default=0) - MAX_REPLIES
         for record in records:
             if "kept" in record.head:
@@ -109,7 +112,7 @@ class _Replay:
         if step.id == self._poison:
             self._log.commit_result(replace(reply, error=dict(self._poison_error)), 0.0, logged=False)
             return
-        initial_backend = time.monotonic()
+        started_at = time.monotonic()
         try:
             result = dispatch(self._backend.handlers[step.verb], step, record.body, seq, self._dir)
         except (Corrupt, StorageFull, StorageFailed):
@@ -123,7 +126,7 @@ class _Replay:
                 raise DamagedLog(f"step {seq} cannot be replayed: {error}") from error
             self._log.commit_result(replace(reply, error=encode_error(error)), 0.0, logged=False)
             return
-        seconds = time.monotonic() - initial_backend
+        seconds = time.monotonic() - started_at
         if keep_reply:
             media, answer = encode_answer(result.document, seq, step.accept)
             reply = replace(reply, media=media, body=answer, file=result.file)

@@ -224,6 +224,7 @@ class StepLog:
             return
         backend.discard_transient()
         begun = time.monotonic()
+        # The replay of the old log would restore the cached replies; the new log has to begin with them.
         reply = [({"kept": reply.to_head()}, reply.body) for reply in self.replies]
         log = self._dir.start_log(self.next_seq, backend.snapshot, reply)
         self._log.close()

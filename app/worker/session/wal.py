@@ -89,15 +89,18 @@ def _to_parsed_record(log: bytes, extent: _Extent) -> Record:
 
 
 def _is_missing_durable_record(log: bytes, offset: int) -> bool:
-    """Whether a later record says that the unreadable one at `place` was durable.
+    """Whether a later record says that the unreadable one at `offset` was durable.
 
     This tells damage from a crash: after a crash the log ends with an incomplete record, and nothing durable
     follows it.
     """
+    # A body may hold the mark anywhere, and each candidate costs a checksum: beyond this budget, damage is assumed.
     left = _CHECKSUM_BUDGET * len(log)
     later = offset
     while (later := log.find(_MARK, later + 1)) >= 0:
         extent = _extent(log, later)
+        # Only a sync that covered `offset` proves damage: records of one group are written together, and a crash may
+        # leave a later one of them on the disk without an earlier one.
         if extent is None or not offset < extent.synced <= later:
             continue
         left -= extent.end - extent.start
