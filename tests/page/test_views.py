@@ -43,14 +43,14 @@ VIEWS = {
     "#/fits/{fit}": "metric rows",
     "#/fits/{fit}?x=epoch&smooth=0.6&log=1": "metric rows",
     "#/fits/{fit}/gradients": "linear_0.weight",
-    "#/fits/{fit}/graph": "cross_entropy",
+    "#/fits/{fit}/graph": "Nodes as a table",
     "#/fits/{fit}/timeline": "the fit has succeeded",
-    "#/fits/{fit}/checkpoints": "best",
+    "#/fits/{fit}/checkpoints": "Download",
     "#/fits/{fit}/request?as=python": "client.fit(",
     "#/compare?fits={fit},{other}": "labels.team",
     "#/datasets": "flower float32[4]",
     "#/datasets/{dataset}": "versicolor",
-    "#/system": "scipy-openblas",
+    "#/system": "Usable cores",
 }
 
 
