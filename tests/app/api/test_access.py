@@ -17,7 +17,7 @@ from app.domain.access import ApiKeyRecord, Scope, format_key
 from app.domain.audit import AuditRecord, verified
 from app.domain.clock import read_rfc3339
 from app.domain.ids import new_id
-from app.http.request_scope import scope_needed
+from app.http.request_scope import OPEN_PATHS, scope_needed
 from app.service.admin.keys import KeyRing, Keys
 from app.store.unit_of_work import Store
 from tests.support.contract import contract
@@ -27,7 +27,7 @@ from tests.support.tables import check_each
 
 YEARS_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 OPERATIONS = [(method.upper(), path) for path, operations in contract()["paths"].items() for method in operations]
-GUARDED = [(method, path) for method, path in OPERATIONS if path != "/healthz"]
+GUARDED = [(method, path) for method, path in OPERATIONS if path not in OPEN_PATHS]
 NEXT_LOWER = {Scope.TRAIN: Scope.READ, Scope.ADMIN: Scope.TRAIN}
 GRAPH = {"inputs": {"a": []}, "program": "f = a"}
 PAUSED_FIT = {
