@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from itertools import islice
 from typing import Literal
 
@@ -257,8 +258,12 @@ def accepted_names(name: object, known: Iterable[str], catalogue: str = "") -> s
     Of more than `MOST_LISTED` names the nearest three are given, and `catalogue`, where the others are listed.
     Prefixes of ggml's constants, as GGML_OPT_LOSS_TYPE_, are left out of the comparison.
     """
-    names = list(dict.fromkeys(known))
-    asked = GGML_PREFIX.sub("", str(name)[:64].lower())
+    return _accepted_names(str(name)[:64], tuple(dict.fromkeys(known)), catalogue)
+
+
+@lru_cache(maxsize=64)  # a document repeats its mistakes, and each search takes milliseconds
+def _accepted_names(name: str, names: tuple[str, ...], catalogue: str) -> str:
+    asked = GGML_PREFIX.sub("", name.lower())
     by_lower = {each.lower(): each for each in names}
     if len(names) <= MOST_LISTED:
         matches = get_close_matches(asked, by_lower, n=1, cutoff=0.6)
@@ -272,5 +277,10 @@ def accepted_names(name: object, known: Iterable[str], catalogue: str = "") -> s
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return "; did you mean 'x'?" for the known name closest to `name`, or the empty string."""
-    matches = get_close_matches(name[:64], islice(known, CANDIDATES), n=1, cutoff=0.6)
+    return _nearest(name[:64], tuple(islice(known, CANDIDATES)))
+
+
+@lru_cache(maxsize=64)  # likewise
+def _nearest(name: str, known: tuple[str, ...]) -> str:
+    matches = get_close_matches(name, known, n=1, cutoff=0.6)
     return f"; did you mean {matches[0]!r}?" if matches else ""
