@@ -28,8 +28,8 @@ ROWS = {"columns": {"x": [1.0, 2.0, 3.0, 4.0], "y": [2.0, 4.0, 6.0, 8.0]}}
 FIT: dict[str, Any] = {"graph": PROGRAM, "dataset": ROWS, "optimizer": {"kind": "sgd", "lr": 0.01}, "batch_size": 2}
 ENDLESS = {**FIT, "epochs": 1_000_000, "checkpoint": {"every_steps": 20, "keep_last": 2}, "record": {"every_steps": 1}}
 QUOTA = 100_000
-ROW_BYTES, FILE_BYTES = 10, 200
-"""What a row and a file of one column take: as text, and as numbers."""
+ROW_BYTES = 10
+"""What a row of one column takes, as text and as a number."""
 
 
 def created(response: httpx.Response) -> dict[str, Any]:
@@ -53,19 +53,17 @@ def until_logged(http: httpx.Client, fit_id: str, code: str) -> None:
 
 def filled(http: httpx.Client, first: int = 0) -> list[str]:
     """Upload rows until there is room for none; return the ids of what was taken. `first` makes them new bytes."""
-    taken, share = [], 1.0
+    taken, size = [], QUOTA // ROW_BYTES
     for attempt in itertools.count(first):
-        room = QUOTA - http.get("/v1/system").json()["stored_bytes"] - FILE_BYTES
-        size = max(int(room * share) // ROW_BYTES, 1)
         text = "x\n" + "1\n" * size + f"{attempt}\n"
         response = http.post("/v1/datasets", content=text, headers={"Content-Type": "text/csv"})
-        if response.status_code == 507:
-            assert response.json()["code"] == "storage_full"
-            if size == 1:
-                break
-            share /= 2  # the fit has stored something meanwhile
-        else:
+        if response.status_code != 507:
             taken.append(created(response)["id"])
+        elif size > 1:
+            size = max(size // 4, 1)
+        else:
+            assert response.json()["code"] == "storage_full"
+            break
     return taken
 
 

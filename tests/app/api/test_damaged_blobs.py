@@ -71,7 +71,7 @@ class Kind:
     others: list[Callable[[], httpx.Response]] = field(default_factory=list)
 
 
-class Bench:
+class StorageHarness:
     """A fit with checkpoints and captured gradients, and its dataset, which no other test uses."""
 
     def __init__(self, server: ServerProcess) -> None:
@@ -128,8 +128,8 @@ class Bench:
 
 
 @pytest.fixture(scope="module")
-def bench(server: ServerProcess) -> Bench:
-    return Bench(server)
+def harness(server: ServerProcess) -> StorageHarness:
+    return StorageHarness(server)
 
 
 def npz_of(columns: Mapping[str, Any]) -> bytes:
@@ -144,94 +144,94 @@ def npy(array: Any) -> bytes:
     return buffer.getvalue()
 
 
-def checkpoint_kind(bench: Bench) -> Kind:
-    checkpoint, fit = bench.checkpoint, bench.fit["id"]
+def checkpoint_kind(harness: StorageHarness) -> Kind:
+    checkpoint, fit = harness.checkpoint, harness.fit["id"]
     here = f"/v1/checkpoints/{checkpoint['id']}"
-    others = bench.http.get(f"/v1/fits/{fit}/checkpoints").json()["data"]
+    others = harness.http.get(f"/v1/fits/{fit}/checkpoints").json()["data"]
     other = next(each for each in others if each["digest"] != checkpoint["digest"])
-    session = created(bench.http.post("/v1/sessions", json={"graph": bench.graph["id"]}))
+    session = created(harness.http.post("/v1/sessions", json={"graph": harness.graph["id"]}))
     npy_body = {"content": npy(np.ones((3, 2))), "headers": {"Content-Type": "application/x-npy"}}
     inputs = {"x": {"shape": [1, 2], "dtype": "float32", "data": [1, 2]}}
     return Kind(
         checkpoint["digest"],
         "checkpoint_corrupt",
-        bench.marked(here),
-        lambda content: bench.http.post(
-            "/v1/checkpoints", params={"graph": bench.graph["id"]}, content=content, headers=SAFETENSORS
+        harness.marked(here),
+        lambda content: harness.http.post(
+            "/v1/checkpoints", params={"graph": harness.graph["id"]}, content=content, headers=SAFETENSORS
         ),
-        bench.file(other["digest"]).read_bytes(),
+        harness.file(other["digest"]).read_bytes(),
         [
-            bench.get(f"{here}/content"),
-            bench.get(f"{here}/content", Range="bytes=0-9"),
-            bench.get(f"{here}/content?only=parameters"),
-            bench.get(f"{here}/parameters"),
-            bench.get(f"{here}/parameters/w"),
-            bench.get(f"{here}/parameters/w?format=npy"),
-            bench.get(f"/v1/fits/{fit}/bundle"),
-            bench.post(f"{here}:predict", inputs=inputs),
-            lambda: bench.http.post(f"{here}:predict", **npy_body),
+            harness.get(f"{here}/content"),
+            harness.get(f"{here}/content", Range="bytes=0-9"),
+            harness.get(f"{here}/content?only=parameters"),
+            harness.get(f"{here}/parameters"),
+            harness.get(f"{here}/parameters/w"),
+            harness.get(f"{here}/parameters/w?format=npy"),
+            harness.get(f"/v1/fits/{fit}/bundle"),
+            harness.post(f"{here}:predict", inputs=inputs),
+            lambda: harness.http.post(f"{here}:predict", **npy_body),
         ],
         [
-            bench.post("/v1/fits", from_checkpoint=checkpoint["id"], epochs=50),
-            bench.post("/v1/fits", from_checkpoint={"checkpoint": checkpoint["id"], "restore": "parameters"}),
-            bench.post("/v1/fits:replay", fit=fit),
-            bench.post("/v1/sessions", checkpoint=checkpoint["id"]),
-            bench.post(f"/v1/sessions/{session['id']}:load", checkpoint=checkpoint["id"]),
+            harness.post("/v1/fits", from_checkpoint=checkpoint["id"], epochs=50),
+            harness.post("/v1/fits", from_checkpoint={"checkpoint": checkpoint["id"], "restore": "parameters"}),
+            harness.post("/v1/fits:replay", fit=fit),
+            harness.post("/v1/sessions", checkpoint=checkpoint["id"]),
+            harness.post(f"/v1/sessions/{session['id']}:load", checkpoint=checkpoint["id"]),
         ],
     )
 
 
-def upload_kind(bench: Bench) -> Kind:
-    here = f"/v1/datasets/{bench.dataset['id']}"
+def upload_kind(harness: StorageHarness) -> Kind:
+    here = f"/v1/datasets/{harness.dataset['id']}"
     return Kind(
-        bench.dataset["digest"],
+        harness.dataset["digest"],
         "dataset_corrupt",
-        bench.marked(here),
-        lambda content: bench.upload(content),
+        harness.marked(here),
+        lambda content: harness.upload(content),
         npy(np.ones(3)),
-        [bench.get(f"{here}/content"), bench.get(f"{here}/content", Range="bytes=-5")],
+        [harness.get(f"{here}/content"), harness.get(f"{here}/content", Range="bytes=-5")],
     )
 
 
-def column_kind(bench: Bench) -> Kind:
-    here = f"/v1/datasets/{bench.dataset['id']}"
-    blob = blob_of(bench, "x")
-    fit = {"graph": bench.graph["id"], "dataset": bench.dataset["id"], **RECIPE}
-    held_out = {**fit, "validation": {"dataset": bench.dataset["id"]}}
+def column_kind(harness: StorageHarness) -> Kind:
+    here = f"/v1/datasets/{harness.dataset['id']}"
+    blob = blob_of(harness, "x")
+    fit = {"graph": harness.graph["id"], "dataset": harness.dataset["id"], **RECIPE}
+    held_out = {**fit, "validation": {"dataset": harness.dataset["id"]}}
     return Kind(
         blob,
         "dataset_corrupt",
-        bench.marked(here),
-        lambda _: bench.upload(bench.npz()),
-        npy(bench.columns["x"] + 1),
-        [bench.get(f"{here}/rows"), bench.get(f"{here}/rows?offset=3&limit=2")],
+        harness.marked(here),
+        lambda _: harness.upload(harness.npz()),
+        npy(harness.columns["x"] + 1),
+        [harness.get(f"{here}/rows"), harness.get(f"{here}/rows?offset=3&limit=2")],
         # Known to be damaged by the time that they are asked.
-        [bench.post("/v1/fits", **fit), bench.post("/v1/fits", **held_out)],
+        [harness.post("/v1/fits", **fit), harness.post("/v1/fits", **held_out)],
     )
 
 
-def gradient_kind(bench: Bench) -> Kind:
-    here = f"/v1/fits/{bench.fit['id']}/gradients"
-    listed = bench.http.get(here).json()["data"]
+def gradient_kind(harness: StorageHarness) -> Kind:
+    here = f"/v1/fits/{harness.fit['id']}/gradients"
+    listed = harness.http.get(here).json()["data"]
     found = next(each for each in listed if each["parameter"] == "w")
     other = next(each for each in listed if each["parameter"] == "w" and each["digest"] != found["digest"])
     here = found["links"]["self"]
 
     def marked() -> bool:
-        again = bench.http.get(f"/v1/fits/{bench.fit['id']}/gradients").json()["data"]
+        again = harness.http.get(f"/v1/fits/{harness.fit['id']}/gradients").json()["data"]
         return bool(next(each for each in again if each["digest"] == found["digest"])["corrupt"])
 
     return Kind(
         found["digest"],
         "gradient_corrupt",
         marked,
-        lambda content: bench.upload(content, "application/x-npy"),
-        bench.file(other["digest"]).read_bytes(),
+        lambda content: harness.upload(content, "application/x-npy"),
+        harness.file(other["digest"]).read_bytes(),
         [
-            bench.get(f"{here}&format=npy"),
-            bench.get(f"{here}&format=npy", Range="bytes=3-"),
-            bench.get(f"{here}&format=json"),
-            bench.get(f"{here}&stats=true"),
+            harness.get(f"{here}&format=npy"),
+            harness.get(f"{here}&format=npy", Range="bytes=3-"),
+            harness.get(f"{here}&format=json"),
+            harness.get(f"{here}&stats=true"),
         ],
     )
 
@@ -240,13 +240,13 @@ SAFETENSORS = {"Content-Type": "application/vnd.safetensors"}
 KINDS = {each.__name__: each for each in (checkpoint_kind, upload_kind, column_kind, gradient_kind)}
 
 
-def blob_of(bench: Bench, column: str) -> str:
+def blob_of(harness: StorageHarness, column: str) -> str:
     """Return the digest of a column's file, which is as NumPy writes it."""
-    return hashlib.sha256(npy(bench.columns[column])).hexdigest()
+    return hashlib.sha256(npy(harness.columns[column])).hexdigest()
 
 
-def damage(bench: Bench, kind: Kind, how: Damage, content: bytes) -> None:
-    file, found = bench.file(kind.digest), how(content, kind.other)
+def damage(harness: StorageHarness, kind: Kind, how: Damage, content: bytes) -> None:
+    file, found = harness.file(kind.digest), how(content, kind.other)
     if found is None:
         file.unlink()
     else:
@@ -260,33 +260,33 @@ def answer(response: httpx.Response) -> tuple[int, bytes]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_damaged_file_is_refused_marked_counted_and_healed(bench: Bench, kind: str) -> None:
-    stored = KINDS[kind](bench)
-    content = bench.file(stored.digest).read_bytes()
+def test_a_damaged_file_is_refused_marked_counted_and_healed(harness: StorageHarness, kind: str) -> None:
+    stored = KINDS[kind](harness)
+    content = harness.file(stored.digest).read_bytes()
     right = [answer(ask()) for ask in stored.reads]
     for name, how in DAMAGES.items():
-        found, present = bench.metric("adjoint_damaged_blobs_found_total"), bench.metric("adjoint_damaged_blobs")
+        found, present = harness.metric("adjoint_damaged_blobs_found_total"), harness.metric("adjoint_damaged_blobs")
         assert not stored.resource()
-        damage(bench, stored, how, content)
+        damage(harness, stored, how, content)
         for ask in (*stored.reads, *stored.others):
             refused = ask()
             told = refused.json()
             assert (refused.status_code, told["code"], told["blob"]) == (409, stored.code, stored.digest), (name, told)
         assert stored.resource()
         if name == QUICK[0]:
-            assert stored.digest in bench.verified()
-        assert bench.metric("adjoint_damaged_blobs") == present + 1
-        assert bench.metric("adjoint_damaged_blobs_found_total") == found + 1
+            assert stored.digest in harness.verified()
+        assert harness.metric("adjoint_damaged_blobs") == present + 1
+        assert harness.metric("adjoint_damaged_blobs_found_total") == found + 1
         if name in QUICK:
             healed = stored.heal(content)
             assert healed.status_code == 201, healed.text
             assert not stored.resource()
         else:
-            bench.file(stored.digest).write_bytes(content)
+            harness.file(stored.digest).write_bytes(content)
         assert [answer(ask()) for ask in stored.reads] == right, name
         assert not stored.resource()
-    assert bench.metric("adjoint_damaged_blobs") == 0
-    assert stored.digest not in bench.verified()
+    assert harness.metric("adjoint_damaged_blobs") == 0
+    assert stored.digest not in harness.verified()
 
 
 def random_damage(chance: random.Random, content: bytes, other: bytes) -> bytes | None:
@@ -306,17 +306,17 @@ def random_damage(chance: random.Random, content: bytes, other: bytes) -> bytes 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_random_damage_is_refused_wherever_it_is(bench: Bench, kind: str) -> None:
+def test_random_damage_is_refused_wherever_it_is(harness: StorageHarness, kind: str) -> None:
     seed = int(os.environ.get("CHAOS_SEED", "0")) or random.SystemRandom().randrange(2**32)
-    chance, stored = random.Random(seed), KINDS[kind](bench)
-    file = bench.file(stored.digest)
+    chance, stored = random.Random(seed), KINDS[kind](harness)
+    file = harness.file(stored.digest)
     content = file.read_bytes()
     right = [answer(ask()) for ask in stored.reads]
     for _ in range(ROUNDS):
         left = random_damage(chance, content, stored.other)
         if left == content:
             continue
-        damage(bench, stored, lambda *_, left=left: left, content)
+        damage(harness, stored, lambda *_, left=left: left, content)
         # The first one to look may be any of them.
         asked = [*stored.reads, *stored.others][: None if stored.resource() else len(stored.reads)]
         for ask in chance.sample(asked, len(asked)):
@@ -324,21 +324,21 @@ def test_random_damage_is_refused_wherever_it_is(bench: Bench, kind: str) -> Non
             assert (refused.status_code, refused.json()["code"]) == (409, stored.code), (
                 f"CHAOS_SEED={seed}: {left!r}, {refused.text}"
             )
-        assert stored.digest in bench.verified()
+        assert stored.digest in harness.verified()
         file.unlink(missing_ok=True)
         file.write_bytes(content)
         assert [answer(ask()) for ask in stored.reads] == right
 
 
 @pytest.fixture
-def hurt(bench: Bench) -> Iterator[Callable[[Kind, str], None]]:
+def hurt(harness: StorageHarness) -> Iterator[Callable[[Kind, str], None]]:
     """Damage files; all are healed in the end."""
     healing: list[tuple[Kind, bytes]] = []
 
     def begin(stored: Kind, how: str) -> None:
-        content = bench.file(stored.digest).read_bytes()
+        content = harness.file(stored.digest).read_bytes()
         healing.append((stored, content))
-        damage(bench, stored, DAMAGES[how], content)
+        damage(harness, stored, DAMAGES[how], content)
 
     yield begin
     for stored, content in healing:
@@ -358,64 +358,66 @@ ATTEMPTS = [*(("one process", how) for how in QUICK), ("replicas", QUICK[0]), ("
 
 
 @pytest.mark.parametrize(("fit", "how"), ATTEMPTS)
-def test_a_fit_does_not_train_on_damaged_data(bench: Bench, hurt: Hurt, fit: str, how: str) -> None:
-    stored = column_kind(bench)
+def test_a_fit_does_not_train_on_damaged_data(harness: StorageHarness, hurt: Hurt, fit: str, how: str) -> None:
+    stored = column_kind(harness)
     hurt(stored, how)
-    failed = bench.fitted(**FITS[fit])
+    failed = harness.fitted(**FITS[fit])
     assert (failed["state"], failed["step"]) == ("failed", 0)
     error = failed["error"]
     if fit == "sweep":
-        variants = bench.http.get("/v1/fits", params={"parent": failed["id"]}).json()["data"]
+        variants = harness.http.get("/v1/fits", params={"parent": failed["id"]}).json()["data"]
         error = variants[0]["error"]
     assert error["code"] == "dataset_corrupt"
     assert stored.resource()
 
 
-def test_a_fit_does_not_validate_on_damaged_data(bench: Bench, hurt: Hurt) -> None:
-    stored = column_kind(bench)
-    whole = bench.uploaded(npz_of({name: column + 2 for name, column in bench.columns.items()}))
+def test_a_fit_does_not_validate_on_damaged_data(harness: StorageHarness, hurt: Hurt) -> None:
+    stored = column_kind(harness)
+    whole = harness.uploaded(npz_of({name: column + 2 for name, column in harness.columns.items()}))
     hurt(stored, "flipped in the middle")
-    failed = bench.fitted(dataset=whole["id"], validation={"dataset": bench.dataset["id"]})
+    failed = harness.fitted(dataset=whole["id"], validation={"dataset": harness.dataset["id"]})
     assert (failed["error"]["code"], failed["step"]) == ("dataset_corrupt", 0)
 
 
 @pytest.mark.parametrize("how", QUICK)
-def test_a_session_takes_no_rows_of_damaged_data(bench: Bench, hurt: Hurt, how: str) -> None:
-    stored = column_kind(bench)
-    content = bench.file(stored.digest).read_bytes()
-    session = bench.session()
+def test_a_session_takes_no_rows_of_damaged_data(harness: StorageHarness, hurt: Hurt, how: str) -> None:
+    stored = column_kind(harness)
+    content = harness.file(stored.digest).read_bytes()
+    session = harness.session()
     here, rows = f"/v1/sessions/{session['id']}", {"rows": {"start": 0, "stop": 8}}
     hurt(stored, how)
-    refused = bench.http.post(f"{here}:forward", json={"seq": 1, **rows})
+    refused = harness.http.post(f"{here}:forward", json={"seq": 1, **rows})
     assert (refused.status_code, refused.json()["code"]) == (409, "dataset_corrupt")
     assert stored.resource()
     stored.heal(content)
     seq = refused.json().get("expected_seq", 1)
-    assert bench.http.post(f"{here}:forward", json={"seq": seq, **rows}).status_code == 200
+    assert harness.http.post(f"{here}:forward", json={"seq": seq, **rows}).status_code == 200
 
 
-def test_a_session_whose_log_needs_damaged_data_waits_until_they_are_whole(bench: Bench, hurt: Hurt) -> None:
-    stored = column_kind(bench)
-    content = bench.file(stored.digest).read_bytes()
-    session = bench.session()
+def test_a_session_whose_log_needs_damaged_data_waits_until_they_are_whole(harness: StorageHarness, hurt: Hurt) -> None:
+    stored = column_kind(harness)
+    content = harness.file(stored.digest).read_bytes()
+    session = harness.session()
     here, rows = f"/v1/sessions/{session['id']}", {"rows": {"start": 0, "stop": 8}}
-    kept = bench.http.post(f"{here}:forward", json={**rows, "keep": True}).json()
-    bench.http.post(f"{here}:pause")
-    bench.http.post(f"{here}:resume")
+    kept = harness.http.post(f"{here}:forward", json={**rows, "keep": True}).json()
+    harness.http.post(f"{here}:pause")
+    harness.http.post(f"{here}:resume")
     hurt(stored, "flipped in the middle")
     backward = {"tape_id": kept["tape_id"], "cotangents": {"loss": 1.0}}
-    refused = bench.http.post(f"{here}:backward", json=backward)
+    refused = harness.http.post(f"{here}:backward", json=backward)
     assert (refused.status_code, refused.json()["code"]) == (409, "dataset_corrupt"), refused.text
-    assert bench.http.get(here).json()["state"] == "active"
+    assert harness.http.get(here).json()["state"] == "active"
     stored.heal(content)
-    assert bench.http.post(f"{here}:backward", json=backward).status_code == 200
+    assert harness.http.post(f"{here}:backward", json=backward).status_code == 200
 
 
-def test_a_session_that_begins_with_a_damaged_checkpoint_waits_until_it_is_whole(bench: Bench, hurt: Hurt) -> None:
-    stored = checkpoint_kind(bench)
-    content = bench.file(stored.digest).read_bytes()
-    session = created(bench.http.post("/v1/sessions", json={"checkpoint": bench.checkpoint["id"]}))
-    step = bench.post(f"/v1/sessions/{session['id']}:zero_grad")
+def test_a_session_that_begins_with_a_damaged_checkpoint_waits_until_it_is_whole(
+    harness: StorageHarness, hurt: Hurt
+) -> None:
+    stored = checkpoint_kind(harness)
+    content = harness.file(stored.digest).read_bytes()
+    session = created(harness.http.post("/v1/sessions", json={"checkpoint": harness.checkpoint["id"]}))
+    step = harness.post(f"/v1/sessions/{session['id']}:zero_grad")
     hurt(stored, "flipped at the end")
     refused = step()
     assert (refused.status_code, refused.json()["code"]) == (409, "checkpoint_corrupt"), refused.text

@@ -33,7 +33,7 @@ FORMS: list[Callable[[list[Any]], Any]] = [
 
 
 @dataclass
-class Stage:
+class GraphHarness:
     """A graph of float64 and int64 inputs, and what can be made of it."""
 
     http: httpx.Client
@@ -63,13 +63,13 @@ class Stage:
 
 
 @pytest.fixture(scope="module")
-def stage(http: httpx.Client) -> Iterator[Stage]:
+def harness(http: httpx.Client) -> Iterator[GraphHarness]:
     """Begin sessions of both kinds, and store a checkpoint."""
     graph = created(http.post("/v1/graphs", json=WIDE))["id"]
     training = created(http.post("/v1/sessions", json={"graph": graph, "optimizer": "sgd"}))["id"]
     asked = {"graph": graph, "kind": "static", "dims": {"batch": 3}}
     static = created(http.post("/v1/sessions", json=asked))["id"]
-    made = Stage(
+    made = GraphHarness(
         http,
         {"graph": f"/v1/graphs/{graph}", "training": f"/v1/sessions/{training}", "static": f"/v1/sessions/{static}"},
     )
@@ -90,88 +90,88 @@ def outputs(answer: dict[str, Any]) -> Numbers:
     return answer["outputs"]["pred"]["data"], answer["outputs"]["kept"]["data"]
 
 
-def computed(stage: Stage, x: Any, k: Any) -> Numbers:
+def computed(harness: GraphHarness, x: Any, k: Any) -> Numbers:
     want = ["outputs", {"jvp": {"of": ["pred"], "tangents": {"x": x}}}]
-    answer = stage.graph("compute", inputs={"x": x, "k": k}, want=want)
+    answer = harness.graph("compute", inputs={"x": x, "k": k}, want=want)
     assert answer["derivatives"][0]["tensors"]["pred"]["data"] == FLOATS
     return outputs(answer)
 
 
-def set_parameters(stage: Stage, x: Any, _: Any) -> Numbers:
+def set_parameters(harness: GraphHarness, x: Any, _: Any) -> Numbers:
     found = []
     for number in x["data"] if isinstance(x, dict) else x:
-        stage.training("set", parameters={"w": {"data": number} if isinstance(x, dict) else number})
-        found += stage.get(f"{stage.paths['training']}/parameters/w")["data"]
-    stage.training("set", parameters={"w": 1.0})
+        harness.training("set", parameters={"w": {"data": number} if isinstance(x, dict) else number})
+        found += harness.get(f"{harness.paths['training']}/parameters/w")["data"]
+    harness.training("set", parameters={"w": 1.0})
     return found, None
 
 
-def replaced(kind: str) -> Callable[[Stage, Any, Any], Numbers]:
-    def replace(stage: Stage, x: Any, _: Any) -> Numbers:
-        found, path = [], f"{stage.paths['training']}/{kind}s/w"
+def replaced(kind: str) -> Callable[[GraphHarness, Any, Any], Numbers]:
+    def replace(harness: GraphHarness, x: Any, _: Any) -> Numbers:
+        found, path = [], f"{harness.paths['training']}/{kind}s/w"
         for number in x["data"] if isinstance(x, dict) else x:
-            answer = stage.http.put(path, json={"data": number} if isinstance(x, dict) else number)
+            answer = harness.http.put(path, json={"data": number} if isinstance(x, dict) else number)
             assert answer.status_code == 200, answer.text
-            found += stage.get(path)["data"]
-        stage.http.put(path, json=1.0)
+            found += harness.get(path)["data"]
+        harness.http.put(path, json=1.0)
         return found, None
 
     return replace
 
 
-def pulled_back(stage: Stage, x: Any, k: Any) -> Numbers:
+def pulled_back(harness: GraphHarness, x: Any, k: Any) -> Numbers:
     found = []
     for place, number in enumerate(FLOATS):
-        stage.training("zero_grad", set_to_none=True)
+        harness.training("zero_grad", set_to_none=True)
         ones = [float(place == other) for other in range(len(FLOATS))]
-        tape = stage.training("forward", inputs={"x": ones, "k": k}, keep=True)["tape_id"]
-        stage.training("backward", tape_id=tape, cotangents={"pred": x})
-        found += stage.get(f"{stage.paths['training']}/gradients/w")["data"]
+        tape = harness.training("forward", inputs={"x": ones, "k": k}, keep=True)["tape_id"]
+        harness.training("backward", tape_id=tape, cotangents={"pred": x})
+        found += harness.get(f"{harness.paths['training']}/gradients/w")["data"]
         assert found[-1] == number
-    stage.training("zero_grad", set_to_none=True)
+    harness.training("zero_grad", set_to_none=True)
     return found, None
 
 
-def batched(stage: Stage, x: Any, k: Any) -> Numbers:
+def batched(harness: GraphHarness, x: Any, k: Any) -> Numbers:
     steps = [{"verb": "predict", "inputs": {"x": x, "k": k}}]
-    return outputs(stage.training("batch", steps=steps)["data"][0]["answer"])
+    return outputs(harness.training("batch", steps=steps)["data"][0]["answer"])
 
 
-def tensors_set(stage: Stage, x: Any, k: Any) -> Numbers:
-    stage.static("tensor_set", tensors={"x": x, "k": k})
-    whole = stage.static_data("x"), stage.static_data("k")
-    stage.static("tensor_set", tensors={"x": 0, "k": 0})
+def tensors_set(harness: GraphHarness, x: Any, k: Any) -> Numbers:
+    harness.static("tensor_set", tensors={"x": x, "k": k})
+    whole = harness.static_data("x"), harness.static_data("k")
+    harness.static("tensor_set", tensors={"x": 0, "k": 0})
     given = (("x", FLOATS), ("k", INTEGERS))
     elements = [{"tensor": n, "index": i, "value": v} for n, values in given for i, v in enumerate(values)]
-    stage.static("tensor_set", elements=elements)
-    assert (stage.static_data("x"), stage.static_data("k")) == (FLOATS, INTEGERS)
+    harness.static("tensor_set", elements=elements)
+    assert (harness.static_data("x"), harness.static_data("k")) == (FLOATS, INTEGERS)
     return whole
 
 
-def graph_computed(stage: Stage, x: Any, k: Any) -> Numbers:
-    told = stage.static("graph_compute", inputs={"x": x, "k": k}, fetch=["pred", "kept"])["tensors"]
+def graph_computed(harness: GraphHarness, x: Any, k: Any) -> Numbers:
+    told = harness.static("graph_compute", inputs={"x": x, "k": k}, fetch=["pred", "kept"])["tensors"]
     return told["pred"]["data"], told["kept"]["data"]
 
 
-def differentiated(stage: Stage, x: Any, _: Any) -> Numbers:
-    stage.static("graph_dup", name="differentiated", graph="spare", force_grads=True)
-    stage.static("set_loss", names=["loss"], graph="differentiated")
-    stage.static("build_backward_expand", graph="differentiated", accumulators={"pred": x})
-    path = f"{stage.paths['static']}/graph/gradients/pred?graph=differentiated&accumulator=true"
-    return stage.get(path)["gradient"]["data"], None
+def differentiated(harness: GraphHarness, x: Any, _: Any) -> Numbers:
+    harness.static("graph_dup", name="differentiated", graph="spare", force_grads=True)
+    harness.static("set_loss", names=["loss"], graph="differentiated")
+    harness.static("build_backward_expand", graph="differentiated", accumulators={"pred": x})
+    path = f"{harness.paths['static']}/graph/gradients/pred?graph=differentiated&accumulator=true"
+    return harness.get(path)["gradient"]["data"], None
 
 
-def asked(call: Callable[[Stage, Any, Any], object]) -> Callable[[Stage, Any, Any], Numbers]:
+def asked(call: Callable[[GraphHarness, Any, Any], object]) -> Callable[[GraphHarness, Any, Any], Numbers]:
     """Make a case of a route that takes tensors and does not show them: 1e300 is in reach of no float32."""
 
-    def ask(stage: Stage, x: Any, k: Any) -> Numbers:
-        call(stage, x, k)
+    def ask(harness: GraphHarness, x: Any, k: Any) -> Numbers:
+        call(harness, x, k)
         return None, None
 
     return ask
 
 
-CASES: dict[str, Callable[[Stage, Any, Any], Numbers]] = {
+CASES: dict[str, Callable[[GraphHarness, Any, Any], Numbers]] = {
     "compute_graph": computed,
     "check_graph_gradients": asked(lambda s, x, k: s.graph("gradcheck", inputs={"x": x, "k": k})),
     "profile_graph": asked(lambda s, x, k: s.graph("profile", inputs={"x": x, "k": k})),
@@ -220,33 +220,35 @@ def test_every_operation_that_takes_tensors_is_asked() -> None:
 
 @pytest.mark.parametrize("form", FORMS, ids=["list", "object", "as answered"])
 @pytest.mark.parametrize("operation", CASES)
-def test_numbers_take_the_dtype_of_their_tensor(stage: Stage, operation: str, form: Callable[[Any], Any]) -> None:
-    x, k = CASES[operation](stage, form(FLOATS), form(INTEGERS))
+def test_numbers_take_the_dtype_of_their_tensor(
+    harness: GraphHarness, operation: str, form: Callable[[Any], Any]
+) -> None:
+    x, k = CASES[operation](harness, form(FLOATS), form(INTEGERS))
     assert x in (None, FLOATS)
     assert k in (None, INTEGERS)
 
 
 @pytest.mark.parametrize("operation", CASES)
-def test_an_integer_beside_a_float_keeps_its_digits(stage: Stage, operation: str) -> None:
-    _, k = CASES[operation](stage, FLOATS, [2**53 + 1, -(2**63), 7.0])
+def test_an_integer_beside_a_float_keeps_its_digits(harness: GraphHarness, operation: str) -> None:
+    _, k = CASES[operation](harness, FLOATS, [2**53 + 1, -(2**63), 7.0])
     assert k in (None, INTEGERS)
 
 
 NOT_FINITE = {"dtype": "float64", "shape": [3], "data": [None, 1.0, None], "nonfinite": {"0": "nan", "2": "-inf"}}
 
 
-def test_what_a_session_answers_can_be_sent_back(stage: Stage) -> None:
+def test_what_a_session_answers_can_be_sent_back(harness: GraphHarness) -> None:
     inputs = {"x": NOT_FINITE, "k": INTEGERS}
     for _ in range(2):
-        told = stage.training("forward", inputs=inputs)["outputs"]
+        told = harness.training("forward", inputs=inputs)["outputs"]
         assert told["pred"] == NOT_FINITE
         inputs = {"x": told["pred"], "k": told["kept"]}
     for name, tensor in inputs.items():
-        stage.static("tensor_set", tensors={name: tensor})
-        assert stage.get(f"{stage.paths['static']}/graph/tensors/{name}") == tensor
-    told = stage.static("graph_compute", inputs=inputs, fetch=["pred", "kept"])["tensors"]
+        harness.static("tensor_set", tensors={name: tensor})
+        assert harness.get(f"{harness.paths['static']}/graph/tensors/{name}") == tensor
+    told = harness.static("graph_compute", inputs=inputs, fetch=["pred", "kept"])["tensors"]
     assert (told["pred"], told["kept"]) == (NOT_FINITE, inputs["k"])
-    assert stage.post(f"{stage.paths['checkpoint']}:predict", inputs=inputs)["outputs"]["pred"] == NOT_FINITE
+    assert harness.post(f"{harness.paths['checkpoint']}:predict", inputs=inputs)["outputs"]["pred"] == NOT_FINITE
 
 
 @pytest.mark.parametrize(
@@ -259,9 +261,11 @@ def test_what_a_session_answers_can_be_sent_back(stage: Stage) -> None:
         ({"data": [0.1, [0.2]]}, "/inputs/x", "tensor_invalid"),
     ],
 )
-def test_what_is_no_tensor_is_refused_on_every_route_alike(stage: Stage, tensor: Any, pointer: str, code: str) -> None:
+def test_what_is_no_tensor_is_refused_on_every_route_alike(
+    harness: GraphHarness, tensor: Any, pointer: str, code: str
+) -> None:
     body = {"inputs": {"x": tensor, "k": [1, 2]}}
-    verbs = [(stage.paths["graph"], "compute"), (stage.paths["checkpoint"], "predict")]
-    verbs += [(stage.paths["training"], "forward_backward"), (stage.paths["static"], "graph_compute")]
+    verbs = [(harness.paths["graph"], "compute"), (harness.paths["checkpoint"], "predict")]
+    verbs += [(harness.paths["training"], "forward_backward"), (harness.paths["static"], "graph_compute")]
     for path, verb in verbs:
-        assert (pointer, code) in refused(stage.http.post(f"{path}:{verb}", json=body)), verb
+        assert (pointer, code) in refused(harness.http.post(f"{path}:{verb}", json=body)), verb

@@ -35,9 +35,8 @@ from tests.support.fits import fit_record
 from tests.support.gate import Gate
 from tests.support.in_memory_runner import InMemoryRunner
 from tests.support.patience import PATIENCE
+from tests.support.session_pool_harness import OpenHarness, SessionPoolHarness, session_pool_harness
 from tests.support.storage import storage_context
-
-from .session_stage import SetStage, Stage, stage_in
 
 CLOCK = SystemClock()
 
@@ -69,7 +68,7 @@ SLOW_SECONDS = 0.02
 
 
 @dataclass
-class Workshop:
+class SupervisorHarness:
     """A data directory, and supervisors over it one after another, as servers come and go."""
 
     store: Store
@@ -289,9 +288,9 @@ def lasting_runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lasting
 
 
 @pytest.fixture
-def workshop(tmp_path: Path, empty_database: Path, lasting_runner: LastingRunner) -> Iterator[Workshop]:
-    with opened(tmp_path, empty_database, lasting_runner) as shop:
-        yield shop
+def harness(tmp_path: Path, empty_database: Path, lasting_runner: LastingRunner) -> Iterator[SupervisorHarness]:
+    with opened(tmp_path, empty_database, lasting_runner) as harness:
+        yield harness
 
 
 @dataclass(frozen=True)
@@ -306,26 +305,26 @@ class Result:
 def undisturbed(
     tmp_path_factory: pytest.TempPathFactory, empty_database: Path, lasting_runner: LastingRunner
 ) -> Result:
-    with opened(tmp_path_factory.mktemp("undisturbed"), empty_database, lasting_runner) as shop:
-        shop.submit()
-        shop.supervisor()
-        shop.until_state("succeeded")
-        assert shop.outcomes() == ["succeeded"]
-        return Result(shop.rows(), shop.arrays())
+    with opened(tmp_path_factory.mktemp("undisturbed"), empty_database, lasting_runner) as harness:
+        harness.submit()
+        harness.supervisor()
+        harness.until_state("succeeded")
+        assert harness.outcomes() == ["succeeded"]
+        return Result(harness.rows(), harness.arrays())
 
 
 @contextmanager
-def opened(data_dir: Path, empty_database: Path, runner: "LastingRunner") -> Iterator[Workshop]:
+def opened(data_dir: Path, empty_database: Path, runner: "LastingRunner") -> Iterator[SupervisorHarness]:
     shutil.copy(empty_database, data_dir)
     settings = Settings(data_dir=data_dir, workers=2, metrics_flush_seconds=0.02, drain_seconds=5)
     with Store.open(data_dir) as store:
-        shop = Workshop(store, LocalBlobStore(data_dir), settings, data_dir / "staging", runner)
-        shop.graph("graph_1", GRAPH)
-        shop.dataset("ds_1", some_rows(seed=1, rows=ROWS))
+        harness = SupervisorHarness(store, LocalBlobStore(data_dir), settings, data_dir / "staging", runner)
+        harness.graph("graph_1", GRAPH)
+        harness.dataset("ds_1", some_rows(seed=1, rows=ROWS))
         try:
-            yield shop
+            yield harness
         finally:
-            for supervisor in shop.supervisors:
+            for supervisor in harness.supervisors:
                 supervisor.drain()
 
 
@@ -338,7 +337,7 @@ def points(*seqs: int, loss: float = 0.5) -> MetricRows:
 
 
 @pytest.fixture
-def runner(workshop: Workshop) -> Iterator[InMemoryRunner]:
+def runner(harness: SupervisorHarness) -> Iterator[InMemoryRunner]:
     runner = InMemoryRunner()
     yield runner
     runner.exits_on_stop = True
@@ -346,13 +345,13 @@ def runner(workshop: Workshop) -> Iterator[InMemoryRunner]:
         runner.end(handle, "killed")
 
 
-def begin(workshop: Workshop, runner: InMemoryRunner, **settings: Any) -> Handle:
+def begin(harness: SupervisorHarness, runner: InMemoryRunner, **settings: Any) -> Handle:
     """Submit a fit and play its process as far as the first row."""
-    workshop.submit()
-    workshop.supervisor(runner, **settings)
+    harness.submit()
+    harness.supervisor(runner, **settings)
     handle = runner.await_start()
     runner.report(handle, Started(4711), points(1))
-    workshop.until_rows(1)
+    harness.until_rows(1)
     return handle
 
 
@@ -369,12 +368,12 @@ def in_thread(function: Callable[[], object]) -> Callable[[], None]:
 
 
 @pytest.fixture
-def set_stage(tmp_path: Path, empty_database: Path) -> Iterator[SetStage]:
+def open_harness(tmp_path: Path, empty_database: Path) -> Iterator[OpenHarness]:
     shutil.copy(empty_database, tmp_path)
     with Store.open(tmp_path) as store, ExitStack() as stages:
 
-        def build(**settings: Any) -> Stage:
-            scene: AbstractContextManager[Stage] = stage_in(tmp_path, store, **settings)
+        def build(**settings: Any) -> SessionPoolHarness:
+            scene: AbstractContextManager[SessionPoolHarness] = session_pool_harness(tmp_path, store, **settings)
             return stages.enter_context(scene)
 
         yield build

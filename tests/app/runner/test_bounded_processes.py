@@ -8,7 +8,7 @@ import psutil
 
 from app.worker.resources import FILE_BYTES, MARGIN_BYTES
 
-from .conftest import Workshop
+from .conftest import SupervisorHarness
 
 NUMPY = {"executor": "numpy"}
 ENDLESS = {"steps": 10**9, "epochs": None, "record": {"every_steps": 1}}
@@ -21,10 +21,10 @@ HEAVY = {
 }
 
 
-def test_a_process_is_held_to_its_estimate_and_stands_back_behind_the_server(workshop: Workshop) -> None:
-    workshop.submit(**ENDLESS, memory_bytes=100 * MIB, resources=NUMPY)
-    supervisor = workshop.supervisor()
-    workshop.until_rows(1)
+def test_a_process_is_held_to_its_estimate_and_stands_back_behind_the_server(harness: SupervisorHarness) -> None:
+    harness.submit(**ENDLESS, memory_bytes=100 * MIB, resources=NUMPY)
+    supervisor = harness.supervisor()
+    harness.until_rows(1)
     (worker,) = supervisor.workers()
     process = psutil.Process(worker.pid)
     space, _ = process.rlimit(psutil.RLIMIT_AS)
@@ -35,24 +35,24 @@ def test_a_process_is_held_to_its_estimate_and_stands_back_behind_the_server(wor
     assert process.nice() > psutil.Process().nice()
 
 
-def test_a_fit_that_takes_more_than_was_estimated_fails_alone(workshop: Workshop) -> None:
-    workshop.graph("graph_2", HEAVY)
-    workshop.submit("fit_1", steps=200, memory_bytes=100 * MIB, resources=NUMPY)
-    workshop.submit("fit_2", graph="graph_2", memory_bytes=MIB, batch_size=2, resources=NUMPY)
-    workshop.supervisor()
-    failed = workshop.until_state("failed", "fit_2")
+def test_a_fit_that_takes_more_than_was_estimated_fails_alone(harness: SupervisorHarness) -> None:
+    harness.graph("graph_2", HEAVY)
+    harness.submit("fit_1", steps=200, memory_bytes=100 * MIB, resources=NUMPY)
+    harness.submit("fit_2", graph="graph_2", memory_bytes=MIB, batch_size=2, resources=NUMPY)
+    harness.supervisor()
+    failed = harness.until_state("failed", "fit_2")
     assert failed.error is not None
     assert failed.error["code"] == "out_of_memory"
     assert "batch_size" in failed.error["detail"]
-    assert workshop.outcomes("fit_2") == ["out_of_memory"]
-    workshop.until_state("succeeded", "fit_1")
-    assert workshop.outcomes("fit_1") == ["succeeded"]
+    assert harness.outcomes("fit_2") == ["out_of_memory"]
+    harness.until_state("succeeded", "fit_1")
+    assert harness.outcomes("fit_1") == ["succeeded"]
 
 
-def test_every_process_of_a_fit_is_held_to_the_estimate_of_one(workshop: Workshop) -> None:
-    workshop.submit(**ENDLESS, memory_bytes=100 * MIB, resources={**NUMPY, "replicas": 2})
-    supervisor = workshop.supervisor()
-    workshop.until_rows(1)
+def test_every_process_of_a_fit_is_held_to_the_estimate_of_one(harness: SupervisorHarness) -> None:
+    harness.submit(**ENDLESS, memory_bytes=100 * MIB, resources={**NUMPY, "replicas": 2})
+    supervisor = harness.supervisor()
+    harness.until_rows(1)
     (worker,) = supervisor.workers()
     first = psutil.Process(worker.pid)
     (other,) = first.children()

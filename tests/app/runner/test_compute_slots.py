@@ -12,7 +12,7 @@ from app.domain.errors import ComputationsFull
 from app.runner.compute_slots import MAX_WAITING, ComputeSlots
 
 
-class Stage:
+class ComputeHarness:
     """Places, and what has one now."""
 
     def __init__(self, most: int, patience: float = 60.0) -> None:
@@ -56,70 +56,70 @@ def run(scene: Coroutine[Any, Any, None]) -> None:
 
 def test_one_place_is_left_to_predictions() -> None:
     async def scene() -> None:
-        stage = Stage(2)
+        harness = ComputeHarness(2)
         for name in ("look 1", "look 2"):
-            await stage.ask(name)
-        assert stage.working == ["look 1"]
-        await stage.ask("prediction", predicts=True)
-        assert stage.working == ["look 1", "prediction"]
-        await stage.end("prediction")
-        assert stage.working == ["look 1"]
-        await stage.end("look 1")
-        assert stage.working == ["look 2"]
-        await stage.end("look 2")
+            await harness.ask(name)
+        assert harness.working == ["look 1"]
+        await harness.ask("prediction", predicts=True)
+        assert harness.working == ["look 1", "prediction"]
+        await harness.end("prediction")
+        assert harness.working == ["look 1"]
+        await harness.end("look 1")
+        assert harness.working == ["look 2"]
+        await harness.end("look 2")
 
     run(scene())
 
 
 def test_the_tenant_who_has_fewest_is_next_and_who_leaves_has_no_turn() -> None:
     async def scene() -> None:
-        stage = Stage(2)
+        harness = ComputeHarness(2)
         for name, tenant in {"a1": "a", "a2": "a", "a3": "a", "b1": "b", "b2": "b"}.items():
-            await stage.ask(name, predicts=True, tenant=tenant)
-        assert stage.working == ["a1", "a2"]
-        await stage.end("a1")
-        assert stage.working == ["a2", "b1"]
-        await stage.end("a3", leave=True)
-        await stage.end("a2")
-        assert stage.working == ["b1", "b2"]
-        await stage.end("b1", leave=True)
-        await stage.end("b2")
-        await stage.ask("c1")
-        assert stage.working == ["c1"]
-        await stage.end("c1")
+            await harness.ask(name, predicts=True, tenant=tenant)
+        assert harness.working == ["a1", "a2"]
+        await harness.end("a1")
+        assert harness.working == ["a2", "b1"]
+        await harness.end("a3", leave=True)
+        await harness.end("a2")
+        assert harness.working == ["b1", "b2"]
+        await harness.end("b1", leave=True)
+        await harness.end("b2")
+        await harness.ask("c1")
+        assert harness.working == ["c1"]
+        await harness.end("c1")
 
     run(scene())
 
 
 def test_no_more_wait_than_may_and_of_one_tenant_half_of_them() -> None:
     async def scene() -> None:
-        stage = Stage(1)
-        await stage.ask("first")
+        harness = ComputeHarness(1)
+        await harness.ask("first")
         for number in range(MAX_WAITING // 2):
-            await stage.ask(f"waiting {number}")
+            await harness.ask(f"waiting {number}")
         with acting_for("a"), pytest.raises(ComputationsFull, match="of one tenant"):
-            async with stage.places.acquire(is_prediction=True):
+            async with harness.places.acquire(is_prediction=True):
                 pass
-        await stage.ask("other", predicts=True, tenant="b")
+        await harness.ask("other", predicts=True, tenant="b")
         for number in range(MAX_WAITING // 2):
-            await stage.end(f"waiting {number}", leave=True)
-        await stage.end("first")
-        assert stage.working == ["other"]
-        await stage.end("other")
+            await harness.end(f"waiting {number}", leave=True)
+        await harness.end("first")
+        assert harness.working == ["other"]
+        await harness.end("other")
 
     run(scene())
 
 
 def test_nobody_waits_for_ever() -> None:
     async def scene() -> None:
-        stage = Stage(1, patience=0.01)
-        await stage.ask("first")
+        harness = ComputeHarness(1, patience=0.01)
+        await harness.ask("first")
         with pytest.raises(ComputationsFull, match=r"for 0\.01 s"):
-            async with stage.places.acquire(is_prediction=True):
+            async with harness.places.acquire(is_prediction=True):
                 pass
-        await stage.end("first")
-        await stage.ask("second")
-        assert stage.working == ["second"]
-        await stage.end("second")
+        await harness.end("first")
+        await harness.ask("second")
+        assert harness.working == ["second"]
+        await harness.end("second")
 
     run(scene())

@@ -12,7 +12,7 @@ import pytest
 import engine
 from tests.app.demanding_fits import DEMANDING, REGRESSION, too_long_after
 
-from .conftest import SLOW_SECONDS, Workshop
+from .conftest import SLOW_SECONDS, SupervisorHarness
 from .test_supervised_processes import ENDLESS, NO_CHECKPOINTS, pid_of
 
 # Processes, and what is to happen within the steps.
@@ -30,112 +30,112 @@ KILLED_AT, STOPPED_AT = 50, 100
 TOO_LONG = {"optimizer": {"kind": "sgd", "lr": 100.0}}
 
 
-def parameters(workshop: Workshop, digest: str) -> dict[str, Any]:
-    checkpoint = engine.Checkpoint.load(workshop.blobs.local_path(digest))
+def parameters(harness: SupervisorHarness, digest: str) -> dict[str, Any]:
+    checkpoint = engine.Checkpoint.load(harness.blobs.local_path(digest))
     return {**checkpoint.parameters, **checkpoint.buffers}
 
 
 @pytest.mark.parametrize(("name", "replicas", "changes"), FITS)
 def test_a_fit_with_much_to_remember_survives_a_kill_and_a_stop_of_the_server(
-    workshop: Workshop, name: str, replicas: int, changes: dict[str, Any]
+    harness: SupervisorHarness, name: str, replicas: int, changes: dict[str, Any]
 ) -> None:
     demanding = DEMANDING[name]
-    workshop.graph("graph_2", demanding.graph)
+    harness.graph("graph_2", demanding.graph)
     recipe = {"validation": {}, "steps": STEPS, **demanding.recipe, **changes}
     recipe.update(checkpoint={"every_steps": 20, "every_epochs": None}, resources={"replicas": replicas})
     for fit_id in ("fit_1", "fit_2"):
-        workshop.submit(fit_id, graph="graph_2", **recipe)
+        harness.submit(fit_id, graph="graph_2", **recipe)
     every = recipe.get("record", {}).get("every_steps", 1)
-    with workshop.gate.holding(KILLED_AT) as hold:
-        first = workshop.supervisor()
-        workshop.until_rows(KILLED_AT // every)
+    with harness.gate.holding(KILLED_AT) as hold:
+        first = harness.supervisor()
+        harness.until_rows(KILLED_AT // every)
         hold(STOPPED_AT)
-        os.kill(pid_of(workshop), signal.SIGKILL)
-        workshop.until(lambda: workshop.outcomes() != [None])
-        workshop.until_rows(STOPPED_AT // every)
-        with workshop.gate.slowing(SLOW_SECONDS):
+        os.kill(pid_of(harness), signal.SIGKILL)
+        harness.until(lambda: harness.outcomes() != [None])
+        harness.until_rows(STOPPED_AT // every)
+        with harness.gate.slowing(SLOW_SECONDS):
             first.drain()
-    workshop.supervisor()
+    harness.supervisor()
     for fit_id in ("fit_1", "fit_2"):
-        workshop.until_state("succeeded", fit_id)
-    assert workshop.outcomes("fit_1") == ["killed", "drained", "succeeded"]
-    assert workshop.rows("fit_1") == workshop.rows("fit_2")
-    assert workshop.arrays("fit_1") == workshop.arrays("fit_2")
+        harness.until_state("succeeded", fit_id)
+    assert harness.outcomes("fit_1") == ["killed", "drained", "succeeded"]
+    assert harness.rows("fit_1") == harness.rows("fit_2")
+    assert harness.arrays("fit_1") == harness.arrays("fit_2")
 
 
-def test_a_fit_that_stops_improving_ends_on_its_best_weights(workshop: Workshop) -> None:
+def test_a_fit_that_stops_improving_ends_on_its_best_weights(harness: SupervisorHarness) -> None:
     demanding = DEMANDING["early_stopping"]
-    workshop.graph("graph_2", demanding.graph)
-    workshop.submit(
+    harness.graph("graph_2", demanding.graph)
+    harness.submit(
         graph="graph_2", **demanding.recipe, checkpoint={**NO_CHECKPOINTS, "keep_best": True, "keep_last": 1}
     )
-    workshop.supervisor()
-    fit = workshop.until_state("succeeded")
+    harness.supervisor()
+    fit = harness.until_state("succeeded")
     assert fit.best is not None
     assert fit.best["metric"] == "val_loss"
     assert fit.best["step"] < fit.step < fit.total_steps
-    last, best = workshop.checkpoints()
+    last, best = harness.checkpoints()
     assert (last.step, best.step, best.is_best) == (fit.step, fit.best["step"], True)
-    best_weights = parameters(workshop, best.digest)
-    for learned, array in parameters(workshop, last.digest).items():
+    best_weights = parameters(harness, best.digest)
+    for learned, array in parameters(harness, last.digest).items():
         np.testing.assert_array_equal(array, best_weights[learned])
-    (entry,) = workshop.events("log")
+    (entry,) = harness.events("log")
     assert entry["text"].startswith("val_loss has not improved")
 
 
-def test_a_fit_that_diverges_is_failed_at_that_step_with_all_rows_before(workshop: Workshop) -> None:
-    workshop.graph("graph_2", REGRESSION)
+def test_a_fit_that_diverges_is_failed_at_that_step_with_all_rows_before(harness: SupervisorHarness) -> None:
+    harness.graph("graph_2", REGRESSION)
     checkpoints = {"every_steps": 4, "every_epochs": None}
-    workshop.submit(graph="graph_2", validation={}, divergence={"action": "stop"}, checkpoint=checkpoints, **TOO_LONG)
-    workshop.supervisor()
-    fit = workshop.until_state("failed")
-    rows = [json.loads(row) for row in workshop.rows()]
+    harness.submit(graph="graph_2", validation={}, divergence={"action": "stop"}, checkpoint=checkpoints, **TOO_LONG)
+    harness.supervisor()
+    fit = harness.until_state("failed")
+    rows = [json.loads(row) for row in harness.rows()]
     assert fit.error is not None
     assert fit.error["code"] == "numerics_nonfinite"
     assert f"step {rows[-1]['step']} " in fit.error["detail"]
     assert [row["step"] for row in rows] == [*range(1, fit.step + 1)]
     assert [bool(row["nonfinite"]) for row in rows] == [False] * (fit.step - 1) + [True]
-    assert workshop.checkpoints()[0].step == (fit.step - 1) // 4 * 4
-    assert workshop.outcomes() == ["numerics_nonfinite"]
+    assert harness.checkpoints()[0].step == (fit.step - 1) // 4 * 4
+    assert harness.outcomes() == ["numerics_nonfinite"]
 
 
-def test_a_fit_that_always_diverges_gives_up_going_back(workshop: Workshop) -> None:
-    workshop.graph("graph_2", REGRESSION)
+def test_a_fit_that_always_diverges_gives_up_going_back(harness: SupervisorHarness) -> None:
+    harness.graph("graph_2", REGRESSION)
     action = {"action": "roll_back", "factor": 0.9, "limit": 3}
-    workshop.submit(graph="graph_2", validation={}, divergence=action, **TOO_LONG)
-    workshop.supervisor()
-    fit = workshop.until_state("failed")
+    harness.submit(graph="graph_2", validation={}, divergence=action, **TOO_LONG)
+    harness.supervisor()
+    fit = harness.until_state("failed")
     assert fit.error is not None
     assert fit.error["code"] == "numerics_nonfinite"
     assert "gone back 3 times" in fit.error["detail"]
-    steps = [json.loads(row)["step"] for row in workshop.rows()]
+    steps = [json.loads(row)["step"] for row in harness.rows()]
     assert sum(after <= before for before, after in itertools.pairwise(steps)) == 3
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
 @pytest.mark.parametrize(("budget", "words"), [({"steps": 30}, "30 steps"), ({"seconds": 0.3}, "0.3 seconds")])
 def test_a_fit_ends_well_when_its_budget_is_spent(
-    workshop: Workshop, budget: dict[str, Any], words: str, replicas: int
+    harness: SupervisorHarness, budget: dict[str, Any], words: str, replicas: int
 ) -> None:
-    workshop.submit(budget=budget, resources={"replicas": replicas}, **ENDLESS, batch_size=20)
-    workshop.supervisor()
-    fit = workshop.until_state("succeeded")
-    assert fit.step == budget.get("steps", fit.step) == workshop.checkpoints()[0].step
-    (entry,) = workshop.events("log")
+    harness.submit(budget=budget, resources={"replicas": replicas}, **ENDLESS, batch_size=20)
+    harness.supervisor()
+    fit = harness.until_state("succeeded")
+    assert fit.step == budget.get("steps", fit.step) == harness.checkpoints()[0].step
+    (entry,) = harness.events("log")
     assert entry["text"] == f"the budget of {words} is spent"
 
 
-def test_the_seconds_of_all_attempts_count(workshop: Workshop) -> None:
-    workshop.submit(budget={"seconds": 1.0}, **ENDLESS)
-    first = workshop.supervisor()
-    workshop.until_rows(40)
+def test_the_seconds_of_all_attempts_count(harness: SupervisorHarness) -> None:
+    harness.submit(budget={"seconds": 1.0}, **ENDLESS)
+    first = harness.supervisor()
+    harness.until_rows(40)
     first.drain()
-    path = workshop.blobs.local_path(workshop.checkpoints()[0].digest)
+    path = harness.blobs.local_path(harness.checkpoints()[0].digest)
     assert 0 < float.fromhex(engine.Checkpoint.load(path).cursor["seconds"]) < 1.0
-    workshop.supervisor()
-    fit = workshop.until_state("succeeded")
-    assert workshop.outcomes() == ["drained", "succeeded"]
-    path = workshop.blobs.local_path(workshop.checkpoints()[0].digest)
+    harness.supervisor()
+    fit = harness.until_state("succeeded")
+    assert harness.outcomes() == ["drained", "succeeded"]
+    path = harness.blobs.local_path(harness.checkpoints()[0].digest)
     cursor = engine.Checkpoint.load(path).cursor
     assert cursor["step"] == fit.step
     assert float.fromhex(cursor["seconds"]) >= 1.0

@@ -13,7 +13,7 @@ import pytest
 
 import engine
 
-from .conftest import PATIENCE, LastingRunner, Result, Workshop, all_end, opened, some_rows
+from .conftest import PATIENCE, LastingRunner, Result, SupervisorHarness, all_end, opened, some_rows
 from .test_supervised_processes import ENDLESS, NO_CHECKPOINTS, assert_same, pid_of
 
 BATCH = 24
@@ -33,18 +33,18 @@ WITHOUT_STATISTICS = {
 }
 
 
-def pids_of(workshop: Workshop, fit_id: str = "fit_1") -> list[int]:
+def pids_of(harness: SupervisorHarness, fit_id: str = "fit_1") -> list[int]:
     """Return the processes of a fit that has made a row, by rank."""
-    first = pid_of(workshop, fit_id)
+    first = pid_of(harness, fit_id)
     others = psutil.Process(first).children()
     return [first, *(other.pid for other in sorted(others, key=lambda process: (process.create_time(), process.pid)))]
 
 
 @pytest.fixture(autouse=True)
-def nobody_left(workshop: Workshop, lasting_runner: LastingRunner) -> Iterator[None]:
+def nobody_left(harness: SupervisorHarness, lasting_runner: LastingRunner) -> Iterator[None]:
     """Let a test end with no process but that which others are forked from."""
     yield
-    for supervisor in workshop.supervisors:
+    for supervisor in harness.supervisors:
         supervisor.drain()
     assert lasting_runner._server is not None
     root = psutil.Process(lasting_runner._server.pid)
@@ -56,115 +56,117 @@ def nobody_left(workshop: Workshop, lasting_runner: LastingRunner) -> Iterator[N
 
 @pytest.fixture(scope="module")
 def undisturbed_by_three(tmp_path_factory: Any, empty_database: Any, lasting_runner: LastingRunner) -> Result:
-    with opened(tmp_path_factory.mktemp("undisturbed_by_three"), empty_database, lasting_runner) as shop:
-        shop.submit(**THREE)
-        shop.supervisor()
-        shop.until_state("succeeded")
-        return Result(shop.rows(), shop.arrays())
+    with opened(tmp_path_factory.mktemp("undisturbed_by_three"), empty_database, lasting_runner) as harness:
+        harness.submit(**THREE)
+        harness.supervisor()
+        harness.until_state("succeeded")
+        return Result(harness.rows(), harness.arrays())
 
 
 @pytest.mark.parametrize("replicas", [2, 3])
 def test_even_shares_come_to_the_bits_of_one_process_that_computes_them_in_turn(
-    workshop: Workshop, replicas: int
+    harness: SupervisorHarness, replicas: int
 ) -> None:
-    workshop.graph("graph_2", WITHOUT_STATISTICS)
-    workshop.dataset("ds_even", some_rows(seed=3, rows=EVEN_ROWS))
+    harness.graph("graph_2", WITHOUT_STATISTICS)
+    harness.dataset("ds_even", some_rows(seed=3, rows=EVEN_ROWS))
     plain = {"graph": "graph_2", "dataset": "ds_even", "batch_size": BATCH, "steps": 60, "validation": {}}
-    workshop.submit("fit_1", **plain, resources={"replicas": replicas})
-    workshop.submit("fit_2", **plain, micro_batch_size=BATCH // replicas)
-    workshop.submit("fit_3", **plain)
-    workshop.supervisor()
+    harness.submit("fit_1", **plain, resources={"replicas": replicas})
+    harness.submit("fit_2", **plain, micro_batch_size=BATCH // replicas)
+    harness.submit("fit_3", **plain)
+    harness.supervisor()
     for fit_id in ("fit_1", "fit_2", "fit_3"):
-        workshop.until_state("succeeded", fit_id)
-    assert workshop.rows("fit_1") == workshop.rows("fit_2")
-    assert workshop.rows("fit_1") != workshop.rows("fit_3"), "a batch was not shared out"
-    arrays, expected = workshop.arrays("fit_1"), workshop.arrays("fit_2")
+        harness.until_state("succeeded", fit_id)
+    assert harness.rows("fit_1") == harness.rows("fit_2")
+    assert harness.rows("fit_1") != harness.rows("fit_3"), "a batch was not shared out"
+    arrays, expected = harness.arrays("fit_1"), harness.arrays("fit_2")
     assert [name for name, array in arrays.items() if name != "cursor" and array != expected[name]] == []
 
 
 def test_the_loss_of_any_rank_costs_nothing_but_time(
-    workshop: Workshop, undisturbed_by_three: Result, lasting_runner: LastingRunner
+    harness: SupervisorHarness, undisturbed_by_three: Result, lasting_runner: LastingRunner
 ) -> None:
-    workshop.submit(**THREE)
+    harness.submit(**THREE)
     with lasting_runner.gate.holding(40) as hold:
-        workshop.supervisor()
+        harness.supervisor()
         for rank in range(3):
-            workshop.until_rows(40 + 40 * rank)
-            pids = pids_of(workshop)
+            harness.until_rows(40 + 40 * rank)
+            pids = pids_of(harness)
             assert len(pids) == 3
             hold(80 + 40 * rank)
             with all_end(pids, seconds=PATIENCE):
                 os.kill(pids[rank], signal.SIGKILL)
-            workshop.until(lambda losses=rank + 1: workshop.outcomes().count("killed") == losses)
-    workshop.until_state("succeeded")
-    assert workshop.outcomes() == ["killed", "killed", "killed", "succeeded"]
-    assert_same(workshop, undisturbed_by_three)
+            harness.until(lambda losses=rank + 1: harness.outcomes().count("killed") == losses)
+    harness.until_state("succeeded")
+    assert harness.outcomes() == ["killed", "killed", "killed", "succeeded"]
+    assert_same(harness, undisturbed_by_three)
 
 
-def test_a_crash_of_a_follower_is_told_as_such(workshop: Workshop) -> None:
-    workshop.submit(**{**THREE, **ENDLESS}, attempts_max=1)
-    workshop.supervisor()
-    workshop.until_rows(20)
-    os.kill(pids_of(workshop)[1], signal.SIGSEGV)
-    fit = workshop.until_state("failed")
+def test_a_crash_of_a_follower_is_told_as_such(harness: SupervisorHarness) -> None:
+    harness.submit(**{**THREE, **ENDLESS}, attempts_max=1)
+    harness.supervisor()
+    harness.until_rows(20)
+    os.kill(pids_of(harness)[1], signal.SIGSEGV)
+    fit = harness.until_state("failed")
     assert fit.error is not None
     assert "SIGSEGV" in fit.error["detail"]
-    assert workshop.outcomes() == ["error"]
+    assert harness.outcomes() == ["error"]
 
 
 def test_drained_ranks_go_on_at_the_next_start_to_the_same_bits(
-    workshop: Workshop, undisturbed_by_three: Result
+    harness: SupervisorHarness, undisturbed_by_three: Result
 ) -> None:
-    workshop.submit(**THREE)
-    first = workshop.supervisor()
-    with workshop.at_row(40), all_end(pids_of(workshop), seconds=PATIENCE):
+    harness.submit(**THREE)
+    first = harness.supervisor()
+    with harness.at_row(40), all_end(pids_of(harness), seconds=PATIENCE):
         first.drain()
-    assert workshop.outcomes() == ["drained"]
-    assert workshop.checkpoints()[0].step == workshop.fit().step < STEPS
-    workshop.supervisor()
-    workshop.until_state("succeeded")
-    assert_same(workshop, undisturbed_by_three)
+    assert harness.outcomes() == ["drained"]
+    assert harness.checkpoints()[0].step == harness.fit().step < STEPS
+    harness.supervisor()
+    harness.until_state("succeeded")
+    assert_same(harness, undisturbed_by_three)
 
 
-def test_cancelled_ranks_leave_a_checkpoint_of_the_step_where_they_were(workshop: Workshop) -> None:
-    workshop.submit(**{**THREE, **ENDLESS}, checkpoint=NO_CHECKPOINTS)
-    workshop.supervisor()
-    workshop.until_rows(20)
-    with all_end(pids_of(workshop), seconds=PATIENCE):
-        workshop.cancel()
-        fit = workshop.until_state("cancelled")
-    (checkpoint,) = workshop.checkpoints()
-    assert checkpoint.step == fit.step == json.loads(workshop.rows()[-1])["step"]
+def test_cancelled_ranks_leave_a_checkpoint_of_the_step_where_they_were(harness: SupervisorHarness) -> None:
+    harness.submit(**{**THREE, **ENDLESS}, checkpoint=NO_CHECKPOINTS)
+    harness.supervisor()
+    harness.until_rows(20)
+    with all_end(pids_of(harness), seconds=PATIENCE):
+        harness.cancel()
+        fit = harness.until_state("cancelled")
+    (checkpoint,) = harness.checkpoints()
+    assert checkpoint.step == fit.step == json.loads(harness.rows()[-1])["step"]
 
 
 @pytest.mark.parametrize("rank", range(3))
-def test_what_one_rank_alone_cannot_compute_fails_the_fit_with_the_engines_words(workshop: Workshop, rank: int) -> None:
+def test_what_one_rank_alone_cannot_compute_fails_the_fit_with_the_engines_words(
+    harness: SupervisorHarness, rank: int
+) -> None:
     rows = some_rows(seed=1, rows=EVEN_ROWS)
     rows["label"][BATCH + rank * BATCH // 3] = 1000  # in the second step
-    workshop.dataset("ds_wrong", rows)
-    workshop.submit(dataset="ds_wrong", validation={}, shuffle=False, **{**THREE, "batch_size": BATCH})
-    workshop.supervisor()
-    fit = workshop.until_state("failed")
+    harness.dataset("ds_wrong", rows)
+    harness.submit(dataset="ds_wrong", validation={}, shuffle=False, **{**THREE, "batch_size": BATCH})
+    harness.supervisor()
+    fit = harness.until_state("failed")
     assert fit.error is not None
     assert "1000" in fit.error["detail"]
-    assert workshop.outcomes() == [fit.error["code"]]
-    assert len(workshop.rows()) == 1
+    assert harness.outcomes() == [fit.error["code"]]
+    assert len(harness.rows()) == 1
 
 
-def test_the_memory_of_all_ranks_is_counted(workshop: Workshop) -> None:
-    workshop.submit(**{**THREE, **ENDLESS})
-    supervisor = workshop.supervisor()
-    workshop.until_rows(20)
-    least = min(psutil.Process(pid).memory_info().rss for pid in pids_of(workshop))
+def test_the_memory_of_all_ranks_is_counted(harness: SupervisorHarness) -> None:
+    harness.submit(**{**THREE, **ENDLESS})
+    supervisor = harness.supervisor()
+    harness.until_rows(20)
+    least = min(psutil.Process(pid).memory_info().rss for pid in pids_of(harness))
     (worker,) = supervisor.workers()
     assert worker.rss_bytes > 2.5 * least
 
 
-def test_more_ranks_than_rows_of_a_batch_are_no_harm(workshop: Workshop) -> None:
-    workshop.graph("graph_2", WITHOUT_STATISTICS)
-    workshop.submit(graph="graph_2", **{**THREE, "batch_size": 2, "steps": 95})
-    workshop.supervisor()
-    fit = workshop.until_state("succeeded")
+def test_more_ranks_than_rows_of_a_batch_are_no_harm(harness: SupervisorHarness) -> None:
+    harness.graph("graph_2", WITHOUT_STATISTICS)
+    harness.submit(graph="graph_2", **{**THREE, "batch_size": 2, "steps": 95})
+    harness.supervisor()
+    fit = harness.until_state("succeeded")
     assert fit.step == 95
-    parameters = engine.Checkpoint.load(workshop.blobs.local_path(workshop.checkpoints()[0].digest)).parameters
+    parameters = engine.Checkpoint.load(harness.blobs.local_path(harness.checkpoints()[0].digest)).parameters
     assert all(np.isfinite(array).all() for array in parameters.values())

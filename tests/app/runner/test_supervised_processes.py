@@ -15,166 +15,168 @@ import engine
 from tests.extent import FULL
 from tests.support.patience import PATIENCE
 
-from .conftest import RECIPE, ROWS, Result, Workshop, all_end, some_rows
+from .conftest import RECIPE, ROWS, Result, SupervisorHarness, all_end, some_rows
 
 ENDLESS = {"steps": 10**9, "epochs": None, "record": {"every_steps": 1}}
 NO_CHECKPOINTS = {"every_steps": None, "every_epochs": None, "keep_best": False}
 
 
-def pid_of(workshop: Workshop, fit_id: str = "fit_1") -> int:
+def pid_of(harness: SupervisorHarness, fit_id: str = "fit_1") -> int:
     def found() -> list[int]:
-        now = (fit_id, workshop.fit(fit_id).attempt)
-        return [worker.pid for worker in workshop.supervisors[-1].workers() if (worker.fit_id, worker.attempt) == now]
+        now = (fit_id, harness.fit(fit_id).attempt)
+        return [worker.pid for worker in harness.supervisors[-1].workers() if (worker.fit_id, worker.attempt) == now]
 
-    workshop.until(lambda: bool(found()))
+    harness.until(lambda: bool(found()))
     return found()[0]
 
 
-def assert_same(workshop: Workshop, expected: Result, fit_id: str = "fit_1") -> None:
-    assert workshop.rows(fit_id) == expected.rows
-    assert workshop.arrays(fit_id) == expected.arrays
+def assert_same(harness: SupervisorHarness, expected: Result, fit_id: str = "fit_1") -> None:
+    assert harness.rows(fit_id) == expected.rows
+    assert harness.arrays(fit_id) == expected.arrays
 
 
-def test_a_fit_leaves_rows_and_the_checkpoints_it_should_keep(workshop: Workshop, undisturbed: Result) -> None:
-    workshop.submit()
-    supervisor = workshop.supervisor()
-    fit = workshop.until_state("succeeded")
+def test_a_fit_leaves_rows_and_the_checkpoints_it_should_keep(harness: SupervisorHarness, undisturbed: Result) -> None:
+    harness.submit()
+    supervisor = harness.supervisor()
+    fit = harness.until_state("succeeded")
     supervisor.drain()
-    assert_same(workshop, undisturbed)
+    assert_same(harness, undisturbed)
     assert (fit.step, fit.epoch, fit.phase) == (RECIPE["steps"], 22, "succeeded")
-    last = json.loads([row for row in workshop.rows() if '"split":"train"' in row][-1])
+    last = json.loads([row for row in harness.rows() if '"split":"train"' in row][-1])
     assert fit.latest["loss"] == last["values"]["loss"]
-    kept = workshop.checkpoints()
+    kept = harness.checkpoints()
     assert kept[0].step == RECIPE["steps"]
     assert 3 <= len(kept) <= 4
     (best,) = [checkpoint for checkpoint in kept if checkpoint.is_best]
     assert fit.best is not None
     assert best.step == fit.best["step"]
     # The files: the columns, and the checkpoints that are kept.
-    assert len([*workshop.blobs.digests()]) == 2 + len(kept)
-    assert [*workshop.staging.iterdir()] == []
-    announced = workshop.events("checkpoint")
+    assert len([*harness.blobs.digests()]) == 2 + len(kept)
+    assert [*harness.staging.iterdir()] == []
+    announced = harness.events("checkpoint")
     assert {checkpoint.id for checkpoint in kept} <= {event["id"] for event in announced}
     assert all(checkpoint.metrics["loss"] for checkpoint in kept)
 
 
 def test_a_killed_process_costs_nothing_but_time_and_no_other_fit_anything(
-    workshop: Workshop, undisturbed: Result
+    harness: SupervisorHarness, undisturbed: Result
 ) -> None:
-    workshop.submit("fit_1")
-    workshop.submit("fit_2")
-    with workshop.gate.holding(70) as hold:
-        workshop.supervisor()
+    harness.submit("fit_1")
+    harness.submit("fit_2")
+    with harness.gate.holding(70) as hold:
+        harness.supervisor()
         for killed, rows in ((1, 70), (2, 160)):
             hold(rows)
-            workshop.until_rows(rows)
-            os.kill(pid_of(workshop), signal.SIGKILL)
-            workshop.until(lambda killed=killed: workshop.outcomes().count("killed") == killed)
-    workshop.until_state("succeeded", "fit_1")
-    workshop.until_state("succeeded", "fit_2")
-    assert workshop.outcomes("fit_1") == ["killed", "killed", "succeeded"]
-    assert workshop.outcomes("fit_2") == ["succeeded"]
-    assert_same(workshop, undisturbed, "fit_1")
-    assert_same(workshop, undisturbed, "fit_2")
+            harness.until_rows(rows)
+            os.kill(pid_of(harness), signal.SIGKILL)
+            harness.until(lambda killed=killed: harness.outcomes().count("killed") == killed)
+    harness.until_state("succeeded", "fit_1")
+    harness.until_state("succeeded", "fit_2")
+    assert harness.outcomes("fit_1") == ["killed", "killed", "succeeded"]
+    assert harness.outcomes("fit_2") == ["succeeded"]
+    assert_same(harness, undisturbed, "fit_1")
+    assert_same(harness, undisturbed, "fit_2")
 
 
-def test_a_dead_process_is_noticed_and_replaced_within_two_seconds(workshop: Workshop) -> None:
-    workshop.submit(**ENDLESS)
-    workshop.supervisor(backoff=(1.0,))
-    workshop.until_rows(20)
+def test_a_dead_process_is_noticed_and_replaced_within_two_seconds(harness: SupervisorHarness) -> None:
+    harness.submit(**ENDLESS)
+    harness.supervisor(backoff=(1.0,))
+    harness.until_rows(20)
     killed = time.monotonic()
-    os.kill(pid_of(workshop), signal.SIGKILL)
-    workshop.until_state("interrupted")
+    os.kill(pid_of(harness), signal.SIGKILL)
+    harness.until_state("interrupted")
     noticed = time.monotonic()
-    workshop.until_state("running")
+    harness.until_state("running")
     if FULL:  # seconds are of a machine that does nothing else
         assert noticed - killed < 0.5
         assert time.monotonic() - killed < 2.0
 
 
-def test_a_fit_is_cancelled_with_a_checkpoint_of_where_it_was(workshop: Workshop) -> None:
-    workshop.submit(**ENDLESS, checkpoint=NO_CHECKPOINTS)
-    workshop.supervisor()
-    workshop.until_rows(20)
-    workshop.cancel()
-    fit = workshop.until_state("cancelled")
-    (checkpoint,) = workshop.checkpoints()
+def test_a_fit_is_cancelled_with_a_checkpoint_of_where_it_was(harness: SupervisorHarness) -> None:
+    harness.submit(**ENDLESS, checkpoint=NO_CHECKPOINTS)
+    harness.supervisor()
+    harness.until_rows(20)
+    harness.cancel()
+    fit = harness.until_state("cancelled")
+    (checkpoint,) = harness.checkpoints()
     assert checkpoint.step == fit.step
-    assert json.loads(workshop.rows()[-1])["step"] == fit.step
-    assert engine.Checkpoint.load(workshop.blobs.local_path(checkpoint.digest)).cursor["seq"] == workshop.last_row()
-    assert workshop.states() == ["queued", "starting", "running", "cancelling", "cancelled"]
+    assert json.loads(harness.rows()[-1])["step"] == fit.step
+    assert engine.Checkpoint.load(harness.blobs.local_path(checkpoint.digest)).cursor["seq"] == harness.last_row()
+    assert harness.states() == ["queued", "starting", "running", "cancelling", "cancelled"]
 
 
-def test_a_drained_fit_goes_on_at_the_next_start_to_the_same_bits(workshop: Workshop, undisturbed: Result) -> None:
-    workshop.submit()
-    first = workshop.supervisor()
-    with workshop.at_row(40):
+def test_a_drained_fit_goes_on_at_the_next_start_to_the_same_bits(
+    harness: SupervisorHarness, undisturbed: Result
+) -> None:
+    harness.submit()
+    first = harness.supervisor()
+    with harness.at_row(40):
         first.drain()
-    assert workshop.fit().state == "interrupted"
-    assert workshop.outcomes() == ["drained"]
-    assert workshop.checkpoints()[0].step == workshop.fit().step
-    workshop.supervisor()
-    workshop.until_state("succeeded")
-    assert workshop.outcomes() == ["drained", "succeeded"]
-    assert_same(workshop, undisturbed)
+    assert harness.fit().state == "interrupted"
+    assert harness.outcomes() == ["drained"]
+    assert harness.checkpoints()[0].step == harness.fit().step
+    harness.supervisor()
+    harness.until_state("succeeded")
+    assert harness.outcomes() == ["drained", "succeeded"]
+    assert_same(harness, undisturbed)
 
 
-def test_a_damaged_checkpoint_is_passed_over(workshop: Workshop, undisturbed: Result) -> None:
-    workshop.submit()
-    first = workshop.supervisor()
-    with workshop.at_row(160):
+def test_a_damaged_checkpoint_is_passed_over(harness: SupervisorHarness, undisturbed: Result) -> None:
+    harness.submit()
+    first = harness.supervisor()
+    with harness.at_row(160):
         first.drain()
-    newest, older, *_ = workshop.checkpoints()
-    path = workshop.blobs.local_path(newest.digest)
+    newest, older, *_ = harness.checkpoints()
+    path = harness.blobs.local_path(newest.digest)
     path.chmod(0o600)
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
-    workshop.supervisor()
-    workshop.until_state("succeeded")
-    assert_same(workshop, undisturbed)
-    (entry,) = [event for event in workshop.events("log") if event["level"] == "error"]
+    harness.supervisor()
+    harness.until_state("succeeded")
+    assert_same(harness, undisturbed)
+    (entry,) = [event for event in harness.events("log") if event["level"] == "error"]
     assert entry["code"] == "checkpoint_corrupt"
     assert newest.id in entry["text"]
     assert older.step < newest.step
 
 
-def test_a_row_that_comes_out_differently_fails_the_fit(workshop: Workshop) -> None:
-    workshop.submit(checkpoint=NO_CHECKPOINTS)
-    workshop.supervisor(backoff=(0.3,))
-    with workshop.gate.holding(40):
-        workshop.until_rows(40)
-        os.kill(pid_of(workshop), signal.SIGKILL)
-        workshop.until_state("interrupted")
-    with workshop.store.begin():
-        workshop.store._database.connection.exec_driver_sql(
+def test_a_row_that_comes_out_differently_fails_the_fit(harness: SupervisorHarness) -> None:
+    harness.submit(checkpoint=NO_CHECKPOINTS)
+    harness.supervisor(backoff=(0.3,))
+    with harness.gate.holding(40):
+        harness.until_rows(40)
+        os.kill(pid_of(harness), signal.SIGKILL)
+        harness.until_state("interrupted")
+    with harness.store.begin():
+        harness.store._database.connection.exec_driver_sql(
             "UPDATE events SET body = replace(body, '\"loss\":', '\"loss\":1') WHERE metric_seq = 5"
         )
-    fit = workshop.until_state("failed")
+    fit = harness.until_state("failed")
     assert fit.error is not None
     assert fit.error["code"] == "numerics_diverged"
     assert "metric row 5" in fit.error["detail"]
 
 
-def test_a_fit_validates_on_the_dataset_that_it_names(workshop: Workshop) -> None:
-    workshop.dataset("ds_held_out", some_rows(seed=2, rows=40))
-    workshop.submit(steps=2 * -(-ROWS // 16), validation={"dataset": "ds_held_out"})
-    workshop.supervisor()
-    workshop.until_state("succeeded")
-    validated = [json.loads(row) for row in workshop.rows() if '"split":"validation"' in row]
+def test_a_fit_validates_on_the_dataset_that_it_names(harness: SupervisorHarness) -> None:
+    harness.dataset("ds_held_out", some_rows(seed=2, rows=40))
+    harness.submit(steps=2 * -(-ROWS // 16), validation={"dataset": "ds_held_out"})
+    harness.supervisor()
+    harness.until_state("succeeded")
+    validated = [json.loads(row) for row in harness.rows() if '"split":"validation"' in row]
     assert [row["epoch"] for row in validated] == [1, 2]
-    assert workshop.fit().latest["val_loss"] == validated[-1]["values"]["loss"]
+    assert harness.fit().latest["val_loss"] == validated[-1]["values"]["loss"]
 
 
-def test_a_fit_of_what_cannot_be_computed_fails_with_the_engines_words(workshop: Workshop) -> None:
-    workshop.dataset("ds_thin", {"x": np.ones((8, 5), "float32"), "label": np.zeros(8, "int64")})
-    workshop.submit(dataset="ds_thin")
-    workshop.supervisor()
-    fit = workshop.until_state("failed")
+def test_a_fit_of_what_cannot_be_computed_fails_with_the_engines_words(harness: SupervisorHarness) -> None:
+    harness.dataset("ds_thin", {"x": np.ones((8, 5), "float32"), "label": np.zeros(8, "int64")})
+    harness.submit(dataset="ds_thin")
+    harness.supervisor()
+    fit = harness.until_state("failed")
     assert fit.error is not None
     assert fit.error["code"] == "document_invalid"
     assert "'x'" in fit.error["detail"]
-    assert str(workshop.settings.data_dir) not in fit.error["detail"]
+    assert str(harness.settings.data_dir) not in fit.error["detail"]
 
 
 SERVER = """
@@ -210,14 +212,14 @@ threading.Event().wait()
 
 
 def test_a_killed_server_leaves_no_process_and_its_fits_go_on_to_the_same_bits(
-    workshop: Workshop, undisturbed: Result
+    harness: SupervisorHarness, undisturbed: Result
 ) -> None:
-    workshop.submit("fit_1")
-    workshop.submit("fit_2", **ENDLESS)
+    harness.submit("fit_1")
+    harness.submit("fit_2", **ENDLESS)
     root = Path(engine.__file__).parents[1]
-    command = [sys.executable, "-c", SERVER, str(workshop.settings.data_dir), str(workshop.gate.path)]
+    command = [sys.executable, "-c", SERVER, str(harness.settings.data_dir), str(harness.gate.path)]
     with (
-        workshop.gate.holding(40),
+        harness.gate.holding(40),
         subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(root)}) as server,
     ):
         assert server.stdout is not None
@@ -226,7 +228,7 @@ def test_a_killed_server_leaves_no_process_and_its_fits_go_on_to_the_same_bits(
         assert len(family) == 3, "the fork server and two workers"
         with all_end(family, seconds=PATIENCE):
             server.kill()
-    workshop.supervisor(workers=1)
-    workshop.until_state("succeeded", "fit_1")
-    assert workshop.outcomes("fit_1") == ["lost", "succeeded"]
-    assert_same(workshop, undisturbed, "fit_1")
+    harness.supervisor(workers=1)
+    harness.until_state("succeeded", "fit_1")
+    assert harness.outcomes("fit_1") == ["lost", "succeeded"]
+    assert_same(harness, undisturbed, "fit_1")

@@ -12,69 +12,73 @@ from app.service.attempts.attempts import Attempts
 from app.service.attempts.recorder import OUT_OF_MEMORY
 from tests.support.in_memory_runner import InMemoryRunner
 
-from .conftest import Workshop, begin, points, row
+from .conftest import SupervisorHarness, begin, points, row
 
 
-def test_a_fit_whose_process_dies_goes_on_in_another(workshop: Workshop, runner: InMemoryRunner) -> None:
-    handle = begin(workshop, runner)
+def test_a_fit_whose_process_dies_goes_on_in_another(harness: SupervisorHarness, runner: InMemoryRunner) -> None:
+    handle = begin(harness, runner)
     runner.end(handle, "error", "the process crashed (SIGSEGV)")
     to_resend = runner.await_start(2)
     assert (to_resend.owner_id, to_resend.attempt) == ("fit_1", 2)
-    assert workshop.states() == ["queued", "starting", "running", "interrupted", "starting"]
-    assert workshop.outcomes() == ["error", None]
-    assert workshop.events("log") == [
+    assert harness.states() == ["queued", "starting", "running", "interrupted", "starting"]
+    assert harness.outcomes() == ["error", None]
+    assert harness.events("log") == [
         {"level": "warning", "code": "error", "text": "attempt 1: the process crashed (SIGSEGV)"}
     ]
 
 
-def test_a_process_that_ends_without_a_verdict_has_died(workshop: Workshop, runner: InMemoryRunner) -> None:
-    runner.end(begin(workshop, runner), "finished")
+def test_a_process_that_ends_without_a_verdict_has_died(harness: SupervisorHarness, runner: InMemoryRunner) -> None:
+    runner.end(begin(harness, runner), "finished")
     runner.await_start(2)
-    assert workshop.outcomes() == ["error", None]
+    assert harness.outcomes() == ["error", None]
 
 
-def test_processes_that_die_without_getting_further_end_the_fit(workshop: Workshop, runner: InMemoryRunner) -> None:
-    workshop.submit(attempts_max=3)
-    workshop.supervisor(runner)
+def test_processes_that_die_without_getting_further_end_the_fit(
+    harness: SupervisorHarness, runner: InMemoryRunner
+) -> None:
+    harness.submit(attempts_max=3)
+    harness.supervisor(runner)
     for number in range(1, 4):
         handle = runner.await_start(number)
         runner.report(handle, Started(number))
         runner.end(handle, "error", "it crashed")
-    fit = workshop.until_state("failed")
+    fit = harness.until_state("failed")
     assert fit.error is not None
     assert fit.error["code"] == "crash_loop"
     assert fit.error["detail"].startswith(
         "3 processes in a row died without getting any further; the last one (error): it crashed; "
     )
     assert "the server's log" in fit.error["detail"]
-    assert workshop.outcomes() == ["error"] * 3
+    assert harness.outcomes() == ["error"] * 3
 
 
 def test_a_fit_that_finds_no_memory_for_a_product_is_told_so_at_once(
-    workshop: Workshop, runner: InMemoryRunner
+    harness: SupervisorHarness, runner: InMemoryRunner
 ) -> None:
-    runner.end(begin(workshop, runner), "blas_abort", "no memory")
-    fit = workshop.until_state("failed")
+    runner.end(begin(harness, runner), "blas_abort", "no memory")
+    fit = harness.until_state("failed")
     assert fit.error == {"code": "out_of_memory", "detail": OUT_OF_MEMORY.detail}
-    assert workshop.outcomes() == ["out_of_memory"]
+    assert harness.outcomes() == ["out_of_memory"]
 
 
-def test_a_fit_that_gets_further_each_time_is_not_given_up(workshop: Workshop, runner: InMemoryRunner) -> None:
-    workshop.submit(attempts_max=2)
-    workshop.supervisor(runner)
+def test_a_fit_that_gets_further_each_time_is_not_given_up(harness: SupervisorHarness, runner: InMemoryRunner) -> None:
+    harness.submit(attempts_max=2)
+    harness.supervisor(runner)
     for number in range(1, 6):
         handle = runner.await_start(number)
         runner.report(handle, Started(number), points(*range(1, number + 1)))
         runner.end(handle, "killed")
     handle = runner.await_start(6)
     runner.report(handle, Started(6), Finished("succeeded"))
-    workshop.until_state("succeeded")
-    assert workshop.last_row() == 5
+    harness.until_state("succeeded")
+    assert harness.last_row() == 5
 
 
-def test_each_crash_in_a_row_makes_the_next_start_wait_longer(workshop: Workshop, runner: InMemoryRunner) -> None:
-    workshop.submit(attempts_max=3)
-    workshop.supervisor(runner, backoff=(0.0, 0.3))
+def test_each_crash_in_a_row_makes_the_next_start_wait_longer(
+    harness: SupervisorHarness, runner: InMemoryRunner
+) -> None:
+    harness.submit(attempts_max=3)
+    harness.supervisor(runner, backoff=(0.0, 0.3))
     moments = []
     for number in range(1, 4):
         handle = runner.await_start(number)
@@ -83,47 +87,47 @@ def test_each_crash_in_a_row_makes_the_next_start_wait_longer(workshop: Workshop
     assert moments[1] - moments[0] < 0.3 <= moments[2] - moments[1]
 
 
-def test_a_failed_fit_says_why_and_is_not_tried_again(workshop: Workshop, runner: InMemoryRunner) -> None:
-    handle = begin(workshop, runner)
+def test_a_failed_fit_says_why_and_is_not_tried_again(harness: SupervisorHarness, runner: InMemoryRunner) -> None:
+    handle = begin(harness, runner)
     runner.report(handle, points(2), Failed("out_of_memory", "too much"))
-    fit = workshop.until_state("failed")
+    fit = harness.until_state("failed")
     assert fit.error == {"code": "out_of_memory", "detail": "too much"}
-    assert workshop.last_row() == 2
-    assert workshop.events("end") == [{"state": "failed"}]
+    assert harness.last_row() == 2
+    assert harness.events("end") == [{"state": "failed"}]
 
 
-def test_rows_that_come_out_the_same_again_are_stored_once(workshop: Workshop, runner: InMemoryRunner) -> None:
-    handle = begin(workshop, runner)
+def test_rows_that_come_out_the_same_again_are_stored_once(harness: SupervisorHarness, runner: InMemoryRunner) -> None:
+    handle = begin(harness, runner)
     runner.report(handle, points(2, 3))
     runner.end(handle, "killed")
     to_resend = runner.await_start(2)
     runner.report(to_resend, Started(2), points(2, 3, 4), Finished("succeeded"))
-    workshop.until_state("succeeded")
-    assert workshop.rows() == [row(seq) for seq in (1, 2, 3, 4)]
+    harness.until_state("succeeded")
+    assert harness.rows() == [row(seq) for seq in (1, 2, 3, 4)]
 
 
-def test_a_fit_whose_rows_come_out_differently_fails(workshop: Workshop, runner: InMemoryRunner) -> None:
-    handle = begin(workshop, runner)
+def test_a_fit_whose_rows_come_out_differently_fails(harness: SupervisorHarness, runner: InMemoryRunner) -> None:
+    handle = begin(harness, runner)
     runner.report(handle, points(2, 3))
     runner.end(handle, "killed")
     to_resend = runner.await_start(2)
     runner.report(to_resend, Started(2), points(2, 3, 4, loss=0.25))
-    fit = workshop.until_state("failed")
+    fit = harness.until_state("failed")
     assert fit.error is not None
     assert fit.error["code"] == "numerics_diverged"
     assert "metric row 2" in fit.error["detail"]
-    assert workshop.rows() == [row(seq) for seq in (1, 2, 3)]
+    assert harness.rows() == [row(seq) for seq in (1, 2, 3)]
     runner.await_kill(to_resend)
 
 
-def test_while_rows_are_made_again_the_fit_does_not_go_back(workshop: Workshop, runner: InMemoryRunner) -> None:
-    handle = begin(workshop, runner)
+def test_while_rows_are_made_again_the_fit_does_not_go_back(harness: SupervisorHarness, runner: InMemoryRunner) -> None:
+    handle = begin(harness, runner)
     runner.report(handle, points(2, 3))
     runner.end(handle, "killed")
     to_resend = runner.await_start(2)
     runner.report(to_resend, Started(2), points(1))
-    workshop.until(lambda: workshop.fit().state == "running")
-    assert workshop.fit().step == 3
+    harness.until(lambda: harness.fit().state == "running")
+    assert harness.fit().step == 3
 
 
 NOT_NOW = [StorageFull("the disk is full"), StorageFailed("the disk failed"), DatabaseBusy("a backup runs")]
@@ -131,10 +135,10 @@ NOT_NOW = [StorageFull("the disk is full"), StorageFailed("the disk failed"), Da
 
 @pytest.mark.parametrize("error", NOT_NOW, ids=lambda error: error.code)
 def test_a_fit_waits_while_nothing_can_be_written_down(
-    workshop: Workshop, runner: InMemoryRunner, monkeypatch: pytest.MonkeyPatch, error: Exception
+    harness: SupervisorHarness, runner: InMemoryRunner, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     monkeypatch.setattr("app.runner.supervisor.RETRY_SECONDS", 0.05)
-    handle = begin(workshop, runner)
+    handle = begin(harness, runner)
     record, failures = Attempts.record, iter([error, error])
 
     def record_later(*arguments: Any) -> Any:
@@ -144,15 +148,15 @@ def test_a_fit_waits_while_nothing_can_be_written_down(
 
     monkeypatch.setattr(Attempts, "record", record_later)
     runner.report(handle, points(2), points(3), Finished("succeeded"))
-    workshop.until_state("succeeded")
-    assert workshop.last_row() == 3
-    assert workshop.outcomes() == ["succeeded"]
+    harness.until_state("succeeded")
+    assert harness.last_row() == 3
+    assert harness.outcomes() == ["succeeded"]
 
 
 @pytest.mark.parametrize("error", NOT_NOW, ids=lambda error: error.code)
 @pytest.mark.parametrize("method", ["claim", "assignment"])
 def test_a_fit_is_begun_once_the_disk_lets_it_and_that_is_no_crash(
-    workshop: Workshop, runner: InMemoryRunner, monkeypatch: pytest.MonkeyPatch, error: Exception, method: str
+    harness: SupervisorHarness, runner: InMemoryRunner, monkeypatch: pytest.MonkeyPatch, error: Exception, method: str
 ) -> None:
     monkeypatch.setattr("app.runner.supervisor.RETRY_SECONDS", 0.05)
     real, failures = getattr(Attempts, method), iter([error] * 5)
@@ -163,68 +167,70 @@ def test_a_fit_is_begun_once_the_disk_lets_it_and_that_is_no_crash(
         return real(*arguments, **options)
 
     monkeypatch.setattr(Attempts, method, later)
-    workshop.submit(attempts_max=2)
-    workshop.supervisor(runner)
+    harness.submit(attempts_max=2)
+    harness.supervisor(runner)
     handle = runner.await_start(1)
     runner.report(handle, Started(1), Finished("succeeded"))
-    workshop.until_state("succeeded")
-    assert [*filter(None, workshop.outcomes())][:-1] == ([] if method == "claim" else ["storage"] * 5)
+    harness.until_state("succeeded")
+    assert [*filter(None, harness.outcomes())][:-1] == ([] if method == "claim" else ["storage"] * 5)
 
 
-def test_a_fit_that_cannot_be_written_down_at_all_fails_alone(workshop: Workshop, runner: InMemoryRunner) -> None:
-    handle = begin(workshop, runner)
-    workshop.submit("fit_2")
-    workshop.supervisors[0].wake()
+def test_a_fit_that_cannot_be_written_down_at_all_fails_alone(
+    harness: SupervisorHarness, runner: InMemoryRunner
+) -> None:
+    handle = begin(harness, runner)
+    harness.submit("fit_2")
+    harness.supervisors[0].wake()
     other = runner.await_start(2)
     runner.report(handle, points(5))  # leaves a gap
-    fit = workshop.until_state("failed")
+    fit = harness.until_state("failed")
     assert fit.error is not None
     assert fit.error["code"] == "internal_error"
     runner.await_kill(handle)
     runner.report(other, Started(2), Finished("succeeded"))
-    workshop.until_state("succeeded", "fit_2")
+    harness.until_state("succeeded", "fit_2")
 
 
-def test_what_a_superseded_attempt_says_does_not_count(workshop: Workshop, runner: InMemoryRunner) -> None:
-    handle = begin(workshop, runner)
-    with workshop.store.begin() as work:
+def test_what_a_superseded_attempt_says_does_not_count(harness: SupervisorHarness, runner: InMemoryRunner) -> None:
+    handle = begin(harness, runner)
+    with harness.store.begin() as work:
         work.attempts.end("fit_1", 1, "lost")
     runner.report(handle, points(2), Finished("succeeded"))
-    workshop.submit("fit_2")
-    workshop.supervisors[0].wake()
+    harness.submit("fit_2")
+    harness.supervisors[0].wake()
     runner.report(runner.await_start(2), Started(2), Finished("succeeded"))
-    workshop.until_state("succeeded", "fit_2")
-    assert workshop.last_row() == 1
-    assert workshop.fit().state == "running"
+    harness.until_state("succeeded", "fit_2")
+    assert harness.last_row() == 1
+    assert harness.fit().state == "running"
     runner.await_kill(handle)
 
 
-def test_a_fit_whose_dataset_is_gone_fails(workshop: Workshop, runner: InMemoryRunner) -> None:
-    workshop.submit(dataset="ds_missing")
-    workshop.supervisor(runner)
-    fit = workshop.until_state("failed")
+def test_a_fit_whose_dataset_is_gone_fails(harness: SupervisorHarness, runner: InMemoryRunner) -> None:
+    harness.submit(dataset="ds_missing")
+    harness.supervisor(runner)
+    fit = harness.until_state("failed")
     assert fit.error is not None
     assert fit.error["code"] == "input_missing"
     assert runner.assignments == {}
 
 
 def test_a_process_that_cannot_be_started_counts_as_one_that_died(
-    workshop: Workshop, runner: InMemoryRunner, monkeypatch: pytest.MonkeyPatch
+    harness: SupervisorHarness, runner: InMemoryRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def start(assignment: object) -> Handle:
         raise OSError("no more processes")
 
     monkeypatch.setattr(runner, "start", start)
-    workshop.submit(attempts_max=2)
-    workshop.supervisor(runner)
-    fit = workshop.until_state("failed")
+    harness.submit(attempts_max=2)
+    harness.supervisor(runner)
+    fit = harness.until_state("failed")
     assert fit.error is not None
     assert fit.error["code"] == "crash_loop"
-    assert workshop.outcomes() == ["not_started"] * 2
+    assert harness.outcomes() == ["not_started"] * 2
 
 
 def test_a_fault_of_the_supervisor_is_not_its_end(
-    workshop: Workshop, runner: InMemoryRunner, monkeypatch: pytest.MonkeyPatch
+    harness: SupervisorHarness, runner: InMemoryRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.runner.supervisor.RETRY_SECONDS", 0.01)
     claim, faults = Attempts.claim, iter([RuntimeError("bug")])
@@ -235,7 +241,7 @@ def test_a_fault_of_the_supervisor_is_not_its_end(
         return claim(*arguments, **keywords)
 
     monkeypatch.setattr(Attempts, "claim", faulty)
-    workshop.submit()
-    supervisor = workshop.supervisor(runner)
+    harness.submit()
+    supervisor = harness.supervisor(runner)
     supervisor.wake()
     runner.await_start()

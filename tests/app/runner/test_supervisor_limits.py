@@ -10,7 +10,7 @@ from app.domain.messages import Finished, Started
 from app.runner.supervisor import CANCEL_GRACE_SECONDS
 from tests.support.in_memory_runner import InMemoryRunner
 
-from .conftest import Workshop, begin, points
+from .conftest import SupervisorHarness, begin, points
 
 SOON = timedelta(milliseconds=200)
 
@@ -21,107 +21,113 @@ def now_and(delta: timedelta) -> object:
 
 @pytest.mark.parametrize("limit", ["timeout", "deadline_exceeded"])
 def test_a_fit_that_has_run_out_of_time_fails_with_a_checkpoint(
-    workshop: Workshop, runner: InMemoryRunner, limit: str
+    harness: SupervisorHarness, runner: InMemoryRunner, limit: str
 ) -> None:
     if limit == "timeout":
-        workshop.submit(resources={"timeout_seconds": 0.2})
+        harness.submit(resources={"timeout_seconds": 0.2})
     else:
-        workshop.submit(deadline_at=now_and(SOON))
-    workshop.supervisor(runner)
+        harness.submit(deadline_at=now_and(SOON))
+    harness.supervisor(runner)
     handle = runner.await_start()
     runner.report(handle, Started(1), points(1))
     assert runner.await_stop(handle) == ("drain", CANCEL_GRACE_SECONDS)
     runner.report(handle, points(2), Finished("drained"))
-    fit = workshop.until_state("failed")
+    fit = harness.until_state("failed")
     assert fit.error is not None
     assert fit.error["code"] == limit
-    assert workshop.outcomes() == [limit]
-    assert workshop.last_row() == 2
-    assert workshop.events("end") == [{"state": "failed"}]
+    assert harness.outcomes() == [limit]
+    assert harness.last_row() == 2
+    assert harness.events("end") == [{"state": "failed"}]
 
 
-def test_a_process_that_does_not_stop_in_time_is_no_crash(workshop: Workshop, runner: InMemoryRunner) -> None:
-    workshop.submit(resources={"timeout_seconds": 0.05})
-    workshop.supervisor(runner)
+def test_a_process_that_does_not_stop_in_time_is_no_crash(harness: SupervisorHarness, runner: InMemoryRunner) -> None:
+    harness.submit(resources={"timeout_seconds": 0.05})
+    harness.supervisor(runner)
     handle = runner.await_start()
     runner.await_stop(handle)
     runner.end(handle, "killed")
-    fit = workshop.until_state("failed")
+    fit = harness.until_state("failed")
     assert fit.error is not None
     assert fit.error["code"] == "timeout"
-    assert workshop.outcomes() == ["timeout"]
+    assert harness.outcomes() == ["timeout"]
 
 
-def test_a_fit_that_is_done_when_its_time_is_over_has_succeeded(workshop: Workshop, runner: InMemoryRunner) -> None:
-    workshop.submit(resources={"timeout_seconds": 0.05})
-    workshop.supervisor(runner)
+def test_a_fit_that_is_done_when_its_time_is_over_has_succeeded(
+    harness: SupervisorHarness, runner: InMemoryRunner
+) -> None:
+    harness.submit(resources={"timeout_seconds": 0.05})
+    harness.supervisor(runner)
     handle = runner.await_start()
     runner.await_stop(handle)
     runner.report(handle, Started(1), Finished("succeeded"))
-    workshop.until_state("succeeded")
+    harness.until_state("succeeded")
 
 
-def test_a_fit_that_is_cancelled_when_its_time_is_over_is_cancelled(workshop: Workshop, runner: InMemoryRunner) -> None:
-    workshop.submit(resources={"timeout_seconds": 0.05})
-    workshop.supervisor(runner)
+def test_a_fit_that_is_cancelled_when_its_time_is_over_is_cancelled(
+    harness: SupervisorHarness, runner: InMemoryRunner
+) -> None:
+    harness.submit(resources={"timeout_seconds": 0.05})
+    harness.supervisor(runner)
     handle = runner.await_start()
     runner.await_stop(handle)
-    workshop.cancel()
+    harness.cancel()
     runner.end(handle, "killed")
-    workshop.until_state("cancelled")
+    harness.until_state("cancelled")
 
 
-def test_the_time_of_all_attempts_counts(workshop: Workshop, runner: InMemoryRunner) -> None:
-    workshop.submit(resources={"timeout_seconds": 1000.0})
-    with workshop.store.begin() as work:
+def test_the_time_of_all_attempts_counts(harness: SupervisorHarness, runner: InMemoryRunner) -> None:
+    harness.submit(resources={"timeout_seconds": 1000.0})
+    with harness.store.begin() as work:
         work.fits.update(replaced(work.fits.get("fit_1"), seconds=999.9))
-    workshop.supervisor(runner)
+    harness.supervisor(runner)
     handle = runner.await_start()
     runner.await_stop(handle)
     runner.report(handle, Finished("drained"))
-    assert workshop.until_state("failed").seconds >= 1000.0
+    assert harness.until_state("failed").seconds >= 1000.0
 
 
-def test_a_limit_that_is_set_while_a_fit_runs_holds_for_it(workshop: Workshop, runner: InMemoryRunner) -> None:
-    handle = begin(workshop, runner)
-    with workshop.store.begin() as work:
+def test_a_limit_that_is_set_while_a_fit_runs_holds_for_it(harness: SupervisorHarness, runner: InMemoryRunner) -> None:
+    handle = begin(harness, runner)
+    with harness.store.begin() as work:
         work.fits.update(replaced(work.fits.get("fit_1"), deadline_at=now_and(SOON)))
-    workshop.supervisors[-1].check_requested_state("fit_1")
+    harness.supervisors[-1].check_requested_state("fit_1")
     runner.await_stop(handle)
     runner.report(handle, Finished("drained"))
-    assert (workshop.until_state("failed").error or {})["code"] == "deadline_exceeded"
+    assert (harness.until_state("failed").error or {})["code"] == "deadline_exceeded"
 
 
-def test_time_goes_by_only_while_there_is_a_process(workshop: Workshop, runner: InMemoryRunner) -> None:
-    workshop.submit()
-    workshop.supervisor(runner)
+def test_time_goes_by_only_while_there_is_a_process(harness: SupervisorHarness, runner: InMemoryRunner) -> None:
+    harness.submit()
+    harness.supervisor(runner)
     runner.end(runner.await_start(1), "killed")
     to_resend = runner.await_start(2)
-    first = workshop.fit().seconds
+    first = harness.fit().seconds
     assert first > 0.0
     runner.report(to_resend, Started(1), Finished("succeeded"))
-    assert workshop.until_state("succeeded").seconds > first
+    assert harness.until_state("succeeded").seconds > first
 
 
 @pytest.mark.parametrize("state", ["queued", "paused"])
-def test_a_fit_that_waits_beyond_its_deadline_fails(workshop: Workshop, runner: InMemoryRunner, state: str) -> None:
-    workshop.submit("fit_0")
-    workshop.supervisor(runner, workers=1)
+def test_a_fit_that_waits_beyond_its_deadline_fails(
+    harness: SupervisorHarness, runner: InMemoryRunner, state: str
+) -> None:
+    harness.submit("fit_0")
+    harness.supervisor(runner, workers=1)
     runner.await_start()
-    workshop.submit(deadline_at=now_and(SOON))
+    harness.submit(deadline_at=now_and(SOON))
     if state == "paused":
-        workshop.want("paused")
-    workshop.supervisors[0].wake()
-    fit = workshop.until_state("failed")
+        harness.want("paused")
+    harness.supervisors[0].wake()
+    fit = harness.until_state("failed")
     assert fit.error is not None
     assert fit.error["code"] == "deadline_exceeded"
     assert fit.finished_at is not None
-    assert workshop.events("end") == [{"state": "failed"}]
+    assert harness.events("end") == [{"state": "failed"}]
     assert len(runner.assignments) == 1
 
 
-def test_a_fit_whose_deadline_is_over_is_not_begun(workshop: Workshop, runner: InMemoryRunner) -> None:
-    workshop.submit(deadline_at=now_and(-SOON))
-    workshop.supervisor(runner)
-    workshop.until_state("failed")
+def test_a_fit_whose_deadline_is_over_is_not_begun(harness: SupervisorHarness, runner: InMemoryRunner) -> None:
+    harness.submit(deadline_at=now_and(-SOON))
+    harness.supervisor(runner)
+    harness.until_state("failed")
     assert runner.assignments == {}

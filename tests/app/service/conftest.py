@@ -26,11 +26,9 @@ from app.service.resources.workers import WorkerStatus
 from app.store.blobs.local import LocalBlobStore
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
+from tests.support.attempts_harness import AttemptsHarness
 from tests.support.manual_clock import ManualClock
 from tests.support.storage import storage_context
-
-from . import session_bureau
-from .office import Office
 
 GRADIENTS_MAX = 64 * 1024
 MOMENT = datetime(2026, 2, 3, 4, 5, 6, 789_000, UTC)
@@ -195,17 +193,5 @@ def revision(
 
 
 @pytest.fixture
-def office(tmp_path: Path, store: Store) -> Office:
-    return Office(tmp_path, store)
-
-
-@pytest.fixture
-def bureau(
-    store: Store,
-    blobs: LocalBlobStore,
-    sweeper: BlobSweeper,
-    clock: ManualClock,
-    tmp_path: Path,
-) -> session_bureau.Bureau:
-    """Open the use cases of sessions over a worker_pool that is played."""
-    return session_bureau.opened(store, blobs, sweeper, clock, tmp_path)
+def harness(tmp_path: Path, store: Store) -> AttemptsHarness:
+    return AttemptsHarness(tmp_path, store)

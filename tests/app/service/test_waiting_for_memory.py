@@ -14,9 +14,8 @@ from app.service.attempts.progress import AttemptReport, Claim, MemoryNeed
 from app.service.resources.blobs import BlobSweeper
 from app.service.resources.memory import MemoryConfig, MemoryPool
 from app.store.attempts import Attempts as StoredAttempts
+from tests.support.attempts_harness import AttemptsHarness
 from tests.support.storage import storage_context
-
-from .office import Office
 
 BUDGET = 1000
 VARIANT = {"index": 0, "parameters": {}, "reached": []}
@@ -28,29 +27,31 @@ def room() -> MemoryPool:
 
 
 @pytest.fixture
-def crowded(office: Office, room: MemoryPool) -> Office:
-    """An office whose attempts share `room`."""
+def crowded(harness: AttemptsHarness, room: MemoryPool) -> AttemptsHarness:
+    """An harness whose attempts share `room`."""
     terms = WorkerConfig(memory=MemoryConfig(BUDGET))
-    sweeper = BlobSweeper(office.store, office.blobs)
-    storage = storage_context(office.store, office.blobs, office.staging, sweeper=sweeper, clock=office.clock)
-    office.attempts = Attempts(storage, office.staging, office.notified.append, terms, memory=room)
-    return office
+    sweeper = BlobSweeper(harness.store, harness.blobs)
+    storage = storage_context(harness.store, harness.blobs, harness.staging, sweeper=sweeper, clock=harness.clock)
+    harness.attempts = Attempts(storage, harness.staging, harness.notified.append, terms, memory=room)
+    return harness
 
 
-def submit(office: Office, fit_id: str, memory_bytes: int | None, **changes: object) -> None:
-    office.submit(fit_id)
-    with office.store.begin() as work:
+def submit(harness: AttemptsHarness, fit_id: str, memory_bytes: int | None, **changes: object) -> None:
+    harness.submit(fit_id)
+    with harness.store.begin() as work:
         fit = work.fits.get(fit_id)
         work.fits.update(replace(fit, memory_bytes=memory_bytes, **changes))  # type: ignore[arg-type]  # by name
 
 
-def claimed(office: Office) -> Claim:
-    claim = office.attempts.claim()
+def claimed(harness: AttemptsHarness) -> Claim:
+    claim = harness.attempts.claim()
     assert claim is not None
     return claim
 
 
-def test_a_fit_begins_once_those_are_gone_that_it_does_not_fit_beside(crowded: Office, room: MemoryPool) -> None:
+def test_a_fit_begins_once_those_are_gone_that_it_does_not_fit_beside(
+    crowded: AttemptsHarness, room: MemoryPool
+) -> None:
     submit(crowded, "fit_1", 600)
     submit(crowded, "fit_2", 600)
     first = claimed(crowded)
@@ -68,7 +69,7 @@ def test_a_fit_begins_once_those_are_gone_that_it_does_not_fit_beside(crowded: O
     assert room.reserved == 600
 
 
-def test_it_is_told_once_why_a_fit_waits(crowded: Office) -> None:
+def test_it_is_told_once_why_a_fit_waits(crowded: AttemptsHarness) -> None:
     submit(crowded, "fit_2", 600)
     claimed(crowded)
     submit(crowded, "fit_1", 700)
@@ -82,7 +83,7 @@ def test_it_is_told_once_why_a_fit_waits(crowded: Office) -> None:
     assert "about 700 bytes, and of the 1000 for all processes 600 are reserved" in told["text"]
 
 
-def test_smaller_fits_do_not_overtake_one_that_waits(crowded: Office) -> None:
+def test_smaller_fits_do_not_overtake_one_that_waits(crowded: AttemptsHarness) -> None:
     submit(crowded, "fit_1", 600)
     first = claimed(crowded)
     submit(crowded, "fit_2", 700)
@@ -98,7 +99,7 @@ def test_smaller_fits_do_not_overtake_one_that_waits(crowded: Office) -> None:
     assert [claimed(crowded).fit.id for _ in range(3)] == ["fit_2", "fit_4", "fit_3"]
 
 
-def test_all_processes_of_a_fit_count(crowded: Office) -> None:
+def test_all_processes_of_a_fit_count(crowded: AttemptsHarness) -> None:
     submit(crowded, "fit_1", 300, request={"dataset": "ds_1", "steps": 100, "resources": {"replicas": 3}})
     claim = claimed(crowded)
     assert claim.need == MemoryNeed(300, 900)
@@ -107,7 +108,7 @@ def test_all_processes_of_a_fit_count(crowded: Office) -> None:
 
 @pytest.mark.parametrize(("fit_bytes", "left", "need"), [(100, 4, 300), (100, 2, 200), (400, 4, 800), (900, 4, 900)])
 def test_of_a_sweep_count_the_variants_at_work(
-    crowded: Office, fit_bytes: int, left: int, need: int, monkeypatch: pytest.MonkeyPatch
+    crowded: AttemptsHarness, fit_bytes: int, left: int, need: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "usable_cores", lambda: 4)
     terms = SweepConfig("grid", "loss", "min", 3, [], fit_bytes)
@@ -119,7 +120,7 @@ def test_of_a_sweep_count_the_variants_at_work(
     assert claimed(crowded).need == MemoryNeed(need, need)
 
 
-def test_a_fit_of_which_nothing_is_known_runs_alone_and_unbounded(crowded: Office) -> None:
+def test_a_fit_of_which_nothing_is_known_runs_alone_and_unbounded(crowded: AttemptsHarness) -> None:
     submit(crowded, "fit_1", None)
     submit(crowded, "fit_2", 1)
     claim = claimed(crowded)
@@ -129,7 +130,7 @@ def test_a_fit_of_which_nothing_is_known_runs_alone_and_unbounded(crowded: Offic
     assert claimed(crowded).fit.id == "fit_2"
 
 
-def test_a_fit_that_the_machine_cannot_hold_any_more_is_told_so_instead_of_waiting(crowded: Office) -> None:
+def test_a_fit_that_the_machine_cannot_hold_any_more_is_told_so_instead_of_waiting(crowded: AttemptsHarness) -> None:
     submit(crowded, "fit_1", BUDGET + 1)
     claim = claimed(crowded)
     with pytest.raises(TooLarge, match="about 1001 bytes of memory; this server gives 1000") as refused:
@@ -138,7 +139,7 @@ def test_a_fit_that_the_machine_cannot_hold_any_more_is_told_so_instead_of_waiti
 
 
 def test_a_claim_that_cannot_be_stored_takes_no_memory(
-    crowded: Office, room: MemoryPool, monkeypatch: pytest.MonkeyPatch
+    crowded: AttemptsHarness, room: MemoryPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
         raise StorageFull("the disk is full")
@@ -152,7 +153,7 @@ def test_a_claim_that_cannot_be_stored_takes_no_memory(
     assert claimed(crowded).fit.id == "fit_1"
 
 
-def test_nothing_is_kept_for_a_fit_that_does_not_wait_any_more(crowded: Office, room: MemoryPool) -> None:
+def test_nothing_is_kept_for_a_fit_that_does_not_wait_any_more(crowded: AttemptsHarness, room: MemoryPool) -> None:
     submit(crowded, "fit_2", 600)
     claimed(crowded)
     submit(crowded, "fit_1", 700)

@@ -26,7 +26,7 @@ class Recording(Durable):
 
 
 @dataclass
-class Desk:
+class FolderHarness:
     """A folder and what is done in it."""
 
     folder: Path
@@ -41,40 +41,40 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def harness(tmp_path: Path) -> FolderHarness:
+    return FolderHarness(tmp_path)
 
 
-def test_each_operation_is_told_of_before_it_is_done(desk: Desk) -> None:
-    path = desk.write("a", b"one", b"two")
-    desk.durable.rename(path, desk.folder / "b")
-    desk.durable.sync_folder(desk.folder)
-    assert (desk.folder / "b").read_bytes() == b"onetwo"
-    desk.durable.unlink(desk.folder / "b")
-    assert [*desk.folder.iterdir()] == []
-    renamed = [("rename", "a", "b"), ("fsync", desk.folder.name), ("unlink", "b")]
-    assert desk.durable.seen == [("create", "a"), ("write", "a"), ("write", "a"), ("fsync", "a"), *renamed]
-    assert desk.durable.operations == len(desk.durable.seen)
+def test_each_operation_is_told_of_before_it_is_done(harness: FolderHarness) -> None:
+    path = harness.write("a", b"one", b"two")
+    harness.durable.rename(path, harness.folder / "b")
+    harness.durable.sync_folder(harness.folder)
+    assert (harness.folder / "b").read_bytes() == b"onetwo"
+    harness.durable.unlink(harness.folder / "b")
+    assert [*harness.folder.iterdir()] == []
+    renamed = [("rename", "a", "b"), ("fsync", harness.folder.name), ("unlink", "b")]
+    assert harness.durable.seen == [("create", "a"), ("write", "a"), ("write", "a"), ("fsync", "a"), *renamed]
+    assert harness.durable.operations == len(harness.durable.seen)
 
 
-def test_a_folder_is_made_with_those_above_it_and_each_is_synced(desk: Desk) -> None:
-    desk.durable.mkdir(desk.folder / "a" / "b")
-    assert (desk.folder / "a" / "b").is_dir()
-    assert desk.durable.seen == [("mkdir", "a"), ("fsync", desk.folder.name), ("mkdir", "b"), ("fsync", "a")]
+def test_a_folder_is_made_with_those_above_it_and_each_is_synced(harness: FolderHarness) -> None:
+    harness.durable.mkdir(harness.folder / "a" / "b")
+    assert (harness.folder / "a" / "b").is_dir()
+    assert harness.durable.seen == [("mkdir", "a"), ("fsync", harness.folder.name), ("mkdir", "b"), ("fsync", "a")]
 
 
 @pytest.mark.parametrize(
     "again",
     [
-        lambda desk: desk.durable.mkdir(desk.folder),
-        lambda desk: desk.durable.unlink(desk.folder / "missing"),
-        lambda desk: desk.durable.remove_tree(desk.folder / "missing"),
+        lambda harness: harness.durable.mkdir(harness.folder),
+        lambda harness: harness.durable.unlink(harness.folder / "missing"),
+        lambda harness: harness.durable.remove_tree(harness.folder / "missing"),
     ],
     ids=["mkdir", "unlink", "remove_tree"],
 )
-def test_what_is_so_already_is_no_operation(desk: Desk, again: Callable[[Desk], None]) -> None:
-    again(desk)
-    assert desk.durable.operations == 0
+def test_what_is_so_already_is_no_operation(harness: FolderHarness, again: Callable[[FolderHarness], None]) -> None:
+    again(harness)
+    assert harness.durable.operations == 0
 
 
 def test_a_folder_that_could_not_be_synced_is_made_anew_the_next_time(tmp_path: Path) -> None:
@@ -95,10 +95,10 @@ def test_an_operation_fails_once_and_is_not_done(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == b"two"
 
 
-def test_what_is_there_is_not_written_over(desk: Desk) -> None:
-    desk.write("a", b"one")
+def test_what_is_there_is_not_written_over(harness: FolderHarness) -> None:
+    harness.write("a", b"one")
     with pytest.raises(FileExistsError):
-        desk.durable.create(desk.folder / "a")
+        harness.durable.create(harness.folder / "a")
 
 
 def test_a_process_is_killed_before_the_operation_of_that_number(tmp_path: Path) -> None:
@@ -113,12 +113,12 @@ def test_a_process_is_killed_before_the_operation_of_that_number(tmp_path: Path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["3", "4"]
 
 
-def test_a_file_is_written_on_and_cut_off(desk: Desk) -> None:
-    path = desk.write("a", b"one")
-    with desk.durable.append(path) as file:
+def test_a_file_is_written_on_and_cut_off(harness: FolderHarness) -> None:
+    path = harness.write("a", b"one")
+    with harness.durable.append(path) as file:
         file.write(b"two")
         file.sync_data()
         file.truncate(4)
         file.sync()
     assert path.read_bytes() == b"onet"
-    assert desk.durable.seen[-4:] == [("write", "a"), ("fsync", "a"), ("truncate", "a"), ("fsync", "a")]
+    assert harness.durable.seen[-4:] == [("write", "a"), ("fsync", "a"), ("truncate", "a"), ("fsync", "a")]

@@ -64,7 +64,7 @@ class Course:
 
 
 @dataclass
-class Desk:
+class SlowDisk:
     """Where checkpoints are written, which takes `seconds`."""
 
     time: Time
@@ -92,23 +92,25 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
 
 
 @pytest.fixture
-def desk(time: Time) -> Desk:
-    return Desk(time)
+def disk(time: Time) -> SlowDisk:
+    return SlowDisk(time)
 
 
-def follow(course: Any, desk: Desk, step_seconds: float, *, until: int, longest: float | None = LONGEST) -> list[int]:
+def follow(
+    course: Any, disk: SlowDisk, step_seconds: float, *, until: int, longest: float | None = LONGEST
+) -> list[int]:
     """Take steps of so many seconds and stop; return after which ones a checkpoint was written."""
-    keeper = CheckpointScheduler(course, desk.write, longest)
+    keeper = CheckpointScheduler(course, disk.write, longest)
     while course.step < until and not course.done:
         course.step += 1
-        desk.time.now += step_seconds
+        disk.time.now += step_seconds
         keeper.after_step(course)
     keeper.finish(course)
-    return desk.steps
+    return disk.steps
 
 
-def begun(course: Any, desk: Desk) -> CheckpointScheduler:
-    return CheckpointScheduler(course, desk.write, LONGEST)
+def begun(course: Any, disk: SlowDisk) -> CheckpointScheduler:
+    return CheckpointScheduler(course, disk.write, LONGEST)
 
 
 def policy(**changes: Any) -> engine.CheckpointPolicy:
@@ -116,100 +118,100 @@ def policy(**changes: Any) -> engine.CheckpointPolicy:
 
 
 @pytest.mark.parametrize("step_seconds", [0.0, 0.001, 5.0])
-def test_checkpoints_after_so_many_steps_are_all_written(desk: Desk, step_seconds: float) -> None:
+def test_checkpoints_after_so_many_steps_are_all_written(disk: SlowDisk, step_seconds: float) -> None:
     course = Course(policy(every_steps=4))
-    assert follow(course, desk, step_seconds, until=14, longest=None) == [4, 8, 12, 14]
+    assert follow(course, disk, step_seconds, until=14, longest=None) == [4, 8, 12, 14]
 
 
 @pytest.mark.parametrize("step_seconds", [0.0, 0.001, 5.0])
 def test_checkpoints_after_so_many_epochs_are_all_written_where_they_were_asked_for(
-    time: Time, desk: Desk, step_seconds: float
+    time: Time, disk: SlowDisk, step_seconds: float
 ) -> None:
     course = Course(policy(every_epochs=2))
-    keeper = CheckpointScheduler(course, desk.write, None, epochs_requested=True)
+    keeper = CheckpointScheduler(course, disk.write, None, epochs_requested=True)
     while course.step < 45:
         course.step += 1
         time.now += step_seconds
         keeper.after_step(course)
-    assert desk.steps == [20, 40]
+    assert disk.steps == [20, 40]
 
 
-def test_epochs_that_take_their_time_end_with_a_checkpoint(desk: Desk) -> None:
-    assert follow(Course(policy(every_epochs=1)), desk, 0.125, until=35) == [10, 20, 30, 35]
+def test_epochs_that_take_their_time_end_with_a_checkpoint(disk: SlowDisk) -> None:
+    assert follow(Course(policy(every_epochs=1)), disk, 0.125, until=35) == [10, 20, 30, 35]
 
 
-def test_the_epochs_of_a_short_fit_all_end_with_a_checkpoint(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_epochs_of_a_short_fit_all_end_with_a_checkpoint(disk: SlowDisk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeping, "FREE_SECONDS", 0.5)
-    desk.seconds = 0.25
-    assert follow(Course(policy(every_epochs=1)), desk, 0.0, until=55) == [10, 20, 55]
+    disk.seconds = 0.25
+    assert follow(Course(policy(every_epochs=1)), disk, 0.0, until=55) == [10, 20, 55]
 
 
-def test_of_short_epochs_some_end_with_a_checkpoint(desk: Desk) -> None:
-    assert follow(Course(policy(every_epochs=1)), desk, SPACING_SECONDS / 25, until=100) == [30, 60, 90, 100]
+def test_of_short_epochs_some_end_with_a_checkpoint(disk: SlowDisk) -> None:
+    assert follow(Course(policy(every_epochs=1)), disk, SPACING_SECONDS / 25, until=100) == [30, 60, 90, 100]
 
 
-def test_a_fit_of_a_moment_writes_its_last_checkpoint_only(desk: Desk) -> None:
-    assert follow(Course(policy(every_epochs=1), steps=50), desk, 0.0, until=50) == [50]
+def test_a_fit_of_a_moment_writes_its_last_checkpoint_only(disk: SlowDisk) -> None:
+    assert follow(Course(policy(every_epochs=1), steps=50), disk, 0.0, until=50) == [50]
 
 
-def test_the_best_one_is_written_before_the_fit_ends(desk: Desk) -> None:
+def test_the_best_one_is_written_before_the_fit_ends(disk: SlowDisk) -> None:
     course = Course(policy(keep_best=True), improves=(3, 7, 12))
-    assert follow(course, desk, 0.001, until=20) == [12, 20]
-    assert desk.best == [12]
+    assert follow(course, disk, 0.001, until=20) == [12, 20]
+    assert disk.best == [12]
 
 
-def test_the_best_one_is_written_once_it_has_stood_for_a_while(desk: Desk) -> None:
+def test_the_best_one_is_written_once_it_has_stood_for_a_while(disk: SlowDisk) -> None:
     course = Course(policy(keep_best=True), improves=(3, 7))
-    assert follow(course, desk, SPACING_SECONDS / 20, until=40) == [7, 40]
+    assert follow(course, disk, SPACING_SECONDS / 20, until=40) == [7, 40]
 
 
-def test_the_best_one_is_written_before_a_later_one(desk: Desk) -> None:
+def test_the_best_one_is_written_before_a_later_one(disk: SlowDisk) -> None:
     course = Course(policy(keep_best=True, every_steps=5), improves=(3, 10))
-    assert follow(course, desk, 0.001, until=12) == [3, 5, 10, 12]
-    assert desk.best == [3, 10]
+    assert follow(course, disk, 0.001, until=12) == [3, 5, 10, 12]
+    assert disk.best == [3, 10]
 
 
-def test_a_fit_that_fails_leaves_the_best_one_but_nothing_to_go_on_from_behind_it(desk: Desk) -> None:
+def test_a_fit_that_fails_leaves_the_best_one_but_nothing_to_go_on_from_behind_it(disk: SlowDisk) -> None:
     course = Course(policy(keep_best=True), improves=(3,))
-    keeper = begun(course, desk)
+    keeper = begun(course, disk)
     for _ in range(5):
         course.step += 1
         keeper.after_step(course)
     course.failure = ArithmeticError("nan")
     keeper.after_step(course)
     keeper.finish(course)
-    assert desk.steps == [3]
+    assert disk.steps == [3]
 
 
-def test_a_fit_that_has_not_moved_writes_nothing(desk: Desk) -> None:
-    assert follow(Course(policy(every_epochs=1), step=7), desk, 1.0, until=7) == []
+def test_a_fit_that_has_not_moved_writes_nothing(disk: SlowDisk) -> None:
+    assert follow(Course(policy(every_epochs=1), step=7), disk, 1.0, until=7) == []
 
 
-def test_what_is_dear_is_done_less_often(desk: Desk) -> None:
-    desk.seconds = 0.125  # which may be three hundredths of the time: one in a bit more than four seconds
-    assert follow(Course(policy(every_epochs=1)), desk, 0.125, until=120) == [10, 50, 90, 120]
+def test_what_is_dear_is_done_less_often(disk: SlowDisk) -> None:
+    disk.seconds = 0.125  # which may be three hundredths of the time: one in a bit more than four seconds
+    assert follow(Course(policy(every_epochs=1)), disk, 0.125, until=120) == [10, 50, 90, 120]
 
 
-def test_no_work_of_more_than_so_many_seconds_is_lost(desk: Desk) -> None:
-    assert follow(Course(policy()), desk, 1.0, until=70) == [30, 60, 70]
+def test_no_work_of_more_than_so_many_seconds_is_lost(disk: SlowDisk) -> None:
+    assert follow(Course(policy()), disk, 1.0, until=70) == [30, 60, 70]
 
 
-def test_without_a_limit_there_is_none_by_the_clock(desk: Desk) -> None:
-    assert follow(Course(policy()), desk, 1000.0, until=5, longest=None) == [5]
+def test_without_a_limit_there_is_none_by_the_clock(disk: SlowDisk) -> None:
+    assert follow(Course(policy()), disk, 1000.0, until=5, longest=None) == [5]
 
 
-def test_checkpoints_by_the_clock_end_when_they_turn_out_dear(desk: Desk) -> None:
-    desk.seconds = LONGEST / 10
-    assert follow(Course(policy()), desk, 1.0, until=100) == [30, 100]
+def test_checkpoints_by_the_clock_end_when_they_turn_out_dear(disk: SlowDisk) -> None:
+    disk.seconds = LONGEST / 10
+    assert follow(Course(policy()), disk, 1.0, until=100) == [30, 100]
 
 
-def test_a_checkpoint_by_the_clock_that_finds_no_room_is_left_out(desk: Desk) -> None:
+def test_a_checkpoint_by_the_clock_that_finds_no_room_is_left_out(disk: SlowDisk) -> None:
     course = Course(policy(every_steps=50))
-    desk.full = True
-    keeper = begun(course, desk)
+    disk.full = True
+    keeper = begun(course, disk)
     for _ in range(49):
         course.step += 1
-        desk.time.now += 1.0
+        disk.time.now += 1.0
         keeper.after_step(course)
     course.step += 1
     with pytest.raises(StorageFull):

@@ -7,7 +7,7 @@ from app.domain.messages import CheckpointWritten
 from app.domain.records import CheckpointRecord
 from app.service.attempts.apply_report import select_retained
 from app.service.attempts.progress import AttemptReport
-from tests.app.service.office import Office
+from tests.support.attempts_harness import AttemptsHarness
 
 
 @pytest.mark.parametrize(
@@ -22,63 +22,63 @@ from tests.app.service.office import Office
 )
 @pytest.mark.parametrize("at_once", [True, False])
 def test_only_the_last_checkpoints_and_the_best_are_kept(
-    office: Office, policy: dict[str, Any], best: int | None, kept: list[int], at_once: bool
+    harness: AttemptsHarness, policy: dict[str, Any], best: int | None, kept: list[int], at_once: bool
 ) -> None:
-    claim = office.begin(checkpoint=policy)
-    written = [office.written(claim, step, is_best=step == best) for step in range(1, 7)]
+    claim = harness.begin(checkpoint=policy)
+    written = [harness.written(claim, step, is_best=step == best) for step in range(1, 7)]
     for part in [[*written]] if at_once else [[one] for one in written]:
-        office.attempts.record(claim, AttemptReport(written=part))
-    assert office.kept() == kept
-    assert {*office.blobs.digests()} == {office.column, *(w.digest for w in written if w.step in kept)}
-    assert [*(office.staging / claim.token).iterdir()] == []
+        harness.attempts.record(claim, AttemptReport(written=part))
+    assert harness.kept() == kept
+    assert {*harness.blobs.digests()} == {harness.column, *(w.digest for w in written if w.step in kept)}
+    assert [*(harness.staging / claim.token).iterdir()] == []
 
 
-def test_a_new_best_checkpoint_takes_the_place_of_the_old(office: Office) -> None:
-    claim = office.begin(checkpoint={"keep_last": 1})
+def test_a_new_best_checkpoint_takes_the_place_of_the_old(harness: AttemptsHarness) -> None:
+    claim = harness.begin(checkpoint={"keep_last": 1})
     for step, is_best in ((1, True), (2, False), (3, True), (4, False)):
-        office.attempts.record(claim, AttemptReport(written=[office.written(claim, step, is_best=is_best)]))
-    assert office.kept() == [3, 4]
+        harness.attempts.record(claim, AttemptReport(written=[harness.written(claim, step, is_best=is_best)]))
+    assert harness.kept() == [3, 4]
 
 
-def test_a_pinned_checkpoint_is_kept_beside_the_others(office: Office) -> None:
-    claim = office.begin(checkpoint={"keep_last": 2, "keep_best": False})
+def test_a_pinned_checkpoint_is_kept_beside_the_others(harness: AttemptsHarness) -> None:
+    claim = harness.begin(checkpoint={"keep_last": 2, "keep_best": False})
     for step in (1, 2, 3):
-        office.attempts.record(claim, AttemptReport(written=[office.written(claim, step)]))
+        harness.attempts.record(claim, AttemptReport(written=[harness.written(claim, step)]))
         if step == 1:
-            with office.store.begin() as work:
+            with harness.store.begin() as work:
                 work.checkpoints.pin(work.checkpoints.kept("fit_1")[0].id, pinned=True)
-    office.attempts.record(claim, AttemptReport(written=[office.written(claim, 4)]))
-    assert office.kept() == [1, 3, 4]
-    with office.store.begin() as work:
+    harness.attempts.record(claim, AttemptReport(written=[harness.written(claim, 4)]))
+    assert harness.kept() == [1, 3, 4]
+    with harness.store.begin() as work:
         work.checkpoints.pin(work.checkpoints.kept("fit_1")[-1].id, pinned=False)
-    office.attempts.record(claim, AttemptReport(written=[office.written(claim, 5)]))
-    assert office.kept() == [4, 5]
+    harness.attempts.record(claim, AttemptReport(written=[harness.written(claim, 5)]))
+    assert harness.kept() == [4, 5]
 
 
-def test_a_damaged_checkpoint_takes_no_place_and_goes_when_it_would_have_gone(office: Office) -> None:
-    claim = office.begin(checkpoint={"keep_last": 2, "keep_best": False})
-    written = {step: office.written(claim, step) for step in range(1, 6)}
+def test_a_damaged_checkpoint_takes_no_place_and_goes_when_it_would_have_gone(harness: AttemptsHarness) -> None:
+    claim = harness.begin(checkpoint={"keep_last": 2, "keep_best": False})
+    written = {step: harness.written(claim, step) for step in range(1, 6)}
     kept = {1: [1], 2: [1, 2], 3: [1, 2, 3], 4: [3, 4], 5: [4, 5]}
     for step, each in written.items():
-        office.attempts.record(claim, AttemptReport(written=[each]))
+        harness.attempts.record(claim, AttemptReport(written=[each]))
         if step == 2:
-            with office.store.begin() as work:
+            with harness.store.begin() as work:
                 work.damaged_blobs.mark(each.digest, "holds other bytes")
-        assert office.kept() == kept[step]
+        assert harness.kept() == kept[step]
 
 
-def test_a_blob_that_something_else_refers_to_outlives_its_checkpoint(office: Office) -> None:
-    claim = office.begin(checkpoint={"keep_last": 1})
-    twin = office.written(claim, 1, content=b"twin")
+def test_a_blob_that_something_else_refers_to_outlives_its_checkpoint(harness: AttemptsHarness) -> None:
+    claim = harness.begin(checkpoint={"keep_last": 1})
+    twin = harness.written(claim, 1, content=b"twin")
     uploaded = CheckpointRecord(
-        "ckpt_1", None, "graph_1", 0, 0, twin.digest, 4, {}, office.clock.now(), is_best=False, deleted=False
+        "ckpt_1", None, "graph_1", 0, 0, twin.digest, 4, {}, harness.clock.now(), is_best=False, deleted=False
     )
-    with office.store.begin() as work:
+    with harness.store.begin() as work:
         work.checkpoints.add(uploaded)
-    for written in (twin, office.written(claim, 2)):
-        office.attempts.record(claim, AttemptReport(written=[written]))
-    assert office.kept() == [2]
-    assert office.blobs.size(twin.digest) == 4
+    for written in (twin, harness.written(claim, 2)):
+        harness.attempts.record(claim, AttemptReport(written=[written]))
+    assert harness.kept() == [2]
+    assert harness.blobs.size(twin.digest) == 4
 
 
 @pytest.mark.parametrize("steps", [[3, 1, 2], [1, 2, 3]])

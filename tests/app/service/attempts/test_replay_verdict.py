@@ -31,7 +31,7 @@ def row(seq: int, loss: float = 0.5) -> str:
 ROWS = [row(seq) for seq in range(1, STEPS + 1)]
 
 
-class Bench:
+class ReplayHarness:
     """A fit that has been run, and a replay of it whose last news have come."""
 
     def __init__(self, store: Store, blobs: LocalBlobStore, fits: Fits, request: dict[str, Any], folder: Path) -> None:
@@ -67,41 +67,41 @@ class Bench:
 
 
 @pytest.fixture
-def bench(store: Store, blobs: LocalBlobStore, fits: Fits, request_: dict[str, Any], tmp_path: Path) -> Bench:
-    return Bench(store, blobs, fits, request_, tmp_path)
+def harness(store: Store, blobs: LocalBlobStore, fits: Fits, request_: dict[str, Any], tmp_path: Path) -> ReplayHarness:
+    return ReplayHarness(store, blobs, fits, request_, tmp_path)
 
 
 @pytest.mark.parametrize("split", [0, 4, STEPS])
-def test_rows_count_wherever_they_are(bench: Bench, split: int) -> None:
+def test_rows_count_wherever_they_are(harness: ReplayHarness, split: int) -> None:
     # Rows that a resumed process makes again come a second time.
     again = ROWS[max(0, split - 2) :]
-    assert bench.verdict(ROWS[:split], again, [bench.checkpoint(1)]) == Comparison(bit_exact=True)
+    assert harness.verdict(ROWS[:split], again, [harness.checkpoint(1)]) == Comparison(bit_exact=True)
 
 
-def test_the_first_row_that_differs_is_named(bench: Bench) -> None:
+def test_the_first_row_that_differs_is_named(harness: ReplayHarness) -> None:
     other = [*ROWS[:3], row(4, loss=0.25), *ROWS[4:]]
-    found = bench.verdict(other[:2], other[2:], [bench.checkpoint(1)])
+    found = harness.verdict(other[:2], other[2:], [harness.checkpoint(1)])
     assert found == Comparison(bit_exact=False, differences=["metrics"], first_row=4)
 
 
-def test_a_row_too_many_is_the_first_that_differs(bench: Bench) -> None:
-    found = bench.verdict(ROWS, [row(STEPS + 1)], [bench.checkpoint(1)])
+def test_a_row_too_many_is_the_first_that_differs(harness: ReplayHarness) -> None:
+    found = harness.verdict(ROWS, [row(STEPS + 1)], [harness.checkpoint(1)])
     assert found == Comparison(bit_exact=False, differences=["metrics"], first_row=STEPS + 1)
 
 
-def test_other_numbers_in_the_last_checkpoint_are_named(bench: Bench) -> None:
-    found = bench.verdict(ROWS, [], [bench.checkpoint(2)])
+def test_other_numbers_in_the_last_checkpoint_are_named(harness: ReplayHarness) -> None:
+    found = harness.verdict(ROWS, [], [harness.checkpoint(2)])
     assert found == Comparison(bit_exact=False, differences=["parameters", "optimizer"])
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_a_last_checkpoint_that_is_damaged_or_missing_equals_nothing(bench: Bench, kept: bool) -> None:
-    last = bench.checkpoint(1)
-    path = bench.blobs.local_path(last.digest)
-    expected = digest_outcome(STEPS, ROWS, digest_state(bench.integrity, last))
-    bench.add_rows(bench.replay, ROWS)
+def test_a_last_checkpoint_that_is_damaged_or_missing_equals_nothing(harness: ReplayHarness, kept: bool) -> None:
+    last = harness.checkpoint(1)
+    path = harness.blobs.local_path(last.digest)
+    expected = digest_outcome(STEPS, ROWS, digest_state(harness.integrity, last))
+    harness.add_rows(harness.replay, ROWS)
     path.chmod(0o600)
     path.write_bytes(path.read_bytes()[:-1] + b"\0")
     news = AttemptReport(metric_rows=MetricRows([], STEPS, 1, {}, None), checkpoints=[last] if kept else [])
-    found = compare_replay(bench.store, bench.integrity, bench.fit(expected), news)
+    found = compare_replay(harness.store, harness.integrity, harness.fit(expected), news)
     assert found == Comparison(bit_exact=False, differences=["parameters", "buffers", "optimizer"])

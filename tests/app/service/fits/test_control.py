@@ -28,7 +28,7 @@ def nothing(*_seen: object) -> None:
 
 
 @dataclass(frozen=True)
-class Desk:
+class ControlHarness:
     """Where clients ask."""
 
     control: FitControl
@@ -38,14 +38,14 @@ class Desk:
         return self.revision.update(fit_id, changes, nothing, dict)
 
 
-ACTIONS: dict[str, Callable[[Desk, str], FitView]] = {
-    "cancel": lambda desk, fit_id: desk.control.cancel(fit_id),
-    "kill": lambda desk, fit_id: desk.control.kill(fit_id),
-    "pause": lambda desk, fit_id: desk.control.pause(fit_id),
-    "resume": lambda desk, fit_id: desk.control.resume(fit_id),
-    "extend": lambda desk, fit_id: desk.revision.extend(fit_id, Extension("epochs", 1), nothing),
-    "adjust": lambda desk, fit_id: desk.update(fit_id, {"clip": {"norm": 1.0}}),
-    "label": lambda desk, fit_id: desk.update(fit_id, {"labels": {"a": "b"}}),
+ACTIONS: dict[str, Callable[[ControlHarness, str], FitView]] = {
+    "cancel": lambda harness, fit_id: harness.control.cancel(fit_id),
+    "kill": lambda harness, fit_id: harness.control.kill(fit_id),
+    "pause": lambda harness, fit_id: harness.control.pause(fit_id),
+    "resume": lambda harness, fit_id: harness.control.resume(fit_id),
+    "extend": lambda harness, fit_id: harness.revision.extend(fit_id, Extension("epochs", 1), nothing),
+    "adjust": lambda harness, fit_id: harness.update(fit_id, {"clip": {"norm": 1.0}}),
+    "label": lambda harness, fit_id: harness.update(fit_id, {"labels": {"a": "b"}}),
 }
 # By action and stage: the state that follows, or, with a !, the code of the refusal.
 EXPECTED: dict[str, dict[str, str]] = {
@@ -144,8 +144,8 @@ EXPECTED: dict[str, dict[str, str]] = {
 
 
 @pytest.fixture
-def desk(control: FitControl, revision: FitRevision) -> Desk:
-    return Desk(control, revision)
+def harness(control: FitControl, revision: FitRevision) -> ControlHarness:
+    return ControlHarness(control, revision)
 
 
 @pytest.fixture
@@ -162,22 +162,22 @@ def sweep_id(fits: Fits, request_: dict[str, Any]) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize(("action", "stage"), [*product(ACTIONS, WAYS)])
 def test_a_fit_obeys_or_says_why_not_at_every_stage(
-    desk: Desk, store: Store, fit_id: str, action: str, stage: str
+    harness: ControlHarness, store: Store, fit_id: str, action: str, stage: str
 ) -> None:
     before = bring(store, fit_id, stage)
     journal = told(store, fit_id)
     expected = EXPECTED[action][stage]
     if not expected.endswith("!"):
-        after = ACTIONS[action](desk, fit_id).fit
+        after = ACTIONS[action](harness, fit_id).fit
         assert after.state == expected
         if after.state is before.state and action not in ("adjust", "label"):
             assert after == before
         if action != "extend":
             # Again: nothing changes, and nothing is refused.
-            assert ACTIONS[action](desk, fit_id).fit == after
+            assert ACTIONS[action](harness, fit_id).fit == after
     else:
         with pytest.raises(Conflict) as caught:
-            ACTIONS[action](desk, fit_id)
+            ACTIONS[action](harness, fit_id)
         assert caught.value.code == expected.rstrip("!")
         with store.begin() as work:
             assert work.fits.get(fit_id) == before
@@ -201,11 +201,11 @@ def test_a_fit_obeys_or_says_why_not_at_every_stage(
     ],
 )
 def test_the_process_is_told_once(
-    desk: Desk, store: Store, worker_pool: IdleWorkerPool, fit_id: str, action: str, stage: str, heard: str
+    harness: ControlHarness, store: Store, worker_pool: IdleWorkerPool, fit_id: str, action: str, stage: str, heard: str
 ) -> None:
     bring(store, fit_id, stage)
     for _ in range(2):
-        ACTIONS[action](desk, fit_id)
+        ACTIONS[action](harness, fit_id)
     assert getattr(worker_pool, heard) == [fit_id]
 
 
@@ -320,10 +320,12 @@ def test_killing_a_variant_leaves_the_others_their_process(
 
 
 @pytest.mark.parametrize("action", ["pause", "resume", "extend", "adjust"])
-def test_a_variant_rests_and_goes_on_with_its_sweep_only(desk: Desk, store: Store, sweep_id: str, action: str) -> None:
+def test_a_variant_rests_and_goes_on_with_its_sweep_only(
+    harness: ControlHarness, store: Store, sweep_id: str, action: str
+) -> None:
     first, *_ = variants_of(store, sweep_id)
     with pytest.raises(Conflict, match=sweep_id) as caught:
-        ACTIONS[action](desk, first.id)
+        ACTIONS[action](harness, first.id)
     assert caught.value.code == "is_variant"
 
 
@@ -343,7 +345,7 @@ def test_a_sweep_rests_and_goes_on_also_after_its_end(control: FitControl, store
     assert caught.value.code == "already_terminal"
 
 
-def test_whatever_a_crowd_asks_for_a_fit_ends_once(desk: Desk, store: Store, fit_id: str) -> None:
+def test_whatever_a_crowd_asks_for_a_fit_ends_once(harness: ControlHarness, store: Store, fit_id: str) -> None:
     bring(store, fit_id, "running")
     faults: list[Exception] = []
     together = threading.Barrier(8)
@@ -352,7 +354,7 @@ def test_whatever_a_crowd_asks_for_a_fit_ends_once(desk: Desk, store: Store, fit
         together.wait()
         for action in [*ACTIONS.values()][first:] * 3:
             try:
-                action(desk, fit_id)
+                action(harness, fit_id)
             except Conflict as error:
                 if error.code in ("stale_version", "illegal_transition"):
                     faults.append(error)
@@ -366,7 +368,7 @@ def test_whatever_a_crowd_asks_for_a_fit_ends_once(desk: Desk, store: Store, fit
         thread.join()
     assert faults == []
     with suppress(Conflict):  # it has ended
-        desk.control.kill(fit_id)
+        harness.control.kill(fit_id)
     journal = told(store, fit_id)
     assert [kind for kind, _ in journal].count("end") == 1
     assert journal[-1] == ("end", {"state": "cancelled"})

@@ -24,7 +24,7 @@ from app.service.resources.model_classes import (
 from app.service.sessions.classes import add_checkpoint_classes, add_dataset_classes, session_classes
 from app.store.unit_of_work import Store
 from app.worker.columns import MappedColumns
-from tests.app.service.office import Office
+from tests.support.attempts_harness import AttemptsHarness
 
 NOW = datetime(2026, 2, 3, tzinfo=UTC)
 INPUTS = ("x", "y")
@@ -98,17 +98,17 @@ DEFINITION = {
 
 
 @pytest.fixture
-def stored(store: Store, office: Office) -> Office:
+def stored(store: Store, harness: AttemptsHarness) -> AttemptsHarness:
     """Add a graph with a text target and datasets for it."""
     with store.begin() as work:
         work.graphs.add(GraphRecord("graph_2", "g", "2" * 64, DEFINITION, {}, NOW))
         for each in (dataset(text("y", "a", "b"), id="ds_ab"), dataset(text("y", "b"), id="ds_b")):
-            columns = tuple(replace(column, blob=office.column) for column in each.columns)
+            columns = tuple(replace(column, blob=harness.column) for column in each.columns)
             work.datasets.add(replace(each, columns=columns))
-    return office
+    return harness
 
 
-def test_a_fit_from_before_classes_were_recorded_has_those_of_its_training_data(stored: Office) -> None:
+def test_a_fit_from_before_classes_were_recorded_has_those_of_its_training_data(stored: AttemptsHarness) -> None:
     stored.submit("fit_old", graph="graph_2", dataset="ds_ab", validation={"dataset": "ds_b"})
     with stored.store.begin() as work:
         fit = work.fits.get("fit_old")
@@ -124,7 +124,7 @@ def test_a_fit_from_before_classes_were_recorded_has_those_of_its_training_data(
     assert loaded.meta["classes"] == {"y": {"names": ["a", "b"], "unknown": None}}
 
 
-def test_the_classes_of_a_session_are_those_of_its_first_dataset(stored: Office) -> None:
+def test_the_classes_of_a_session_are_those_of_its_first_dataset(stored: AttemptsHarness) -> None:
     request = {"dataset": None, "feeds": {}}
     session = SessionRecord("sess_1", "training", SessionState.ACTIVE, "graph_2", request, {}, 0, 60.0, NOW, NOW)
     checkpoint = CheckpointRecord(new_id("ckpt"), None, "graph_2", 1, 1, "0" * 64, 1, {}, NOW, False, False)

@@ -8,27 +8,27 @@ from app.domain.errors import Draining, Invalid, SessionsFull, TooLarge
 from app.domain.session import SessionState
 from app.service.resources.memory import PROCESS_BYTES
 from app.service.sessions.state import SessionView
-from tests.app.service.session_bureau import GRAPH, MOST, Bureau
+from tests.support.sessions_harness import GRAPH, MOST, SessionsHarness
 
 
-def test_a_session_is_stored_with_all_that_it_is(bureau: Bureau) -> None:
+def test_a_session_is_stored_with_all_that_it_is(harness: SessionsHarness) -> None:
     kept: list[SessionView] = []
-    graph = bureau.graph()
+    graph = harness.graph()
     request = {"graph": graph, "optimizer": {"kind": "sgd", "lr": 0.1}, "seed": 7, "labels": {"team": "a"}}
-    view = bureau.sessions.create(request, lambda _work, made: kept.append(made))
+    view = harness.sessions.create(request, lambda _work, made: kept.append(made))
     assert kept == [view]
-    session = bureau.stored(view.session.id)
+    session = harness.stored(view.session.id)
     assert session == view.session
     assert (session.state, session.graph_id, session.labels) == (SessionState.ACTIVE, graph, {"team": "a"})
     assert session.request["optimizer"] == {"kind": "sgd", "lr": 0.1}
     assert session.request["parameters"] == [{"name": "w", "shape": [2], "dtype": "float32"}]
-    assert bureau.create(precision="float64").request["parameters"][0]["dtype"] == "float64"
-    assert bureau.create(start_paused=True).state is SessionState.PAUSED
+    assert harness.create(precision="float64").request["parameters"][0]["dtype"] == "float64"
+    assert harness.create(start_paused=True).state is SessionState.PAUSED
 
 
-def test_a_graph_that_comes_with_it_is_stored_with_it(bureau: Bureau) -> None:
-    session = bureau.create(graph=GRAPH)
-    with bureau.store.begin() as work:
+def test_a_graph_that_comes_with_it_is_stored_with_it(harness: SessionsHarness) -> None:
+    session = harness.create(graph=GRAPH)
+    with harness.store.begin() as work:
         assert work.graphs.get(session.graph_id).definition["parameters"].keys() == {"w"}
 
 
@@ -50,13 +50,13 @@ def test_a_graph_that_comes_with_it_is_stored_with_it(bureau: Bureau) -> None:
     ids=str,
 )
 def test_what_cannot_be_begun_is_refused_with_a_pointer(
-    request_: dict[str, Any], pointer: str, code: str | None, bureau: Bureau
+    request_: dict[str, Any], pointer: str, code: str | None, harness: SessionsHarness
 ) -> None:
     with pytest.raises(Invalid) as refused:
-        bureau.create(**{"graph": GRAPH, **request_} if "checkpoint" not in request_ else request_)
+        harness.create(**{"graph": GRAPH, **request_} if "checkpoint" not in request_ else request_)
     (finding,) = [each for each in refused.value.findings if each.pointer.startswith(pointer)]
     assert code is None or finding.code == code
-    with bureau.store.begin() as work:
+    with harness.store.begin() as work:
         assert work.sessions.open() == ()
 
 
@@ -69,10 +69,10 @@ def test_what_cannot_be_begun_is_refused_with_a_pointer(
     ],
 )
 def test_rows_that_do_not_fit_the_graph_are_refused(
-    columns: dict[str, tuple[int, ...]], feeds: dict[str, str], pointer: str, code: str, bureau: Bureau
+    columns: dict[str, tuple[int, ...]], feeds: dict[str, str], pointer: str, code: str, harness: SessionsHarness
 ) -> None:
     with pytest.raises(Invalid) as refused:
-        bureau.create(dataset=bureau.dataset(**columns), feeds=feeds)
+        harness.create(dataset=harness.dataset(**columns), feeds=feeds)
     assert [(finding.pointer, finding.code) for finding in refused.value.findings] == [(pointer, code)]
 
 
@@ -88,36 +88,36 @@ def test_a_session_that_does_not_fit_into_memory_is_refused_with_the_sum(
     request_: dict[str, Any],
     pointer: str,
     term: str,
-    bureau: Bureau,
+    harness: SessionsHarness,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("app.service.resources.memory.memory_budget", lambda: most)
     with pytest.raises(TooLarge, match=term) as refused:
-        bureau.create(**request_)
+        harness.create(**request_)
     assert refused.value.code == "memory_exceeded"
     assert refused.value.extensions["limit"] == most
     assert [finding.pointer for finding in refused.value.findings] == [pointer]
 
 
-def test_what_the_process_of_a_session_takes_is_kept_with_it(bureau: Bureau) -> None:
+def test_what_the_process_of_a_session_takes_is_kept_with_it(harness: SessionsHarness) -> None:
     executor = engine.executors()[-1]
-    assert bureau.create().memory_bytes == bureau.create().memory_bytes == 50 + PROCESS_BYTES[executor]
-    numpy = bureau.create(resources={"executor": "numpy"})
-    assert bureau.stored(numpy.id).memory_bytes == 50 + PROCESS_BYTES["numpy"]
+    assert harness.create().memory_bytes == harness.create().memory_bytes == 50 + PROCESS_BYTES[executor]
+    numpy = harness.create(resources={"executor": "numpy"})
+    assert harness.stored(numpy.id).memory_bytes == 50 + PROCESS_BYTES["numpy"]
 
 
-def test_only_so_many_sessions_are_open_at_a_time(bureau: Bureau) -> None:
-    sessions = [bureau.create() for _ in range(MOST)]
+def test_only_so_many_sessions_are_open_at_a_time(harness: SessionsHarness) -> None:
+    sessions = [harness.create() for _ in range(MOST)]
     with pytest.raises(SessionsFull, match=f"{MOST} sessions are open"):
-        bureau.create()
-    asyncio.run(bureau.sessions.close(sessions[0].id))
-    bureau.create()
+        harness.create()
+    asyncio.run(harness.sessions.close(sessions[0].id))
+    harness.create()
 
 
-def test_a_server_that_is_stopping_begins_none(bureau: Bureau) -> None:
-    bureau.wakes.close()
+def test_a_server_that_is_stopping_begins_none(harness: SessionsHarness) -> None:
+    harness.wakes.close()
     with pytest.raises(Draining):
-        bureau.create()
+        harness.create()
 
 
 @pytest.mark.parametrize(
@@ -125,41 +125,45 @@ def test_a_server_that_is_stopping_begins_none(bureau: Bureau) -> None:
     [({"optimizer": "sgd"}, "all"), ({"optimizer": "adam"}, "parameters"), ({"restore": "parameters"}, "parameters")],
     ids=str,
 )
-def test_of_a_checkpoint_everything_is_taken_that_fits(request_: dict[str, Any], restore: str, bureau: Bureau) -> None:
-    graph = bureau.graph()
-    checkpoint = bureau.checkpoint(graph)
-    session = bureau.create(checkpoint=checkpoint.id, **request_)
+def test_of_a_checkpoint_everything_is_taken_that_fits(
+    request_: dict[str, Any], restore: str, harness: SessionsHarness
+) -> None:
+    graph = harness.graph()
+    checkpoint = harness.checkpoint(graph)
+    session = harness.create(checkpoint=checkpoint.id, **request_)
     assert session.graph_id == graph
     assert session.request["restore"] == restore
-    with bureau.store.begin() as work:
+    with harness.store.begin() as work:
         own = work.checkpoints.of_step(session.id, 0)
     assert own is not None
     assert (own.digest, own.session_id) == (checkpoint.digest, session.id)
 
 
-def test_everything_of_a_checkpoint_of_another_optimizer_cannot_be_asked_for(bureau: Bureau) -> None:
-    checkpoint = bureau.checkpoint(bureau.graph())
+def test_everything_of_a_checkpoint_of_another_optimizer_cannot_be_asked_for(harness: SessionsHarness) -> None:
+    checkpoint = harness.checkpoint(harness.graph())
     with pytest.raises(Invalid, match='"restore": "parameters"') as refused:
-        bureau.create(checkpoint=checkpoint.id, optimizer="adam", restore="all")
+        harness.create(checkpoint=checkpoint.id, optimizer="adam", restore="all")
     assert [finding.pointer for finding in refused.value.findings] == ["/restore"]
 
 
-def test_the_checkpoint_that_a_session_began_with_may_go_and_its_own_goes_with_the_session(bureau: Bureau) -> None:
-    checkpoint = bureau.checkpoint(bureau.graph())
-    session = bureau.create(checkpoint=checkpoint.id, optimizer="sgd")
-    with bureau.store.begin() as work:
+def test_the_checkpoint_that_a_session_began_with_may_go_and_its_own_goes_with_the_session(
+    harness: SessionsHarness,
+) -> None:
+    checkpoint = harness.checkpoint(harness.graph())
+    session = harness.create(checkpoint=checkpoint.id, optimizer="sgd")
+    with harness.store.begin() as work:
         work.checkpoints.delete(checkpoint.id)
-    bureau.sweeper.discard([checkpoint.digest])
-    assert bureau.blobs.local_path(checkpoint.digest).is_file()
-    asyncio.run(bureau.sessions.close(session.id))
-    assert checkpoint.digest not in {*bureau.blobs.digests()}
+    harness.sweeper.discard([checkpoint.digest])
+    assert harness.blobs.local_path(checkpoint.digest).is_file()
+    asyncio.run(harness.sessions.close(session.id))
+    assert checkpoint.digest not in {*harness.blobs.digests()}
 
 
-def test_a_session_goes_on_as_the_one_whose_checkpoint_it_begins_with(bureau: Bureau) -> None:
-    first = bureau.create(optimizer={"kind": "adam", "lr": 0.5}, clip={"norm": 2.0})
-    saved = bureau.run(first.id, "save").checkpoint
+def test_a_session_goes_on_as_the_one_whose_checkpoint_it_begins_with(harness: SessionsHarness) -> None:
+    first = harness.create(optimizer={"kind": "adam", "lr": 0.5}, clip={"norm": 2.0})
+    saved = harness.run(first.id, "save").checkpoint
     assert saved is not None
-    second = bureau.create(checkpoint=saved.id)
+    second = harness.create(checkpoint=saved.id)
     assert second.request["optimizer"] == {"kind": "adam", "lr": 0.5}
     assert second.request["clip"] == {"norm": 2.0}
     assert second.request["restore"] == "all"

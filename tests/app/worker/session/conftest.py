@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from .driver import MLP, Desk, Runner, running, session_assignment
+from .driver import MLP, Runner, SessionHarness, running, session_assignment
 
 
 @pytest.fixture(scope="session")
@@ -14,16 +14,16 @@ def session_runner() -> Iterator[Runner]:
 
 
 @pytest.fixture
-def session(session_runner: Runner, tmp_path: Path) -> Iterator[Callable[..., Desk]]:
+def session(session_runner: Runner, tmp_path: Path) -> Iterator[Callable[..., SessionHarness]]:
     """Makes sessions, each in a folder of its own."""
-    desks: list[Desk] = []
+    desks: list[SessionHarness] = []
 
-    def make(graph: Any = MLP, optimizer: Any = "adam", **request: Any) -> Desk:
+    def make(graph: Any = MLP, optimizer: Any = "adam", **request: Any) -> SessionHarness:
         folder = tmp_path / f"session{len(desks)}"
         folder.mkdir()
-        desks.append(Desk(session_runner, session_assignment(folder, graph, optimizer, **request)))
+        desks.append(SessionHarness(session_runner, session_assignment(folder, graph, optimizer, **request)))
         return desks[-1]
 
     yield make
-    for desk in desks:
-        desk.close()
+    for harness in desks:
+        harness.close()

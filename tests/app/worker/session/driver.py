@@ -178,7 +178,7 @@ class Process:
 
 
 @dataclass
-class Desk:
+class SessionHarness:
     """A session: a folder, and what is to be done there by one process after another."""
 
     runner: "Runner"
@@ -192,7 +192,7 @@ class Desk:
         assignment = replace(
             self.assignment,
             attempt=len(self.processes) + 1,
-            token=f"token {next(Desk.numbers)}",
+            token=f"token {next(SessionHarness.numbers)}",
             **changes,
         )
         ours, theirs = socket.socketpair()

@@ -6,7 +6,7 @@ from typing import Any
 
 from app.domain.frames import Answered
 
-from .driver import Desk, Lost, Process, batch
+from .driver import Lost, Process, SessionHarness, batch
 
 Step = tuple[str, dict[str, Any] | None, dict[str, Any]]
 
@@ -15,7 +15,7 @@ Step = tuple[str, dict[str, Any] | None, dict[str, Any]]
 class Loop:
     """A client: sends its steps in order, and those that were not answered again to the next process."""
 
-    desk: Desk
+    harness: SessionHarness
     steps: Sequence[Step]
     ahead: int = 4
     answers: dict[int, tuple[Answered, bytes]] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Loop:
         seq = min(sent)
         self.answers[seq] = head, _ = process.answer(sent.pop(seq))
         if head.file is not None and seq not in self.saved:
-            (self.desk.folder() / head.file).unlink()
+            (self.harness.folder() / head.file).unlink()
             self.saved.append(seq)
 
     def result(self, process: Process) -> dict[str, bytes]:
@@ -52,9 +52,9 @@ class Loop:
         return {**process.parameters(), **told, **errors}
 
 
-def undisturbed(desk: Desk, steps: Sequence[Step]) -> dict[str, bytes]:
+def undisturbed(harness: SessionHarness, steps: Sequence[Step]) -> dict[str, bytes]:
     """Return what comes of steps that one process carries out."""
-    loop, process = Loop(desk, steps), desk.open()
+    loop, process = Loop(harness, steps), harness.open()
     loop.run(process)
     return loop.result(process)
 

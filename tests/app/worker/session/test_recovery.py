@@ -15,10 +15,10 @@ from app.worker.session.session_dir import find_newest, read_log
 from app.worker.session.wal import DamagedLog
 from tests.extent import FULL
 
-from .driver import DEMANDING, MLP, Desk, Lost, batch
+from .driver import DEMANDING, MLP, Lost, SessionHarness, batch
 from .loops import Loop, Step, end_of, loop_steps, undisturbed
 
-Make = Callable[..., Desk]
+Make = Callable[..., SessionHarness]
 
 KILLS = 20 if FULL else 2
 
@@ -38,27 +38,27 @@ SMALL: list[Step] = [
 def test_kills_at_any_step_change_no_bit(session: Make) -> None:
     steps = loop_steps(200)
     expected = undisturbed(session(DEMANDING, "adamw", clip={"norm": 1.0}), steps)
-    desk = session(DEMANDING, "adamw", clip={"norm": 1.0})
-    loop, chance = Loop(desk, steps), random.Random(7)
+    harness = session(DEMANDING, "adamw", clip={"norm": 1.0})
+    loop, chance = Loop(harness, steps), random.Random(7)
     for upto in sorted(chance.sample(range(1, 200), KILLS)):
-        process = desk.open()
+        process = harness.open()
         loop.run(process, upto)
         # Those that are on their way get lost, or are done and not heard of.
         for seq in range(upto + 1, min(upto + 3, 200)):
             loop._send(process, seq, {})
         end_of(process)
-    process = desk.open()
+    process = harness.open()
     loop.run(process)
     assert loop.result(process) == expected
 
 
-def survived(desk: Desk, kill_at_op: int) -> tuple[bool, dict[str, bytes]]:
+def survived(harness: SessionHarness, kill_at_op: int) -> tuple[bool, dict[str, bytes]]:
     """Carry out `SMALL` with a process that is killed before an operation on the disk, and by others after it.
 
     Return whether there was no such operation, and what has come of it.
     """
-    loop = Loop(desk, SMALL, ahead=0)
-    process = desk.start(kill_at_op=kill_at_op)
+    loop = Loop(harness, SMALL, ahead=0)
+    process = harness.start(kill_at_op=kill_at_op)
     killed = False
     try:
         process.ready()
@@ -67,7 +67,7 @@ def survived(desk: Desk, kill_at_op: int) -> tuple[bool, dict[str, bytes]]:
     except Lost:
         killed = True
     killed |= process.end().reason == "killed"
-    process = desk.open(saved=loop.saved)
+    process = harness.open(saved=loop.saved)
     loop.run(process)
     return not killed, loop.result(process)
 
@@ -98,15 +98,15 @@ OPTIMIZERS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_a_snapshot_holds_all_that_the_next_steps_depend_on(session: Make, name: str) -> None:
     steps = [*loop_steps(4), ("forward_backward", batch(9), {"reduction": "sum"})]
-    desk = session(DEMANDING, **OPTIMIZERS[name])
-    loop, process = Loop(desk, steps), desk.open()
+    harness = session(DEMANDING, **OPTIMIZERS[name])
+    loop, process = Loop(harness, steps), harness.open()
     loop.run(process, 5)
     process.drain()
     assert process.end().reason == "finished"
     assert process.said[-1] == Finished("drained")
-    assert [path.name for path in sorted(desk.folder().iterdir())] == ["lock", "log-6", "snapshot-6.safetensors"]
+    assert [path.name for path in sorted(harness.folder().iterdir())] == ["lock", "log-6", "snapshot-6.safetensors"]
     more = [*steps, *loop_steps(6)[3:]]
-    process = desk.open()
+    process = harness.open()
     loop.steps = more
     loop.run(process)
     other = session(DEMANDING, **OPTIMIZERS[name])
@@ -116,46 +116,46 @@ def test_a_snapshot_holds_all_that_the_next_steps_depend_on(session: Make, name:
 def test_a_drain_in_the_middle_answers_what_was_begun_and_nothing_is_lost(session: Make) -> None:
     steps = loop_steps(60)
     expected = undisturbed(session(), steps)
-    desk = session()
-    loop, process = Loop(desk, steps, ahead=60), desk.open()
+    harness = session()
+    loop, process = Loop(harness, steps, ahead=60), harness.open()
     process.drain()
     with suppress(Lost):
         loop.run(process)
     assert process.end().reason == "finished"
-    process = desk.open()
+    process = harness.open()
     loop.run(process)
     assert loop.result(process) == expected
 
 
 def test_a_session_that_holds_a_tape_is_left_to_its_log(session: Make) -> None:
-    desk = session()
-    process = desk.open()
+    harness = session()
+    process = harness.open()
     process.do("forward", batch(1), keep=True)
     process.drain()
     process.end()
-    assert (desk.folder() / "log-1").exists()
-    process = desk.open()
+    assert (harness.folder() / "log-1").exists()
+    process = harness.open()
     assert process.do("backward", {"linear_1": np.ones((8, 3))}, tape_id="tape_1")["seq"] == 2
 
 
 def test_the_end_of_a_log_that_was_not_wholly_written_is_cut_off(session: Make) -> None:
-    desk = session()
-    process = desk.open()
+    harness = session()
+    process = harness.open()
     process.do("forward_backward", batch(1), seq=1)
     bits = process.parameters()
     process.do("forward_backward", batch(2), seq=2)
     end_of(process)
-    log = desk.folder() / "log-1"
+    log = harness.folder() / "log-1"
     log.write_bytes(log.read_bytes()[:-10])
-    process = desk.open()
+    process = harness.open()
     assert process.parameters() == bits
     process.do("forward_backward", batch(2), seq=2)
     end_of(process)
-    assert desk.open().do("zero_grad", seq=3)["seq"] == 3
+    assert harness.open().do("zero_grad", seq=3)["seq"] == 3
 
 
-def damaged(desk: Desk, **said: Any) -> Failed:
-    process = desk.start(**said)
+def damaged(harness: SessionHarness, **said: Any) -> Failed:
+    process = harness.start(**said)
     process.end()
     verdict = process.said[-1]
     assert isinstance(verdict, Failed)
@@ -164,15 +164,15 @@ def damaged(desk: Desk, **said: Any) -> Failed:
 
 @pytest.mark.parametrize("file", ["log-1", "snapshot-1.safetensors"])
 def test_damage_to_what_was_kept_is_told(session: Make, file: str) -> None:
-    desk = session()
-    process = desk.open()
+    harness = session()
+    process = harness.open()
     for seq in (1, 2, 3):
         process.do("forward_backward", batch(seq), seq=seq)
     end_of(process)
-    content = bytearray((desk.folder() / file).read_bytes())
+    content = bytearray((harness.folder() / file).read_bytes())
     content[len(content) // 2] ^= 1
-    (desk.folder() / file).write_bytes(content)
-    assert damaged(desk).code == "session_damaged"
+    (harness.folder() / file).write_bytes(content)
+    assert damaged(harness).code == "session_damaged"
 
 
 def flipped(place: float) -> Callable[[bytes], bytes]:
@@ -202,64 +202,64 @@ def _read(folder: Path) -> None:
 
 
 def test_no_damage_to_a_session_at_rest_goes_unnoticed(session: Make) -> None:
-    desk = session()
-    process = desk.open()
+    harness = session()
+    process = harness.open()
     for seq in (1, 2, 3):
         process.do("forward_backward", batch(seq), seq=seq)
     process.drain()
     process.end()
-    kept = {path: path.read_bytes() for path in desk.folder().iterdir() if path.name != "lock"}
+    kept = {path: path.read_bytes() for path in harness.folder().iterdir() if path.name != "lock"}
     assert {path.name for path in kept} == {"log-4", "snapshot-4.safetensors"}
     for path, content in kept.items():
         for name, how in AT_REST.items():
             damage = how(content)
             path.unlink() if damage is None else path.write_bytes(damage)
             with pytest.raises(DamagedLog):
-                _read(desk.folder())
+                _read(harness.folder())
             if name in ("end", "deleted"):
-                assert damaged(desk, begun=True).code == "session_damaged", (path.name, name)
+                assert damaged(harness, begun=True).code == "session_damaged", (path.name, name)
             path.write_bytes(content)
-    assert desk.open(begun=True).do("zero_grad", seq=4)["seq"] == 4
+    assert harness.open(begun=True).do("zero_grad", seq=4)["seq"] == 4
 
 
 def test_damage_to_the_last_step_of_a_session_that_rests_with_a_tape_is_told(session: Make) -> None:
-    desk = session()
-    process = desk.open()
+    harness = session()
+    process = harness.open()
     process.do("forward_backward", batch(1))
     process.do("forward", batch(1), keep=True)
     process.drain()
     process.end()
-    log = desk.folder() / "log-1"
+    log = harness.folder() / "log-1"
     content = log.read_bytes()
     # Somewhere in the last step, which the mark of rest follows.
     log.write_bytes(flipped(0.7)(content))
-    assert damaged(desk).code == "session_damaged"
+    assert damaged(harness).code == "session_damaged"
 
 
 def test_a_session_that_had_begun_does_not_begin_anew_without_its_files(session: Make) -> None:
-    desk = session()
-    process = desk.open()
+    harness = session()
+    process = harness.open()
     process.do("forward_backward", batch(1))
     end_of(process)
-    for path in desk.folder().iterdir():
+    for path in harness.folder().iterdir():
         path.unlink()
-    assert damaged(desk, begun=True).code == "session_damaged"
+    assert damaged(harness, begun=True).code == "session_damaged"
 
 
 def test_a_snapshot_without_its_log_is_damage(session: Make) -> None:
-    desk = session()
-    process = desk.open()
+    harness = session()
+    process = harness.open()
     process.do("zero_grad")
     process.drain()
     process.end()
-    (desk.folder() / "log-2").unlink()
-    assert damaged(desk).code == "session_damaged"
+    (harness.folder() / "log-2").unlink()
+    assert damaged(harness).code == "session_damaged"
 
 
 def test_a_second_process_waits_for_the_first_to_end(session: Make) -> None:
-    desk = session()
-    first = desk.open()
-    second = desk.start()
+    harness = session()
+    first = harness.open()
+    second = harness.start()
     first.do("forward_backward", batch(1), seq=1)
     assert select.select([second.line], [], [], 0.1)[0] == [], "it works beside the first"
     end_of(first)
@@ -268,29 +268,29 @@ def test_a_second_process_waits_for_the_first_to_end(session: Make) -> None:
 
 @pytest.mark.parametrize(("starved", "code"), [(False, "step_lost_worker"), (True, "out_of_memory")])
 def test_a_poisoned_step_is_answered_and_never_carried_out(session: Make, starved: bool, code: str) -> None:
-    desk = session()
-    process = desk.open(poison="bad", starved=starved)
+    harness = session()
+    process = harness.open(poison="bad", starved=starved)
     process.do("zero_grad", seq=1)
     error = process.refused("forward_backward", batch(1), seq=2, id="bad")
     assert (error["status"], error["code"], error["expected_seq"]) == (422, code, 3)
     assert process.do("gradients")["data"][0]["norm"] is None
     process.do("zero_grad", seq=3)
     end_of(process)
-    process = desk.open()
+    process = harness.open()
     assert process.refused("forward_backward", batch(1), seq=2) == {**error, "expected_seq": 4}
 
 
 def test_a_step_that_was_accepted_and_kills_its_process_is_not_replayed(session: Make) -> None:
-    desk = session()
-    process = desk.open(kill_at_op=10**9)
+    harness = session()
+    process = harness.open(kill_at_op=10**9)
     process.do("zero_grad", seq=1)
     id = process.send("forward_backward", batch(1), seq=2, id="bad", notify=True)
     process.answer(id)
     end_of(process)
-    process = desk.open(poison="bad")
+    process = harness.open(poison="bad")
     assert process.refused("forward_backward", batch(1), seq=2)["code"] == "step_lost_worker"
     end_of(process)
-    assert desk.open().refused("forward_backward", batch(1), seq=2)["code"] == "step_lost_worker"
+    assert harness.open().refused("forward_backward", batch(1), seq=2)["code"] == "step_lost_worker"
 
 
 def test_a_poisoned_batch_ends_at_the_step_that_was_not_done(session: Make) -> None:
@@ -302,26 +302,26 @@ def test_a_poisoned_batch_ends_at_the_step_that_was_not_done(session: Make) -> N
 
 
 def test_other_numerics_are_told_once(session: Make) -> None:
-    desk = session(MLP)
-    process = desk.open()
+    harness = session(MLP)
+    process = harness.open()
     process.do("forward_backward", batch(1))
     end_of(process)
-    runtime = {**desk.assignment.runtime, "executor": "native"}
-    process = desk.open(runtime=runtime)
+    runtime = {**harness.assignment.runtime, "executor": "native"}
+    process = harness.open(runtime=runtime)
     end_of(process)
     assert any(isinstance(message, NumericsChanged) for message in process.said)
-    process = desk.open(runtime=runtime)
+    process = harness.open(runtime=runtime)
     end_of(process)
     assert not any(isinstance(message, NumericsChanged) for message in process.said)
 
 
 def test_a_session_goes_on_from_a_checkpoint(session: Make) -> None:
-    desk = session(DEMANDING)
-    process = desk.open()
+    harness = session(DEMANDING)
+    process = harness.open()
     process.do("forward_backward", batch(1))
     process.do("optim_step")
     head, _ = process.answer(process.send("save"))
-    path = str(desk.folder() / str(head.file))
+    path = str(harness.folder() / str(head.file))
     expected = process.parameters()["parameters"]
     whole, bare = session(DEMANDING), session(DEMANDING)
     for other, restore, step in ((whole, "all", 1), (bare, "parameters", 0)):

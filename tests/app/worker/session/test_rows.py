@@ -10,7 +10,7 @@ import pytest
 from app.domain.errors import Invalid
 from app.worker.session.rows import DatasetRows
 
-from .driver import MLP, Desk, batch
+from .driver import MLP, SessionHarness, batch
 
 X = np.arange(20, dtype=np.float32).reshape(10, 2)
 
@@ -66,14 +66,16 @@ def test_rows_that_there_are_not_are_refused(
     assert [(finding.pointer, finding.code) for finding in refused.value.findings] == [(pointer, code)]
 
 
-def test_steps_take_rows_of_datasets_known_at_the_start_or_later(session: Callable[..., Desk], tmp_path: Path) -> None:
+def test_steps_take_rows_of_datasets_known_at_the_start_or_later(
+    session: Callable[..., SessionHarness], tmp_path: Path
+) -> None:
     data = batch(5, 20)
     columns = {}
     for name, array in data.items():
         np.save(tmp_path / f"{name}.npy", array)
         columns[name] = [str(tmp_path / f"{name}.npy")]
-    desk, given = session(MLP, dataset="ds_1"), session(MLP).open()
-    process = desk.open(datasets={"ds_1": columns})
+    harness, given = session(MLP, dataset="ds_1"), session(MLP).open()
+    process = harness.open(datasets={"ds_1": columns})
     process.attach("ds_2", columns)
     for rows, picked in (
         ({"start": 4, "stop": 8}, slice(4, 8)),
@@ -88,5 +90,5 @@ def test_steps_take_rows_of_datasets_known_at_the_start_or_later(session: Callab
     bits = process.parameters()
     process.kill()
     process.end()
-    process = desk.open(datasets={"ds_1": columns, "ds_2": columns})
+    process = harness.open(datasets={"ds_1": columns, "ds_2": columns})
     assert process.parameters() == bits

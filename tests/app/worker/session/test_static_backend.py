@@ -21,7 +21,7 @@ from app.worker.session.backend import Call, Writable
 from app.worker.session.replies import encode_answer, encode_error
 from app.worker.session.static_backend import StaticBackend
 
-from .driver import Desk, Lost, Process, session_assignment
+from .driver import Lost, Process, SessionHarness, session_assignment
 
 NETWORK = {
     "inputs": {"x": ["batch", 4], "y": ["batch"]},
@@ -198,19 +198,19 @@ def looked(process: Process) -> list[Any]:
 
 @pytest.mark.parametrize("kill_at_op", [4, 11, 18])
 def test_a_process_that_is_killed_is_followed_by_one_with_the_same_bits(
-    kill_at_op: int, session: Callable[..., Desk]
+    kill_at_op: int, session: Callable[..., SessionHarness]
 ) -> None:
     expected = None
     for killed in (None, kill_at_op):
-        desk = session(NETWORK, static=ASKED)
-        desk.assignment = replace(desk.assignment, kind="static")
-        process, done = desk.start(kill_at_op=killed), 0
+        harness = session(NETWORK, static=ASKED)
+        harness.assignment = replace(harness.assignment, kind="static")
+        process, done = harness.start(kill_at_op=killed), 0
         while done < len(STEPS):
             done = taken(process, done)
             if done < len(STEPS):
-                process = desk.open()
+                process = harness.open()
         if killed is not None:
             process.kill()
-            process = desk.open()
+            process = harness.open()
         expected, found = expected or looked(process), looked(process)
         assert found == expected

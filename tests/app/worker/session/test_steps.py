@@ -10,9 +10,9 @@ from app.domain.frames import Step
 from app.worker.session import steps as waiting
 from app.worker.session.steps import ReorderBuffer
 
-from .driver import LINE, MLP, Desk, Process, batch
+from .driver import LINE, MLP, Process, SessionHarness, batch
 
-Make = Callable[..., Desk]
+Make = Callable[..., SessionHarness]
 TWO = {"x": [[1.0, 2.0], [3.0, 4.0]]}
 
 

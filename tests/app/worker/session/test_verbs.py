@@ -16,9 +16,9 @@ from app.domain.runtime import Runtime
 from app.ingest.encoding import npy_body
 from app.worker.session.training import TrainingBackend
 
-from .driver import DEMANDING, LINE, MLP, Desk, Process, batch, session_assignment
+from .driver import DEMANDING, LINE, MLP, Process, SessionHarness, batch, session_assignment
 
-Make = Callable[..., Desk]
+Make = Callable[..., SessionHarness]
 TWO = {"x": [[1.0, 2.0], [3.0, 4.0]]}
 
 
@@ -149,14 +149,14 @@ def test_what_is_not_finite_is_null_and_named(process: Process) -> None:
 
 
 def test_a_checkpoint_is_saved_and_loaded(session: Make, tmp_path: Path) -> None:
-    desk = session(MLP, "adam")
-    process = desk.open()
+    harness = session(MLP, "adam")
+    process = harness.open()
     process.do("forward_backward", batch(1))
     process.do("optim_step")
     bits = process.parameters()
     head, body = process.answer(process.send("save"))
     assert head.file == "saved-3.safetensors"
-    saved = desk.folder() / head.file
+    saved = harness.folder() / head.file
     assert json.loads(body)["size_bytes"] == saved.stat().st_size
     saved.rename(tmp_path / "checkpoint")
 
@@ -168,7 +168,7 @@ def test_a_checkpoint_is_saved_and_loaded(session: Make, tmp_path: Path) -> None
     process.kill()
     process.end()
 
-    process = desk.open(saved=[3])
+    process = harness.open(saved=[3])
     assert process.parameters()["parameters"] == bits["parameters"]
     told = process.do("optim_step", seq=7)
     assert told["step"] == 1
@@ -176,16 +176,16 @@ def test_a_checkpoint_is_saved_and_loaded(session: Make, tmp_path: Path) -> None
 
 
 def test_a_checkpoint_of_another_graph_is_refused_and_that_lasts(session: Make, tmp_path: Path) -> None:
-    other, desk = session(LINE), session(MLP)
+    other, harness = session(LINE), session(MLP)
     process = other.open()
     head, _ = process.answer(process.send("save"))
     path = str(other.folder() / str(head.file))
-    process = desk.open()
+    process = harness.open()
     error = process.refused("load", seq=1, checkpoint="ckpt", files={"checkpoint": path})
     assert (error["status"], error["code"], error["expected_seq"]) == (422, "checkpoint_invalid", 2)
     process.kill()
     process.end()
-    assert desk.open().refused("load", seq=1, checkpoint="ckpt", files={"checkpoint": path}) == error
+    assert harness.open().refused("load", seq=1, checkpoint="ckpt", files={"checkpoint": path}) == error
 
 
 def test_outputs_come_as_tensors_of_their_own(process: Process, tmp_path: Path) -> None:
@@ -200,12 +200,12 @@ def test_outputs_come_as_tensors_of_their_own(process: Process, tmp_path: Path) 
 
 
 def test_a_large_answer_goes_through_a_file(session: Make) -> None:
-    desk = session(LINE)
-    process = desk.open()
+    harness = session(LINE)
+    process = harness.open()
     rows = np.ones((300_000, 2), np.float32)
     head, body = process.answer(process.send("predict", {"x": rows}, accept=NPY))
     assert (body, head.media) == (b"", NPY)
-    assert np.load(desk.folder() / str(head.file)).shape == (300_000,)
+    assert np.load(harness.folder() / str(head.file)).shape == (300_000,)
 
 
 def encode(arrays: dict[str, Any]) -> bytes:

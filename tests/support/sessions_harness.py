@@ -86,7 +86,7 @@ class FakeIdleWorkerPool:
 
 
 @dataclass
-class Bureau:
+class SessionsHarness:
     """The use cases of sessions, over a worker_pool that is played."""
 
     store: Store
@@ -154,7 +154,7 @@ def opened(
     sweeper: BlobSweeper,
     clock: ManualClock,
     tmp_path: Path,
-) -> Bureau:
+) -> SessionsHarness:
     space, wakes, durable = DiskSpace(tmp_path, 0), Notifier(), Durable()
     folders = SessionDirs(tmp_path / "sessions", durable)
     worker_pool, use = FakeIdleWorkerPool(folders), SessionActivity(store, clock)
@@ -165,4 +165,4 @@ def opened(
     steps = SessionSteps(storage, inputs, saves, folders, worker_pool, use)
     creation = SessionCreation(storage, wakes, SessionLimits(MOST))
     sessions = Sessions(storage, creation, steps, use, folders, worker_pool)
-    return Bureau(store, blobs, sweeper, clock, wakes, folders, worker_pool, use, saves, sessions)
+    return SessionsHarness(store, blobs, sweeper, clock, wakes, folders, worker_pool, use, saves, sessions)

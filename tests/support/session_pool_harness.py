@@ -144,7 +144,7 @@ class PlayedRunner(InMemoryRunner):
 
 
 @dataclass
-class Stage:
+class SessionPoolHarness:
     """A store with sessions in it, and a crew for them."""
 
     store: Store
@@ -201,10 +201,10 @@ class Stage:
 
 
 @contextmanager
-def stage_in(
+def session_pool_harness(
     data_dir: Path, store: Store, room: MemoryPool | None = None, kills: int | None = None, **settings: Any
-) -> Iterator[Stage]:
-    """Set a stage, with so much room in memory, in a system that counts so many `kills` for want of it, if it does.
+) -> Iterator[SessionPoolHarness]:
+    """Set a harness, with so much room in memory, in a system that counts so many `kills` for want of it, if it does.
 
     What runs on it is drained in the end.
     """
@@ -222,15 +222,15 @@ def stage_in(
     try:
         losses = LossPolicy(host.exit_log, chosen.step_seconds, (0.0,), lambda: kills)
         crew = SessionPool(session_attempts, host, chosen, room, losses)
-        yield Stage(store, session_attempts, runner, supervisor, crew, folders)
+        yield SessionPoolHarness(store, session_attempts, runner, supervisor, crew, folders)
     finally:
         supervisor.drain()
 
 
-SetStage = Callable[..., Stage]
+OpenHarness = Callable[..., SessionPoolHarness]
 
 
-def play(stage: Stage, act: Callable[[], Awaitable[None]]) -> None:
+def play(harness: SessionPoolHarness, act: Callable[[], Awaitable[None]]) -> None:
     """Run a test's coroutine, which does not take longer than patience lasts, and bring all to its end."""
 
     async def run() -> None:
@@ -238,8 +238,8 @@ def play(stage: Stage, act: Callable[[], Awaitable[None]]) -> None:
             try:
                 await act()
             finally:
-                stage.runner.released.set()
-                await asyncio.to_thread(stage.crew.drain)
-                await asyncio.to_thread(stage.supervisor.drain)
+                harness.runner.released.set()
+                await asyncio.to_thread(harness.crew.drain)
+                await asyncio.to_thread(harness.supervisor.drain)
 
     asyncio.run(run())

@@ -25,7 +25,7 @@ DEFINITION = {
 }
 
 
-class Office:
+class AttemptsHarness:
     """Attempts over a data directory with one graph and one dataset."""
 
     def __init__(self, data_dir: Path, store: Store) -> None:
