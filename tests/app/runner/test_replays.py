@@ -13,13 +13,13 @@ from .test_supervised_processes import pid_of
 
 
 def test_a_replay_whose_process_is_killed_comes_out_equal_and_is_judged_once(harness: SupervisorHarness) -> None:
-    harness.submit("fit_0", steps=600)
+    harness.submit("fit_0", steps=260)
     harness.supervisor()
     original = harness.until_state("succeeded", "fit_0")
     assert original.runtime is not None
     state = digest_state(Integrity(harness.store, harness.blobs), harness.checkpoints("fit_0")[0])
-    expected = {**digest_outcome(600, harness.rows("fit_0"), state), "fingerprint": original.runtime["fingerprint"]}
-    harness.submit(steps=600)
+    expected = {**digest_outcome(260, harness.rows("fit_0"), state), "fingerprint": original.runtime["fingerprint"]}
+    harness.submit(steps=260)
     with harness.store.begin() as work:
         replay = Replay("fit_0", expected, ["not looked at yet"])
         work.fits.update(replace(work.fits.get("fit_1"), replay=asdict(replay)))
@@ -27,7 +27,7 @@ def test_a_replay_whose_process_is_killed_comes_out_equal_and_is_judged_once(har
         harness.supervisors[-1].wake()
         harness.until_rows(160)
         os.kill(pid_of(harness), signal.SIGKILL)
-        harness.until(lambda: harness.outcomes() == ["killed"])
+        harness.until(lambda: harness.outcomes()[0] == "killed")
     judged = harness.until_state("succeeded").replay
     assert harness.outcomes() == ["killed", "succeeded"]
     assert judged is not None
