@@ -1,7 +1,8 @@
 """The OpenAPI document: what FastAPI reads off the routes, and what holds for all of them."""
 
+import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from fastapi import FastAPI
@@ -10,6 +11,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+import engine
 from app.api import session_static, session_training
 from app.api.descriptions import describe_fields, describe_parameters
 from app.api.schemas.checkpoints import PredictRequest
@@ -29,6 +31,13 @@ from app.api.schemas.values import SHAPE_NAME, TensorInput
 from app.domain.access import Scope
 from app.http.problems import CONTENT_TYPE, Problem
 from app.http.request_scope import scope_needed
+
+KINDS: Mapping[str, Callable[[], list[dict[str, Any]]]] = {
+    "OptimizerChoice": engine.optimizer_catalogue,
+    "ScheduleChoice": engine.schedule_catalogue,
+    "MetricChoice": engine.metric_catalogue,
+}
+"""Objects with a kind by their schema, and the catalogue of their kinds."""
 
 REFERENCE = "#/components/schemas/{model}"
 METHODS = frozenset({"get", "post", "put", "patch", "delete"})
@@ -93,6 +102,7 @@ def _complete(document: dict[str, Any]) -> None:
     for name in FASTAPI_ERRORS:
         schemas.pop(name, None)
     describe_fields(schemas)
+    _name_kinds(schemas)
     components["schemas"] = dict(sorted(schemas.items()))
     components["responses"] = {
         "Problem": {
@@ -110,6 +120,56 @@ def _complete(document: dict[str, Any]) -> None:
             describe_parameters(operations[method])
             _say_who_may(operations[method], scope_needed(method.upper(), path))
     _refer_to_shapes(document)
+    sent = _reachable(schemas, _references([each.get("requestBody") for each in _operations(document)]))
+    for name, schema in schemas.items():
+        _state_presence(schema, sent=name in sent)
+
+
+def _name_kinds(schemas: dict[str, Any]) -> None:
+    """List the kinds of objects whose options the engine checks."""
+    for name, catalogue in KINDS.items():
+        schemas[name]["properties"]["kind"]["enum"] = [entry["kind"] for entry in catalogue()]
+
+
+def _state_presence(schema: dict[str, Any], *, sent: bool) -> None:
+    """Leave what may be left out of a request optional, and require what every response has.
+
+    Generators of typed clients take a field with a default for one that is always there: so a default of a request is
+    in the description, and one of a response makes its field required.
+    """
+    required = set(schema.get("required", ()))
+    for name, field in schema.get("properties", {}).items():
+        if "default" not in field or name in required:
+            continue
+        default = field.pop("default")
+        if default is None:
+            continue
+        if not sent:
+            required.add(name)
+        elif "default" not in field.get("description", "").lower():
+            field["description"] = f"{field.get('description', '')} Default {json.dumps(default)}.".strip()
+    if required:
+        schema["required"] = [name for name in schema["properties"] if name in required]
+
+
+def _operations(document: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    return (item[method] for item in document["paths"].values() for method in METHODS & item.keys())
+
+
+def _references(node: Any) -> set[str]:
+    """Return the names of the schemas that a part of the document refers to."""
+    if isinstance(node, dict):
+        own = {node["$ref"].rpartition("/")[2]} if "$ref" in node else set()
+        return own.union(*map(_references, node.values()))
+    return set().union(*map(_references, node)) if isinstance(node, list) else set()
+
+
+def _reachable(schemas: dict[str, Any], roots: set[str]) -> set[str]:
+    found: set[str] = set()
+    while waiting := roots - found:
+        found |= waiting
+        roots = set().union(*(_references(schemas[name]) for name in waiting if name in schemas))
+    return found
 
 
 def _say_who_may(operation: dict[str, Any], scope: Scope | None) -> None:

@@ -1,10 +1,12 @@
 """How far a fit is, worked out from its events, and a plain way to show it."""
 
 import math
+import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, TextIO
 
 from adjoint_client.events import Event
@@ -33,6 +35,11 @@ class Progress:
 
 
 Show = Callable[[Progress], None]
+
+_COLUMNS = 80
+_BAR_COLUMNS, _SHORT_BAR_COLUMNS = 20, 10
+_NAME_LETTERS = 64
+_LIVE_SECONDS = 0.1
 
 
 class ProgressTracker:
@@ -74,14 +81,15 @@ class ProgressTracker:
 
 
 class TextProgress:
-    """Shows progress as one line that is rewritten on a terminal, and as a line every few seconds elsewhere."""
+    """Shows progress as one line that is rewritten on a terminal or in a notebook, and as lines elsewhere."""
 
     def __init__(
         self, stream: TextIO | None = None, line_every_seconds: float = 5.0, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._stream = stream or sys.stderr
-        self._live = self._stream.isatty()
-        self._pause = 0.1 if self._live else line_every_seconds
+        self._card = _notebook_card() if stream is None else None
+        self._live = self._card is not None or self._stream.isatty()
+        self._pause = _LIVE_SECONDS if self._live else line_every_seconds
         self._clock = clock
         self._due = -math.inf
 
@@ -90,11 +98,33 @@ class TextProgress:
         if self._clock() < self._due and not progress.terminal:
             return
         self._due = self._clock() + self._pause
+        if self._card is not None:
+            self._card(progress)
+            return
         if self._live:
-            self._stream.write(f"\r\x1b[K{describe(progress)}{chr(10) if progress.terminal else ''}")
+            width = shutil.get_terminal_size().columns - 1
+            self._stream.write(f"\r\x1b[K{bar_line(progress, width)}{chr(10) if progress.terminal else ''}")
         else:
             self._stream.write(f"{describe(progress)}\n")
         self._stream.flush()
+
+
+def _notebook_card() -> Callable[[Progress], None] | None:
+    """Return what shows progress in the cell of the notebook that this runs in; None outside of notebooks."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if type(shell).__name__ != "ZMQInteractiveShell":
+        return None
+    from adjoint_client.notebook import progress_card
+
+    ipython: Any = import_module("IPython.display")
+    handle = ipython.display(ipython.HTML(""), display_id=True)
+
+    def show(progress: Progress) -> None:
+        handle.update(
+            ipython.HTML(progress_card(bar_line(progress, _COLUMNS, bar=False), progress.step, progress.total_steps))
+        )
+
+    return show
 
 
 def describe(progress: Progress) -> str:
@@ -104,6 +134,52 @@ def describe(progress: Progress) -> str:
     if not progress.terminal and progress.seconds_left is not None:
         parts += [f"{progress.rate:.4g} steps/s", f"{progress.seconds_left:.0f} s left"]
     return "  ".join(parts)
+
+
+def bar_line(progress: Progress, width: int = _COLUMNS, *, bar: bool = True, label: str = "") -> str:
+    """One line of at most `width` characters: bar, step, loss and time left, then what else there is room for.
+
+    Names of metrics are shortened before values are left out: `val_accuracy 0.93` becomes `val_acc 0.93`.
+    """
+    shown = {name: value for name, value in progress.values.items() if is_headline(name)}
+    loss = [f"loss {shown.pop('loss'):.4g}"] if "loss" in shown else []
+    left = progress.seconds_left
+    eta = progress.state if progress.terminal else "ETA --:--" if left is None else f"ETA {duration(left)}"
+    needed = [f"{progress.step}/{progress.total_steps}", *loss, eta]
+    room = width - len("  ".join(needed))
+    if bar:
+        size = max(3, min(_SHORT_BAR_COLUMNS if shown else _BAR_COLUMNS, room - 3))
+        done = round(size * progress.step / max(progress.total_steps, 1))
+        needed = [f"[{'#' * min(done, size)}{'-' * (size - done)}] {needed[0]}", *needed[1:]]
+    room = width - len("  ".join(needed))
+    metrics = _fitting(shown, room)
+    line = [*needed, *metrics]
+    for extra in (label, "" if progress.terminal else progress.state, f"{progress.rate:.4g} steps/s"):
+        if extra and len("  ".join([*line, extra])) <= width:
+            line = [extra, *line] if extra is label else [*line, extra]
+    return "  ".join(line)[:width]
+
+
+def _fitting(values: Mapping[str, float], room: int) -> list[str]:
+    """Return values with their names, shortened as far as needed, and then only as many as there is room for."""
+    for letters in (_NAME_LETTERS, 8, 4, 3):
+        texts = [f"{_shortened(name, letters)} {value:.4g}" for name, value in values.items()]
+        if sum(len(text) + 2 for text in texts) <= room:
+            return texts
+    while texts and sum(len(text) + 2 for text in texts) > room:
+        texts.pop()
+    return texts
+
+
+def _shortened(name: str, letters: int) -> str:
+    return "_".join(part[:letters] for part in name.split("_"))
+
+
+def duration(seconds: float) -> str:
+    """A time as people write it: 0:07, 12:30, 1:02:03."""
+    minutes, rest = divmod(max(0, math.ceil(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def is_headline(name: str) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 _CLASSES: dict[str, type["Record"]] = {}
 
@@ -50,15 +50,17 @@ class Record:
     def __contains__(self, name: object) -> bool:
         return name in self._document
 
-    def __getattr__(self, name: str) -> Any:
-        if not name.startswith("_"):
-            # As elsewhere, a name that shadows one of Python's may be written with an underscore: `format_`.
-            for field in (name, name.removesuffix("_")):
-                if field in self._document:
-                    return self[field]
-            if name in type(self).__annotations__:
-                return None
-        raise AttributeError(f"{type(self).__name__} has no field {name!r}; it has {', '.join(self._document)}")
+    if not TYPE_CHECKING:  # a type checker knows the declared fields, and refuses others
+
+        def __getattr__(self, name: str) -> Any:
+            if not name.startswith("_"):
+                # As elsewhere, a name that shadows one of Python's may be written with an underscore: `format_`.
+                for field in (name, name.removesuffix("_")):
+                    if field in self._document:
+                        return self[field]
+                if name in type(self).__annotations__:
+                    return None
+            raise AttributeError(f"{type(self).__name__} has no field {name!r}; it has {', '.join(self._document)}")
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._document]

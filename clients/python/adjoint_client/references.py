@@ -10,12 +10,13 @@ from adjoint_client.generated.records import Dataset, Graph, GraphSummary
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from adjoint_client.frames import Frame
     from adjoint_client.generated.schemas import ValidationChoice
 
 GraphLike: TypeAlias = "str | Graph | GraphSummary | Mapping[str, Any]"
 """A graph: its id, the graph itself, or its definition."""
-DatasetLike: TypeAlias = "str | Dataset | Sequence[str | Dataset] | Mapping[str, ArrayLike]"
-"""A dataset or several: by id, as datasets, or arrays by column."""
+DatasetLike: TypeAlias = "str | Dataset | Sequence[str | Dataset] | Mapping[str, ArrayLike] | Frame"
+"""A dataset or several: by id, as datasets, arrays by column, or a data frame."""
 Validation: TypeAlias = "float | str | Dataset | Sequence[str | Dataset] | ValidationChoice"
 """What a fit is validated with: a share of the rows, other datasets, or options."""
 

@@ -13,7 +13,8 @@ from adjoint_client.errors import FitFailed
 from adjoint_client.events import Event
 from adjoint_client.generated.records import Checkpoint, Fit
 from adjoint_client.gradients import CapturedGradient
-from adjoint_client.metrics import Curve, MetricRow, Split, curve, gradient_norms
+from adjoint_client.metrics import Curve, MetricRow, MetricRows, Split, curve, gradient_norms
+from adjoint_client.notebook import AsyncDisplayed, fit_card
 from adjoint_client.npy import read_npy
 from adjoint_client.progress import ProgressTracker, Show, TextProgress
 from adjoint_client.replay import Verdict
@@ -25,9 +26,10 @@ _LONG_POLL_SECONDS = 30
 _ROWS_A_PAGE = 10_000
 _CHECKPOINTS_A_PAGE = 1000
 _GRADIENTS_A_PAGE = 1000
+_CURVE_POINTS = 200
 
 
-class AsyncFitHandle:
+class AsyncFitHandle(AsyncDisplayed):
     """A fit on the server; `info` is what the server said about it last."""
 
     def __init__(self, transport: AsyncTransport, info: Fit) -> None:
@@ -76,15 +78,32 @@ class AsyncFitHandle:
         async for event in follow(self._transport, self._path("/events"), after):
             yield event
 
-    async def metrics(self, after: int = 0) -> list[MetricRow]:
-        """Return the metric rows so far, from the one behind `after` on."""
-        rows: list[MetricRow] = []
+    async def metrics(self, after: int = 0) -> MetricRows:
+        """Return the metric rows so far, from the one behind `after` on: a list with `to_pandas()`, `to_polars()`."""
+        rows = MetricRows()
         more = True
         while more:
             page = await self._transport.get(self._path("/metrics"), {"after": after, "limit": _ROWS_A_PAGE})
             rows += map(MetricRow.from_wire, page["data"])
             after, more = page["next_after"], page["has_more"]
         return rows
+
+    async def plot(self, *names: str, ax: Any = None) -> Any:
+        """Draw metrics over steps, by default the loss, of both splits; return the axes of matplotlib.
+
+        Raises:
+            ImportError: matplotlib is not installed.
+            ValueError: the fit has no such metric, or none yet.
+        """
+        return (await self.metrics()).plot(*names, ax=ax)
+
+    async def html(self) -> str:
+        """Return what notebooks show: state, latest values, and the curve of the loss."""
+        info = await self.refresh()
+        query = {"downsample": _CURVE_POINTS, "keys": "loss"}
+        page = await self._transport.get(self._path("/metrics"), query)
+        rows = MetricRows(map(MetricRow.from_wire, page["data"]))
+        return fit_card(info, {"loss": rows.series("loss", "train"), "val_loss": rows.series("loss", "validation")})
 
     async def losses(self, split: Split = "train") -> Curve:
         """Return the loss of each recorded step so far, or of each validation."""

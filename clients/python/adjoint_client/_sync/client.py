@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 from uuid import uuid4
@@ -19,6 +20,7 @@ from adjoint_client._sync.sweep import SweepHandle
 from adjoint_client._sync.transport import Body, Transport
 from adjoint_client.address import find_key, find_url
 from adjoint_client.computed import Computed, wants_to_wire
+from adjoint_client.frames import CSV, csv_bytes, frame_arrays, has_text, is_frame
 from adjoint_client.generated.operations import OPERATIONS
 from adjoint_client.generated.records import Dataset, Fit, Graph
 from adjoint_client.generated.records import Session as SessionInfo
@@ -31,13 +33,13 @@ from adjoint_client.uploads import SAFETENSORS, content_type
 from adjoint_client.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
-    from os import PathLike
     from types import TracebackType
     from typing import Unpack
 
     import httpx
     from adjoint_client._sync.fit import FitHandle
     from adjoint_client.archive import Manifest
+    from adjoint_client.frames import Frame
     from adjoint_client.generated.schemas import FitOptions, OptimizerChoice, SessionOptions, SystemOverview
     from adjoint_client.references import DatasetLike, GraphLike, Validation
     from numpy.typing import ArrayLike
@@ -120,24 +122,37 @@ class Client(Resources, Catalogues):
 
     def upload(
         self,
-        source: Mapping[str, ArrayLike] | str | PathLike[str],
+        source: Mapping[str, ArrayLike] | Frame | str | PathLike[str],
         *,
         name: str | None = None,
         columns: str | None = None,
         header: bool | None = None,
     ) -> Dataset:
-        """Store a dataset: arrays by column, or a file (csv, json, ndjson, npy, npz, safetensors).
+        """Store a dataset: arrays by column, a data frame, or a file (csv, json, ndjson, npy, npz, parquet, ...).
 
-        `columns` selects and groups the columns of a CSV file by name, as in
-        `x:float32[4]=sepal_length..petal_width,species:class`, or by position if the file has no header, as in
-        `x:float32[4],species:class`. `header` says whether line 1 names the columns; None lets the server decide, which
-        refuses a file where that is not clear.
+        A data frame is one of pandas or polars, or a table of Arrow; texts in it become classes.
+
+        `columns` selects and groups the columns of a CSV file or data frame by name, as in
+        `x:float32[4]=sepal_length..petal_width,species:class`, or by position if a file has no header, as in
+        `x:float32[4],species:class`. `header` says whether line 1 of a file names the columns; None lets the server
+        decide, which refuses a file where that is not clear.
+
+        Raises:
+            ServerError: the server cannot read the data; `findings` say where.
+            TypeError: a column of a data frame holds something else than numbers, texts, or equally long lists.
         """
         options = {"name": name, "columns": columns, "header": None if header is None else str(header).lower()}
         query = {key: value for key, value in options.items() if value is not None}
         if isinstance(source, Mapping):
             content = encode(source)
             return self._upload(lambda: content, len(content), SAFETENSORS, query)
+        if not isinstance(source, str | PathLike):
+            arrays = frame_arrays(source)
+            as_csv = columns is not None or has_text(arrays)
+            table = csv_bytes(arrays) if as_csv else encode(arrays)
+            if as_csv:
+                query["header"] = "true"
+            return self._upload(lambda: table, len(table), CSV if as_csv else SAFETENSORS, query)
         path = Path(source)
         query.setdefault("name", path.stem)
         return self._upload(lambda: _blocks(path), path.stat().st_size, content_type(path), query)
@@ -206,9 +221,10 @@ class Client(Resources, Catalogues):
         validation: Validation | None,
         fields: Mapping[str, Any],
     ) -> Fit:
-        if isinstance(dataset, Mapping):
-            dataset = self.upload(dataset)
-        request: dict[str, Any] = {"graph": reference(graph), "dataset": references(dataset), **fields}
+        given: Any = dataset
+        if isinstance(given, Mapping) or is_frame(given):
+            given = self.upload(given)
+        request: dict[str, Any] = {"graph": reference(graph), "dataset": references(given), **fields}
         if isinstance(validation, float):
             request["validation"] = {"split": validation}
         elif validation is not None:

@@ -14,7 +14,8 @@ from adjoint_client.errors import FitFailed
 from adjoint_client.events import Event
 from adjoint_client.generated.records import Checkpoint, Fit
 from adjoint_client.gradients import CapturedGradient
-from adjoint_client.metrics import Curve, MetricRow, Split, curve, gradient_norms
+from adjoint_client.metrics import Curve, MetricRow, MetricRows, Split, curve, gradient_norms
+from adjoint_client.notebook import Displayed, fit_card
 from adjoint_client.npy import read_npy
 from adjoint_client.progress import ProgressTracker, Show, TextProgress
 from adjoint_client.replay import Verdict
@@ -26,9 +27,10 @@ _LONG_POLL_SECONDS = 30
 _ROWS_A_PAGE = 10_000
 _CHECKPOINTS_A_PAGE = 1000
 _GRADIENTS_A_PAGE = 1000
+_CURVE_POINTS = 200
 
 
-class FitHandle:
+class FitHandle(Displayed):
     """A fit on the server; `info` is what the server said about it last."""
 
     def __init__(self, transport: Transport, info: Fit) -> None:
@@ -77,15 +79,32 @@ class FitHandle:
         for event in follow(self._transport, self._path("/events"), after):
             yield event
 
-    def metrics(self, after: int = 0) -> list[MetricRow]:
-        """Return the metric rows so far, from the one behind `after` on."""
-        rows: list[MetricRow] = []
+    def metrics(self, after: int = 0) -> MetricRows:
+        """Return the metric rows so far, from the one behind `after` on: a list with `to_pandas()`, `to_polars()`."""
+        rows = MetricRows()
         more = True
         while more:
             page = self._transport.get(self._path("/metrics"), {"after": after, "limit": _ROWS_A_PAGE})
             rows += map(MetricRow.from_wire, page["data"])
             after, more = page["next_after"], page["has_more"]
         return rows
+
+    def plot(self, *names: str, ax: Any = None) -> Any:
+        """Draw metrics over steps, by default the loss, of both splits; return the axes of matplotlib.
+
+        Raises:
+            ImportError: matplotlib is not installed.
+            ValueError: the fit has no such metric, or none yet.
+        """
+        return (self.metrics()).plot(*names, ax=ax)
+
+    def html(self) -> str:
+        """Return what notebooks show: state, latest values, and the curve of the loss."""
+        info = self.refresh()
+        query = {"downsample": _CURVE_POINTS, "keys": "loss"}
+        page = self._transport.get(self._path("/metrics"), query)
+        rows = MetricRows(map(MetricRow.from_wire, page["data"]))
+        return fit_card(info, {"loss": rows.series("loss", "train"), "val_loss": rows.series("loss", "validation")})
 
     def losses(self, split: Split = "train") -> Curve:
         """Return the loss of each recorded step so far, or of each validation."""

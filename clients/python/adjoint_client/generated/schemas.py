@@ -16,7 +16,7 @@ class ApiKey(TypedDict):
     """An API key without its secret, which is not stored."""
 
     id: "str"
-    object: NotRequired['Literal["key"]']
+    object: 'Literal["key"]'
     tenant: "str"
     name: "str"
     scopes: 'list[Literal["read", "train", "admin"]]'
@@ -29,7 +29,7 @@ class ApiKey(TypedDict):
 class ApiKeyList(TypedDict):
     """A page of keys."""
 
-    object: NotRequired['Literal["list"]']
+    object: 'Literal["list"]'
     data: "list[ApiKey]"
     has_more: "bool"
     next_cursor: "str | None"
@@ -53,7 +53,7 @@ class AuditEntry(TypedDict):
 class AuditList(TypedDict):
     """A page of the trail."""
 
-    object: NotRequired['Literal["list"]']
+    object: 'Literal["list"]'
     data: "list[AuditEntry]"
     has_more: "bool"
     next_cursor: "str | None"
@@ -314,9 +314,9 @@ class CatalogueEntry(TypedDict):
 class CatalogueList(TypedDict):
     """Every entry of a kind."""
 
-    object: NotRequired['Literal["list"]']
+    object: 'Literal["list"]'
     data: "list[CatalogueEntry]"
-    has_more: NotRequired["bool"]
+    has_more: "bool"
     next_cursor: NotRequired["None"]
 
 
@@ -337,7 +337,7 @@ class Checkpoint(TypedDict):
     """A file with everything that a fit or a session needs to resume."""
 
     id: "str"
-    object: NotRequired['Literal["checkpoint"]']
+    object: 'Literal["checkpoint"]'
     fit: "str | None"
     session: "str | None"
     session_seq: "int | None"
@@ -381,7 +381,7 @@ class CheckpointLinks(TypedDict):
 class CheckpointList(TypedDict):
     """A page of checkpoints."""
 
-    object: NotRequired['Literal["list"]']
+    object: 'Literal["list"]'
     data: "list[Checkpoint]"
     has_more: "bool"
     next_cursor: "str | None"
@@ -454,7 +454,7 @@ class Dataset(TypedDict):
     """A stored dataset."""
 
     id: "str"
-    object: NotRequired['Literal["dataset"]']
+    object: 'Literal["dataset"]'
     name: "str"
     format: "str"
     digest: "str"
@@ -481,7 +481,7 @@ class DatasetColumn(TypedDict):
 class DatasetList(TypedDict):
     """A page of datasets."""
 
-    object: NotRequired['Literal["list"]']
+    object: 'Literal["list"]'
     data: "list[Dataset]"
     has_more: "bool"
     next_cursor: "str | None"
@@ -490,7 +490,7 @@ class DatasetList(TypedDict):
 class DatasetRows(TypedDict):
     """Rows of a dataset, each an object of its columns."""
 
-    object: NotRequired['Literal["list"]']
+    object: 'Literal["list"]'
     data: "list[dict[str, Any]]"
     has_more: "bool"
     offset: "int"
@@ -554,7 +554,7 @@ class Fit(TypedDict):
     """A fit: its request, progress and result."""
 
     id: "str"
-    object: NotRequired['Literal["fit"]']
+    object: 'Literal["fit"]'
     state: "FitState"
     terminal: "bool"
     phase: "str"
@@ -675,7 +675,7 @@ class FitLinks(TypedDict):
 class FitList(TypedDict):
     """A page of fits."""
 
-    object: NotRequired['Literal["list"]']
+    object: 'Literal["list"]'
     data: "list[Fit]"
     has_more: "bool"
     next_cursor: "str | None"
@@ -865,7 +865,7 @@ class GradcheckResult(TypedDict):
 class Gradient(TypedDict):
     """The gradient of the loss with respect to a parameter, without its values."""
 
-    object: NotRequired['Literal["gradient"]']
+    object: 'Literal["gradient"]'
     fit: "str"
     step: "int"
     parameter: "str"
@@ -887,7 +887,7 @@ class GradientLinks(TypedDict):
 class GradientList(TypedDict):
     """A page of captured gradients."""
 
-    object: NotRequired['Literal["list"]']
+    object: 'Literal["list"]'
     data: "list[Gradient]"
     has_more: "bool"
     next_cursor: "str | None"
@@ -918,7 +918,7 @@ class GradientStatistics(TypedDict):
     nan: "int"
     inf: "int"
     histogram: "Histogram"
-    object: NotRequired['Literal["gradient_statistics"]']
+    object: 'Literal["gradient_statistics"]'
     step: "int"
     parameter: "str"
 
@@ -952,7 +952,7 @@ class Graph(TypedDict):
     memory: "dict[str, int]"
     findings: "list[GraphFinding]"
     id: "str"
-    object: NotRequired['Literal["graph"]']
+    object: 'Literal["graph"]'
     created_at: "str"
 
 
@@ -1061,7 +1061,7 @@ class GraphFinding(TypedDict):
     """A remark on a graph: something valid that is probably not intended."""
 
     pointer: "str"
-    severity: NotRequired['Literal["warning", "info"]']
+    severity: 'Literal["warning", "info"]'
     code: "str"
     detail: "str"
 
@@ -1085,7 +1085,7 @@ class GraphGradient(TypedDict):
 class GraphList(TypedDict):
     """A page of graphs."""
 
-    object: NotRequired['Literal["list"]']
+    object: 'Literal["list"]'
     data: "list[GraphSummary]"
     has_more: "bool"
     next_cursor: "str | None"
@@ -1114,7 +1114,7 @@ class GraphNodeList(TypedDict):
     """Nodes in the order of execution, then leafs."""
 
     seq: "int | None"
-    object: NotRequired['Literal["list"]']
+    object: 'Literal["list"]'
     data: "list[GraphNode]"
     n_nodes: "int"
     n_leafs: "int"
@@ -1123,7 +1123,7 @@ class GraphNodeList(TypedDict):
 class GraphNodes(TypedDict):
     """The nodes of a graph in the order of execution."""
 
-    object: NotRequired['Literal["list"]']
+    object: 'Literal["list"]'
     data: "list[dict[str, Any]]"
 
 
@@ -1170,7 +1170,7 @@ class GraphSummary(TypedDict):
     """A graph without its definition."""
 
     id: "str"
-    object: NotRequired['Literal["graph"]']
+    object: 'Literal["graph"]'
     name: "str"
     digest: "str"
     parameter_count: "int"
@@ -1362,9 +1362,9 @@ class LossEntry(TypedDict):
 class LossList(TypedDict):
     """Every loss."""
 
-    object: NotRequired['Literal["list"]']
+    object: 'Literal["list"]'
     data: "list[LossEntry]"
-    has_more: NotRequired["bool"]
+    has_more: "bool"
     next_cursor: NotRequired["None"]
 
 
@@ -1577,9 +1577,9 @@ class MetricEntry(TypedDict):
 class MetricList(TypedDict):
     """Every metric."""
 
-    object: NotRequired['Literal["list"]']
+    object: 'Literal["list"]'
     data: "list[MetricEntry]"
-    has_more: NotRequired["bool"]
+    has_more: "bool"
     next_cursor: NotRequired["None"]
 
 
@@ -1597,7 +1597,7 @@ class MetricRow(TypedDict):
 class MetricRows(TypedDict):
     """A page of metric rows; pass next_after as `after` for the next one."""
 
-    object: NotRequired['Literal["list"]']
+    object: 'Literal["list"]'
     data: "list[MetricRow]"
     has_more: "bool"
     next_cursor: "str | None"
@@ -1609,7 +1609,7 @@ class NewApiKey(TypedDict):
     """A new API key with its secret."""
 
     id: "str"
-    object: NotRequired['Literal["key"]']
+    object: 'Literal["key"]'
     tenant: "str"
     name: "str"
     scopes: 'list[Literal["read", "train", "admin"]]'
@@ -1721,9 +1721,9 @@ class OpInput(TypedDict):
 class OpList(TypedDict):
     """Every op, in the order of the families; at the end those that are not supported."""
 
-    object: NotRequired['Literal["list"]']
+    object: 'Literal["list"]'
     data: "list[OpEntry]"
-    has_more: NotRequired["bool"]
+    has_more: "bool"
     next_cursor: NotRequired["None"]
 
 
@@ -2048,7 +2048,7 @@ class OverheadAnswer(TypedDict):
 class ParameterList(TypedDict):
     """The parameters of a checkpoint."""
 
-    object: NotRequired['Literal["list"]']
+    object: 'Literal["list"]'
     data: "list[ParameterSummary]"
 
 
@@ -2106,7 +2106,7 @@ class ProblemError(TypedDict):
 class Profile(TypedDict):
     """A training step node by node, in the order of execution. A fit takes less: it fuses nodes and reuses memory."""
 
-    object: NotRequired['Literal["list"]']
+    object: 'Literal["list"]'
     data: "list[ProfiledNode]"
     seconds: "float"
     phase_seconds: "dict[str, float]"
@@ -2483,7 +2483,7 @@ class Session(TypedDict):
     """A training session: a model whose steps the client requests."""
 
     id: "str"
-    object: NotRequired['Literal["session"]']
+    object: 'Literal["session"]'
     kind: 'Literal["training", "static"]'
     state: "SessionState"
     process: "str | None"
@@ -2534,7 +2534,7 @@ class SessionLinks(TypedDict):
 class SessionList(TypedDict):
     """A page of sessions."""
 
-    object: NotRequired['Literal["list"]']
+    object: 'Literal["list"]'
     data: "list[Session]"
     has_more: "bool"
     next_cursor: "str | None"
@@ -2569,7 +2569,7 @@ class SessionPrediction(TypedDict):
 class SessionProfile(TypedDict):
     """A training step node by node, in the order of execution."""
 
-    object: NotRequired['Literal["list"]']
+    object: 'Literal["list"]'
     data: "list[ProfiledNode]"
     seconds: "float"
     phase_seconds: "dict[str, float]"
@@ -2774,7 +2774,7 @@ TensorInput = Any
 class TensorList(TypedDict):
     """The arrays of a session, in the order of the graph."""
 
-    object: NotRequired['Literal["list"]']
+    object: 'Literal["list"]'
     data: "list[TensorStatistics | TensorSummary]"
 
 
@@ -2897,9 +2897,9 @@ class VariantInfo(TypedDict):
 class VariantList(TypedDict):
     """All variants of a sweep, the best first."""
 
-    object: NotRequired['Literal["list"]']
+    object: 'Literal["list"]'
     data: "list[RankedVariant]"
-    has_more: NotRequired["bool"]
+    has_more: "bool"
     next_cursor: NotRequired["str | None"]
 
 
@@ -3041,7 +3041,7 @@ class SessionOptions(TypedDict):
     threadpool: NotRequired["ThreadpoolChoice | None"]
     """A pool that graphs are computed on; by default threads are made when needed."""
     kind: NotRequired['Literal["training", "static"]']
-    """training: the verbs of a training loop. static: those of ggml's flow."""
+    """training: the verbs of a training loop. static: those of ggml's flow. Default 'training'."""
     restore: NotRequired['Literal["all", "parameters"] | None']
     """What is taken of the checkpoint; default all, if its optimizer is the session's, else parameters."""
     clip: NotRequired["ClipChoice | None"]

@@ -1,0 +1,126 @@
+"""Data frames, of pandas, polars or Arrow, as datasets, and metric rows as data frames. None of these is required."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+from adjoint_client.record import Record
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+CSV = "text/csv"
+
+
+class Frame(Protocol):
+    """A data frame: columns by name, each of which becomes an array."""
+
+    def __getitem__(self, name: Any, /) -> Any:
+        """Return a column."""
+        ...
+
+
+def is_frame(source: object) -> bool:
+    """Whether this is a data frame of pandas, polars or Arrow, or looks like one."""
+    if isinstance(source, Mapping | Record):
+        return False
+    return hasattr(source, "columns") or hasattr(source, "column_names")
+
+
+def frame_arrays(frame: Any) -> dict[str, NDArray[Any]]:
+    """Return the columns of a data frame as arrays by name; a column of lists becomes an array with more axes.
+
+    Raises:
+        TypeError: it is none, or a column holds neither numbers, truth values, texts, nor equally long lists.
+    """
+    if not is_frame(frame):
+        raise TypeError(
+            f"a {type(frame).__name__} cannot be uploaded; give arrays by column, a data frame, or the path of a file"
+        )
+    names = frame.column_names if hasattr(frame, "column_names") else list(frame.columns)
+    return {str(name): _column(str(name), frame[name]) for name in names}
+
+
+def has_text(arrays: Mapping[str, NDArray[Any]]) -> bool:
+    """Whether a column holds text, for which CSV is needed."""
+    return any(array.dtype.kind in "OUT" for array in arrays.values())
+
+
+def csv_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return columns as a CSV file with a header; a missing value is an empty field.
+
+    Raises:
+        ValueError: a column has more than one axis, beside one of texts.
+    """
+    for name, array in arrays.items():
+        if array.ndim > 1:
+            raise ValueError(
+                f"column {name!r} holds lists, beside columns of texts; upload the texts as numbers, "
+                "or each element as a column of its own"
+            )
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(arrays)
+    writer.writerows(zip(*(_cells(array) for array in arrays.values()), strict=True))
+    return text.getvalue().encode()
+
+
+def optional_module(name: str, purpose: str) -> Any:
+    """Import a package that the client does not depend on.
+
+    Raises:
+        ImportError: it is not installed; the message says what to install.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        package = name.partition(".")[0]
+        raise ImportError(f"{purpose} needs {package}; install it with: pip install {package}") from error
+
+
+def _column(name: str, column: Any) -> NDArray[Any]:
+    import numpy as np
+
+    array = np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
+    if array.dtype.kind in "biuf":
+        return array
+    if array.dtype.kind in "UT":
+        return array.astype(object)
+    if array.dtype.kind != "O":
+        raise TypeError(f"column {name!r} has type {array.dtype}; convert it to numbers or texts")
+    return _objects(name, array, np)
+
+
+def _objects(name: str, array: NDArray[Any], numpy: Any) -> NDArray[Any]:
+    """Return a column of Python objects: texts as they are, lists of one length as an array with more axes."""
+    present = [value for value in array.tolist() if not _is_missing(value)]
+    if all(isinstance(value, str) for value in present):
+        return array
+    if len(present) == len(array):
+        try:
+            stacked: NDArray[Any] = numpy.array(present)
+        except ValueError:
+            stacked = array
+    else:
+        stacked = numpy.array([numpy.nan if _is_missing(value) else value for value in array.tolist()], dtype=object)
+        if all(isinstance(value, int | float) for value in present):
+            stacked = stacked.astype(numpy.float64)
+    if stacked.dtype.kind not in "biuf":
+        kinds = sorted({type(value).__name__ for value in present})
+        raise TypeError(
+            f"column {name!r} holds {', '.join(kinds)}; a column is of numbers, texts, or equally long lists"
+        )
+    return stacked
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether this is None, NaN, or the missing value of pandas, none of which equals itself."""
+    return value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)
+
+
+def _cells(array: NDArray[Any]) -> list[Any]:
+    return ["" if _is_missing(value) else value for value in array.tolist()]

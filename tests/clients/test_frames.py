@@ -1,0 +1,100 @@
+"""Data frames as datasets, and metric rows as data frames, charts and cards of notebooks."""
+
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from adjoint_client.frames import csv_bytes, frame_arrays
+from adjoint_client.metrics import MetricRow, MetricRows
+from adjoint_client.notebook import curves_svg
+
+ROWS = MetricRows(
+    [
+        MetricRow(1, 1, 1, "train", {"loss": 4.0, "lr": 0.1}),
+        MetricRow(2, 2, 1, "train", {"loss": 2.0, "lr": 0.1}),
+        MetricRow(3, 2, 1, "validation", {"loss": 3.0}),
+    ]
+)
+
+
+class Frame:
+    """A data frame in the fashion of pandas and polars: columns by name that become arrays."""
+
+    def __init__(self, **columns):
+        self.columns = list(columns)
+        self._arrays = columns
+
+    def __getitem__(self, name):
+        return types.SimpleNamespace(to_numpy=lambda: self._arrays[name])
+
+
+def test_frames_of_numbers_and_of_texts_are_datasets(client):
+    arrow = pytest.importorskip("pyarrow")
+    numbers = client.upload(arrow.table({"x": [1.5, 2.5], "n": [1, 2], "ok": [True, False]}), name="numbers")
+    assert [(column.name, column.dtype) for column in numbers.columns] == [
+        ("x", "float64"),
+        ("n", "int64"),
+        ("ok", "bool"),
+    ]
+    frame = Frame(
+        a=np.array([1.0, 3.0, 5.0]), b=np.array([2.0, 4.0, 6.0]), kind=np.array(["low", "high, x", "low"], dtype=object)
+    )
+    texts = client.upload(frame, columns="x:float32[2]=a,b,kind:class", name="texts")
+    x, kind = texts.columns
+    assert (texts.rows, x.shape, x.maximum, kind.classes) == (3, [2], 6, ["high, x", "low"])
+
+
+def test_columns_become_arrays():
+    objects = {
+        "lists": np.array([[1, 2], [3, 4]], dtype=object),
+        "missing": np.array([1, None], dtype=object),
+        "texts": np.array(["a", None], dtype=object),
+    }
+    found = frame_arrays(Frame(**objects))
+    assert (found["lists"].shape, found["lists"].dtype.kind) == ((2, 2), "i")
+    assert np.isnan(found["missing"][1])
+    assert csv_bytes({"n": np.array([1, 2]), "text": found["texts"]}) == b"n,text\n1,a\n2,\n"
+    with pytest.raises(TypeError, match="'when' has type datetime64"):
+        frame_arrays(Frame(when=np.array(["2026-01-01"], dtype="datetime64[D]")))
+    with pytest.raises(TypeError, match="'things' holds dict"):
+        frame_arrays(Frame(things=np.array([{}], dtype=object)))
+    with pytest.raises(ValueError, match="'lists' holds lists, beside columns of texts"):
+        csv_bytes(found)
+    with pytest.raises(TypeError, match="a list cannot be uploaded"):
+        frame_arrays([1, 2])
+
+
+def test_metric_rows_are_data_frames(monkeypatch):
+    for name, method in (("pandas", ROWS.to_pandas), ("polars", ROWS.to_polars)):
+        monkeypatch.setitem(sys.modules, name, types.SimpleNamespace(DataFrame=dict))
+        found = method()
+        assert (found["step"], found["split"]) == ([1, 2, 2], ["train", "train", "validation"])
+        assert found["loss"] == [4.0, 2.0, 3.0]
+        assert np.isnan(found["lr"][2])
+        monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(ImportError, match=f"needs {name}; install it with: pip install {name}"):
+            method()
+
+
+def test_metrics_are_drawn():
+    pytest.importorskip("matplotlib").use("agg")
+    axes = ROWS.plot()
+    assert [(line.get_label(), list(line.get_ydata())) for line in axes.lines] == [
+        ("loss", [4.0, 2.0]),
+        ("val_loss", [3.0]),
+    ]
+    with pytest.raises(ValueError, match="no metric row has a value 'los'; there are: loss, lr"):
+        ROWS.plot("los")
+
+
+def test_a_fit_is_a_card_with_a_curve(client, line):
+    fit = client.fit(line, Frame(x=np.ones((8, 2), np.float32), y=np.ones(8, np.float32)), steps=20)
+    fit.wait()
+    card = fit._repr_html_()
+    assert f"<b>{fit.id}</b> succeeded" in card
+    assert "step 20 of 20" in card
+    assert card.count("<polyline") == 1
+    assert fit.metrics().series("loss", "train")[0][0] == 1
+    assert curves_svg({"loss": [(1, float("nan")), (2, 1.0)]}) == "", "there is no curve of one point"

@@ -1,0 +1,55 @@
+"""What a type checker says of calls of the client: it takes the right ones and refuses the wrong ones."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+CALLS = """
+from adjoint_client import AsyncClient, Client
+from adjoint_client.generated.schemas import FitRequest
+
+client = Client()
+columns = {"x": [1.0, 2.0]}
+graph = {"inputs": {"x": ["batch"]}, "parameters": {"w": []}, "program": "loss = mean((x - w) ** 2)"}
+fit = client.fit(graph, columns, epochs=3, optimizer={"kind": "adam", "lr": 0.1, "betas": (0.9, 0.99)})
+client.fit("graph_1", ["ds_1", "ds_2"], steps=3, validation=0.2, schedule={"kind": "one_cycle", "total_steps": 3})
+client.fit(graph, columns, metrics=["accuracy", {"kind": "top_k_accuracy", "k": 2}], early_stopping={"patience": 2})
+client.fit(graph, columns, optimizer={"kind": "sgd", "groups": [{"match": "w*", "lr": 0.2}]}, resources={"threads": 1})
+client.session(graph, optimizer={"kind": "sgd", "lr": 0.1}, seed=1).optim_step(lr=0.1)
+request: FitRequest = {"graph": "graph_1", "dataset": "ds_1", "epochs": 3}
+print(fit.info.state == "succeeded", fit.info.best, [found.info.step for found in client.fits(state="failed")])
+
+client.fit(graph, columns, epochz=3)  # refused: call-arg
+client.fit(graph, columns, epochs="3")  # refused: arg-type
+client.fit(graph, columns, optimizer={"kind": "adamm"})  # refused: arg-type
+client.fit(graph, columns, optimizer={"kind": "adam", "momentum": 0.9})  # refused: arg-type
+client.fit(graph, columns, schedule={"kind": "one_cycle"})  # refused: arg-type
+client.fit(graph, columns, resources={"priority": "highest"})  # refused: arg-type
+client.session(graph, seeds=1)  # refused: call-arg
+client.fits(state="success")  # refused: arg-type
+fit.info.stat  # refused: attr-defined
+request = {"graph": "graph_1", "epochs": "3"}  # refused: typeddict-item
+"""
+
+
+@pytest.mark.slow
+def test_a_type_checker_refuses_wrong_calls_and_takes_right_ones(tmp_path):
+    pytest.importorskip("mypy")
+    file = tmp_path / "calls.py"
+    file.write_text(CALLS)
+    command = [sys.executable, "-m", "mypy", "--no-incremental", "--config-file", "", "--show-error-codes", str(file)]
+    lines = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
+    found = {
+        int(match[1]): match[2]
+        for line in lines
+        if (match := re.search(r"calls\.py:(\d+): error: .*\[([\w-]+)\]$", line))
+    }
+    expected = {
+        number: line.partition("# refused: ")[2]
+        for number, line in enumerate(CALLS.splitlines(), 1)
+        if "# refused: " in line
+    }
+    assert found.keys() == expected.keys(), lines
+    assert found == expected
