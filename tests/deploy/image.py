@@ -110,6 +110,7 @@ def exercise(containers: Containers, what: list[str]) -> None:
     key = secrets.token_hex(16)
     with containers.running(what, key) as name:
         url = containers.url(name, key)
+        containers.do("exec", name, *API["healthcheck"]["test"][1:])
         begun = begin(url, key)
         assert int(containers.do("exec", name, "python", "-c", LIMIT)) == _bytes(API["mem_limit"])
         containers.do("stop", "--time", API["stop_grace_period"].removesuffix("s"), name)
