@@ -40,6 +40,11 @@ def test_a_setting_removes_the_page(start_server: StartServer) -> None:
     assert [http.get(path).status_code for path in ("/", "/page/app.js", "/docs")] == [404, 404, 200]
 
 
+def test_every_module_is_requested_at_once() -> None:
+    preloaded = re.findall(r'modulepreload" href="page/([^"]+)"', contents()["index.html"].decode())
+    assert sorted([*preloaded, "app.js"]) == sorted(name for name in contents() if name.endswith(".js"))
+
+
 def test_nothing_is_loaded_from_another_server_or_inline(http: httpx.Client) -> None:
     index = contents()["index.html"].decode()
     assert not re.search(r"<script(?![^>]*src=)|<style|style=|\son\w+=", index)

@@ -14,7 +14,7 @@ import { DatasetView } from "./views/dataset.js";
 import { CompareView } from "./views/compare.js";
 import { SystemView } from "./views/system.js";
 
-const SYSTEM_EVERY = 5;
+const SYSTEM_EVERY = 10;
 const SECTIONS = [
   { path: "fits", label: "Fits" },
   { path: "datasets", label: "Datasets" },
