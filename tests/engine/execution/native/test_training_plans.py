@@ -1,6 +1,7 @@
 """Plans of common training programs run without Python between their steps."""
 
 import numpy as np
+import pytest
 
 import engine
 from engine.execution.native.executor import NativeExecutor
@@ -58,3 +59,10 @@ def test_no_step_needs_python(name):
     plan, state = planned(GRAPHS[name])
     executor = NativeExecutor(plan, {key: array.copy() for key, array in state.items()})
     assert executor.python_steps == []
+
+
+@pytest.mark.parametrize("decoupled", [False, True])
+def test_a_step_with_weight_decay_is_that_of_numpy(decoupled, run_both):
+    gradient, parameter = np.random.default_rng(0).standard_normal((2, 70)).astype(np.float32)
+    made, expected = run_both("sgd_update", gradient, parameter, np.array(0.1), weight_decay=0.3, decoupled=decoupled)
+    np.testing.assert_allclose(made[0], expected[0], rtol=1e-6)
