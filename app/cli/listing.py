@@ -154,7 +154,9 @@ def _delete(
     key_file: KeyFileOption = None,
 ) -> None:
     if not yes:
-        what = identifiers[0] if len(identifiers) == 1 else f"{len(identifiers)} {resource.name}"
+        what = (
+            f"{resource.singular} {identifiers[0]}" if len(identifiers) == 1 else f"{len(identifiers)} {resource.name}"
+        )
         confirm(f"{what} will be deleted")
     failed = False
     with connect(url, key_file) as client:

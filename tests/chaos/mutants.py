@@ -160,13 +160,13 @@ def _nothing(_changed: Any) -> None:
 
 def plant_in_server() -> None:
     """Change how rows are written down, and have workers forked from a server with mutants."""
-    points = AttemptRecorder.points
+    append_rows = AttemptRecorder.append_rows
 
     def entered(journal: AttemptRecorder, news: MetricRows) -> None:
         name = _asked_for((journal.fit.request.get("checkpoint") or {}).get("keep_last"))
-        ENTERED.get(name or "", points)(journal, news)
+        ENTERED.get(name or "", append_rows)(journal, news)
 
-    AttemptRecorder.points = entered  # type: ignore[method-assign] # this is what it is about
+    AttemptRecorder.append_rows = entered  # type: ignore[method-assign] # this is what it is about
     local._COMMAND = WORK
 
 

@@ -55,6 +55,6 @@ def test_a_schedule_finds_an_open_fence(folder: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_schedule_finds_rows_that_are_appended_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(AttemptRecorder, "points", mutants.append_only)
+    monkeypatch.setattr(AttemptRecorder, "append_rows", mutants.append_only)
     with pytest.raises(Broken):
         run(folder, "append only", 200)

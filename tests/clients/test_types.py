@@ -1,10 +1,14 @@
 """What a type checker says of calls of the client: it takes the right ones and refuses the wrong ones."""
 
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+CLIENT = Path(__file__).parents[2] / "clients" / "python"
 
 CALLS = """
 from adjoint_client import AsyncClient, Client
@@ -40,7 +44,8 @@ def test_a_type_checker_refuses_wrong_calls_and_takes_right_ones(tmp_path):
     file = tmp_path / "calls.py"
     file.write_text(CALLS)
     command = [sys.executable, "-m", "mypy", "--no-incremental", "--config-file", "", "--show-error-codes", str(file)]
-    lines = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
+    environment = {**os.environ, "MYPYPATH": str(CLIENT)}
+    lines = subprocess.run(command, capture_output=True, text=True, check=False, env=environment).stdout.splitlines()
     found = {
         int(match[1]): match[2]
         for line in lines

@@ -49,9 +49,9 @@ def test_a_fit_with_much_to_remember_survives_a_kill_and_a_stop_of_the_server(
     with harness.gate.holding(KILLED_AT) as hold:
         first = harness.supervisor()
         harness.until_rows(KILLED_AT // every)
-        hold(STOPPED_AT)
         os.kill(pid_of(harness), signal.SIGKILL)
         harness.until(lambda: harness.outcomes() != [None])
+        hold(STOPPED_AT)
         harness.until_rows(STOPPED_AT // every)
         with harness.gate.slowing(SLOW_SECONDS):
             first.drain()

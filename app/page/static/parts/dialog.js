@@ -68,8 +68,13 @@ function QuestionDialog({ asked }) {
   const dialog = useRef(null);
   useEffect(() => {
     const before = document.activeElement;
-    dialog.current.showModal();
-    return () => before instanceof HTMLElement && before.focus();
+    const shown = dialog.current;
+    shown.showModal();
+    // What is behind an open modal dialog cannot take the focus: it is closed first.
+    return () => {
+      shown.close();
+      if (before instanceof HTMLElement) before.focus();
+    };
   }, []);
   const close = (answer) => {
     question.value = null;
