@@ -92,10 +92,10 @@ def test_the_loss_of_any_rank_costs_nothing_but_time(
             harness.until_rows(40 + 40 * rank)
             pids = pids_of(harness)
             assert len(pids) == 3
-            hold(80 + 40 * rank)
             with all_end(pids, seconds=PATIENCE):
                 os.kill(pids[rank], signal.SIGKILL)
             harness.until(lambda losses=rank + 1: harness.outcomes().count("killed") == losses)
+            hold(80 + 40 * rank)
     harness.until_state("succeeded")
     assert harness.outcomes() == ["killed", "killed", "killed", "succeeded"]
     assert_same(harness, undisturbed_by_three)
