@@ -134,7 +134,7 @@ def test_the_table_is_used_by_keyboard(browser: Any, served: ServerProcess, trai
         tab.check_accessibility()
         page.keyboard.press("Escape")
         page.get_by_role("dialog").wait_for(state="detached")
-        assert page.evaluate("document.activeElement.textContent") == "Delete"
+        page.locator("button:focus", has_text="Delete").wait_for()
         page.locator("td.name a").first.focus()
         page.keyboard.press("Enter")
         page.wait_for_url(f"**/#/fits/{trained['other']}")
