@@ -17,7 +17,7 @@ from app.cli.demo.examples import EXAMPLES, Example
 from app.cli.demo.runner import running_server
 
 IMAGES = Path(__file__).parents[1] / "docs/images"
-SIZE = {"width": 1200, "height": 820}
+WIDTH, HEIGHT = 1200, 820
 RATES = (0.002, 0.005, 0.02)
 """Learning rates of the fits that are compared."""
 
@@ -62,7 +62,7 @@ def _take(url: str, addresses: dict[str, str]) -> None:
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page(viewport=SIZE)
+        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         for name, address in addresses.items():
             page.goto(f"{url}/{address}")
             page.wait_for_selector("canvas, svg")
