@@ -17,6 +17,7 @@ from engine.data.column import Column
 from engine.data.scaling import Affine, Scales
 from engine.data.source import Source
 from engine.data.statistics import Chunks, Moments, quantiles
+from engine.data.windows import Span
 
 CHUNK_BYTES = 2**22
 NUMBERS = "iufbV"
@@ -105,11 +106,15 @@ def fit_scales(source: Source, normalize: Mapping[str, Normalization], examples:
         DataError: there is no such input or no example, or its column holds text, NaN or infinity.
     """
     fitted = {}
+    rows_by_span: dict[Span, Array] = {}
     for name, normalization in normalize.items():
         if name not in source.inputs:
             hint = nearest(name, source.inputs) or f"; they are {', '.join(source.inputs)}"
             raise DataError(f"there is no input called {name[:64]!r} to normalise{hint}")
-        column, rows = source.inputs[name], source.rows_of(name, examples)
+        column, span = source.inputs[name], source.span_of(name)
+        if span not in rows_by_span:
+            rows_by_span[span] = source.rows_of(name, examples)
+        rows = rows_by_span[span]
         if column.dtype.kind not in NUMBERS:
             raise DataError(f"column {column.name!r} of type {column.dtype} holds no numbers to normalise")
         if not len(rows):

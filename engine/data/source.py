@@ -13,7 +13,7 @@ from engine.core.errors import DataError, nearest
 from engine.core.value import Array, Spec
 from engine.data.column import Column
 from engine.data.scaling import Scales
-from engine.data.windows import Windows
+from engine.data.windows import Span, Windows
 
 MAPPED_BYTES = 256 * 2**20
 """Bytes from which reading a mapped source may wait for the disk; smaller ones stay in the page cache."""
@@ -125,10 +125,16 @@ class Source:
         examples = np.arange(self.count) if examples is None else examples
         return found.read(examples if self.starts is None else self.starts[examples])
 
+    def span_of(self, name: str) -> Span:
+        """Return the rows of the input relative to the start of an example; inputs of equal spans have equal rows."""
+        return 0 if self.windows is None else self.windows.spans.get(name, 0)
+
     def rows_of(self, name: str, examples: Array) -> Array:
         """Return the rows of the input's column that the examples contain, each once, in ascending order."""
         if self.windows is None or self.starts is None:
-            return np.unique(examples)
+            contained = np.zeros(self.rows, bool)
+            contained[examples] = True
+            return np.flatnonzero(contained)
         span = self.windows.spans.get(name, 0)
         first, end = (span, span + 1) if isinstance(span, int) else span
         starts = self.starts[examples]
