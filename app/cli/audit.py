@@ -30,7 +30,7 @@ def verify(url: ServerOption = None, key_file: KeyFileOption = None, data_dir: D
     A running server (--url) shows the entries in its database; older ones are in files of its data directory, which are
     checked with the database when no server is using it (--data-dir).
 
-    Whoever writes number and hash down elsewhere can see later that nothing is missing at the end.
+    Write number and hash down elsewhere to verify later that nothing is missing at the end.
     """
     with administration(url, key_file, data_dir) as office:
         try:

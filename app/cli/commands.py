@@ -36,7 +36,7 @@ OTHERS: Sequence[Callable[..., None]] = (
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command in `arguments` and return the exit status; a refusal is told in a line, without traceback."""
+    """Run the command in `arguments` and return the exit status; a refusal is printed in one line, no traceback."""
     try:
         return int(commands()(args=list(arguments), prog_name="adjoint", standalone_mode=True) or 0)
     except SystemExit as end:

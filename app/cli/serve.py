@@ -1,4 +1,4 @@
-"""`adjoint serve`: run the server until it is told to stop."""
+"""`adjoint serve`: run the server until it is stopped."""
 
 import argparse
 import sys
@@ -49,7 +49,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _run(settings: Settings) -> int:
-    # Only now: wrong settings are told at once, before the web framework is loaded.
+    # Only now: wrong settings are reported at once, before the web framework is loaded.
     from app.domain.errors import ApiError
     from app.main.application import run
 

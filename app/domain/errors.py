@@ -76,7 +76,7 @@ class Unauthorized(ApiError):
 
 
 class Forbidden(ApiError):
-    """The request is understood and refused, whoever sends it (a foreign Host or Origin, for example)."""
+    """The request is understood and refused for every client (a foreign Host or Origin, for example)."""
 
     code = "forbidden"
     status = 403

@@ -65,14 +65,14 @@ TRANSITIONS: Mapping[FitState, frozenset[FitState]] = MappingProxyType(
             }
         ),
         # A process that dies while pausing or cancelling has done what was asked of it: it is not "interrupted",
-        # which would start it again against the client's wish.
+        # which would start it again against the client's request.
         FitState.PAUSING: frozenset(
             {FitState.PAUSED, FitState.CANCELLING, FitState.CANCELLED, FitState.SUCCEEDED, FitState.FAILED}
         ),
         FitState.PAUSED: frozenset({FitState.QUEUED, FitState.CANCELLED, FitState.FAILED}),
         FitState.CANCELLING: frozenset({FitState.CANCELLED, FitState.SUCCEEDED, FitState.FAILED}),
         FitState.INTERRUPTED: frozenset({FitState.STARTING, FitState.PAUSED, FitState.CANCELLED, FitState.FAILED}),
-        # A finished fit can be taken up again: it queues and goes on from its last checkpoint.
+        # A finished fit can be reopened: it is queued and continues from its last checkpoint.
         FitState.CANCELLED: frozenset({FitState.QUEUED}),
         FitState.SUCCEEDED: frozenset({FitState.QUEUED}),
         FitState.FAILED: frozenset({FitState.QUEUED}),
@@ -92,10 +92,9 @@ class FitRecord:
 
     `bit_exact` is False once it has gone on under other numerics; `seconds` is how long it has run, over all attempts;
     `deadline_at` when it fails unless it has ended; `share` the label value that it shares the workers by; `origin` the
-    checkpoint that it was forked from (see `Origin`); `reopened_at` the step at which it was last taken up again after
-    its end, or with other hyperparameters; `replay` what it is to reproduce, if that is what it is for; `memory_bytes`
-    what each of its processes takes at its peak (None: of a sweep, whose terms tell, and of one from before this was
-    kept).
+    checkpoint that it was forked from (see `Origin`); `reopened_at` the step at which it was last reopened after
+    its end, or resumed with other hyperparameters; `replay` what it is to reproduce, if that is what it is for;
+    `memory_bytes` the peak memory of each of its processes (None for a sweep, whose terms hold it, and old records).
     """
 
     id: str
@@ -243,7 +242,7 @@ class SweepConfig:
         eta: of how many one goes on to the next rung.
         rungs: the steps after which they are compared; none but for halving.
         fit_bytes: the memory that one of them needs.
-        progressed_in: the last attempt in which one of them got any further, or the first since it was taken up again.
+        progressed_in: the last attempt in which one of them advanced, or the first since the sweep was reopened.
         variants: how many there were; None for a sweep from before this was kept.
     """
 

@@ -59,7 +59,7 @@ class Attach:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """From the process, first: it has taken up what was kept. `standing` is as in `Answered`."""
+    """From the process, first: it has restored the session's state. `standing` is as in `Answered`."""
 
     standing: dict[str, Any]
 
@@ -83,7 +83,7 @@ class Answered:
         media: the type of the body.
         replayed: whether it was executed before, and this is the result of then.
         error: status, title, code, detail, findings (pointer, code, detail), and what else the problem should hold.
-        file: the name of a file in the session's folder that holds the body; whoever takes the answer deletes it.
+        file: the name of a file in the session's folder that holds the body; the receiver of the answer deletes it.
     """
 
     id: str

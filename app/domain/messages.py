@@ -19,7 +19,7 @@ class Assignment:
     """To the worker, once: what to fit. Columns map a name to the local paths of its `.npy` files, which are joined.
 
     `resume_from` is the local path of the checkpoint to go on from; it is a fork's first one if `fork` says how to
-    begin with it; one of a step up to `reopened_at` was made before the fit was taken up again. `staging` is a folder
+    begin with it; one of a step up to `reopened_at` was written before the fit was reopened. `staging` is a folder
     that only this attempt writes;
     `runtime` what to run with, as `Runtime.to_json` writes it; `replicas` how many processes share each batch. With a
     `sweep` (see `SweepShare`) it is executed variant by variant, each with a request and a checkpoint of its own.
@@ -138,7 +138,7 @@ class VariantShare:
     """Of one variant of a sweep: its fit, its recipe, the checkpoint to go on from, and how far it has come.
 
     `reached` holds the metric at the rungs that it has come to; one that has `ended` does not run any more;
-    `reopened_at` is the step at which it was last taken up again after its end.
+    `reopened_at` is the step at which it was last reopened after its end.
     """
 
     fit_id: str

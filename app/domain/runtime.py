@@ -22,7 +22,7 @@ class Runtime:
         threads_requested: how many were asked for, None if nobody did.
         affinity: the CPUs that the process is bound to, None for those of the server.
         niceness: how far it stands back behind the server, in steps of nice(2).
-        fingerprint: what the bits of its numbers depend on; empty as long as it has not told.
+        fingerprint: what the bits of its numbers depend on; empty until it has reported it.
     """
 
     executor: str

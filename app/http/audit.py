@@ -28,9 +28,9 @@ from app.service.admin.audit import AuditTrail
 OBJECT_LENGTH_MAX = 256
 REFUSALS_BURST = 100
 REFUSALS_PER_SECOND = 1.0
-"""Refusals that are entered: whoever has no key must not be able to fill the disk with them."""
+"""Bound of the refused requests that are recorded: a client without a key must not be able to fill the disk."""
 
-TOLD_TO_WAIT = frozenset({429, 503})
+RETRY_LATER = frozenset({429, 503})
 
 _logger = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class AuditMiddleware:
             if not getattr(scope.get("route"), "audited", True):
                 return False
             return passage.caller is not None or scope_needed(scope["method"], scope["path"]) is KeyScope.ADMIN
-        if status in TOLD_TO_WAIT:
+        if status in RETRY_LATER:
             return False
         if self._refusals.take(time.monotonic()):
             _logger.warning("a refusal is left out of the audit trail: there are too many")

@@ -246,7 +246,7 @@ class Connection(H11Protocol):
         for event in (h11.Response(status_code=error.status, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
         if self.cycle is not None and not self.cycle.response_complete:
-            # Whoever reads the body of this request learns that it will not come, and what it answers goes nowhere.
+            # The handler that reads the body sees a disconnect, and its response is discarded.
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         else:

@@ -51,7 +51,7 @@ class ConcurrencyLimit:
 
 
 class OverloadMiddleware:
-    """Answers 503 with Retry-After where there is no place; how the server is doing is told nevertheless."""
+    """Answers 503 with Retry-After above the limits; health, readiness and metrics are answered nevertheless."""
 
     def __init__(self, app: ASGIApp, working: int, waiting: int) -> None:
         """Have `app` answer `working` requests at a time, and besides `waiting` that wait for news."""

@@ -119,13 +119,13 @@ def request_id_of(scope: Mapping[str, Any]) -> str:
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 READINESS = "/readyz"
 OPEN_PATHS = frozenset({"/healthz", READINESS})
-"""For probes, which have no key. Only a caller with a key is told why the server is not ready."""
+"""Paths for probes, which send no key. Only an authenticated response gives the reason why the server is not ready."""
 
 PAGES = frozenset({"/", "/docs", "/page"})
 """Nouns of the web page and of the documentation. Their files hold no data, and a browser sends no key for them."""
 
 MONITORING_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
-"""Where it is told how the server is doing: also when it has no place for anything else."""
+"""Paths that are answered even while the server sheds load."""
 
 ADMINISTRATION = frozenset({"/v1/keys", "/v1/audit", "/v1/backup"})
 """Nouns that are for administrators, whatever the method."""

@@ -107,7 +107,7 @@ def serve(
 
 
 def _allow_files(wanted: int) -> None:
-    """Let this process have so many files open, or as many as it may."""
+    """Raise this process's limit of open files to `wanted`, or to the hard limit."""
     files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most != resource.RLIM_INFINITY:
         wanted = min(wanted, most)

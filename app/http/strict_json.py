@@ -30,7 +30,7 @@ DEFAULTS = JsonLimits()
 
 
 def read_json(body: bytes, limits: JsonLimits = DEFAULTS) -> Any:
-    """Return what `body` says; Unparsable, with the place where it can be told, if it is refused."""
+    """Return what `body` says; Unparsable, with the place where it is known, if it is refused."""
     if not body.strip():
         raise _refused("", "empty", "the body is empty; send a JSON object")
     try:

@@ -71,7 +71,7 @@ def combine_findings(findings: tuple[Finding, ...]) -> Invalid:
 def findings_of(errors: Iterable[Mapping[str, Any]], body: Any, shape: Any) -> tuple[Finding, ...]:
     """Translate pydantic's `errors` about a `body` of `shape` (or about parameters); never repeats the input.
 
-    After so many as anybody reads, the others are left out.
+    Only the first `FINDINGS_MAX` are listed.
     """
     return tuple(_finding(error, body, shape) for error in islice(errors, FINDINGS_MAX))
 
@@ -152,7 +152,7 @@ FIELDS_MAX = 64
 
 
 def redact(error: ApiError, document: Any) -> ApiError:
-    """Return `error` as it may be told to the client who sent `document`."""
+    """Return `error` without values of `document` that must not be repeated to the client."""
     before = error.findings
     error.findings = tuple(
         replace(finding, detail=_without(finding.detail, _sent(document, finding.pointer))) for finding in before

@@ -194,7 +194,7 @@ class ColumnSet:
         self._left = limits.max_expanded_bytes
 
     def check_name(self, name: str, where: str) -> None:
-        """Refuse a name that is malformed or taken; `where` tells the client which one is meant ("column 3")."""
+        """Refuse a name that is malformed or taken; `where` names it in the message ("column 3")."""
         if _NAME.fullmatch(name) is None:
             raise IngestError(
                 "bad_name", "/columns", f"{where}: a column name is a letter or _, then up to 62 of A-Z a-z 0-9 _ . -"

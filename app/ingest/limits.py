@@ -101,7 +101,7 @@ LONGEST = 512
 
 
 def check_array_name(name: str, where: str) -> None:
-    """Refuse a name that is empty, too long, or holds what is no character; `where` tells the client which one."""
+    """Refuse a name that is empty, too long, or holds what is no character; `where` names it in the message."""
     if not 0 < len(name) <= LONGEST:
         raise IngestError("bad_name", "", f"{where}: a name has 1 to {LONGEST} characters")
     if name.isascii() and name.isprintable():

@@ -104,7 +104,7 @@ def open_container(settings: Settings, clock: Clock | None = None) -> Iterator[C
         try:
             yield container
         finally:
-            # Whoever started the supervisor has drained it by now; one that never was has still to be closed.
+            # A supervisor that was started has been drained by now; one that never was has still to be closed.
             container.drain()
 
 

@@ -136,7 +136,7 @@ class ForkServer:
             )
         self._check_at = now + self._ping_seconds
         self._unanswered += 1
-        # One that is gone is noticed by whoever listens.
+        # The reader of the channel notices a process that is gone.
         with contextlib.suppress(OSError):
             self.send_order(FORK_SERVER, PING)
         return None

@@ -17,7 +17,7 @@ _OPEN = select(attempts).where(attempts.c.ended_at.is_(None)).order_by(attempts.
 
 
 class Attempts:
-    """The attempts, within one unit of work. `now` is the time it began, `changed` is told of the fits they are at."""
+    """The attempts, within one unit of work. `now` is the time it began, `changed` is called with ids of fits."""
 
     def __init__(self, connection: Connection, now: datetime, changed: Callable[[str], None]) -> None:
         self._connection = connection

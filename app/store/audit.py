@@ -53,7 +53,7 @@ class Audit:
         return [AuditRecord(*row) for row in self._connection.execute(statement)]
 
     def says(self, act: Act) -> bool:
-        """Whether an act like this is in the table, whoever did it."""
+        """Whether an act like this is in the table, by any actor."""
         told = (audit.c.action == act.action) & (audit.c.object == act.object) & (audit.c.result == act.result)
         return self._connection.execute(select(audit.c.seq).where(told).limit(1)).first() is not None
 

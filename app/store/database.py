@@ -1,4 +1,4 @@
-"""What SQLite and the disk below it may do to whoever uses the database, as errors of ours.
+"""Failures of SQLite and of the disk below it, as errors of the domain.
 
 Alembic takes longer to import than everything else here, so it is imported only if there is something to do.
 

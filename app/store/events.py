@@ -39,7 +39,7 @@ _INSERT_METRIC = "INSERT INTO events (fit_id, seq, kind, body, metric_seq, creat
 
 
 class Events:
-    """The journals, within one unit of work. `now` is the time it began, `changed` is told of each fit with news."""
+    """The journals, within one unit of work. `now` is the time it began, `changed` is called with each changed fit."""
 
     def __init__(self, connection: Connection, now: datetime, changed: Callable[[str], None]) -> None:
         self._connection = connection

@@ -44,7 +44,7 @@ def read_fit(row: Row[Any]) -> FitRecord:
 class Fits:
     """The fits of a tenant, or of all, within one unit of work.
 
-    `now` is the time it began, `changed` is told of each that is changed.
+    `now` is the time it began, `changed` is called with each that is changed.
     """
 
     def __init__(

@@ -43,5 +43,5 @@ class Idempotency:
         return record
 
     def forget(self, before: datetime) -> int:
-        """Drop the answers kept since before that moment, whoever they were given to; return how many."""
+        """Delete the responses of all tenants stored before that moment; return how many."""
         return self._connection.execute(delete(idempotency_keys).where(idempotency_keys.c.created_at < before)).rowcount

@@ -42,7 +42,7 @@ _DATASETS = (
 class Sessions:
     """The sessions of a tenant, or of all, within one unit of work.
 
-    `now` is the time it began, `changed` is told of each that is changed.
+    `now` is the time it began, `changed` is called with each that is changed.
     """
 
     def __init__(

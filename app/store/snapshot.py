@@ -87,7 +87,7 @@ def _counts(connection: Connection) -> dict[str, int]:
 JOURNALS = ("-journal", "-wal")
 """What SQLite keeps beside a database, by the ends of the names."""
 
-# What a database of ours is made of: no trigger or view, which would run code of whoever wrote the file.
+# What a database of ours is made of: no trigger or view, which would run code of the file's author.
 _FOREIGN = "SELECT name FROM sqlite_master WHERE type NOT IN ('table', 'index')"
 
 

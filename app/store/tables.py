@@ -204,7 +204,7 @@ fits = Table(
     Index(None, "tenant", "id"),
 )
 # The queue: the fits of one state by tenant and share, each by priority and age. The variants of a
-# sweep have no turns of their own; that column is there so that shares are told from the index alone.
+# sweep have no turns of their own; that column is there so that shares are read from the index alone.
 Index(
     "ix_fits_turn",
     fits.c.state,

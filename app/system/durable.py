@@ -35,9 +35,7 @@ class Durable:
             if self.operations == self._kill_at:
                 os.kill(os.getpid(), signal.SIGKILL)
             if self.operations == self._fail_at:
-                raise OSError(
-                    errno.EIO, f"told to fail at operation {self._fail_at}, {operation}", *map(str, paths[:1])
-                )
+                raise OSError(errno.EIO, f"set to fail at operation {self._fail_at}, {operation}", *map(str, paths[:1]))
 
     def create(self, path: Path) -> "DurableFile":
         """Create a file for writing, which must not be there yet."""

@@ -53,7 +53,7 @@ GRAPH = {
 
 
 def run(client: Client, steps: int = 900, modules: tuple[str, ...] = MODULES, length: int = 300) -> Result:
-    """Train it, show a sample of so many characters, and return its loss on the text held out."""
+    """Train it, show a sample of `length` characters, and return its loss on the text held out."""
     known, unseen = texts(modules)
     print(f"{known['text'].size} characters to learn from, {unseen['text'].size} held out")
     fit = client.fit(

@@ -42,7 +42,7 @@ class Contender(Protocol):
 
 
 class Steps:
-    """A contender that trains so many steps when it is told to."""
+    """A contender that trains a given number of steps on request."""
 
     setting = ""
     version = ""

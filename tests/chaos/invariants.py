@@ -52,7 +52,7 @@ def moves_are_legal(events: Sequence[Event]) -> None:
 
 
 def there_is_one_end(events: Sequence[Event]) -> None:
-    """A fit ends in one terminal state, which nothing follows; one that was taken up again has one end all the same."""
+    """A fit ends in one terminal state, which nothing follows; one that was reopened has one end all the same."""
     last = _states(events)[-1]
     _demand(last in TERMINAL, f"the last state is {last}")
     ends = [event.body["state"] for event in events if event.kind == "end"]

@@ -87,7 +87,7 @@ def race(driver: Driver, request: dict[str, Any], name: str, chance: random.Rand
 
 
 def has_ended(driver: Driver, fit_id: str) -> bool:
-    """Tell whether a fit has ended; one that rests is taken up again."""
+    """Tell whether a fit has ended; one that is paused is resumed."""
     fit = driver.fit(fit_id, wait=0.2)
     if fit["state"] == "paused":
         driver.act(fit_id, "resume")

@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 def run(folder: Path, seed: str, schedules: int) -> None:
-    """Run so many schedules; what breaks is told with the schedule that broke it."""
+    """Run so many schedules; a failure is reported with its schedule."""
     world = SimulatedServer(folder)
     try:
         for number in range(schedules):

@@ -24,8 +24,8 @@ class KeyRequest(RequestShape):
     tenant: str | None = Field(
         default=None,
         pattern=TENANT_PATTERN,
-        description="Whose graphs, datasets, fits, checkpoints and sessions it is for; by default those of whoever "
-        "makes it.",
+        description="Whose graphs, datasets, fits, checkpoints and sessions it is for; by default those of the key "
+        "that creates it.",
     )
 
 

@@ -19,7 +19,7 @@ from app.service.fits.view import FitView
 STATES = (
     "queued: waits for a worker. starting, running: a process works on it. pausing, cancelling: its process writes a "
     "checkpoint and goes. paused: rests until it is resumed. interrupted: its process died, another will go on from "
-    "the last checkpoint. succeeded, failed, cancelled: it has ended, and can be taken up again."
+    "the last checkpoint. succeeded, failed, cancelled: it has ended, and can be resumed or extended."
 )
 OUTCOMES = (
     "How its process ended; null while it works. succeeded, cancelled, drained: as it was asked to. killed_by_client. "

@@ -17,8 +17,8 @@ Document = Mapping[str, Any]
 class Column:
     """A column of a table.
 
-    Where the terminal is too narrow, a column with `shrinks_to` is shortened to so many characters, and one that is
-    `optional` is left out.
+    Where the terminal is too narrow, a column is shortened to `shrinks_to` characters if that is set, and an
+    `optional` one is left out.
     """
 
     title: str

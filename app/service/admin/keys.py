@@ -27,7 +27,7 @@ from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store, UnitOfWork
 
 SETTING = Caller("setting", DEFAULT_TENANT, frozenset(Scope))
-"""Whoever sends the key that the server was started with; it allows everything."""
+"""The principal of the key that the server was started with; it allows everything."""
 
 USE_WRITTEN_EVERY = timedelta(minutes=1)
 SETTING_BYTES_MAX = 1024

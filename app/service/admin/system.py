@@ -122,7 +122,7 @@ class System:
                 self._probe_again_at = time.monotonic() + PROBE_SECONDS
             is_ready = self._is_ready
         if not is_ready or self._notifier.closed:
-            raise NotReady("the server takes no work now; a request with a key is told why")
+            raise NotReady("the server accepts no work now; repeat the request with an API key to see the reason")
 
     def check_ready(self) -> None:
         """NotReady, with the reason, unless new work would be accepted and done."""

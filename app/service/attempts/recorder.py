@@ -37,7 +37,7 @@ OUT_OF_MEMORY = Failed(
 )
 """The verdict on a fit that ran out of the memory that it was granted; another attempt would not help."""
 
-_LOOP = "{losses} processes in a row died without getting any further; the last one ({reason}): {detail}; {advice}"
+_LOOP = "{losses} processes in a row died without making progress; the last one ({reason}): {detail}; {advice}"
 
 
 def advice(reason: str, again: str) -> str:

@@ -168,7 +168,7 @@ class FitControl:
         return ended
 
     def _kill_process(self, work: UnitOfWork, fit: FitRecord) -> None:
-        """Kill the process; a variant has none of its own, so the sweep's process is told to skip it."""
+        """Kill the process; a variant has none of its own, so the sweep's process is asked to skip it."""
         if fit.parent_id is None:
             work.after_commit(partial(self._worker_pool.kill, fit.id))
         else:

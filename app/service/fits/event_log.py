@@ -20,7 +20,7 @@ REOPENED = "reopened"
 
 def record_reopening(work: UnitOfWork, fit: FitRecord) -> None:
     """Replace the `end` event of a fit by one that says that it was reopened."""
-    text = f"the fit had {fit.state} at step {fit.step} and is taken up again"
+    text = f"the fit had {fit.state} at step {fit.step} and was reopened"
     body = {"level": "info", "code": REOPENED, "text": text}
     work.events.reopen(fit.id, json.dumps(body, separators=(",", ":")))
 
@@ -122,7 +122,7 @@ class Events:
             last = work.events.last_seq(fit_id)
             if last == 0:
                 return _Reading((), finished=True)  # deleted while it was watched
-            # A client that has seen everything, and comes back after the end, is told of the end again.
+            # A client that has seen everything, and comes back after the end, receives the `end` event again.
             final = work.events.after(fit_id, last - 1, 1)[0]
             ended = final.kind == "end"
             return _Reading((final,) if ended else (), finished=ended)

@@ -34,7 +34,7 @@ class Gradients:
             return found
 
     def find(self, fit_id: str, parameter: str, step: int | None = None) -> GradientRecord:
-        """Return the gradient captured at `step`, by default the latest; NotFound, which tells what was captured."""
+        """Return the gradient captured at `step`, by default the latest; NotFound, which lists what was captured."""
         with self._store.begin() as work:
             work.fits.get(fit_id)
             found = work.gradients.find(fit_id, parameter, step)

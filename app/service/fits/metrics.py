@@ -22,7 +22,7 @@ CHUNK = 5000
 def scan_rows(
     store: Store, fit_id: str, after: int = 0, last: int = sys.maxsize, chunk: int = CHUNK
 ) -> Iterator[tuple[int, str]]:
-    """Yield the rows that follow `after`, up to `last`, each with its `seq`; fewer if the fit is deleted meanwhile.
+    """Yield the rows that follow `after`, up to `last`, each with its `seq`; end early if the fit is deleted.
 
     In a unit of work a chunk: rows never change, and a long curve must not keep writers waiting.
     """

@@ -121,7 +121,7 @@ def _find_origin(work: UnitOfWork, bundle: Mapping[str, Any], faults: list[Findi
     return min(usable, key=lambda each: each.id != origin["checkpoint"])
 
 
-CHANGED = "at step {step} the fit was taken up again after its end, or with other hyperparameters"
+CHANGED = "at step {step} the fit was reopened after its end, or resumed with other hyperparameters"
 
 
 class Submit(Protocol):

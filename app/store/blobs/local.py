@@ -31,7 +31,7 @@ _logger = logging.getLogger(__name__)
 class LocalBlobStore:
     """A folder of blobs. One store a folder: opening it clears away what an earlier one was writing when it died.
 
-    `usage` counts their bytes; `cleared` tells how many unfinished files were found.
+    `usage` counts their bytes; `cleared` is the number of unfinished files found.
     """
 
     def __init__(self, data_dir: Path, durable: Durable | None = None, quota_bytes: int | None = None) -> None:

@@ -43,7 +43,7 @@ def open_plain_file_in(folder: Path, name: str) -> int:
 
 
 def same_bytes(one: Path, other: Path) -> bool:
-    """Whether two plain files have the same bytes, which is told much sooner than what their digest is."""
+    """Whether two plain files have the same bytes, which is known much sooner than their digests."""
     with os.fdopen(open_plain_file(one), "rb") as first, os.fdopen(open_plain_file(other), "rb") as second:
         if os.fstat(first.fileno()).st_size != os.fstat(second.fileno()).st_size:
             return False

@@ -151,7 +151,7 @@ class BlobStore(Protocol):
         ...
 
     def delete(self, digest: str) -> None:
-        """Delete the blob, if it is there. Whoever has it open can read on."""
+        """Delete the blob, if it is there. Readers that have it open can read on."""
         ...
 
     def move_out(self, digest: str, target: Path) -> None:

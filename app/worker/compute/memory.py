@@ -21,7 +21,7 @@ RequestMemory = Callable[[Mapping[str, int]], int]
 
 
 class MemoryNotGranted(Exception):  # noqa: N818 (named as what has happened)
-    """The memory request was denied; the server knows why and tells the client."""
+    """The memory request was denied; the server reports the reason to the client."""
 
 
 class MemoryGrant:

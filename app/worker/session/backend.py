@@ -135,7 +135,7 @@ class SessionBackend(Protocol):
 
 
 def export_checkpoint(call: Call, checkpoint: Callable[[], engine.Checkpoint], fields: dict[str, Any]) -> Result:
-    """Write a checkpoint for the server to import, and reply with `told`, its digest and its size."""
+    """Write a checkpoint for the server to import, and reply with `fields`, its digest and its size."""
     summed = _HashingWriter()
 
     def write(file: Writable) -> None:

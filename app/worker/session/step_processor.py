@@ -40,7 +40,7 @@ Reply = tuple[Answered, bytes]
 _logger = logging.getLogger(__name__)
 
 
-class RestartRequired(Exception):  # noqa: N818 - it is no fault of whoever gets it
+class RestartRequired(Exception):  # noqa: N818 - the caller has made no error
     """The arrays in memory may differ from the log: the session must be restored from disk."""
 
 

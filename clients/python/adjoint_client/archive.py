@@ -67,7 +67,7 @@ class Sink(Protocol):
 
 
 class Nowhere:
-    """Takes the content of a backup and keeps nothing, for whoever only wants to know whether it is whole."""
+    """Reads the content of a backup and keeps nothing: to verify that it is complete."""
 
     @contextmanager
     def database(self) -> Iterator[Write]:

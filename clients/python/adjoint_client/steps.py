@@ -132,7 +132,7 @@ def profile(inputs: Inputs | None = None, /, **arrays: ArrayLike) -> Step[Docume
 
 
 def predict(inputs: Inputs | None = None, /, *, chunk: int | None = None, **arrays: ArrayLike) -> Step[Arrays]:
-    """Compute the outputs in evaluation mode, so many rows (`chunk`) at a time."""
+    """Compute the outputs in evaluation mode, `chunk` rows at a time."""
     return _fed(
         "predict",
         lambda _, outputs: outputs or {},

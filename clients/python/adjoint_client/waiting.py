@@ -14,7 +14,7 @@ PATIENCE_SECONDS = 60.0
 
 _FIRST_PAUSE_SECONDS = 0.02
 _LONGEST_PAUSE_SECONDS = 1.0
-# A step may take long. Whoever hears nothing asks again, twice as patient: the step is not carried out twice.
+# A step may take long. Without an answer the request is sent again with twice the time limit; the step runs once.
 _FIRST_SILENCE_SECONDS = 120.0
 _LONGEST_SILENCE_SECONDS = 500.0
 # Said by a server that starts or ends, and by a proxy whose server does.

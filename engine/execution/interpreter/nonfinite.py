@@ -77,7 +77,7 @@ def trace_nonfinite(definition: Definition, request: Mapping[str, Any], admit: A
     Args:
         definition: the graph; without a loss only its forward pass is gone through.
         request: {"inputs", "parameters", "buffers", "seed"} as `compute` takes them, and "training", here true.
-        admit: is told what it takes before that is taken.
+        admit: called with the bytes that the search takes, before they are allocated.
 
     Raises:
         DocumentError: with pointers into the request.

@@ -46,7 +46,7 @@ def test_processes_that_die_without_getting_further_end_the_fit(
     assert fit.error is not None
     assert fit.error["code"] == "crash_loop"
     assert fit.error["detail"].startswith(
-        "3 processes in a row died without getting any further; the last one (error): it crashed; "
+        "3 processes in a row died without making progress; the last one (error): it crashed; "
     )
     assert "the server's log" in fit.error["detail"]
     assert harness.outcomes() == ["error"] * 3

@@ -12,7 +12,7 @@ import { Chart } from "../parts/chart.js";
 import { StateChip } from "../parts/state.js";
 
 const EVERY = 4;
-/** More curves in one picture cannot be told apart. */
+/** More curves in one picture cannot be distinguished. */
 const FITS_MAX = 24;
 const POINTS = 2000;
 

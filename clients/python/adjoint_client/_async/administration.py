@@ -17,10 +17,10 @@ class AsyncAdministration:
     async def create_key(
         self, name: str, scopes: Sequence[str], expires_at: str | None = None, tenant: str | None = None
     ) -> dict[str, Any]:
-        """Make a key; what clients send is in `key`, and told this once.
+        """Make a key; what clients send is in `key`, and returned only this once.
 
         `scopes` are of read, train and admin; `expires_at` is a moment as 2027-01-31T12:00:00Z;
-        `tenant` whose things it is for, by default those of whoever makes it.
+        `tenant` whose things it is for, by default those of the caller.
 
         Raises:
             ServerError: a field is wrong, or this client may not make keys.

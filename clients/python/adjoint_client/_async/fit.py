@@ -133,7 +133,7 @@ class AsyncFitHandle(AsyncDisplayed):
         return self._seen(await self._transport.post(self._path(":resume")))
 
     async def extend(self, *, epochs: int | None = None, steps: int | None = None) -> Fit:
-        """Have a fit that has ended go on for so many more epochs, or steps."""
+        """Extend a fit that has ended by further epochs, or steps."""
         more = {name: count for name, count in (("epochs", epochs), ("steps", steps)) if count is not None}
         return self._seen(await self._transport.create(self._path(":extend"), more))
 
@@ -189,7 +189,7 @@ class AsyncFitHandle(AsyncDisplayed):
             query["cursor"] = page["next_cursor"]
 
     async def gradient(self, parameter: str, step: int | None = None) -> NDArray[Any]:
-        """Return the captured gradient of the loss by a parameter after so many steps, by default the latest."""
+        """Return the captured gradient of the loss by a parameter after `step` steps, by default the latest."""
         query: dict[str, Any] = {"format": "npy"} | ({} if step is None else {"step": step})
         path = self._path(f"/gradients/{quote(parameter, safe='')}")
         return read_npy((await self._transport.send("GET", path, params=query)).content)

@@ -271,7 +271,7 @@ class Client(Resources, Catalogues):
         The optimizer is its kind, by default "adam", or an object with options; `lr` is its rate. `dataset` is what
         `session.rows` takes rows of. The rest are the fields of a session: `seed`, `clip={"norm": 5.0}`, `feeds`,
         `precision`, `restore`, `labels`, `ttl_seconds` ... As a context the session is closed in the end, unless it is
-        to be kept. A lost server is waited for so many seconds (`patience`).
+        to be kept. A lost server is waited for up to `patience` seconds.
 
         Raises:
             ServerError: a field is wrong; nothing has been started.

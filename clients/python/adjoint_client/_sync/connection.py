@@ -30,7 +30,7 @@ class Connection:
         return self._open is not None
 
     def request(self, request: Request, silence: float) -> Answer:
-        """Send a request and return its answer; the other side may be silent for so many seconds.
+        """Send a request and return its answer; the server may be silent for `silence` seconds.
 
         Raises:
             OSError: there is no connection to be had, or it was lost; whether the request arrived is not known.

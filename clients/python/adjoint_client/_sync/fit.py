@@ -134,7 +134,7 @@ class FitHandle(Displayed):
         return self._seen(self._transport.post(self._path(":resume")))
 
     def extend(self, *, epochs: int | None = None, steps: int | None = None) -> Fit:
-        """Have a fit that has ended go on for so many more epochs, or steps."""
+        """Extend a fit that has ended by further epochs, or steps."""
         more = {name: count for name, count in (("epochs", epochs), ("steps", steps)) if count is not None}
         return self._seen(self._transport.create(self._path(":extend"), more))
 
@@ -190,7 +190,7 @@ class FitHandle(Displayed):
             query["cursor"] = page["next_cursor"]
 
     def gradient(self, parameter: str, step: int | None = None) -> NDArray[Any]:
-        """Return the captured gradient of the loss by a parameter after so many steps, by default the latest."""
+        """Return the captured gradient of the loss by a parameter after `step` steps, by default the latest."""
         query: dict[str, Any] = {"format": "npy"} | ({} if step is None else {"step": step})
         path = self._path(f"/gradients/{quote(parameter, safe='')}")
         return read_npy((self._transport.send("GET", path, params=query)).content)

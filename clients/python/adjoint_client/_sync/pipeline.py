@@ -20,7 +20,7 @@ T = TypeVar("T")
 # Of one request: what is behind it waits as long as it takes.
 _BATCH_STEPS = 128
 _BATCH_BYTES = 8 << 20
-# Of what waits: whoever submits more waits, too.
+# Limit of what is queued: a submission above it waits, too.
 _QUEUED_STEPS = 512
 _QUEUED_BYTES = 64 << 20
 
@@ -155,7 +155,7 @@ class Pipeline:
 def _settle(submitted: _Submitted, outcome: Any) -> None:
     future = submitted.future
     if future.done():
-        return  # whoever waited has cancelled it
+        return  # the caller has cancelled it
     if isinstance(outcome, BaseException):
         future.set_exception(outcome)
         future.exception()  # looked at: the pipeline raises it even if nobody asks this future

@@ -241,7 +241,7 @@ def test_a_fit_that_is_taken_up_again_begins_afresh_where_it_was(
     assert journal[-2][1] == {
         "level": "info",
         "code": "reopened",
-        "text": "the fit had failed at step 5 and is taken up again",
+        "text": "the fit had failed at step 5 and was reopened",
     }
     assert journal[-1][1]["state"] == "queued"
 

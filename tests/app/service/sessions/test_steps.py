@@ -178,7 +178,7 @@ def test_of_a_step_that_goes_on_that_is_told_and_all_who_ask_wait_for_one_answer
             await over.wait()
             return Answered(step.id, {}, 5), b"{}"
 
-        harness.worker_pool.execute = slow  # type: ignore[method-assign]  # answers when told
+        harness.worker_pool.execute = slow  # type: ignore[method-assign]  # answers when the test releases it
         asked = await asyncio.gather(*(harness.sessions.operation(session.id, 5) for _ in range(3)))
         assert {carried.body for carried in asked} == {b'{"seq": 5, "done": false}'}
         over.set()
