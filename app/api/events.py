@@ -20,6 +20,7 @@ HEARTBEAT = ": heartbeat\n\n"
 LAST = 2**63 - 1
 """No event has a larger number, and the database knows none."""
 SECONDS_MAX = 24 * 3600.0
+INTERVAL_MAX = 10.0
 HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
@@ -31,10 +32,17 @@ async def _terms(
     timeout: Annotated[
         float | None, Query(ge=0, le=SECONDS_MAX, description="Maximum duration of the stream, in seconds.")
     ] = None,
+    interval: Annotated[
+        float, Query(ge=0, le=INTERVAL_MAX, description="Minimum time between two deliveries of events, in seconds.")
+    ] = 0.0,
+    metrics: Annotated[bool, Query(description="Whether to send metric events; all others are few.")] = True,
+    timestamps: Annotated[
+        bool, Query(description="Add the time at which it was stored to the data of each event: at, RFC 3339 in UTC.")
+    ] = False,
     last_event_id: Annotated[int | None, Header(ge=0, description="As `after`; browsers send it.")] = None,
 ) -> StreamOptions:
     start = (after if last_event_id is None else last_event_id) or 0
-    return StreamOptions(min(start, LAST), max_events, timeout)
+    return StreamOptions(min(start, LAST), max_events, timeout, interval, metrics, timestamps)
 
 
 @routes.get(
@@ -55,4 +63,4 @@ async def stream_events(fit_id: FitId, events: EventsDep, terms: Annotated[Strea
 async def _written(events: Events, fit_id: str, terms: StreamOptions) -> AsyncIterator[str]:
     yield RETRY
     async for several in events.stream(fit_id, terms):
-        yield "".join(map(encode_event, several)) or HEARTBEAT
+        yield "".join(encode_event(event, timestamps=terms.timestamps) for event in several) or HEARTBEAT

@@ -29,7 +29,8 @@ QUERIES_KEPT = 4096
 KEPT_QUERY_BYTES = 256
 NDJSON = "application/x-ndjson"
 CSV = "text/csv"
-FIXED = ("seq", "step", "epoch", "split")
+FIXED = ("seq", "step", "epoch", "split", "at")
+"""Members of a row that are columns of their own; `at` where it was asked for."""
 
 
 async def _filter(
@@ -38,8 +39,11 @@ async def _filter(
     ] = None,
     every: Annotated[int, Query(ge=1, description="Only steps that are multiples of this.")] = 1,
     split: Annotated[Literal["train", "validation"] | None, Query(description="Only rows of this split.")] = None,
+    timestamps: Annotated[
+        bool, Query(description="Add the time at which it was stored to each row: at, RFC 3339 in UTC.")
+    ] = False,
 ) -> RowFilter:
-    return RowFilter(tuple(key for key in (keys or "").split(",") if key), every, split)
+    return RowFilter(tuple(key for key in (keys or "").split(",") if key), every, split, timestamps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +183,9 @@ def _csv(bodies: Iterable[str]) -> str:
     keys = list(dict.fromkeys(key for row in rows for key in row["values"]))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow((*FIXED, *keys))
+    fixed = [name for name in FIXED if name != "at" or (rows and name in rows[0])]
+    writer.writerow((*fixed, *keys))
     for row in rows:
         values = {key: repr(value) for key, value in row["values"].items() if value is not None} | row["nonfinite"]
-        writer.writerow((*(row[name] for name in FIXED), *(values.get(key, "") for key in keys)))
+        writer.writerow((*(row[name] for name in fixed), *(values.get(key, "") for key in keys)))
     return text.getvalue()

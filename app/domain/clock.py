@@ -50,3 +50,8 @@ def rfc3339(moment: datetime) -> str:
     if moment.tzinfo is None:
         raise ValueError(f"{moment!r} has no time zone; pass an aware datetime")
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+
+
+def add_time(body: str, moment: datetime) -> str:
+    """Return `body`, the text of a JSON object with members, with `at` (RFC 3339, UTC) as a last member."""
+    return f'{body.rstrip()[:-1]},"at":"{rfc3339(moment)}"}}'

@@ -6,6 +6,7 @@ from itertools import islice
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
+from app.domain.clock import add_time
 from app.domain.errors import Conflict
 from app.domain.fit import Event, EventKind
 from app.store.tables import events, to_microseconds, values_of
@@ -19,6 +20,8 @@ _LAST_METRIC_SEQ = select(func.max(events.c.metric_seq)).where(_OF_FIT)
 _AFTER = (
     select(events).where(_OF_FIT, events.c.seq > bindparam("after")).order_by(events.c.seq).limit(bindparam("most"))
 )
+# The index of metric rows holds all other events together, in order: metric rows are not even read.
+_OTHERS_AFTER = _AFTER.where(events.c.metric_seq.is_(None))
 _METRICS_AFTER = (
     select(events)
     .where(_OF_FIT, events.c.metric_seq > bindparam("after"))
@@ -26,7 +29,8 @@ _METRICS_AFTER = (
     .limit(bindparam("most"))
 )
 _METRIC_ROWS = _METRICS_AFTER.with_only_columns(events.c.metric_seq, events.c.body)
-_METRIC_BODIES = select(events.c.metric_seq, events.c.body).where(
+_TIMED_ROWS = _METRICS_AFTER.with_only_columns(events.c.metric_seq, events.c.body, events.c.created_at)
+_METRIC_BODIES = select(events.c.metric_seq, events.c.body, events.c.created_at).where(
     _OF_FIT, events.c.metric_seq.in_(bindparam("metric_seqs", expanding=True))
 )
 _REOPEN = (
@@ -85,9 +89,10 @@ class Events:
         self._connection.execute(_REOPEN, {"fit": fit_id, "last": self.last_seq(fit_id), "told": body})
         self._changed(fit_id)
 
-    def after(self, fit_id: str, seq: int, limit: int) -> list[Event]:
-        """Return at most `limit` events that follow `seq`, in order."""
-        found = self._connection.execute(_AFTER, {"fit": fit_id, "after": seq, "most": limit})
+    def after(self, fit_id: str, seq: int, limit: int, *, metrics: bool = True) -> list[Event]:
+        """Return at most `limit` events that follow `seq`, in order; only other events than metric rows on request."""
+        statement = _AFTER if metrics else _OTHERS_AFTER
+        found = self._connection.execute(statement, {"fit": fit_id, "after": seq, "most": limit})
         return [Event(*row) for row in found.all()]
 
     def metrics(self, fit_id: str, after: int, limit: int) -> list[Event]:
@@ -95,18 +100,26 @@ class Events:
         found = self._connection.execute(_METRICS_AFTER, {"fit": fit_id, "after": after, "most": limit})
         return [Event(*row) for row in found.all()]
 
-    def metric_rows(self, fit_id: str, after: int, limit: int) -> list[tuple[int, str]]:
-        """Return `metrics` as bare (metric_seq, JSON text): for whoever reads very many to keep a few."""
-        found = self._connection.execute(_METRIC_ROWS, {"fit": fit_id, "after": after, "most": limit})
+    def metric_rows(self, fit_id: str, after: int, limit: int, *, timestamps: bool = False) -> list[tuple[int, str]]:
+        """Return `metrics` as bare (metric_seq, JSON text): for whoever reads very many to keep a few.
+
+        With `timestamps` the text holds the time at which the row was stored, see `add_time`.
+        """
+        parameters = {"fit": fit_id, "after": after, "most": limit}
+        if timestamps:
+            timed = self._connection.execute(_TIMED_ROWS, parameters)
+            return [(metric_seq, add_time(body, created_at)) for metric_seq, body, created_at in timed.all()]
+        found = self._connection.execute(_METRIC_ROWS, parameters)
         return [(metric_seq, body) for metric_seq, body in found.all()]
 
-    def metric_bodies(self, fit_id: str, metric_seqs: Collection[int]) -> dict[int, str]:
-        """Return the stored JSON text of these metric rows, of as many as there are."""
+    def metric_bodies(self, fit_id: str, metric_seqs: Collection[int], *, timestamps: bool = False) -> dict[int, str]:
+        """Return the stored JSON text of these metric rows, of as many as there are; `timestamps` as above."""
         bodies: dict[int, str] = {}
         remaining = iter(metric_seqs)
         while chunk := [*islice(remaining, CHUNK)]:
             found = self._connection.execute(_METRIC_BODIES, {"fit": fit_id, "metric_seqs": chunk})
-            bodies.update((metric_seq, body) for metric_seq, body in found.all())
+            for metric_seq, body, created_at in found.all():
+                bodies[metric_seq] = add_time(body, created_at) if timestamps else body
         return bodies
 
     def last_seq(self, fit_id: str) -> int:

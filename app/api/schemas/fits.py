@@ -182,6 +182,7 @@ class MetricRow(ResourceShape):
     split: Literal["train", "validation"]
     values: dict[str, float | None]
     nonfinite: dict[str, str]
+    at: Moment | None = Field(default=None, description="Time at which it was stored; only with `timestamps`.")
 
 
 class MetricRows(PageShape[MetricRow]):

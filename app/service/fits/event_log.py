@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate, takewhile
 from math import inf
 
-from app.domain.clock import rfc3339
+from app.domain.clock import add_time, rfc3339
 from app.domain.errors import Finding, Invalid
 from app.domain.fit import Event, FitRecord
 from app.domain.messages import Log
@@ -48,17 +48,25 @@ def record_log(work: UnitOfWork, fit_id: str, entry: Log) -> None:
 
 
 BATCH = 100
+REST_SECONDS = 0.25
 BATCH_CHARACTERS = 64 * 1024
 """The most characters of events that are held in memory for a client that does not read them."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
-    """How far a stream goes: `after` which event it starts, how many events it sends, and for how long."""
+    """How far a stream goes: `after` which event it starts, how many events it sends, and for how long.
+
+    And what it sends: `metrics` or only all other events, `timestamps` in each, and how many seconds at least lie
+    between two deliveries (`interval`), which saves the server work where a client draws less often than rows come.
+    """
 
     after: int = 0
     events_max: int | None = None
     seconds: float | None = None
+    interval: float = 0.0
+    metrics: bool = True
+    timestamps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +108,8 @@ class Events:
         heartbeat_at = clock() + self._heartbeat_seconds
         with self._notifier.subscribe(fit_id) as subscription:
             while True:
-                reading = await asyncio.to_thread(self._read, fit_id, after, most if left is None else min(most, left))
+                limit = most if left is None else min(most, left)
+                reading = await asyncio.to_thread(self._read, fit_id, after, limit, terms.metrics)
                 most = len(reading.events) if reading.cut else min(BATCH, 2 * most)
                 if reading.events or clock() >= heartbeat_at:
                     yield reading.events
@@ -112,10 +121,19 @@ class Events:
                     return
                 if not reading.events:
                     await subscription.wait(max(0.0, min(heartbeat_at, deadline) - clock()))
+                elif len(reading.events) < limit and not reading.cut:
+                    await self._rest(min(terms.interval, deadline - clock()))
 
-    def _read(self, fit_id: str, after: int, limit: int) -> _Reading:
+    async def _rest(self, seconds: float) -> None:
+        """Wait between two deliveries, in short parts: a server that stops does not wait for it."""
+        clock = asyncio.get_running_loop().time
+        until = clock() + seconds
+        while (left := until - clock()) > 0 and not self._notifier.closed:
+            await asyncio.sleep(min(left, REST_SECONDS))
+
+    def _read(self, fit_id: str, after: int, limit: int, metrics: bool) -> _Reading:
         with self._store.begin() as work:
-            events = work.events.after(fit_id, after, limit)
+            events = work.events.after(fit_id, after, limit, metrics=metrics)
             if events:
                 kept = _limit_batch(events, BATCH_CHARACTERS)
                 return _Reading(kept, finished=kept[-1].kind == "end", cut=len(kept) < len(events))
@@ -135,8 +153,13 @@ def _limit_batch(events: Sequence[Event], characters: int) -> tuple[Event, ...]:
     return tuple(events[: max(1, count)])
 
 
-def encode_event(event: Event) -> str:
-    """Encode an event as an entry of a `text/event-stream` (https://html.spec.whatwg.org/#server-sent-events)."""
+def encode_event(event: Event, *, timestamps: bool = False) -> str:
+    """Encode an event as an entry of a `text/event-stream` (https://html.spec.whatwg.org/#server-sent-events).
+
+    With `timestamps` its data hold `at`, the time at which it was stored, as those of a state event always do.
+    """
     # One line of data: JSON text has no line break of its own that would matter.
     data = event.body if "\n" not in event.body else json.dumps(json.loads(event.body), separators=(",", ":"))
+    if timestamps and event.kind != "state":
+        data = add_time(data, event.created_at)
     return f"id: {event.seq}\nevent: {event.kind}\ndata: {data}\n\n"

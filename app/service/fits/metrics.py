@@ -20,15 +20,23 @@ CHUNK = 5000
 
 
 def scan_rows(
-    store: Store, fit_id: str, after: int = 0, last: int = sys.maxsize, chunk: int = CHUNK
+    store: Store,
+    fit_id: str,
+    after: int = 0,
+    last: int = sys.maxsize,
+    chunk: int = CHUNK,
+    *,
+    timestamps: bool = False,
 ) -> Iterator[tuple[int, str]]:
     """Yield the rows that follow `after`, up to `last`, each with its `seq`; end early if the fit is deleted.
+
+    With `timestamps` each has the time at which it was stored.
 
     In a unit of work a chunk: rows never change, and a long curve must not keep writers waiting.
     """
     while after < last:
         with store.begin() as work:
-            rows = work.events.metric_rows(fit_id, after, min(chunk, last - after))
+            rows = work.events.metric_rows(fit_id, after, min(chunk, last - after), timestamps=timestamps)
         if not rows:
             return
         yield from rows
@@ -45,11 +53,15 @@ ROW_OVERHEAD_BYTES = 100
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """Which rows, and what of them: `keys` of their values, every `every`-th step, of one `split` (all by default)."""
+    """Which rows, and what of them: `keys` of their values, every `every`-th step, of one `split` (all by default).
+
+    With `timestamps` rows have the time at which they were stored, which is not part of what was computed.
+    """
 
     keys: tuple[str, ...] = ()
     every: int = 1
     split: str | None = None
+    timestamps: bool = False
     _wanted: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -148,7 +160,7 @@ class MetricRowCache:
 
     def _grow(self, block: _Block, fit_id: str, rows: RowFilter, upto: int) -> None:
         last, seqs, bodies = block.rows.upto, [*block.rows.seqs], [*block.rows.bodies]
-        for seq, body in scan_rows(self._store, fit_id, last, upto):
+        for seq, body in scan_rows(self._store, fit_id, last, upto, timestamps=rows.timestamps):
             passed = rows.apply(body)
             if passed is not None:
                 seqs.append(seq)
@@ -318,14 +330,14 @@ class Metrics:
         findings = self.unmatched(fit_id, after, last, rows)
         total = max(0, last - after)
         if total <= points:
-            bodies = dict(scan_rows(self._store, fit_id, after, last))
+            bodies = dict(scan_rows(self._store, fit_id, after, last, timestamps=rows.timestamps))
         else:
             share = ROWS_A_BUCKET * (1 if rows.split else SPLITS)
             extremes = _Extremes(after, total, max(1, points // share), rows)
             for seq, body in scan_rows(self._store, fit_id, after, last):
                 extremes.see(seq, body)
             with self._store.begin() as work:
-                bodies = work.events.metric_bodies(fit_id, extremes.seqs())
+                bodies = work.events.metric_bodies(fit_id, extremes.seqs(), timestamps=rows.timestamps)
         passed = (rows.apply(bodies[seq]) for seq in sorted(bodies))
         return MetricPage(tuple(body for body in passed if body is not None), max(last, after), last, findings)
 

@@ -241,3 +241,15 @@ def test_readers_that_take_nothing_neither_hold_a_fit_up_nor_fill_the_memory(ser
         told = entries(begun(readers[-1], 100_000))
         assert told == entries(whole)[: len(told)]
         assert len(told) > 3
+
+
+def test_a_stream_leaves_metric_rows_out_and_gives_times(http: httpx.Client, fit: dict[str, Any]) -> None:
+    every = stream(http, fit["id"])
+    others = stream(http, fit["id"], metrics=False, timestamps=True, interval=10)
+    assert [event.seq for event in others] == [event.seq for event in every if event.kind != "metric"]
+    for event in others:
+        assert fit["created_at"] <= event.body["at"]
+    assert others[-1].kind == "end"
+    timed = [event.body for event in stream(http, fit["id"], timestamps=True) if event.kind == "metric"]
+    rows = http.get(f"/v1/fits/{fit['id']}/metrics", params={"timestamps": True}).json()["data"]
+    assert timed == rows

@@ -301,3 +301,17 @@ def test_what_is_not_finite_is_told_as_such_wherever_it_stands(http: httpx.Clien
     assert announced[-1]["metrics"] == checkpoint["metrics"]
     told = [json.loads(line[6:]) for line in events.splitlines() if line.startswith('data: {"seq"')]
     assert told == rows
+
+
+def test_rows_have_the_time_at_which_they_were_stored(
+    http: httpx.Client, here: str, rows: list[dict[str, Any]]
+) -> None:
+    for query in ({"limit": 10_000}, {"downsample": 10_000}, {"downsample": 20}, {"every": 2}):
+        plain = http.get(here, params={**query}).json()["data"]
+        timed = http.get(here, params={**query, "timestamps": True}).json()["data"]
+        moments = [row.pop("at") for row in timed]
+        assert timed == plain
+        assert moments == sorted(moments)
+    table = http.get(here, params={"format": "csv", "timestamps": True}).text.splitlines()
+    assert table[0].startswith("seq,step,epoch,split,at,")
+    assert len(table) == len(rows) + 1

@@ -2,8 +2,10 @@
 
 /** Rows that are asked for at once; a longer curve is thinned by the server, which keeps its extremes. */
 export const POINTS_MAX = 10_000;
+/** With more rows than this, which came one by one, the curves are read again, thinned. */
+export const ROWS_MAX = 100_000;
 
-/** @typedef {{step: number[], epoch: number[], values: Map<string, (number | null)[]>}} Split */
+/** @typedef {{step: number[], epoch: number[], time: number[], values: Map<string, (number | null)[]>}} Split */
 
 /** Columns of metric rows. Rows have numbers without gaps, so a row that is there already is recognised and left out. */
 export class Curves {
@@ -19,7 +21,7 @@ export class Curves {
 
   /**
    * Append rows in their order; the ones with known numbers are left out.
-   * @param {{seq: number, step: number, epoch: number, split: string, values: Record<string, number | null>}[]} rows
+   * @param {{seq: number, step: number, epoch: number, at: string, split: string, values: Record<string, number | null>}[]} rows
    * @returns {boolean} whether there was a new one
    */
   append(rows) {
@@ -33,6 +35,14 @@ export class Curves {
       if (Object.values(row.values).includes(null)) this.nonfinite += 1;
     }
     return added;
+  }
+
+  /**
+   * Return the time of the first row, in seconds since 1970.
+   * @returns {number}
+   */
+  begin() {
+    return Math.min(...Object.values(this.splits).map((split) => split.time[0] ?? Infinity));
   }
 
   /**
@@ -58,13 +68,14 @@ export class Curves {
 
 /** @returns {Split} */
 function emptySplit() {
-  return { step: [], epoch: [], values: new Map() };
+  return { step: [], epoch: [], time: [], values: new Map() };
 }
 
 function appendRow(split, row) {
   const count = split.step.length;
   split.step.push(row.step);
   split.epoch.push(row.epoch);
+  split.time.push(Date.parse(row.at) / 1000);
   for (const [key, value] of Object.entries(row.values)) {
     let column = split.values.get(key);
     if (column === undefined) {

@@ -7,8 +7,12 @@ import { Problem, send } from "./api.js";
 
 /** @typedef {{id: number, event: string, data: any}} ServerEvent */
 
+/** Seconds between two deliveries: curves are not drawn more often, and the server reads its rows together. */
+const INTERVAL = 1;
 const RETRY_FIRST = 500;
 const RETRY_MAX = 5000;
+/** Longest time that the server reads older events; a stream of a fit that goes on has no end of its own. */
+const HISTORY_SECONDS = 1;
 /** Longest silence of a connection before it counts as broken; heartbeats come more often. */
 const SILENCE_MAX = 45_000;
 
@@ -42,12 +46,24 @@ export async function follow(path, { after, signal, onEvents, onState = () => un
   return last;
 }
 
+/**
+ * Read the events that have happened so far, except metric rows.
+ * @param {string} path
+ * @param {AbortSignal} signal
+ * @returns {Promise<ServerEvent[]>} oldest first
+ */
+export async function readHistory(path, signal) {
+  const response = await send(`${path}?metrics=false&timestamps=true&timeout=${HISTORY_SECONDS}`, { signal });
+  const entries = (await response.text()).split("\n\n");
+  return entries.map(parseEvent).filter((event) => event !== null);
+}
+
 async function* connect(path, after, signal, onOpen) {
   const silence = new AbortController();
   const either = AbortSignal.any([signal, silence.signal]);
   let timer = setTimeout(() => silence.abort(), SILENCE_MAX);
   try {
-    const response = await send(`${path}?after=${after}`, { signal: either, headers: { Accept: "text/event-stream" } });
+    const response = await send(`${path}?after=${after}&interval=${INTERVAL}&timestamps=true`, { signal: either, headers: { Accept: "text/event-stream" } });
     onOpen();
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";

@@ -2,15 +2,17 @@
 
 import { effect, signal } from "./ui.js";
 import { connected, Problem, request } from "./api.js";
-import { Curves, POINTS_MAX } from "./curves.js";
-import { follow } from "./events.js";
+import { Curves, POINTS_MAX, ROWS_MAX } from "./curves.js";
+import { follow, readHistory } from "./events.js";
 import { putFit } from "./fits.js";
 import { visible } from "./poll.js";
 
 /** Time between two drawings of new rows, and between two readings of the fit while rows come. */
 const DRAW_EVERY = 250;
-const READ_EVERY = 2000;
-const EVENTS_KEPT = 500;
+const READ_EVERY = 4000;
+/** Events after which the fit is read at once. */
+const URGENT = ["state", "end"];
+const EVENTS_KEPT = 2000;
 /** Norms of single parameters are read for the heat map only: there may be thousands. */
 const PARAMETER_NORM = "grad_norm/";
 
@@ -34,6 +36,7 @@ export class FitWatch {
     this.controller = null;
     this.timers = new Set();
     this.ready = false;
+    this.eventsRead = false;
   }
 
   /** Read what there is, then follow what comes. */
@@ -87,16 +90,35 @@ export class FitWatch {
   async readRows(abort) {
     const keys = chartKeys(this.fit.value.latest);
     if (keys.length) {
-      const query = `downsample=${POINTS_MAX}&keys=${encodeURIComponent(keys.join(","))}`;
+      const query = `downsample=${POINTS_MAX}&timestamps=true&keys=${encodeURIComponent(keys.join(","))}`;
       const page = await request(`v1/fits/${this.id}/metrics?${query}`, { signal: abort });
+      this.curves = new Curves();
       this.curves.append(page.data);
       this.curves.thinned = page.next_after > POINTS_MAX;
       this.curves.lastSeq = Math.max(this.curves.lastSeq, page.next_after);
       // Every row is an event too, so the event of the last row has its number or a higher one.
-      this.lastEvent = page.next_after;
+      this.lastEvent = Math.max(this.lastEvent, page.next_after);
     }
     this.ready = true;
     this.version.value += 1;
+  }
+
+  /** Read the events that came before the page was opened; the metric rows among them are in the curves. */
+  async readEvents() {
+    if (this.eventsRead) return;
+    this.eventsRead = true;
+    try {
+      this.addEvents(await readHistory(`v1/fits/${this.id}/events`));
+    } catch (error) {
+      this.eventsRead = false;
+      if (!(error instanceof Problem)) throw error;
+    }
+  }
+
+  addEvents(events) {
+    const known = new Map([...this.events.peek(), ...events].map((event) => [event.id, event]));
+    const all = [...known.values()].sort((one, other) => one.id - other.id);
+    this.events.value = all.slice(-EVENTS_KEPT);
   }
 
   async follow(abort) {
@@ -118,9 +140,11 @@ export class FitWatch {
     this.lastEvent = Math.max(this.lastEvent, events.at(-1).id);
     if (this.curves.append(rows)) this.once("draw", () => (this.version.value += 1), DRAW_EVERY);
     const others = events.filter((event) => event.event !== "metric");
-    if (others.length) this.events.value = [...this.events.peek(), ...others].slice(-EVENTS_KEPT);
+    if (others.length) this.addEvents(others);
     if (others.some((event) => event.event === "checkpoint")) this.checkpoints.value += 1;
-    const wait = others.length ? 0 : Math.max(0, READ_EVERY - (Date.now() - this.readAt));
+    if (this.curves.rows > ROWS_MAX) this.once("thin", () => this.readRows().catch(() => undefined), 0);
+    const urgent = others.some((event) => URGENT.includes(event.event));
+    const wait = urgent ? 0 : Math.max(0, READ_EVERY - (Date.now() - this.readAt));
     this.once("read", () => this.refresh().catch(() => undefined), wait);
   }
 

@@ -9,9 +9,9 @@ import { formatNumber } from "../lib/format.js";
 
 /**
  * @param {{title: string, lines: Line[], log?: boolean, xLabel: string, range?: [number, number] | null,
- *   onZoom?: (range: [number, number] | null) => void, group?: string, height?: number}} props
+ *   xFormat?: (value: number) => string, onZoom?: (range: [number, number] | null) => void, group?: string, height?: number}} props
  */
-export function Chart({ title, lines, log = false, xLabel, range = null, onZoom, group, height = 260 }) {
+export function Chart({ title, lines, log = false, xLabel, xFormat, range = null, onZoom, group, height = 260 }) {
   const place = useRef(null);
   const plot = useRef(/** @type {uPlot | null} */ (null));
   const zoomed = useRef(onZoom);
@@ -19,7 +19,7 @@ export function Chart({ title, lines, log = false, xLabel, range = null, onZoom,
   const form = JSON.stringify([lines.map(({ label, color, faint, dash, points }) => [label, color, faint, dash, points]), log, xLabel, group, height, dark.value]);
   useEffect(() => {
     const box = place.current;
-    const options = optionsOf({ lines, log, xLabel, group, height, width: box.clientWidth, onZoom: zoomed });
+    const options = optionsOf({ lines, log, xLabel, xFormat, group, height, width: box.clientWidth, onZoom: zoomed });
     const drawn = new uPlot(options, aligned(lines, log), box);
     plot.current = drawn;
     applyRange(drawn, range);
@@ -66,7 +66,7 @@ function aligned(lines, log) {
   return tables.length === 1 ? tables[0] : uPlot.join(tables);
 }
 
-function optionsOf({ lines, log, xLabel, group, height, width, onZoom }) {
+function optionsOf({ lines, log, xLabel, xFormat = formatTick, group, height, width, onZoom }) {
   const text = cssColor("muted");
   const grid = { stroke: cssColor("grid"), width: 1 };
   const axis = { stroke: text, grid, ticks: { show: false }, font: "12px system-ui, sans-serif" };
@@ -84,11 +84,11 @@ function optionsOf({ lines, log, xLabel, group, height, width, onZoom }) {
       y: { distr: log ? 3 : 1, log: 10 },
     },
     axes: [
-      { ...axis, size: 34, values: (_plot, splits) => splits.map(formatTick) },
+      { ...axis, size: 34, values: (_plot, splits) => splits.map(xFormat) },
       { ...axis, size: 58, values: (_plot, splits) => splits.map((value) => (value === null ? "" : formatTick(value))) },
     ],
     series: [
-      { label: xLabel, value: (_plot, value) => formatNumber(value) },
+      { label: xLabel, value: (_plot, value) => (xFormat === formatTick ? formatNumber(value) : xFormat(value)) },
       ...lines.map((line) => ({
         label: line.label,
         stroke: line.faint ? `${line.color}59` : line.color,

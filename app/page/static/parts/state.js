@@ -3,7 +3,8 @@
 import { html } from "../lib/ui.js";
 import { formatNumber, formatSeconds } from "../lib/format.js";
 
-const SIGNS = {
+/** A sign for each state, beside its word or its colour. */
+export const SIGNS = {
   queued: "◷", starting: "◌", running: "▶", pausing: "◫", paused: "❚❚", cancelling: "◍", cancelled: "■",
   interrupted: "↻", succeeded: "✓", failed: "✕",
 };

@@ -1,12 +1,13 @@
-/** The curves of a fit, live: train and validation, log scale, smoothing, zoom, over steps or epochs. */
+/** The curves of a fit, live: train and validation, log scale, smoothing, zoom, over steps, epochs or time. */
 
 import { html, useMemo } from "../lib/ui.js";
 import { smooth } from "../lib/curves.js";
-import { formatKey, formatNumber } from "../lib/format.js";
+import { formatKey, formatNumber, formatSeconds } from "../lib/format.js";
 import { route, setQuery } from "../lib/route.js";
 import { seriesColor } from "../lib/theme.js";
 import { Chart } from "../parts/chart.js";
 
+const AXES = ["step", "epoch", "time"];
 const FIRST = ["loss"];
 const LAST = ["grad_norm", "lr", "momentum"];
 /** Up to so many validation rows are marked by points. */
@@ -29,7 +30,7 @@ export function CurvesTab({ watch, fit }) {
       ${keys.map((key, place) => {
         const lines = linesOf(watch.curves, key, axes, Number(weight));
         return html`<section class=${place === 0 ? "card first-chart" : "card"} key=${key}>
-          <${Chart} title=${formatKey(key)} lines=${lines} log=${log === "1" && positive(key)} xLabel=${x} range=${range} onZoom=${zoom} group=${fit.id} height=${place === 0 ? 320 : 220} />
+          <${Chart} title=${formatKey(key)} lines=${lines} log=${log === "1" && positive(key)} xLabel=${x} xFormat=${x === "time" ? formatSeconds : undefined} range=${range} onZoom=${zoom} group=${fit.id} height=${place === 0 ? 320 : 220} />
         </section>`;
       })}
     </div>
@@ -39,7 +40,7 @@ export function CurvesTab({ watch, fit }) {
 function Controls({ x, log, weight, range, zoom }) {
   return html`<div class="controls" role="group" aria-label="How the curves are drawn">
     <span class="segments" role="group" aria-label="Horizontal axis">
-      ${["step", "epoch"].map((each) => html`<button key=${each} aria-pressed=${x === each} onClick=${() => setQuery({ x: each === "step" ? "" : each, from: "", to: "" })}>${each}</button>`)}
+      ${AXES.map((each) => html`<button key=${each} aria-pressed=${x === each} onClick=${() => setQuery({ x: each === "step" ? "" : each, from: "", to: "" })}>${each}</button>`)}
     </span>
     <button aria-pressed=${log === "1"} onClick=${() => setQuery({ log: log === "1" ? "" : "1" })}>log scale</button>
     <label class="slider">smoothing
@@ -53,6 +54,10 @@ function Controls({ x, log, weight, range, zoom }) {
 /** Return the horizontal positions of the rows of each split. */
 function axesOf(curves, fit, x) {
   const { train, validation } = curves.splits;
+  if (x === "time") {
+    const begin = curves.begin();
+    return { train: train.time.map((time) => time - begin), validation: validation.time.map((time) => time - begin) };
+  }
   if (x !== "epoch") return { train: [...train.step], validation: [...validation.step] };
   const epochs = fit.request.epochs;
   const steps = curves.stepsPerEpoch() ?? (epochs ? fit.total_steps / epochs : 1);

@@ -1,9 +1,10 @@
 /** The attempts, checkpoints and events of a fit over time. */
 
-import { html, useState } from "../lib/ui.js";
+import { html, useEffect, useState } from "../lib/ui.js";
 import { list } from "../lib/api.js";
 import { formatNumber, formatSeconds, formatTime } from "../lib/format.js";
 import { usePolling } from "../lib/poll.js";
+import { SIGNS } from "../parts/state.js";
 
 const EVERY = 5;
 const WIDTH = 1000;
@@ -15,12 +16,13 @@ const GOOD = ["succeeded", "cancelled", "drained"];
 export function TimelineTab({ watch, fit }) {
   const [checkpoints, setCheckpoints] = useState([]);
   usePolling(async () => setCheckpoints(await list(`v1/fits/${fit.id}/checkpoints`)), EVERY, [fit.id, watch.checkpoints.value]);
+  useEffect(() => void watch.readEvents(), [watch]);
   const events = watch.events.value;
   return html`
     <section class="card">
       <h2>Attempts and checkpoints</h2>
       <p class="muted">Each attempt is one process. A fit whose process ends early continues from its last checkpoint in the next attempt.</p>
-      ${fit.attempts.length === 0 ? html`<p class="empty">No attempt yet: the fit is ${fit.phase.replaceAll("_", " ")}.</p>` : html`<${Lanes} fit=${fit} checkpoints=${checkpoints} />`}
+      ${fit.attempts.length === 0 ? html`<p class="empty">No attempt yet: the fit is ${fit.phase.replaceAll("_", " ")}.</p>` : html`<${Lanes} fit=${fit} checkpoints=${checkpoints} events=${events} />`}
       <div class="scroll" tabindex="0" role="region" aria-label="Attempts"><table>
         <thead><tr><th class="number">Attempt</th><th>Started</th><th>Ended</th><th class="number">Duration</th><th>Outcome</th></tr></thead>
         <tbody>${fit.attempts.map(
@@ -37,21 +39,30 @@ export function TimelineTab({ watch, fit }) {
     <section class="card">
       <h2>Events</h2>
       ${events.length === 0
-        ? html`<p class="empty">No events since the page was opened.</p>`
+        ? html`<p class="empty">No events yet.</p>`
         : html`<div class="scroll events" tabindex="0" role="region" aria-label="Events"><table>
-          <thead><tr><th class="number">No.</th><th>Event</th><th>What happened</th></tr></thead>
+          <thead><tr><th class="number">No.</th><th>Time</th><th>Event</th><th>What happened</th></tr></thead>
           <tbody>${events.slice(-200).reverse().map(
-            (each) => html`<tr key=${each.id}><td class="number num">${each.id}</td><td>${each.event}</td><td class="wrap">${textOf(each)}</td></tr>`,
+            (each) => html`<tr key=${each.id}><td class="number num">${each.id}</td><td class="nowrap">${formatTime(each.data.at)}</td><td>${each.event}</td><td class="wrap">${textOf(each)}</td></tr>`,
           )}</tbody></table></div>`}
     </section>`;
 }
 
-function Lanes({ fit, checkpoints }) {
-  const first = Date.parse(fit.attempts[0].started_at);
-  const ends = [...fit.attempts.map((each) => (each.ended_at ? Date.parse(each.ended_at) : Date.now())), ...checkpoints.map((each) => Date.parse(each.created_at))];
+/** What marks of a state or of a log entry look like on the time line; other events are rows of the table only. */
+function markOf({ event, data }) {
+  if (event === "log") return { sign: data.level === "info" ? "i" : "!", tone: data.level === "info" ? "info" : "warning" };
+  if (event !== "state") return null;
+  const tone = { failed: "failed", interrupted: "failed", succeeded: "good" }[data.state] ?? "info";
+  return { sign: SIGNS[data.state] ?? "•", tone };
+}
+
+function Lanes({ fit, checkpoints, events }) {
+  const marks = events.flatMap((each) => (markOf(each) ? [{ ...each, ...markOf(each), at: Date.parse(each.data.at) }] : []));
+  const first = Math.min(Date.parse(fit.attempts[0].started_at), ...marks.map((each) => each.at));
+  const ends = [...fit.attempts.map((each) => (each.ended_at ? Date.parse(each.ended_at) : Date.now())), ...checkpoints.map((each) => Date.parse(each.created_at)), ...marks.map((each) => each.at)];
   const last = Math.max(first + 1, ...ends);
   const place = (moment) => ((moment - first) / (last - first)) * (WIDTH - 20) + 10;
-  const height = TOP + ROW * (fit.attempts.length + 1);
+  const height = TOP + ROW * (fit.attempts.length + 2);
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Attempts and checkpoints over time"><svg class="lanes" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label=${`${fit.attempts.length} attempts and ${checkpoints.length} checkpoints over ${formatSeconds((last - first) / 1000)}`}>
     ${[0, 0.25, 0.5, 0.75, 1].map((part) => {
       const x = 10 + part * (WIDTH - 20);
@@ -68,7 +79,9 @@ function Lanes({ fit, checkpoints }) {
       const y = TOP + ROW * fit.attempts.length + 14;
       return html`<path class=${each.is_best ? "mark best" : "mark"} d="M${x} ${y - 7}l6 7l-6 7l-6-7z"><title>checkpoint of step ${each.step}${each.is_best ? ", the best" : ""}</title></path>`;
     })}
-  </svg></div>`;
+    ${marks.map((each) => html`<text class=${`sign ${each.tone}`} key=${each.id} x=${place(each.at)} y=${TOP + ROW * (fit.attempts.length + 1) + 18} text-anchor="middle">${each.sign}<title>${`${formatTime(each.data.at)}: ${textOf(each)}`}</title></text>`)}
+  </svg></div>
+  <p class="muted count">Bars are attempts, diamonds checkpoints${checkpoints.some((each) => each.is_best) ? " (the best in another colour)" : ""}; signs below are changes of state and log entries. Point at one to read it.</p>`;
 }
 
 function durationOf(attempt) {

@@ -211,7 +211,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "list_metrics": Operation(
         "GET",
         "/v1/fits/{fit_id}/metrics",
-        ("after", "limit", "format", "downsample", "keys", "every", "split"),
+        ("after", "limit", "format", "downsample", "keys", "every", "split", "timestamps"),
         (),
         ("MetricRows", "application/x-ndjson"),
     ),
@@ -381,7 +381,11 @@ OPERATIONS: Mapping[str, Operation] = {
         ("Operation", "StepAnswer"),
     ),
     "stream_events": Operation(
-        "GET", "/v1/fits/{fit_id}/events", ("after", "max_events", "timeout"), (), ("text/event-stream",)
+        "GET",
+        "/v1/fits/{fit_id}/events",
+        ("after", "max_events", "timeout", "interval", "metrics", "timestamps"),
+        (),
+        ("text/event-stream",),
     ),
     "trace_graph_nonfinite": Operation(
         "POST", "/v1/graphs/{graph_id}:trace_nonfinite", (), ("application/json",), ("NonfiniteTrace",)

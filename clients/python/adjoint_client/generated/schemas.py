@@ -1592,6 +1592,7 @@ class MetricRow(TypedDict):
     split: 'Literal["train", "validation"]'
     values: "dict[str, float | None]"
     nonfinite: "dict[str, str]"
+    at: NotRequired["str | None"]
 
 
 class MetricRows(TypedDict):
