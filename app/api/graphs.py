@@ -29,6 +29,9 @@ BATCH_MAX = 2**20
 Definition = Annotated[dict[str, Any], DescribedBy(GraphDefinition), Body()]
 Backward = Annotated[bool, Query(description="Whether the backward nodes follow the forward nodes.")]
 Batch = Annotated[int, Query(ge=1, le=BATCH_MAX, description="Number of rows in a step.")]
+NodesBatch = Annotated[
+    int | None, Query(ge=1, le=BATCH_MAX, description="Number of rows at which FLOPs and bytes are counted.")
+]
 Optimizer = Annotated[
     str | None, Query(description="Optimizer of the training step to plan; by default an evaluation is planned.")
 ]
@@ -84,12 +87,15 @@ def delete_graph(graph_id: GraphId, graphs: GraphsDep) -> None:
 
 
 @routes.get("/v1/graphs/{graph_id}/nodes", response_model=GraphNodes)
-def list_graph_nodes(graph_id: GraphId, graphs: GraphsDep, backward: Backward = False) -> Response:
+def list_graph_nodes(
+    graph_id: GraphId, graphs: GraphsDep, backward: Backward = False, batch: NodesBatch = None
+) -> Response:
     """List the nodes of a graph.
 
-    Lists the nodes in execution order, with the backward nodes if asked for.
+    Lists the nodes in execution order, with the backward nodes if asked for. With `batch`, each has its FLOPs and
+    bytes at so many rows.
     """
-    return JsonResponse(GraphNodes(data=graphs.nodes(graph_id, backward=backward)))
+    return JsonResponse(GraphNodes(data=graphs.nodes(graph_id, backward=backward, batch=batch)))
 
 
 @routes.get(

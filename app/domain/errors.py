@@ -19,11 +19,16 @@ SECONDS_UNTIL_RETRY = 1
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fault in a request: a JSON pointer to it (`""` is the whole body), a stable code, and advice."""
+    """One fault in a request: a JSON pointer to it (`""` is the whole body), a stable code, and advice.
+
+    A fault in a text that the pointer names, such as a program, also has its line and column, counted from 1.
+    """
 
     pointer: str
     code: str
     detail: str
+    line: int | None = None
+    column: int | None = None
 
 
 class ApiError(Exception):

@@ -32,6 +32,13 @@ class ProblemError(BaseModel):
     detail: str
 
 
+class LocatedProblemError(ProblemError):
+    """One fault in a request, with its place in the text that the pointer names where that is a program."""
+
+    line: int | None = Field(default=None, description="Line of the text at the pointer, counted from 1.")
+    column: int | None = Field(default=None, description="Column in that line, in characters counted from 1.")
+
+
 class Problem(BaseModel):
     """An error and what to change (RFC 9457)."""
 
@@ -44,7 +51,7 @@ class Problem(BaseModel):
     instance: str
     code: str = Field(description="Stable error code.")
     request_id: str
-    errors: list[ProblemError]
+    errors: list[LocatedProblemError]
     limit: int | None = Field(default=None, description="The limit that was exceeded, for 413.")
     expected_seq: int | None = Field(default=None, description="The seq of the session's next step, for a step.")
 
@@ -78,7 +85,7 @@ def encode_problem(error: ApiError, instance: str, request_id: str) -> bytes:
             instance=instance,
             code=error.code,
             request_id=request_id,
-            errors=[ProblemError.model_validate(finding) for finding in error.findings],
+            errors=[LocatedProblemError.model_validate(finding) for finding in error.findings],
             **error.extensions,
         )
         return document.model_dump_json(exclude_none=True).encode()

@@ -31,13 +31,16 @@ class Finding:
     """One fault in a document: a JSON pointer to the place, a stable code and a sentence that says what to change.
 
     `severity` tells a fault that is refused ("error") from what is accepted: "warning" if the result is probably not
-    what was meant, "info" otherwise.
+    what was meant, "info" otherwise. `line` and `column`, counted from 1, are the place in a text that the
+    pointer names.
     """
 
     pointer: str
     code: str
     detail: str
     severity: Severity = "error"
+    line: int | None = None
+    column: int | None = None
 
 
 def escape(name: object) -> str:

@@ -12,7 +12,7 @@ import inspect
 import re
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from functools import cache
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -167,7 +167,7 @@ class Reader:
     def error(self, pointer: str, error: EngineError) -> None:
         """Note an engine error at `pointer`; the findings of a document error keep their own pointers below it."""
         if isinstance(error, DocumentError):
-            self._note([Finding(pointer + f.pointer, f.code, f.detail) for f in error.findings])
+            self._note([replace(finding, pointer=pointer + finding.pointer) for finding in error.findings])
         else:
             self.fault(pointer + error.place, error.code, str(error))
 

@@ -16,7 +16,7 @@ from engine.graph.codec import unused_values
 from engine.graph.definition import Definition, NodeSpec
 from engine.graph.fans import fan_findings
 from engine.graph.limits import LIMITS
-from engine.graph.shape_inference import InferredShapes, infer_shapes
+from engine.graph.shape_inference import InferredShapes, dims_at, infer_shapes
 from engine.nn.layers.losses import LOSSES
 from engine.optim import make_transform
 from engine.optim.groups import one_group
@@ -155,10 +155,7 @@ def plan_step(
     Raises:
         DocumentError: the batch or the optimizer does not fit the graph.
     """
-    dims = dict.fromkeys(definition.dimension_names, batch)
-    leading = {spec.shape[0] for spec in definition.inputs.values() if spec.shape}
-    sizes = infer_shapes(definition, LIMITS).graph.dims
-    dims = {name: batch if name in leading else sizes[name] for name in dims}
+    dims = dims_at(definition, batch)
     if optimizer is None:
         form = StateLayout(definition, (), None)
         return form, cached_plan(plan_evaluation, form, dims, (), outputs=True, most_shards=shards)

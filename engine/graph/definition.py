@@ -45,7 +45,11 @@ class StateSpec:
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """One op application by names; `pointer` is where in the request it was written, `place` says it in words."""
+    """One op application by names.
+
+    `pointer` is where in the request it was written, `place` says it in words; `at` is the line and the column of a
+    program, both counted from 1.
+    """
 
     name: str
     op: str
@@ -53,6 +57,7 @@ class NodeSpec:
     attrs: Mapping[str, Any]
     pointer: str = field(default="", compare=False)
     place: str = field(default="", compare=False)
+    at: tuple[int | None, int | None] = field(default=(None, None), compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """Write it as in a request."""

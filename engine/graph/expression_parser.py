@@ -36,18 +36,19 @@ Reference = str | float | int
 
 
 class Token(NamedTuple):
-    """One token with its line, counted from 1."""
+    """One token with its line and the column of its first character, both counted from 1."""
 
     kind: str
     text: str
     line: int
+    column: int
 
 
 def parse_program(text: Any, draft: Definition, limits: GraphLimits) -> Definition:
     """Return `draft` with the nodes of a program; its loss is the name `loss`, its outputs are that and unused names.
 
     Raises:
-        DocumentError: with the pointer /program and the line.
+        DocumentError: with the pointer /program, the line and the column.
     """
     if not isinstance(text, str):
         raise DocumentError([Finding("/program", "type_mismatch", "must be text")])
@@ -61,7 +62,7 @@ def parse_program(text: Any, draft: Definition, limits: GraphLimits) -> Definiti
 
 def tokenize(text: str, limits: GraphLimits) -> list[Token]:
     """Cut the text into tokens; an error for a character no token starts with, and for too many tokens."""
-    tokens, position, line = [], 0, 1
+    tokens, position, line, start = [], 0, 1, 0
     text = text.rstrip(" \t\r\n;")
     while position < len(text):
         match = TOKEN.match(text, position)
@@ -69,18 +70,22 @@ def tokenize(text: str, limits: GraphLimits) -> list[Token]:
             rest = text[position:].lstrip(" \t\r")
             if not rest:
                 break
-            raise _fault(line, f"unexpected character {rest[0]!r}")
+            strange = Token("", rest[0], line, len(text) - len(rest) - start + 1)
+            raise _fault(strange, f"unexpected character {rest[0]!r}")
         kind = match.lastgroup or ""
         if kind != "comment":
-            tokens.append(Token(kind, match.group(kind), line))
+            tokens.append(Token(kind, match.group(kind), line, match.start(kind) - start + 1))
             limits.check_count("/program", "tokens", len(tokens), limits.program_tokens)
-        line += match.group(kind) == "\n"
         position = match.end()
-    return [*tokens, Token("newline", "\n", line), Token("end", "", line)]
+        if match.group(kind) == "\n":
+            line, start = line + 1, position
+    column = len(text) - start + 1
+    return [*tokens, Token("newline", "\n", line, column), Token("end", "", line, column)]
 
 
-def _fault(line: int, detail: str) -> DocumentError:
-    return DocumentError([Finding("/program", "syntax", f"line {line}: {detail}")])
+def _fault(at: Token, detail: str, code: str = "syntax") -> DocumentError:
+    finding = Finding("/program", code, f"line {at.line}: {detail}", line=at.line, column=at.column)
+    return DocumentError([finding])
 
 
 class _Parser:
@@ -109,14 +114,12 @@ class _Parser:
                 self.assignment()
 
     def assignment(self) -> None:
-        line = self.token.line
+        at = self.token
         names = {self.new_name(): None}
         while self.take(","):
             again = self.token
             if (name := self.new_name()) in names:
-                raise _fault(
-                    again.line, f"the name {again.text!r} is assigned to twice; give each result a name of its own"
-                )
+                raise _fault(again, f"the name {again.text!r} is assigned to twice; give each result a name of its own")
             names[name] = None
         if not self.take("="):
             raise self.unexpected("'=' after the name")
@@ -125,42 +128,42 @@ class _Parser:
             raise self.unexpected("the end of the line")
         if len(names) == 1:
             (name,) = names
-            self.assigned[name] = self.rename(name, value, line)
+            self.assigned[name] = self.rename(name, value, at)
         else:
             for index, name in enumerate(names):
-                self.assigned[name] = self.rename(name, f"{value}:{index}", line)
+                self.assigned[name] = self.rename(name, f"{value}:{index}", at)
 
-    def rename(self, name: str, value: Reference, line: int) -> Reference:
+    def rename(self, name: str, value: Reference, at: Token) -> Reference:
         """Name the last node after the assigned variable; a bare name or number becomes a copy node."""
         fresh = isinstance(value, str) and self.nodes and self.nodes[-1].name == value and value not in self.assigned
         if fresh:
             self.nodes[-1] = replace(self.nodes[-1], name=name)
             return name
-        return self.node("copy", [value], {}, line, name)
+        return self.node("copy", [value], {}, at, name)
 
     def new_name(self) -> str:
         token = self.token
         if token.kind != "name" or token.text in RESERVED:
             raise self.unexpected("a name to assign to")
         if token.text in self.leaves or token.text in self.assigned:
-            raise _fault(token.line, f"the name {token.text!r} is already taken")
+            raise _fault(token, f"the name {token.text!r} is already taken")
         if len(token.text) > self.limits.name_bytes:
-            raise _fault(token.line, f"a name has at most {self.limits.name_bytes} characters")
+            raise _fault(token, f"a name has at most {self.limits.name_bytes} characters")
         self.position += 1
         return token.text
 
-    def node(self, op: str, operands: list[Reference], attrs: dict[str, Any], line: int, name: str = "") -> str:
+    def node(self, op: str, operands: list[Reference], attrs: dict[str, Any], at: Token, name: str = "") -> str:
         self.limits.check_count("/program", "nodes", len(self.nodes) + 1, self.limits.nodes)
         while not name or name in self.leaves:
             self.counts[op] = self.counts.get(op, 0) + 1
             name = f"{op}.{self.counts[op]}"
-        self.nodes.append(NodeSpec(name, op, tuple(operands), attrs, "/program", f"line {line}: "))
+        self.nodes.append(NodeSpec(name, op, tuple(operands), attrs, "/program", f"line {at.line}: ", at[2:]))
         return name
 
     def expression(self) -> Reference:
         self.depth += 1
         if self.depth > DEPTH:
-            raise _fault(self.token.line, f"expressions nest at most {DEPTH} deep")
+            raise _fault(self.token, f"expressions nest at most {DEPTH} deep")
         result = self.disjunction()
         self.depth -= 1
         return result
@@ -168,13 +171,13 @@ class _Parser:
     def disjunction(self) -> Reference:
         left = self.conjunction()
         while self.word("or"):
-            left = self.node("logical_or", [left, self.conjunction()], {}, self.token.line)
+            left = self.node("logical_or", [left, self.conjunction()], {}, self.token)
         return left
 
     def conjunction(self) -> Reference:
         left = self.negation()
         while self.word("and"):
-            left = self.node("logical_and", [left, self.negation()], {}, self.token.line)
+            left = self.node("logical_and", [left, self.negation()], {}, self.token)
         return left
 
     def negation(self) -> Reference:
@@ -183,15 +186,15 @@ class _Parser:
             count += 1
         result = self.comparison()
         for _ in range(count):
-            result = self.node("logical_not", [result], {}, self.token.line)
+            result = self.node("logical_not", [result], {}, self.token)
         return result
 
     def comparison(self) -> Reference:
         left = self.chain(self.term, ("+", "-"))
-        line, text = self.token.line, self.token.text
-        if self.token.kind == "operator" and text in COMPARISONS:
+        at = self.token
+        if at.kind == "operator" and at.text in COMPARISONS:
             self.position += 1
-            left = self.node(COMPARISONS[text], [left, self.chain(self.term, ("+", "-"))], {}, line)
+            left = self.node(COMPARISONS[at.text], [left, self.chain(self.term, ("+", "-"))], {}, at)
         return left
 
     def term(self) -> Reference:
@@ -200,42 +203,42 @@ class _Parser:
     def chain(self, part: Callable[[], Reference], operators: tuple[str, ...]) -> Reference:
         left = part()
         while self.token.kind == "operator" and self.token.text in operators:
-            line, op = self.token.line, BINARY[self.token.text]
+            at = self.token
             self.position += 1
-            left = self.node(op, [left, part()], {}, line)
+            left = self.node(BINARY[at.text], [left, part()], {}, at)
         return left
 
     def factor(self) -> Reference:
-        line, signs = self.token.line, 0
+        at, signs = self.token, 0
         while self.token.text in ("-", "+") and self.token.kind == "operator":
             signs += self.token.text == "-"
             self.position += 1
         result = self.power()
         if signs % 2 == 0:
             return result
-        return -result if isinstance(result, int | float) else self.node("neg", [result], {}, line)
+        return -result if isinstance(result, int | float) else self.node("neg", [result], {}, at)
 
     def power(self) -> Reference:
         base = self.postfix()
-        line = self.token.line
+        at = self.token
         if not self.take("**"):
             return base
         self.depth += 1
         if self.depth > DEPTH:
-            raise _fault(line, f"expressions nest at most {DEPTH} deep")
+            raise _fault(at, f"expressions nest at most {DEPTH} deep")
         exponent = self.factor()
         self.depth -= 1
-        return self.node("pow", [base, exponent], {}, line)
+        return self.node("pow", [base, exponent], {}, at)
 
     def postfix(self) -> Reference:
         result = self.primary()
         while self.token.text in (".", "[") and self.token.kind == "operator":
-            line = self.token.line
+            at = self.token
             self.position += 1
             if self.tokens[self.position - 1].text == "[":
-                result = self.index(result, line)
+                result = self.index(result, at)
             elif self.word("T"):
-                result = self.node("transpose", [result], {}, line)
+                result = self.node("transpose", [result], {}, at)
             else:
                 result = self.call(self.op_name(), [result])
         return result
@@ -265,15 +268,7 @@ class _Parser:
         if token.text in self.leaves:
             return token.text
         known = [*self.leaves, *self.assigned]
-        raise DocumentError(
-            [
-                Finding(
-                    "/program",
-                    "unknown_name",
-                    f"line {token.line}: {token.text!r} is not known{nearest(token.text, known)}",
-                )
-            ]
-        )
+        raise _fault(token, f"{token.text!r} is not known{nearest(token.text, known)}", "unknown_name")
 
     def op_name(self) -> Token:
         token = self.token
@@ -283,7 +278,7 @@ class _Parser:
                 self.position += 1
                 return token
         except EngineError as error:
-            raise DocumentError([Finding("/program", error.code, f"line {token.line}: {error}")]) from error
+            raise _fault(token, str(error), error.code) from error
         raise self.unexpected("the name of an op")
 
     def call(self, name: Token, operands: list[Reference]) -> Reference:
@@ -295,42 +290,42 @@ class _Parser:
             if self.token.kind == "name" and following.kind == "operator" and following.text == "=":
                 attribute = self.token.text
                 if attribute in attrs:
-                    raise _fault(name.line, f"{attribute!r} is given twice")
+                    raise _fault(name, f"{attribute!r} is given twice")
                 self.position += 2
                 attrs[attribute] = self.literal()
             elif attrs:
-                raise _fault(self.token.line, "inputs come before keyword attributes")
+                raise _fault(self.token, "inputs come before keyword attributes")
             else:
                 operands.append(self.expression())
             if not self.take(",") and self.token.text != ")":
                 raise self.unexpected("',' or ')'")
-        return self.node(lookup(name.text).name, operands, attrs, name.line)
+        return self.node(lookup(name.text).name, operands, attrs, name)
 
-    def index(self, value: Reference, line: int) -> Reference:
+    def index(self, value: Reference, at: Token) -> Reference:
         """Read [entry, ...] where an entry is an integer or start:stop, and cut the leading axes."""
         axis = 0
         while True:
             if self.token.text == ":" or self.tokens[self.position + (1 + (self.token.text == "-"))].text == ":":
-                value = self.cut(value, axis, line)
+                value = self.cut(value, axis, at)
                 axis += 1
             else:
-                at = self.integer()
-                stop = None if at == -1 else at + 1
-                value = self.node("slice", [value], {"axis": axis, "start": at, "stop": stop}, line)
-                value = self.node("squeeze", [value], {"axis": axis}, line)
+                start = self.integer()
+                stop = None if start == -1 else start + 1
+                value = self.node("slice", [value], {"axis": axis, "start": start, "stop": stop}, at)
+                value = self.node("squeeze", [value], {"axis": axis}, at)
             if self.take("]"):
                 return value
             if not self.take(","):
                 raise self.unexpected("',' or ']'")
 
-    def cut(self, value: Reference, axis: int, line: int) -> Reference:
+    def cut(self, value: Reference, axis: int, at: Token) -> Reference:
         start = None if self.token.text == ":" else self.integer()
         if not self.take(":"):
             raise self.unexpected("':'")
         stop = None if self.token.text in (",", "]") else self.integer()
         if start is None and stop is None:
             return value
-        return self.node("slice", [value], {"axis": axis, "start": start, "stop": stop}, line)
+        return self.node("slice", [value], {"axis": axis, "start": start, "stop": stop}, at)
 
     def integer(self) -> int:
         negative = self.take("-")
@@ -343,7 +338,7 @@ class _Parser:
     def literal(self) -> Any:
         self.depth += 1
         if self.depth > DEPTH:
-            raise _fault(self.token.line, f"lists nest at most {DEPTH} deep")
+            raise _fault(self.token, f"lists nest at most {DEPTH} deep")
         try:
             return self.literal_value()
         finally:
@@ -385,12 +380,12 @@ class _Parser:
     def unexpected(self, wanted: str) -> DocumentError:
         token = self.token
         shown = "the end of the line" if token.kind in ("newline", "end") else repr(token.text[:40])
-        return _fault(token.line, f"expected {wanted}, found {shown}")
+        return _fault(token, f"expected {wanted}, found {shown}")
 
 
 def _number(token: Token) -> int | float:
     text = token.text
     number: int | float = float(text) if any(c in text for c in ".eE") or len(text) > 18 else int(text)
     if number == float("inf"):
-        raise _fault(token.line, f"{text[:40]} is too large for a float64")
+        raise _fault(token, f"{text[:40]} is too large for a float64")
     return number

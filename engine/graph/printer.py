@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 from engine.autograd.backward import reachable
-from engine.core.value import Value
+from engine.core.value import Node, Value
 from engine.graph.definition import Definition
 from engine.graph.limits import LIMITS
-from engine.graph.shape_inference import infer_shapes
-from engine.graph.trace import Trace
+from engine.graph.shape_inference import dims_at, infer_shapes
+from engine.graph.trace import Trace, build
 
 COLOURS = {
     "input": "white",
@@ -36,19 +38,41 @@ class NodeLine:
     dtype: str
     kind: str
     needs_grad: bool
+    part_of: str = ""
+    flops: int = 0
+    nbytes: int = 0
 
-    def to_json(self) -> dict[str, Any]:
-        """Write it for a client."""
-        return {
+    def to_json(self, *, measured: bool = False) -> dict[str, Any]:
+        """Write it for a client, with operations and bytes where it is `measured`."""
+        document = {
             "name": self.name, "op": self.op, "inputs": list(self.inputs),
             "attrs": {key: _plain(value) for key, value in self.attrs.items()},
             "shape": list(self.shape), "dtype": self.dtype, "kind": self.kind, "requires_grad": self.needs_grad,
+            "definition_node": self.part_of,
         }  # fmt: skip
+        return {**document, "flops": self.flops, "bytes": self.nbytes} if measured else document
 
 
-def graph_nodes(definition: Definition, *, backward: bool = False) -> list[dict[str, Any]]:
-    """List the primitive nodes in the order of execution: forward, then (on request) backward."""
-    return [line.to_json() for line in _lines(definition, backward=backward) if line.op]
+def graph_nodes(definition: Definition, *, backward: bool = False, batch: int | None = None) -> list[dict[str, Any]]:
+    """List the primitive nodes in the order of execution: forward, then (on request) backward.
+
+    With `batch`, each has the floating-point operations and the bytes of its output at so many rows; those of a node
+    with several outputs are counted at the first.
+
+    Raises:
+        DocumentError: the graph does not accept so many rows.
+    """
+    lines = [line for line in _lines(definition, backward=backward) if line.op]
+    if batch is None:
+        return [line.to_json() for line in lines]
+    bound = build(definition, dims_at(definition, batch), training=True, limits=LIMITS)
+    sized = [line for line in _traced_lines(bound, backward=backward) if line.op]
+    if [line.op for line in sized] != [line.op for line in lines]:
+        lines = sized  # the nodes depend on the number of rows
+    return [
+        replace(line, flops=at.flops, nbytes=at.nbytes).to_json(measured=True)
+        for line, at in zip(lines, sized, strict=True)
+    ]
 
 
 def graph_text(definition: Definition, *, backward: bool = False) -> str:
@@ -108,26 +132,49 @@ def _traced_lines(graph: Trace, *, backward: bool) -> Iterator[NodeLine]:
         for name, value in getattr(graph, kind + "s").items():
             yield NodeLine(name, "", (), {}, value.shape, value.dtype.name, kind, value.requires_grad)
     forward = [value for outputs in graph.values.values() for value in outputs]
+    parts = _Parts(graph)
     shown: set[object] = set()
-    yield from _result_lines(forward, "forward", names, shown)
+    yield from _result_lines(forward, "forward", names, parts, shown)
     if backward and graph.definition.losses:
-        gradients = {n: g for n, g in graph.gradients(graph.total_loss(), graph.parameters).items() if g is not None}
+        found = graph.gradients(graph.total_loss(), graph.parameters, parts.visited)
+        gradients = {name: value for name, value in found.items() if value is not None}
         for name, value in gradients.items():
             names.known.setdefault(value.key, f"grad for {name}")
-        yield from _result_lines(list(gradients.values()), "backward", names, shown)
+        yield from _result_lines(list(gradients.values()), "backward", names, parts, shown)
 
 
-def _result_lines(values: list[Value], kind: str, names: Names, shown: set[object]) -> Iterator[NodeLine]:
+def _result_lines(
+    values: list[Value], kind: str, names: Names, parts: _Parts, shown: set[object]
+) -> Iterator[NodeLine]:
     for node in reachable(values):
         if node in shown:
             continue
         shown.add(node)
         inputs = tuple(names.of(value) for value in node.inputs)
+        flops = node.op.count_flops(node.attrs, [v.shape for v in node.inputs], [spec.shape for spec in node.outputs])
         for index, spec in enumerate(node.outputs):
             value = node.output(index)
             yield NodeLine(
-                names.of(value), node.op.name, inputs, node.attrs, spec.shape, spec.dtype.name, kind, node.needs_grad
-            )
+                names.of(value), node.op.name, inputs, node.attrs, spec.shape, spec.dtype.name, kind, node.needs_grad,
+                parts.of(node), 0 if index else flops, value.nbytes,
+            )  # fmt: skip
+
+
+class _Parts:
+    """The node of the definition that each node of a trace belongs to; a backward node to that which it differentiates.
+
+    Nodes are numbered in order of creation, so that a part is a range of numbers.
+    """
+
+    def __init__(self, graph: Trace) -> None:
+        self.starts = graph.starts
+        self.names = [node.name for node in graph.definition.nodes]
+        self.visited: list[tuple[int, Node]] = []
+
+    def of(self, node: Node) -> str:
+        place = bisect_right(self.visited, node.seq, key=itemgetter(0))
+        source = self.visited[place - 1][1] if place else node
+        return self.names[max(bisect_right(self.starts, source.seq) - 1, 0)] if self.names else ""
 
 
 class Names:

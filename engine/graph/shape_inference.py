@@ -9,7 +9,7 @@ from typing import Any
 from engine.core.errors import DocumentError, Finding
 from engine.core.options import Reader
 from engine.graph.definition import Definition
-from engine.graph.limits import GraphLimits
+from engine.graph.limits import LIMITS, GraphLimits
 from engine.graph.trace import Trace, apply_node, build
 
 TRIALS = ((24, 16), (72, 24), (2, 1), (96, 40), (7, 5), (384, 128))
@@ -70,6 +70,13 @@ def choose_trial_dims(definition: Definition) -> Iterator[dict[str, int]]:
         yield {name: first + step * index for index, name in enumerate(names)}
 
 
+def dims_at(definition: Definition, batch: int) -> dict[str, int]:
+    """Return a number for every named extent: `batch` where inputs begin with it, trial numbers for the others."""
+    leading = {spec.shape[0] for spec in definition.inputs.values() if spec.shape}
+    trial = infer_shapes(definition, LIMITS).graph.dims
+    return {name: batch if name in leading else trial[name] for name in definition.dimension_names}
+
+
 def _all_faults(definition: Definition, dims: Mapping[str, int], limits: GraphLimits) -> Sequence[Finding]:
     """Apply every node that can be applied, and report each fault once."""
     reader = Reader()
@@ -88,7 +95,7 @@ def _all_faults(definition: Definition, dims: Mapping[str, int], limits: GraphLi
             except DocumentError as error:
                 reader.error("", error)
                 broken.add(node.name)
-    return [Finding(f.pointer, f.code, f.detail + _at(dims)) for f in reader.findings]
+    return [replace(finding, detail=finding.detail + _at(dims)) for finding in reader.findings]
 
 
 def _at(dims: Mapping[str, int]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.autograd.backward import SavedValues, pull_back, reachable
+from engine.autograd.backward import SavedValues, check_saved, pull_back, reachable
 from engine.core.dtypes import INT64, DType, computing_dtype, is_float
 from engine.core.errors import REFUSALS, DocumentError, EngineError, Finding, nearest
 from engine.core.modes import TraceBudget, charging, tracing
@@ -41,6 +41,7 @@ class Trace:
         autocast: the half type of mixed precision.
         activation_dtype: the half type in which float32 activations are stored until the backward pass.
         segmentation: the segment of each node that the backward pass recomputes.
+        starts: for each node of the definition, the number at which its nodes of the trace begin.
         budget: what the trace may still use.
     """
 
@@ -59,6 +60,7 @@ class Trace:
     autocast: DType | None = None
     activation_dtype: DType | None = None
     segmentation: RematSegments | None = None
+    starts: list[int] = field(default_factory=list)
     budget: TraceBudget = field(init=False, repr=False)
     _keys: Iterator[int] = field(default_factory=itertools.count, repr=False)
 
@@ -100,14 +102,22 @@ class Trace:
                 total = total + loss
             return total
 
-    def gradients(self, loss: Value, wrt: Mapping[str, Value]) -> dict[str, Value | None]:
-        """Append the backward graph of `loss`; None for what is frozen or where no path leads to the loss."""
+    def gradients(
+        self, loss: Value, wrt: Mapping[str, Value], visited: list[tuple[int, Node]] | None = None
+    ) -> dict[str, Value | None]:
+        """Append the backward graph of `loss`; None for what is frozen or where no path leads to the loss.
+
+        `visited` receives the nodes in the order of their rules, each with the number at which its rule began: what is
+        made from there to the number of the next is its part of the backward graph.
+        """
         specs = self.definition.parameters
         moving = {name: value for name, value in wrt.items() if name not in specs or not specs[name].frozen}
         with self.trace():
             seed = Value((), loss.dtype, np.ones((), loss.dtype))
             nodes = reachable([loss])
             saved_values = self._saved_values(nodes)
+            if visited is not None:
+                saved_values = _noting(visited, saved_values or _own_values)
             found = dict(
                 zip(moving, pull_back([loss], [seed], list(moving.values()), nodes, saved_values), strict=True)
             )
@@ -124,6 +134,18 @@ class Trace:
     def trace(self) -> Any:
         """Return a context in which operations join this graph."""
         return tracing(lambda: fold_in(self.key, next(self._keys)))
+
+
+def _own_values(node: Node, _cotangent: Value) -> tuple[Sequence[Value], Sequence[Value]]:
+    return check_saved(node)
+
+
+def _noting(visited: list[tuple[int, Node]], saved_values: SavedValues) -> SavedValues:
+    def read(node: Node, cotangent: Value) -> tuple[Sequence[Value], Sequence[Value]]:
+        visited.append((next(Node.numbers), node))
+        return saved_values(node, cotangent)
+
+    return read
 
 
 def _scalar(value: Value) -> Value:
@@ -180,13 +202,12 @@ def build(
         graph.buffers[name] = (buffers or {}).get(name, Value(state.shape, state.dtype, None, name=name))
     for name, array in definition.constants.items():
         graph.constants[name] = Value(array.shape, array.dtype, array, name=name)
-    starts = []
     with graph.trace():
         for node in definition.nodes:
-            starts.append(next(Node.numbers))
+            graph.starts.append(next(Node.numbers))
             graph.values[node.name] = apply_node(graph, node, limits)
     if recompute is not None:
-        starts.append(next(Node.numbers))
+        starts = [*graph.starts, next(Node.numbers)]
         made = reachable([output for outputs in graph.values.values() for output in outputs])
         graph.segmentation = recompute.cut([node.name for node in definition.nodes], made, starts)
     return graph
@@ -238,12 +259,12 @@ def _operand(graph: Trace, node: NodeSpec, index: int) -> Value | float:
         if leaf is None:
             known = [*graph.inputs, *graph.parameters, *graph.buffers, *graph.constants, *graph.values]
             detail = f"nothing before this node is called {name[:64]!r}{nearest(name, known)}"
-            raise DocumentError([Finding(_input_pointer(node, index), "unknown_name", node.place + detail)])
+            raise _input_fault(node, index, "unknown_name", detail)
         outputs = (leaf,)
     position = output_index(output) if colon else 0
     if not 0 <= position < len(outputs):
         detail = f"{reference[:80]!r}: {name!r} has outputs 0 to {len(outputs) - 1}"
-        raise DocumentError([Finding(_input_pointer(node, index), "unknown_output", node.place + detail)])
+        raise _input_fault(node, index, "unknown_output", detail)
     return outputs[position]
 
 
@@ -252,14 +273,15 @@ def output_index(text: str) -> int:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else -1
 
 
-def _input_pointer(node: NodeSpec, index: int) -> str:
-    return f"{node.pointer}/inputs/{index}" if node.pointer.startswith("/nodes/") else node.pointer
+def _input_fault(node: NodeSpec, index: int, code: str, detail: str) -> DocumentError:
+    pointer = f"{node.pointer}/inputs/{index}" if node.pointer.startswith("/nodes/") else node.pointer
+    return DocumentError([Finding(pointer, code, node.place + detail, "error", *node.at)])
 
 
 def _fault(node: NodeSpec, suffix: str, error: EngineError) -> DocumentError:
     below = suffix or (f"/attrs{error.place}" if error.place else "")
     pointer = node.pointer + below if node.pointer.startswith("/nodes/") else node.pointer
-    return DocumentError([Finding(pointer, error.code, f"{node.place}{error}"[:LONGEST_DETAIL])])
+    return DocumentError([Finding(pointer, error.code, f"{node.place}{error}"[:LONGEST_DETAIL], "error", *node.at)])
 
 
 def check_loss(value: Value) -> str | None:

@@ -30,7 +30,8 @@ BY_PHRASE: Mapping[str, str] = MappingProxyType({"method_not_allowed": "405"})
 IN_ERRORS, OF_A_FIT, OF_THE_ENGINE = "in `errors`", "of a fit or session", "of the engine"
 UNSAID = "to be described"
 ABOUT_ERRORS = """Errors are `application/problem+json` (RFC 9457): `type`, `title`, `status`, `detail`, `code`,
-`request_id`, and `errors`, a list of `{pointer, code, detail}` with a JSON pointer into the request. The column
+`request_id`, and `errors`, a list of `{pointer, code, detail}` with a JSON pointer into the request; faults of a
+program also have `line` and `column`, counted from 1. The column
 *status* says where a code appears: as the status of an answer, in `errors`, as the error of a fit or session,
 or raised by the engine in a Python process."""
 ABOUT_LIMITS = """Every input is bounded; exceeding a limit returns 4xx with an error code and JSON pointer.

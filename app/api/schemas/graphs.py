@@ -90,7 +90,12 @@ class GraphList(PageShape[GraphSummary]):
 
 
 class GraphNodes(ResourceShape):
-    """The nodes of a graph in the order of execution."""
+    """The nodes of a graph in the order of execution.
+
+    A node has `name`, `op`, `inputs`, `attrs`, `shape`, `dtype`, `kind` (forward or backward), `requires_grad` and
+    `definition_node`, the name of the node of the definition that it is part of or, if backward, that it
+    differentiates. With `batch` it also has `flops` and `bytes`; a node with several outputs counts its FLOPs once.
+    """
 
     object: Literal["list"] = "list"
     data: Sequence[dict[str, Any]]

@@ -20,7 +20,10 @@ def engine_faults(pointer: str = "") -> Iterator[None]:
     try:
         yield
     except engine.DocumentError as error:
-        raise invalid(Finding(pointer + fault.pointer, fault.code, fault.detail) for fault in error.findings) from error
+        raise invalid(
+            Finding(pointer + fault.pointer, fault.code, fault.detail, fault.line, fault.column)
+            for fault in error.findings
+        ) from error
     except engine.EngineError as error:
         raise invalid([Finding(pointer + error.place, error.code, str(error))]) from error
 

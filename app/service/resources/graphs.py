@@ -102,11 +102,11 @@ class Graphs:
                 )
             work.graphs.delete(graph_id)
 
-    def nodes(self, graph_id: str, *, backward: bool) -> Sequence[dict[str, Any]]:
+    def nodes(self, graph_id: str, *, backward: bool, batch: int | None) -> Sequence[dict[str, Any]]:
         """Return the nodes in the order of execution, the backward ones after the forward ones."""
         definition = self._definition(graph_id)
         with engine_faults():
-            return engine.graph_nodes(definition, backward=backward)
+            return engine.graph_nodes(definition, backward=backward, batch=batch)
 
     def text(self, graph_id: str, *, backward: bool) -> str:
         """Return the graph as lines for a person to read."""

@@ -65,6 +65,7 @@ def test_a_faulty_graph_is_refused_with_a_pointer(http: httpx.Client, path: str,
     assert response.status_code == 422, response.text
     found = response.json()["errors"]
     assert (pointer, code) in [(error["pointer"], error["code"]) for error in found], found
+    assert all(("column" in error) is (pointer == "/program") for error in found)
 
 
 def test_validating_stores_nothing(http: httpx.Client) -> None:
@@ -81,8 +82,9 @@ def test_nodes_text_and_dot_show_the_backward_pass_when_asked(http: httpx.Client
         forward, both = (http.get(f"{here}/{form}", params={"backward": flag}) for flag in (False, True))
         assert forward.status_code == both.status_code == 200
         assert len(both.text) > len(forward.text)
-    nodes = http.get(f"{here}/nodes", params={"backward": True}).json()["data"]
+    nodes = http.get(f"{here}/nodes", params={"backward": True, "batch": 8}).json()["data"]
     assert {node["kind"] for node in nodes} == {"forward", "backward"}
+    assert all(node["flops"] >= 0 < node["bytes"] and node["definition_node"] for node in nodes)
     assert http.get(f"{here}/text").headers["content-type"].startswith("text/plain")
     assert http.get(f"{here}/dot").headers["content-type"].startswith("text/vnd.graphviz")
 

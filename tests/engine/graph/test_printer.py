@@ -69,6 +69,20 @@ def test_every_line_uses_only_what_stands_above_it(document, backward):
     assert {node["kind"] for node in nodes} == ({"forward", "backward"} if backward else {"forward"})
 
 
+def test_a_node_names_its_part_of_the_definition_and_counts_its_work():
+    nodes = engine.graph_nodes(engine.parse_graph(NETWORK), backward=True, batch=10)
+    by_name = {node["name"]: node for node in nodes}
+    assert (by_name["h"]["shape"], by_name["h"]["flops"], by_name["h"]["bytes"]) == (["batch", 6], 2 * 10 * 4 * 6, 240)
+    assert by_name["grad for w"]["definition_node"] == "h"
+    assert by_name["grad for v"]["definition_node"] == "z"
+    parts = {(node["kind"], node["op"]): node["definition_node"] for node in nodes}
+    assert parts["backward", "softmax_cross_entropy_backward"] == "loss"
+    assert {node["definition_node"] for node in nodes if node["kind"] == "forward"} == {
+        node["name"] for node in NETWORK["nodes"]
+    }
+    assert "flops" not in engine.graph_nodes(engine.parse_graph(NETWORK))[0]
+
+
 def test_named_extents_are_printed_by_name():
     text = engine.graph_text(engine.parse_graph(NETWORK), backward=True)
     assert "  input x: float32[batch,4]\n" in text

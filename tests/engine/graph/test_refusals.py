@@ -473,3 +473,20 @@ def test_limits_can_be_set():
     ):
         with pytest.raises(engine.DocumentError, match=r"limit|more than|at most"):
             parse_graph(document, limits)
+
+
+@each_row(
+    "text, place",
+    [
+        ("a = x * yy", (1, 9)),
+        ("a = -x\n  b = a $ x", (2, 9)),
+        ("a = x\nb = tanh(a) @ x", (2, 13)),
+        ("a = x +", (1, 8)),
+        ("a = x; b = mean(a, axes=1)", (1, 12)),
+    ],
+)
+def test_a_fault_of_a_program_has_a_line_and_a_column(text, place):
+    with pytest.raises(engine.DocumentError) as caught:
+        engine.graph_report(engine.parse_graph(program(text)))
+    (finding,) = caught.value.findings
+    assert (finding.line, finding.column) == place

@@ -201,7 +201,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "list_gradients": Operation(
         "GET", "/v1/fits/{fit_id}/gradients", ("step", "parameter", "limit", "cursor", "order"), (), ("GradientList",)
     ),
-    "list_graph_nodes": Operation("GET", "/v1/graphs/{graph_id}/nodes", ("backward",), (), ("GraphNodes",)),
+    "list_graph_nodes": Operation("GET", "/v1/graphs/{graph_id}/nodes", ("backward", "batch"), (), ("GraphNodes",)),
     "list_graphs": Operation("GET", "/v1/graphs", ("limit", "cursor", "order"), (), ("GraphList",)),
     "list_initializers": Operation("GET", "/v1/initializers", (), (), ("CatalogueList",)),
     "list_keys": Operation("GET", "/v1/keys", ("limit", "cursor", "order"), (), ("ApiKeyList",)),

@@ -1348,6 +1348,16 @@ class LoadRequest(TypedDict):
     optimizer: NotRequired["bool"]
 
 
+class LocatedProblemError(TypedDict):
+    """One fault in a request, with its place in the text that the pointer names where that is a program."""
+
+    pointer: "str"
+    code: "str"
+    detail: "str"
+    line: NotRequired["int | None"]
+    column: NotRequired["int | None"]
+
+
 class LossEntry(TypedDict):
     """A loss: what it compares."""
 
@@ -2091,7 +2101,7 @@ class Problem(TypedDict):
     instance: "str"
     code: "str"
     request_id: "str"
-    errors: "list[ProblemError]"
+    errors: "list[LocatedProblemError]"
     limit: NotRequired["int | None"]
     expected_seq: NotRequired["int | None"]
 
