@@ -14,7 +14,7 @@ from app.api.schemas.system import SystemOverview
 from app.http.problems import Status
 from app.http.request_scope import decision_of
 from app.http.responses import JsonResponse
-from app.service.admin.recovery import Quarantine
+from app.service.admin.quarantine import Quarantine
 from app.service.admin.system import System
 from app.service.fits.retention import Retention
 from app.service.resources.blobs import Integrity

@@ -13,7 +13,7 @@ from app.http.validation import validated
 from app.service.admin.audit import AUDIT, AuditFiles, AuditRotation
 from app.service.admin.directory_identity import open_database
 from app.service.admin.keys import Enter, KeyRing, Keys
-from app.service.admin.recovery import Quarantine
+from app.service.admin.quarantine import Quarantine
 from app.store.data_directory import data_directory_lock
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store, UnitOfWork

@@ -2,91 +2,20 @@
 
 import asyncio
 import logging
-from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from app.domain.errors import ApiError, RetryLater, Unparsable
 from app.domain.ids import new_id
-from app.http.client_address import network_of
+from app.http.connections import Connections
 from app.http.intake import ALL_CHUNKS_BURST, ALL_CHUNKS_PER_SECOND, ChunkBudget, Intake, Parser
 from app.http.problems import CONTENT_TYPE, unrouted
 from app.http.request_scope import HEADER
 from app.http.security import HeadersTooLarge
 from app.http.transport import JoiningTransport, Pace, Progress
-
-C = TypeVar("C")
-
-
-class Connections(Generic[C]):
-    """Open connections by the network of their client, and which of them wait for a request, the longest first.
-
-    Those that never sent one are known apart from those that did.
-    """
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self._networks: dict[C, str] = {}
-        self._open: Counter[str] = Counter()
-        self._silent: dict[str, dict[C, None]] = {}
-        self._idle: dict[str, dict[C, None]] = {}
-
-    @property
-    def is_full(self) -> bool:
-        """Whether there is no place for another."""
-        return len(self._networks) >= self.most
-
-    def enter(self, connection: C, address: str) -> None:
-        """Know a new connection, which waits for a request."""
-        network = self._networks[connection] = network_of(address)
-        self._open[network] += 1
-        self._silent.setdefault(network, {})[connection] = None
-
-    def wait(self, connection: C) -> None:
-        """Note that a connection whose request was answered has none under way from now on."""
-        network = self._networks.get(connection)
-        if network is not None:
-            self._idle.setdefault(network, {})[connection] = None
-
-    def work(self, connection: C) -> None:
-        """Note that a request has come."""
-        network = self._networks.get(connection)
-        if network is not None:
-            _remove(self._silent, network, connection)
-            _remove(self._idle, network, connection)
-
-    def leave(self, connection: C) -> None:
-        """Forget a connection."""
-        self.work(connection)
-        network = self._networks.pop(connection, None)
-        if network is not None:
-            self._open[network] -= 1
-            if not self._open[network]:
-                del self._open[network]
-
-    def spare(self) -> C | None:
-        """Return the connection to do without, None if all are used.
-
-        It is of the network that has most, so that a client with few loses none to one with many; there one that never
-        sent a request, else one that did; of these the one that waits longest.
-        """
-        waiting = {*self._silent, *self._idle}
-        if not waiting:
-            return None
-        network = max(waiting, key=self._open.__getitem__)
-        return next(iter(self._silent.get(network) or self._idle[network]))
-
-
-def _remove(waiting: dict[str, dict[C, None]], network: str, connection: C) -> None:
-    those = waiting.get(network)
-    if those is not None:
-        those.pop(connection, None)
-        if not those:
-            del waiting[network]
-
 
 LOGGER = logging.getLogger("adjoint.access")
 

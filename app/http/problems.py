@@ -16,7 +16,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from app.domain.errors import ApiError, FileReplaced, NotFound
-from app.http.request_scope import BODY_ONLY, HEADER, record_file_replaced, request_id_of
+from app.http.request_scope import HEADER, record_file_replaced, request_id_of
+from app.http.router_index import BODY_ONLY
 from app.http.validation import combine_findings, findings_of
 
 CONTENT_TYPE = "application/problem+json"

@@ -46,7 +46,7 @@ from app.http.audit import AuditMiddleware
 from app.http.client_address import ClientAddressMiddleware
 from app.http.http_protocol import ConnectionLimits
 from app.http.load_shedding import DrainMiddleware, OverloadMiddleware
-from app.http.request_scope import HeadMiddleware, RouterIndex
+from app.http.router_index import HeadMiddleware, RouterIndex
 from app.http.security import SecurityMiddleware
 from app.http.server import bound_socket, serve, url_of
 from app.http.telemetry import RequestMetrics, TelemetryMiddleware

@@ -22,7 +22,8 @@ from app.service.admin.audit import AUDIT, AuditFiles, AuditLimits, AuditRotatio
 from app.service.admin.backup import Backups
 from app.service.admin.directory_identity import open_database
 from app.service.admin.keys import KeyRing, Keys
-from app.service.admin.recovery import Orphans, Quarantine, recover
+from app.service.admin.quarantine import Orphans, Quarantine
+from app.service.admin.recovery import recover
 from app.service.admin.system import System
 from app.service.attempts.assignments import WorkerConfig
 from app.service.attempts.attempts import Attempts

@@ -22,8 +22,8 @@ from engine.ggml.storage import Storage
 from engine.ops.elementwise.elementwise import square
 from engine.ops.loss.likelihood import ggml_cross_entropy
 from engine.ops.optimizer.opt_step import opt_step_adamw, opt_step_sgd
+from engine.ops.reduce.counting import count_equal
 from engine.ops.reduce.reduce import argmax, sum
-from engine.ops.reduce.summary import count_equal
 
 INPUTS, LABELS, NUMBERS = "inputs", "labels", "numbers"
 LEAF, GRADIENT, MOMENT1, MOMENT2 = "leaf:", "gradient:", "moment1:", "moment2:"

@@ -13,7 +13,8 @@ from engine.ops.optimizer.updates import running_mean
 from engine.optim.fusion import decay_link
 from engine.optim.optimizer import Transform, fraction, nonnegative
 from engine.optim.transforms.link import COUNT, Advanced, Direction, Link, Slots, count_step
-from engine.optim.transforms.scaling import MomentumBuffer, ScaleByLion
+from engine.optim.transforms.momentum import MomentumBuffer
+from engine.optim.transforms.scaling import ScaleByLion
 
 
 @dataclass(frozen=True, kw_only=True)

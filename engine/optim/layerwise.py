@@ -31,7 +31,7 @@ from engine.optim.transforms.link import (
     ratio_or_one,
     root_mean_square,
 )
-from engine.optim.transforms.scaling import MomentumBuffer
+from engine.optim.transforms.momentum import MomentumBuffer
 
 MAX_NS_STEPS = 99
 

@@ -26,7 +26,7 @@ from engine.optim.transforms.adam import (
     ScaleByRadam,
     ScaleByYogi,
 )
-from engine.optim.transforms.clipping import (
+from engine.optim.transforms.blocks import (
     Centralize,
     ClipByBlockRms,
     NormalizeByUpdateNorm,
@@ -36,19 +36,17 @@ from engine.optim.transforms.clipping import (
     ScaleByTrustRatio,
 )
 from engine.optim.transforms.link import Direction, GradientTransform, Link, Slots
+from engine.optim.transforms.momentum import ApplyEvery, Ema, Trace
 from engine.optim.transforms.scaling import (
     AdaptiveGradClip,
     AddDecayedWeights,
-    ApplyEvery,
     Clip,
-    Ema,
     Scale,
     ScaleByLion,
     ScaleByRms,
     ScaleByRss,
     ScaleBySign,
     ScaleByStddev,
-    Trace,
 )
 
 MAX_TRANSFORMS = 32

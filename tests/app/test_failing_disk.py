@@ -14,7 +14,7 @@ import pytest
 from app.domain.clock import SystemClock
 from app.domain.errors import NotFound, StorageFailed
 from app.domain.records import Column, DatasetRecord
-from app.service.admin.recovery import Orphans, Quarantine
+from app.service.admin.quarantine import Orphans, Quarantine
 from app.service.resources.blobs import BlobSweeper
 from app.store.blobs.local import LocalBlobStore
 from app.store.database import FILE_NAME

@@ -18,7 +18,7 @@ from app.domain.fit import FitRecord, FitState
 from app.domain.ids import new_id
 from app.domain.messages import CheckpointWritten, Died, Finished, Message, MetricRows
 from app.domain.records import GraphRecord, IdempotencyRecord
-from app.service.admin.recovery import Orphans, Quarantine
+from app.service.admin.quarantine import Orphans, Quarantine
 from app.service.attempts.assignments import WorkerConfig
 from app.service.attempts.attempts import Attempts
 from app.service.attempts.progress import AttemptReport, Claim

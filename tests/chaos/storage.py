@@ -18,7 +18,7 @@ from typing import Any
 from app.domain.clock import SystemClock
 from app.domain.messages import CheckpointWritten, Finished, MetricRows
 from app.domain.records import Column, DatasetRecord, GraphRecord
-from app.service.admin.recovery import Orphans, Quarantine
+from app.service.admin.quarantine import Orphans, Quarantine
 from app.service.attempts.attempts import Attempts
 from app.service.attempts.progress import AttemptReport, Claim
 from app.service.fits.event_log import record_state

@@ -14,7 +14,7 @@ from pathlib import Path
 from app.domain.clock import Clock
 from app.domain.errors import DatabaseUnusable, storage_faults
 from app.service.admin.audit import AUDIT
-from app.service.admin.recovery import QUARANTINE, Quarantine
+from app.service.admin.quarantine import QUARANTINE, Quarantine
 from app.service.sessions.directories import SESSIONS
 from app.store.blobs.store import blob_files
 from app.store.database import FILE_NAME

@@ -13,7 +13,8 @@ import engine
 from app.config.settings import server_version
 from app.domain.errors import ApiError, NotFound, StorageFailed, StorageFull
 from app.domain.fit import AT_WORK, CLAIMABLE, FitState
-from app.service.admin.recovery import Quarantine, Recovery
+from app.service.admin.quarantine import Quarantine
+from app.service.admin.recovery import Recovery
 from app.service.resources.notifier import Notifier
 from app.service.resources.storage import DiskSpace
 from app.service.resources.workers import WorkerPool, WorkerStatus

@@ -1,4 +1,4 @@
-"""Comparisons, choice, and logic on truth values and on bits. Only `where` carries a gradient."""
+"""Comparisons, choice, and logic on truth values. Only `where` carries a gradient."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import numpy as np
 
 from engine.core.batching import by_itself
 from engine.core.declarations import PROMOTE_COMMON, Numerics
-from engine.core.dtypes import is_float
 from engine.core.errors import DTypeError
 from engine.core.registry import primitive
-from engine.core.samples import booleans, integers, sample
-from engine.core.shape_rules import broadcast, broadcast_bool, broadcast_shapes, same, same_bool
+from engine.core.samples import booleans, sample
+from engine.core.shape_rules import broadcast_bool, broadcast_shapes, same_bool
 from engine.core.sharding_rules import ELEMENTWISE
 from engine.core.value import Array, Spec, Value
 
@@ -115,87 +114,7 @@ where.batch(by_itself)
 where.vjp(lambda g, y, condition, a, b: (None, lambda: where(condition, g, 0.0), lambda: where(condition, 0.0, g)))
 
 
-BIT_PAIRS = [sample(integers(-9, 9, 2, 3), integers(0, 9, 3)), sample(booleans(2, 3), booleans(3))]
-SHIFTS = [sample(integers(-9, 9, 2, 3), integers(0, 5, 3))]
-
-
-def _whole(x: Value) -> Spec:
-    if is_float(x.dtype):
-        raise DTypeError(f"operations on bits need integers or bool, got {x.dtype.name}; cast it to int64")
-    return same(x)
-
-
-def _whole_pair(a: Value, b: Value) -> Spec:
-    _whole(a)
-    return broadcast(a, b)
-
-
-def _shift(a: Value, b: Value) -> Spec:
-    if a.dtype.kind == "b":
-        raise DTypeError("a shift needs integers, got bool; cast it to int64")
-    return _whole_pair(a, b)
-
-
 @primitive(shape_rule=broadcast_bool, differentiable=False, samples=[sample(booleans(2, 3), booleans(3))])
 def logical_xor(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """Whether exactly one of a and b holds (numbers count as true unless 0), elementwise with broadcasting."""
     return np.logical_xor(a, b, out=out)
-
-
-@primitive(shape_rule=_whole_pair, differentiable=False, numerics=PROMOTE_COMMON, samples=BIT_PAIRS)
-def bitwise_and(a: Array, b: Array, *, out: Array | None = None) -> Array:
-    """The bits set in both a and b, elementwise with broadcasting."""
-    return np.bitwise_and(a, b, out=out)
-
-
-bitwise_and.batch(by_itself)
-
-
-@primitive(shape_rule=_whole_pair, differentiable=False, numerics=PROMOTE_COMMON, samples=BIT_PAIRS)
-def bitwise_or(a: Array, b: Array, *, out: Array | None = None) -> Array:
-    """The bits set in a, in b or in both, elementwise with broadcasting."""
-    return np.bitwise_or(a, b, out=out)
-
-
-bitwise_or.batch(by_itself)
-
-
-@primitive(shape_rule=_whole_pair, differentiable=False, numerics=PROMOTE_COMMON, samples=BIT_PAIRS)
-def bitwise_xor(a: Array, b: Array, *, out: Array | None = None) -> Array:
-    """The bits set in exactly one of a and b, elementwise with broadcasting."""
-    return np.bitwise_xor(a, b, out=out)
-
-
-bitwise_xor.batch(by_itself)
-
-
-@primitive(
-    shape_rule=_whole,
-    aliases=("bitwise_invert",),
-    differentiable=False,
-    samples=[sample(integers(-9, 9, 2, 3)), sample(booleans(3))],
-)
-def bitwise_not(x: Array, *, out: Array | None = None) -> Array:
-    """x with every bit turned over; not x for bool."""
-    return np.bitwise_not(x, out=out)
-
-
-bitwise_not.batch(by_itself)
-
-
-@primitive(shape_rule=_shift, aliases=("left_shift",), differentiable=False, numerics=PROMOTE_COMMON, samples=SHIFTS)
-def bitwise_left_shift(a: Array, b: Array, *, out: Array | None = None) -> Array:
-    """The bits of a moved b places up, elementwise; 0 when b is negative or not less than the number of bits."""
-    return np.left_shift(a, b, out=out)
-
-
-bitwise_left_shift.batch(by_itself)
-
-
-@primitive(shape_rule=_shift, aliases=("right_shift",), differentiable=False, numerics=PROMOTE_COMMON, samples=SHIFTS)
-def bitwise_right_shift(a: Array, b: Array, *, out: Array | None = None) -> Array:
-    """The bits of a moved b places down, elementwise, keeping the sign; only the sign is left once all are out."""
-    return np.right_shift(a, b, out=out)
-
-
-bitwise_right_shift.batch(by_itself)

@@ -19,7 +19,7 @@ from engine.ops.linalg.diagonals import trace
 from engine.ops.linalg.equations import inv
 from engine.ops.linalg.matmul import matrix_product
 from engine.ops.linalg.matrices import adjoint, as_factor, regular, require_square, widened
-from engine.ops.reduce.scan import product_of_others
+from engine.ops.reduce.products import product_of_others
 
 
 def _det(x: Value) -> Spec:

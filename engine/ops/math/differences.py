@@ -1,22 +1,17 @@
-"""Differences of neighbours, the trapezoidal rule, slopes of sampled functions (numpy.gradient), and covariances."""
+"""Differences of neighbours, the trapezoidal rule, and slopes of sampled functions (numpy.gradient)."""
 
 from __future__ import annotations
 
 from engine.core.attributes import Axes
-from engine.core.declarations import AUTOCAST_FLOAT32, COMPUTE_FLOAT32, PRECISE_COMPOSITION, CallForms
-from engine.core.dtypes import is_float
+from engine.core.declarations import AUTOCAST_FLOAT32, COMPUTE_FLOAT32, CallForms
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite
-from engine.core.samples import Argument, integers, positive, sample
-from engine.core.shape_rules import normalize_axis, require_axes, require_float, require_integer, require_rank
+from engine.core.samples import Argument, sample
+from engine.core.shape_rules import normalize_axis, require_axes, require_float
 from engine.core.value import Value
-from engine.ops.elementwise.casting import cast, nonnegative
-from engine.ops.elementwise.elementwise import clamp, sqrt
-from engine.ops.linalg.diagonals import diagonal
-from engine.ops.linalg.matmul import matmul
 from engine.ops.reduce.reduce import sum
 from engine.ops.reduce.scan import cumsum
-from engine.ops.shape.shape import broadcast_to, concat, reshape, slice, transpose, unsqueeze
+from engine.ops.shape.shape import broadcast_to, concat, reshape, slice
 
 
 @composite(
@@ -161,59 +156,3 @@ def gradient(
         if along.shape != (x.shape[one],):
             raise ShapeError(f"gradient: axis {one} of {list(x.shape)} needs as many places, got {list(along.shape)}")
     return tuple(_slopes(x, along, 1.0, one, edge_order) for along, one in zip(places, axes, strict=True))
-
-
-@composite(
-    call=CallForms(by_place=()),
-    numerics=PRECISE_COMPOSITION,
-    samples=[sample((2, 4)), sample((5,), correction=0), sample((2, 4), integers(1, 4, 4), positive(4))],
-)
-def cov(x: Value, fweights: Value | None = None, aweights: Value | None = None, *, correction: int = 1) -> Value:
-    """The covariances of the rows of x [variables, observations]: a matrix; of a single row its variance.
-
-    `fweights` says how often each observation counts and `aweights` how much it is worth; `correction` is taken off
-    their number (NumPy's ddof).
-    """
-    require_float("cov", x)
-    require_rank("cov", "variables", x, 0, 1, 2)
-    if fweights is not None:
-        require_integer("cov", "fweights", fweights)
-    rows = x if x.ndim == 2 else reshape(x, shape=(1, x.size))
-    weight = _weight(rows, fweights, aweights)
-    if weight is None:
-        total: Value | float = float(rows.shape[1])
-        centred = rows - sum(rows, axis=1, keepdims=True) / total
-        left: Value = centred
-        norm: Value | float = max(rows.shape[1] - correction, 0)
-    else:
-        total = sum(weight)
-        centred = rows - sum(rows * weight, axis=1, keepdims=True) / total
-        left = centred * weight
-        lost = (
-            float(correction) if aweights is None else sum(weight * cast(aweights, dtype=x.dtype)) * correction / total
-        )
-        norm = clamp(total - lost, min=0.0)
-    product = matmul(left, transpose(centred)) / norm
-    return reshape(product, shape=()) if rows.shape[0] == 1 else product
-
-
-def _weight(rows: Value, fweights: Value | None, aweights: Value | None) -> Value | None:
-    given = [weight for weight in (fweights, aweights) if weight is not None]
-    for weight in given:
-        if weight.shape != (rows.shape[1],):
-            raise ShapeError(f"cov: weights {list(weight.shape)} must be one for each of {rows.shape[1]} observations")
-    if not given:
-        return None
-    given = [nonnegative(weight, what="cov: weights") for weight in given]
-    weight = given[0] if len(given) == 1 else given[0] * given[1]
-    return cast(weight, dtype=rows.dtype) if not is_float(weight.dtype) or weight.dtype != rows.dtype else weight
-
-
-@composite(numerics=PRECISE_COMPOSITION, samples=[sample((3, 5))])
-def corrcoef(x: Value) -> Value:
-    """The correlations of the rows of x [variables, observations]: covariances over the standard deviations."""
-    products = cov(x)
-    if not products.ndim:
-        return products / products
-    spread = sqrt(diagonal(products))
-    return clamp(products / unsqueeze(spread, axis=1) / spread, min=-1.0, max=1.0)

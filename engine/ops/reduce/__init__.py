@@ -1,3 +1,3 @@
 """Reductions, scans, sorting and norms along axes."""
 
-from engine.ops.reduce import norms, reduce, scan, sort, summary
+from engine.ops.reduce import counting, norms, products, reduce, scan, sort, summary

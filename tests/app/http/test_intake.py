@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.http.http_protocol import Connections
+from app.http.connections import Connections
 from app.http.intake import CHUNKS_BURST, CHUNKS_PER_SECOND, PIECE_BYTES, PIECE_LINES, ChunkBudget, Intake, Parser
 from tests.support.manual_clock import ManualClock
 

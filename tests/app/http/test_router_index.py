@@ -3,7 +3,7 @@ from fastapi import APIRouter
 from fastapi.routing import APIRoute
 from starlette.routing import Match
 
-from app.http.request_scope import RouterIndex, noun_of
+from app.http.router_index import RouterIndex, noun_of
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from app.domain.records import CheckpointRecord
-from app.service.admin.recovery import Orphans, Quarantine, Recovery, recover
+from app.service.admin.quarantine import Orphans, Quarantine
+from app.service.admin.recovery import Recovery, recover
 from app.service.attempts.attempts import Attempts
 from app.service.resources.blobs import BlobSweeper
 from app.service.sessions.attempts import SessionAttempts, SessionConfig
