@@ -77,9 +77,12 @@ from engine.data import (
     Batch,
     ClassEncoding,
     DataLoader,
+    Source,
+    Windows,
     classes_of_checkpoint,
     encode_texts,
     meta_with_classes,
+    open_source,
     read_class_encodings,
 )
 from engine.data.checkpoint import Checkpoint, read_tensors, state_digest, write_tensors
@@ -148,11 +151,13 @@ from engine.optim import (
 from engine.session import Forward, Gradients, Session, Stepped, Tape, Updated
 from engine.training import sweep
 from engine.training.check import ColumnInfo, FitEstimate, check_fit
+from engine.training.class_output import ClassOutput
 from engine.training.distributed.collective import Alone, Collective
 from engine.training.distributed.shared_memory import Rendezvous
+from engine.training.evaluation import EvaluationOptions, evaluate
 from engine.training.fit import CapturedGradient, Fit, MetricRow
 from engine.training.metrics import metric_catalogue
-from engine.training.predictor import Predictor
+from engine.training.predictor import Predictor, prediction_inputs
 from engine.training.recipe import (
     ADJUSTABLE,
     CheckpointPolicy,
@@ -180,6 +185,7 @@ __all__ = [
     "CheckpointError",
     "CheckpointPolicy",
     "ClassEncoding",
+    "ClassOutput",
     "ClosureOptimizer",
     "Collective",
     "CollectiveError",
@@ -198,6 +204,7 @@ __all__ = [
     "DocumentError",
     "ElementWrite",
     "EngineError",
+    "EvaluationOptions",
     "Finding",
     "Fit",
     "FitEstimate",
@@ -243,6 +250,7 @@ __all__ = [
     "Sequential",
     "Session",
     "ShapeError",
+    "Source",
     "StaticSession",
     "Status",
     "Stepped",
@@ -256,6 +264,7 @@ __all__ = [
     "UnknownName",
     "Updated",
     "Value",
+    "Windows",
     "array_statistics",
     "capture",
     "check_continuation",
@@ -278,6 +287,7 @@ __all__ = [
     "dp_train",
     "enable_grad",
     "encode_texts",
+    "evaluate",
     "executors",
     "fingerprint",
     "form_of_recipe",
@@ -319,6 +329,7 @@ __all__ = [
     "ones_like",
     "op_catalogue",
     "op_entry",
+    "open_source",
     "ops",
     "opt_epoch",
     "opt_fit",
@@ -330,6 +341,7 @@ __all__ = [
     "plan_report",
     "plan_text",
     "predict_in_chunks",
+    "prediction_inputs",
     "probability_cross_entropy_loss",
     "profile_step",
     "rand",

@@ -3,7 +3,7 @@
 from asyncio import Task, create_task, timeout, to_thread, wait
 from collections.abc import AsyncIterator
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 
 from fastapi import Request
 from starlette.requests import ClientDisconnect
@@ -13,7 +13,6 @@ from app.api.deps import services_of
 from app.domain.errors import ApiError, Finding, TooLarge, UnsupportedMedia
 from app.http.request_scope import header
 from app.http.strict_json import JsonLimits, read_json
-from app.store.blobs.store import BlobWriter
 
 WRITE_BYTES = 1024 * 1024
 SMALL_BYTES = 64 * 1024
@@ -99,7 +98,15 @@ async def read_json_body(request: Request) -> tuple[bytes, Any]:
     return body, await to_thread(read_json, body, limits)
 
 
-async def receive(request: Request, upload: BlobWriter, limit: int) -> None:
+class Writable(Protocol):
+    """Takes bytes as they come."""
+
+    def write(self, data: bytes) -> None:
+        """Take more bytes; StorageFull if there is no room for them, StorageFailed if they cannot be written."""
+        ...
+
+
+async def receive(request: Request, upload: Writable, limit: int) -> None:
     """Write the body to `upload` as it comes, in threads, so that the disk holds nobody else up.
 
     One part is digested and written while the next one comes. TooLarge if the body exceeds `limit` bytes, StorageFull

@@ -5,12 +5,11 @@ from functools import partial
 from typing import Annotated, Literal
 
 from anyio import to_thread
-from fastapi import Depends, Header, Query, Request, Response
+from fastapi import Header, Query, Request, Response
 
-from app.api.bodies import content_type, read_body, receive
+from app.api.bodies import content_type, receive
 from app.api.deps import CheckpointId, CheckpointsDep, FitId, PageDep, SettingsDep, SlowDep
-from app.api.diagnostics import REFUSALS, ThreadsDep, answer_of
-from app.api.downloads import TensorFormat, TensorFormatDep, open_file, send_file, tensor_answer
+from app.api.downloads import TensorFormatDep, open_file, send_file, tensor_answer
 from app.api.idempotency import IdempotentDep
 from app.api.openapi_parts import binary_answer, upload_body
 from app.api.routing import router
@@ -19,40 +18,17 @@ from app.api.schemas.checkpoints import (
     CheckpointChanges,
     CheckpointList,
     ParameterList,
-    Prediction,
-    PredictRequest,
     parameter_list,
 )
 from app.api.schemas.values import Tensor
-from app.domain.documents import JSON, NPY, SAFETENSORS
-from app.domain.errors import Finding, Invalid, UnsupportedMedia
-from app.domain.frames import to_json
+from app.domain.documents import NPY, SAFETENSORS
+from app.domain.errors import UnsupportedMedia
 from app.http.responses import JsonResponse, check_digest, read_digest
-from app.http.strict_json import read_json
-from app.http.validation import validated
 from app.service.resources.checkpoints import Alias
 
 routes = router("checkpoints")
 
 OCTETS = "application/octet-stream"
-NPY_BYTES_MAX = 64 * 1024**2
-
-
-async def _prediction_format(
-    request: Request,
-    format: Annotated[
-        TensorFormat | None,
-        Query(description="Format of the response; by default that of the Accept header, else that of the body."),
-    ] = None,
-    accept: Annotated[str, Header(include_in_schema=False)] = "*/*",
-) -> TensorFormat:
-    if format is not None:
-        return format
-    asked = accept if NPY in accept or JSON in accept else content_type(request)
-    return "npy" if NPY in asked else "json"
-
-
-PredictionFormatDep = Annotated[TensorFormat, Depends(_prediction_format)]
 
 
 @routes.get("/v1/fits/{fit_id}/checkpoints", response_model=CheckpointList)
@@ -169,55 +145,3 @@ def delete_checkpoint(checkpoint_id: CheckpointId, checkpoints: CheckpointsDep) 
     Deletes the content of a checkpoint that is not pinned. Later requests for the content return 410.
     """
     checkpoints.delete(checkpoint_id)
-
-
-@routes.post(
-    "/v1/checkpoints/{checkpoint_id}:predict",
-    response_model=Prediction,
-    responses={**binary_answer(NPY), **REFUSALS},
-    openapi_extra=upload_body({JSON: "PredictRequest", NPY: None}),
-)
-async def predict_with_checkpoint(
-    checkpoint_id: CheckpointId,
-    request: Request,
-    checkpoints: CheckpointsDep,
-    settings: SettingsDep,
-    format: PredictionFormatDep,
-    threads: ThreadsDep,
-    input: Annotated[
-        str | None, Query(description="Name of the input that a .npy body holds; required if the graph has several.")
-    ] = None,
-    output: Annotated[
-        str | None,
-        Query(description="Name of the output that a .npy response holds; required if the graph has several."),
-    ] = None,
-) -> Response:
-    """Predict with a checkpoint.
-
-    Computes the outputs for the given inputs in evaluation mode. Inputs and outputs are JSON, or `.npy` where there
-    is one of them.
-    """
-    if output is not None and format != "npy":
-        raise _misplaced("output", "an answer in JSON holds every output; leave this out, or ask for format=npy")
-    kind = content_type(request)
-    body = await _body(request, kind, settings.max_json_bytes, input)
-    options = {"input": input, "output": output}
-    accept = NPY if format == "npy" else JSON
-    return await answer_of(request, threads, lambda: checkpoints.prediction(checkpoint_id, body, kind, options, accept))
-
-
-async def _body(request: Request, kind: str, json_bytes_max: int, input: str | None) -> bytes:
-    """Return the body; a JSON body is validated and encoded again for the worker process."""
-    if kind == NPY:
-        return await read_body(request, NPY_BYTES_MAX)
-    if kind != JSON:
-        raise UnsupportedMedia(f"this route reads {JSON} and {NPY}; set Content-Type to one of them")
-    if input is not None:
-        raise _misplaced("input", "a JSON body names its inputs; leave this out, or send .npy")
-    document = await asyncio.to_thread(read_json, await read_body(request, json_bytes_max))
-    return to_json({"inputs": validated(PredictRequest, document).inputs})
-
-
-def _misplaced(name: str, detail: str) -> Invalid:
-    finding = Finding(f"/{name}", "conflict", f"query parameter: {detail}")
-    return Invalid(finding.detail, code=finding.code, findings=[finding])

@@ -21,6 +21,7 @@ from app.service.fits.event_log import Events
 from app.service.fits.fits import Fits
 from app.service.fits.gradients import Gradients
 from app.service.fits.metrics import Metrics
+from app.service.fits.predictions import Predictions
 from app.service.fits.replays import Replays
 from app.service.fits.revision import FitRevision
 from app.service.resources.checkpoints import Checkpoints
@@ -49,6 +50,7 @@ class Services:
     metrics: Metrics
     events: Events
     checkpoints: Checkpoints
+    predictions: Predictions
     bundles: Bundles
     replays: Replays
     gradients: Gradients
@@ -120,6 +122,7 @@ FitRevisionDep = Annotated[FitRevision, _service("fit_revision")]
 MetricsDep = Annotated[Metrics, _service("metrics")]
 EventsDep = Annotated[Events, _service("events")]
 CheckpointsDep = Annotated[Checkpoints, _service("checkpoints")]
+PredictionsDep = Annotated[Predictions, _service("predictions")]
 BackupsDep = Annotated[Backups, _service("backups")]
 BundlesDep = Annotated[Bundles, _service("bundles")]
 ReplaysDep = Annotated[Replays, _service("replays")]

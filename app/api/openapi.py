@@ -14,7 +14,6 @@ from pydantic.json_schema import models_json_schema
 import engine
 from app.api import session_static, session_training
 from app.api.descriptions import describe_fields, describe_parameters
-from app.api.schemas.checkpoints import PredictRequest
 from app.api.schemas.datasets import InlineDataset
 from app.api.schemas.diagnostics import (
     ComputeRequest,
@@ -25,6 +24,7 @@ from app.api.schemas.diagnostics import (
 )
 from app.api.schemas.fit_options import AverageChoice, MetricChoice, NormalizeChoice, ShuffleChoice
 from app.api.schemas.graphs import GraphDefinition
+from app.api.schemas.predictions import EvaluateRequest, PredictRequest
 from app.api.schemas.session_steps import Operation
 from app.api.schemas.sweeps import IntervalChoice
 from app.api.schemas.values import SHAPE_NAME, TensorInput
@@ -50,6 +50,7 @@ DESCRIBING: tuple[type[BaseModel], ...] = (
     TraceNonfiniteRequest,
     InlineDataset,
     PredictRequest,
+    EvaluateRequest,
     ShuffleChoice,
     NormalizeChoice,
     AverageChoice,

@@ -36,6 +36,7 @@ from app.service.fits.gradients import Gradients
 from app.service.fits.inputs import InputReader
 from app.service.fits.limits import FitLimits
 from app.service.fits.metrics import Metrics
+from app.service.fits.predictions import Predictions
 from app.service.fits.replays import Replays
 from app.service.fits.retention import Retention, RetentionPolicy
 from app.service.fits.revision import FitRevision
@@ -151,6 +152,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock, qua
     fits = Fits(storage, ingestion, wakes, supervisor, terms, admission)
     inputs = InputReader(store, ingestion, clock, graph)
     bundles = Bundles(store, integrity)
+    checkpoints = Checkpoints(storage)
     use = SessionActivity(store, clock)
     saves = SavedCheckpoints(store, blobs, sweeper, space, clock)
     steps = SessionSteps(storage, StepInputs(store, integrity), saves, folders, session_pool, use)
@@ -171,7 +173,8 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock, qua
         fit_revision=FitRevision(store, inputs, wakes, supervisor, terms, admission),
         metrics=Metrics(store),
         events=Events(store, wakes, settings.event_heartbeat_seconds),
-        checkpoints=Checkpoints(storage),
+        checkpoints=checkpoints,
+        predictions=Predictions(storage, checkpoints, ingestion),
         bundles=bundles,
         replays=Replays(store, bundles.of_fit, fits.submit),
         gradients=Gradients(store, integrity),

@@ -150,6 +150,9 @@ MODELS_SHARE = 8
 JSON_READ_FACTOR = 24
 """Bytes of memory per byte of JSON while it is parsed, at most; for `.npy` it is 4."""
 
+PREDICT = "predict"
+"""The verb of short predictions, for which a process is reserved; those over a table may take long."""
+
 ADVICE = "send fewer rows, or ask for less"
 
 _STOPPING = "the server is stopping; send the request again when it is back"
@@ -212,7 +215,7 @@ class ComputePool:
 
     async def _execute_limited(self, request: ComputeRequest) -> ComputeResult:
         seconds = self._settings.compute_seconds
-        async with self._slots.acquire(is_prediction=request.model is not None):
+        async with self._slots.acquire(is_prediction=request.verb == PREDICT):
             try:
                 async with asyncio.timeout(seconds):
                     return await self._execute_retrying(request)

@@ -60,6 +60,18 @@ class Checkpoint:
             self, parameters=parameters, buffers={n: averages.get(BUFFER + n, a) for n, a in self.buffers.items()}
         )
 
+    def copied(self) -> Checkpoint:
+        """Return the checkpoint with copies of what predictions need: no array of it is mapped from a file."""
+        averages = self.averaged()
+        scales = {n: np.array(a) for n, a in self.state.items() if n.startswith(SCALES)}
+        return Checkpoint(
+            {name: np.array(array) for name, array in averages.parameters.items()},
+            {name: np.array(array) for name, array in averages.buffers.items()},
+            state=scales,
+            cursor=self.cursor,
+            meta=self.meta,
+        )
+
     def under(self, prefix: str) -> dict[str, Array]:
         """Return the arrays of the state whose names start with a prefix, by the rest of the name."""
         return {name.removeprefix(prefix): a for name, a in self.state.items() if name.startswith(prefix)}

@@ -19,14 +19,15 @@ from engine.data import ClassEncoding, Scales, classes_of_checkpoint, encode_tex
 from engine.data.checkpoint import SCALES, Checkpoint
 from engine.execution.interpreter.point import as_refusals
 from engine.execution.plan import NumpyExecutor, Plan
-from engine.graph.definition import Definition
+from engine.graph.definition import Definition, needed_inputs
 from engine.graph.limits import LIMITS
 from engine.graph.shape_inference import InferredShapes, infer_shapes
 from engine.graph.tensors import check_feeds
 from engine.graph.trace import Trace, bind_dims
 from engine.nn.layers import LOSSES
+from engine.training.class_output import ClassOutput
 from engine.training.metrics import find_comparison
-from engine.training.metrics.operands import BY_CLASS
+from engine.training.metrics.operands import BY_CLASS, NUMBERS
 from engine.training.metrics.target_units import predicted_targets
 from engine.training.recipe.options import Precision
 from engine.training.step import cached_plan, plan_evaluation
@@ -78,6 +79,21 @@ class Predictor:
             return {}
         names = list(self._classes[compared.targets].names)
         return {name: names for name in self.definition.outputs if name == compared.predictions}
+
+    @property
+    def class_outputs(self) -> dict[str, ClassOutput]:
+        """How each output that predicts classes is read."""
+        compared = self._comparison
+        if compared is None or compared.form in NUMBERS or compared.predictions not in self.definition.outputs:
+            return {}
+        encoding = self._classes.get(compared.targets)
+        names = None if encoding is None else encoding.names
+        return {compared.predictions: ClassOutput(compared.form, compared.axis, names)}
+
+    @property
+    def by_row(self) -> tuple[str, ...]:
+        """The inputs that have rows, if each output is computed row by row; else none."""
+        return self._by_row
 
     @property
     def input_dtypes(self) -> dict[str, DType]:
@@ -189,6 +205,15 @@ class Predictor:
         unit = self._scales.of[target]
         rows = array.astype(np.float64).reshape(-1, *unit.scale.shape)
         return (unit.invert(rows) if power == 1 else rows * unit.scale**power).reshape(array.shape)
+
+
+def prediction_inputs(definition: Definition) -> tuple[str, ...]:
+    """Return the inputs that predictions of a graph depend on.
+
+    Raises:
+        DocumentError: the graph has nothing to predict.
+    """
+    return needed_inputs(definition, _without_losses(definition).outputs)
 
 
 def _sizes(arrays: Mapping[str, Array]) -> Sizes:

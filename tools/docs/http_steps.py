@@ -147,6 +147,7 @@ CHECKPOINTS = (
     get("get_parameter", "/v1/checkpoints/{CHECKPOINT}/parameters/w"),
     get("download_checkpoint", "/v1/checkpoints/{CHECKPOINT}/content?only=parameters", saves="FILE"),
     post("predict_with_checkpoint", "/v1/checkpoints/{CHECKPOINT}:predict", {"inputs": {"x": [4.0, 5.0]}}),
+    post("evaluate_checkpoint", "/v1/checkpoints/{CHECKPOINT}:evaluate", {"dataset": "{DATASET}"}),
     post(
         "create_checkpoint", "/v1/checkpoints?graph={GRAPH}", "{FILE}", status=201, saves="UPLOADED",
         headers={"Content-Type": "application/vnd.safetensors"},

@@ -4,7 +4,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field
 
-from app.api.schemas.values import Moment, PageShape, RequestShape, ResourceShape, Tensor, TensorDocument, finite_part
+from app.api.schemas.values import Moment, PageShape, RequestShape, ResourceShape, finite_part
 from app.domain.records import CheckpointRecord
 
 
@@ -76,21 +76,6 @@ class ParameterList(ResourceShape):
 
     object: Literal["list"] = "list"
     data: list[ParameterSummary]
-
-
-class PredictRequest(RequestShape):
-    """A tensor for each input that the outputs depend on; text for one that took a text column in training."""
-
-    inputs: dict[str, TensorDocument]
-
-
-class Prediction(ResourceShape):
-    """The outputs by name."""
-
-    outputs: dict[str, Tensor]
-    classes: dict[str, list[str]] = Field(
-        description="Of each output that predicts a text target, the class names in the order of their numbers."
-    )
 
 
 def parameter_list(parameters: dict[str, Any]) -> ParameterList:

@@ -19,7 +19,12 @@ from app.service.fits.admission import recipe_of, replicas_of
 from app.service.fits.event_log import record_log
 from app.service.resources.blobs import Integrity
 from app.service.resources.memory import MemoryConfig
-from app.service.resources.model_classes import Encodings, column_encodings, fed_encodings, model_classes, recodings
+from app.service.resources.model_classes import (
+    column_encodings,
+    fed_encodings,
+    model_classes,
+    recoding_tables,
+)
 from app.store.unit_of_work import Store, UnitOfWork
 
 _logger = logging.getLogger(__name__)
@@ -139,8 +144,8 @@ class Assignments:
             request=recipe_of(fit.request),
             columns=self._columns(datasets),
             validation_columns=self._columns(validation) if validation else None,
-            recodings=_recoding_tables(datasets, encodings),
-            validation_recodings=_recoding_tables(validation, fed_encodings(encodings, feeds, inputs)),
+            recodings=recoding_tables(datasets, encodings),
+            validation_recodings=recoding_tables(validation, fed_encodings(encodings, feeds, inputs)),
             resume_from=resume_points[fit.id].resume_from,
             staging=str(self._spool.create(claim.token)),
             runtime=runtime.to_json(),
@@ -209,10 +214,3 @@ class Assignments:
         ]
         threads = self._threads(terms, runtime)
         return SweepShare(terms.monitor, terms.mode, terms.eta, terms.rungs, threads, shares)
-
-
-def _recoding_tables(datasets: Sequence[DatasetRecord], encodings: Encodings) -> dict[str, list[list[int] | None]]:
-    """Return, for text columns that some dataset numbers otherwise than the model, a table for each dataset."""
-    tables = [recodings(dataset, encodings) for dataset in datasets]
-    names = {name for table in tables for name in table}
-    return {name: [table.get(name) for table in tables] for name in sorted(names)}

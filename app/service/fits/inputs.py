@@ -81,9 +81,9 @@ class InputReader:
         inline = isinstance(dataset, Mapping)
         with self._store.begin() as work:
             known = resolve("/graph", "graph", graph, work.graphs.get) if isinstance(graph, str) else None
-            kept_rows = () if inline else _resolve_datasets("/dataset", dataset, work)
+            kept_rows = () if inline else resolve_datasets("/dataset", dataset, work)
             held_out = (request.get("validation") or {}).get("dataset")
-            validation = _resolve_datasets("/validation/dataset", held_out, work)
+            validation = resolve_datasets("/validation/dataset", held_out, work)
         definition = read_definition(graph, "/graph", self._limits) if known is None else self._definition(known)
         record = known or inline_graph(definition, self._store, self._clock)
         rows = (self._ingest(dataset, stored),) if inline else kept_rows
@@ -115,7 +115,7 @@ def resolve(pointer: str, prefix: str, thing_id: str, get: Callable[[str], T]) -
     )
 
 
-def _resolve_datasets(pointer: str, named: str | Sequence[str] | None, work: UnitOfWork) -> tuple[DatasetRecord, ...]:
+def resolve_datasets(pointer: str, named: str | Sequence[str] | None, work: UnitOfWork) -> tuple[DatasetRecord, ...]:
     """Return the datasets that a field names: one, several or none."""
     listed = named is not None and not isinstance(named, str)
     return tuple(

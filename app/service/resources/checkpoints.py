@@ -242,11 +242,11 @@ class Checkpoints:
         is fed as the class number that it had in training.
         """
         checkpoint, path = self.file(checkpoint_id)
-        model = ModelReference(checkpoint_id, lambda: self._load_of(checkpoint, path))
+        model = ModelReference(checkpoint_id, lambda: self.model_source(checkpoint, path))
         return ComputeRequest("predict", options, body, media, accept, model)
 
-    def _load_of(self, checkpoint: CheckpointRecord, path: Path) -> dict[str, Any]:
-        """Return what a process needs to know to load the model in a checkpoint."""
+    def model_source(self, checkpoint: CheckpointRecord, path: Path) -> dict[str, Any]:
+        """Return what a process needs to know to load the model in a checkpoint: path, definition, meta."""
         loaded = engine.Checkpoint.load(path)
         with self._store.begin() as work:
             document = work.graphs.get(checkpoint.graph_id).definition

@@ -81,21 +81,46 @@ class Ingestion:
             created_at=self._clock.now(),
         )
 
+    def read_table(self, path: Path, terms: UploadOptions, folder: Path) -> tuple[DatasetRecord, dict[str, list[str]]]:
+        """Read a file as a table that is not kept: return its record, and the files of its columns in `folder`.
+
+        Raises Invalid, TooLarge or StorageFull if the file is not taken.
+        """
+        self._space.check(path.stat().st_size)
+        with self._children:
+            result = ingest(path, terms.format, folder, terms.options, self._limits)
+        columns = tuple(_column(column, "") for column in result.columns)
+        record = DatasetRecord(
+            id="the table",
+            name=result.name or "table",
+            digest="",
+            size_bytes=path.stat().st_size,
+            rows=result.rows,
+            columns=columns,
+            format=terms.format,
+            created_at=self._clock.now(),
+        )
+        return record, {column.name: [str(column.path)] for column in result.columns}
+
     def _adopt(self, column: IngestedColumn, upload: Blob, path: Path, stored: set[str]) -> Column:
         # What NumPy saves is its own column: it need not be digested, nor wait for the disk, a second time.
         blob = upload if same_bytes(column.path, path) else self._blobs.adopt(column.path)
         stored.add(blob.digest)
-        return Column(
-            name=column.name,
-            dtype=column.dtype,
-            shape=column.shape,
-            blob=blob.digest,
-            minimum=column.minimum,
-            maximum=column.maximum,
-            mean=column.mean,
-            missing=column.missing,
-            classes=column.classes,
-        )
+        return _column(column, blob.digest)
+
+
+def _column(column: IngestedColumn, blob: str) -> Column:
+    return Column(
+        name=column.name,
+        dtype=column.dtype,
+        shape=column.shape,
+        blob=blob,
+        minimum=column.minimum,
+        maximum=column.maximum,
+        mean=column.mean,
+        missing=column.missing,
+        classes=column.classes,
+    )
 
 
 def dataset_blobs(dataset: DatasetRecord) -> frozenset[str]:

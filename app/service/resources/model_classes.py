@@ -109,6 +109,13 @@ def recodings(dataset: DatasetRecord, encodings: Encodings) -> dict[str, list[in
     return tables
 
 
+def recoding_tables(datasets: Sequence[DatasetRecord], encodings: Encodings) -> dict[str, list[list[int] | None]]:
+    """Return, for text columns that some dataset numbers otherwise than the model, a table for each dataset."""
+    tables = [recodings(dataset, encodings) for dataset in datasets]
+    names = {name for table in tables for name in table}
+    return {name: [table.get(name) for table in tables] for name in sorted(names)}
+
+
 def _column_faults(
     column: Column, encoding: engine.ClassEncoding, dataset: DatasetRecord, pointer: str
 ) -> Iterator[Finding]:

@@ -105,6 +105,10 @@ class ModelSource:
     definition: Mapping[str, Any]
     meta: Mapping[str, Any]
 
+    def read(self) -> engine.Checkpoint:
+        """Return the checkpoint, its arrays mapped from the file."""
+        return replace(engine.Checkpoint.load(Path(self.path)), meta=dict(self.meta))
+
 
 class ModelCache:
     """Predictors by the ids of their checkpoints, evicted least recently used first."""
@@ -150,14 +154,22 @@ class ModelCache:
             self.evict_oldest()
 
     def _load_model(self, load: ModelSource, request: RequestMemory) -> engine.Predictor:
-        path = Path(load.path)
-        with self._allowance.allow_mapping(path.stat().st_size), engine_faults():
-            checkpoint = replace(engine.Checkpoint.load(path), meta=dict(load.meta))
-            is_double = any(array.dtype.name == "float64" for array in checkpoint.parameters.values())
-            size = sum(array.size for array in (*checkpoint.parameters.values(), *checkpoint.buffers.values()))
-            self._allowance.require({"model_bytes": size * (8 if is_double else 4)}, request)
-            precision: Literal["float32", "float64"] = "float64" if is_double else "float32"
-            return engine.Predictor(read_definition(load.definition), checkpoint, precision)
+        with self._allowance.allow_mapping(Path(load.path).stat().st_size), engine_faults():
+            checkpoint = load.read()
+            self._allowance.require({"model_bytes": model_bytes(checkpoint)}, request)
+            return engine.Predictor(read_definition(load.definition), checkpoint, precision_of(checkpoint))
+
+
+def precision_of(checkpoint: engine.Checkpoint) -> Literal["float32", "float64"]:
+    """Return the precision in which a model is computed: float64 if a parameter is."""
+    is_double = any(array.dtype.name == "float64" for array in checkpoint.parameters.values())
+    return "float64" if is_double else "float32"
+
+
+def model_bytes(checkpoint: engine.Checkpoint) -> int:
+    """Return the bytes of the parameters and buffers of a model in its precision."""
+    size = sum(array.size for array in (*checkpoint.parameters.values(), *checkpoint.buffers.values()))
+    return size * (8 if precision_of(checkpoint) == "float64" else 4)
 
 
 def _nbytes(predictor: engine.Predictor) -> int:

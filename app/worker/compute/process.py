@@ -10,11 +10,14 @@ from typing import Any
 
 import engine
 from app.domain.errors import BadMessage
-from app.domain.frames import Answered, Frame, Granted, Need, Ready, Step
+from app.domain.frames import Answered, Frame, Granted, Need, Ready, Step, from_json
 from app.domain.messages import ComputeAssignment, Finished
 from app.domain.runtime import Runtime
-from app.worker.compute.memory import MemoryGrant, MemoryNotGranted, ModelCache
-from app.worker.compute.requests import Document, GraphCache, ResponseWriter, predict, run_diagnostic
+from app.domain.table_orders import TableEvaluation, TablePrediction
+from app.service.resources.engine_documents import engine_faults, read_definition
+from app.worker.compute.memory import MemoryGrant, MemoryNotGranted, ModelCache, ModelSource, model_bytes
+from app.worker.compute.requests import Document, GraphCache, Pieces, ResponseWriter, predict, run_diagnostic
+from app.worker.compute.tables import evaluate_table, predict_table
 from app.worker.control import EXIT_SERVER_GONE, Control
 from app.worker.fit_loop import OUTCOMES
 from app.worker.frame_channel import FrameChannel
@@ -22,7 +25,7 @@ from app.worker.session.replies import encode_error
 
 STATM = Path("/proc/self/statm")
 
-PREDICT = "predict"
+PREDICT, PREDICT_TABLE, EVALUATE = "predict", "predict_table", "evaluate"
 
 SLACK_BYTES = 64 * 1024**2
 """A process that holds this much more between requests than expected is replaced: its heap is fragmented."""
@@ -90,15 +93,35 @@ class ComputeProcess:
     def _error_reply(self, step: Step, error: Exception) -> Frame:
         return Answered(step.id, self._finish_request(), error=encode_error(error)), b""
 
-    def _compute(self, step: Step, body: bytes) -> Document:
-        if step.verb != PREDICT:
+    def _compute(self, step: Step, body: bytes) -> Document | Pieces:
+        if step.verb == EVALUATE:
+            return self._evaluate(step, TableEvaluation.from_json(from_json(body)))
+        if step.verb not in (PREDICT, PREDICT_TABLE):
             request = partial(self._request_memory, step, None)
             return run_diagnostic(step, body, self._graphs, lambda cost: self._grant.admit(cost, request, {}))
         name = step.options["model"]
         request = partial(self._request_memory, step, name)
         predictor = self._models.get(name, step.options["load"], request)
-        held = {"model_bytes": predictor.model_bytes + predictor.kept_bytes}
-        return predict(step, body, predictor, lambda cost: self._grant.admit(cost, request, held))
+
+        def admit(cost: engine.Cost) -> None:
+            self._grant.admit(cost, request, {"model_bytes": predictor.model_bytes + predictor.kept_bytes})
+
+        if step.verb == PREDICT:
+            return predict(step, body, predictor, admit)
+        order = TablePrediction.from_json(from_json(body))
+        return predict_table(order, step.accept, predictor, self._grant, admit, self._responses.folder)
+
+    def _evaluate(self, step: Step, order: TableEvaluation) -> Document:
+        request = partial(self._request_memory, step, None)
+        source = ModelSource(**order.model)
+        with self._grant.allow_mapping(Path(source.path).stat().st_size), engine_faults():
+            mapped = source.read()
+            held = {"model_bytes": model_bytes(mapped)}
+            self._grant.require(held, request)
+            # Copies: the file is no longer mapped when the rows are.
+            checkpoint = mapped.copied()
+        definition = read_definition(source.definition)
+        return evaluate_table(order, checkpoint, definition, self._grant, lambda c: self._grant.admit(c, request, held))
 
     def _request_memory(self, step: Step, model: str | None, terms: Mapping[str, int]) -> int:
         """Request memory; while it is denied, evict cached models and ask again."""

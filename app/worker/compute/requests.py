@@ -3,7 +3,9 @@
 import io
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -30,6 +32,15 @@ from app.worker.compute.memory import response_too_large
 
 Array = NDArray[Any]
 Document = dict[str, Any] | Array
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """A response that is made piece by piece while it is written."""
+
+    media: str
+    pieces: Generator[bytes]
+
 
 DIAGNOSTICS: Mapping[str, tuple[Callable[..., Any], Callable[[Any], dict[str, Any]]]] = MappingProxyType(
     {
@@ -125,10 +136,21 @@ class ResponseWriter:
         self._max_bytes = max_bytes
         self._min_free_bytes = min_free_bytes
 
-    def write(self, name: str, document: dict[str, Any] | NDArray[Any]) -> tuple[str, bytes, str | None]:
+    @property
+    def folder(self) -> Path:
+        """Where files are written."""
+        return self._folder
+
+    def write(self, name: str, document: Document | Pieces) -> tuple[str, bytes, str | None]:
         """Return the media type, and the bytes or the `name` of a file; TooLarge, StorageFull."""
-        media = NPY if isinstance(document, np.ndarray) else JSON
-        pieces = iter_npy(document) if isinstance(document, np.ndarray) else json_pieces(document)
+        if isinstance(document, Pieces):
+            with closing(document.pieces):
+                return self._write_pieces(name, document.media, document.pieces)
+        if isinstance(document, np.ndarray):
+            return self._write_pieces(name, NPY, iter_npy(document))
+        return self._write_pieces(name, JSON, json_pieces(document))
+
+    def _write_pieces(self, name: str, media: str, pieces: Iterator[bytes]) -> tuple[str, bytes, str | None]:
         first, length = [], 0
         for piece in pieces:
             first.append(piece)

@@ -19,7 +19,8 @@ DOCUMENT = contract()
 OPERATIONS = [operation for path in DOCUMENT["paths"].values() for operation in path.values()]
 VERBS = {
     "append", "cancel", "check", "clear", "close", "compute", "copy", "create", "delete", "differentiate", "download",
-    "draw", "duplicate", "expand", "extend", "find", "free", "get", "kill", "list", "load", "mark", "match", "name",
+    "draw", "duplicate", "evaluate", "expand",
+    "extend", "find", "free", "get", "kill", "list", "load", "mark", "match", "name",
     "pause", "plan", "predict", "print", "profile", "replace", "replay", "reset", "resume", "revoke", "run", "save",
     "scrape", "select", "set", "stream", "trace", "update", "validate", "view", "zero",
 }  # fmt: skip

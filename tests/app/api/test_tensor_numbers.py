@@ -14,6 +14,7 @@ DOCUMENT = contract()
 TENSOR = DOCUMENT["components"]["schemas"]["TensorInput"]["description"]
 STATES_ITS_OWN_DTYPE = {
     "create_graph", "validate_graph", "create_session", "create_fit", "create_dataset", "replay_fit",
+    "evaluate_checkpoint",
 }  # fmt: skip
 """Operations whose tensors are constants and columns: their dtype is stated beside them, or inferred."""
 

@@ -120,6 +120,20 @@ OPERATIONS: Mapping[str, Operation] = {
     "duplicate_session_graph": Operation(
         "POST", "/v1/sessions/{session_id}:graph_dup", (), ("application/json",), ("GraphAnswer", "Operation")
     ),
+    "evaluate_checkpoint": Operation(
+        "POST",
+        "/v1/checkpoints/{checkpoint_id}:evaluate",
+        ("feeds", "columns", "header", "start", "stop", "threshold", "batch_size", "bins", "points"),
+        (
+            "application/json",
+            "application/vnd.apache.parquet",
+            "application/vnd.safetensors",
+            "application/x-ndjson",
+            "application/x-npz",
+            "text/csv",
+        ),
+        ("Evaluation",),
+    ),
     "expand_session_graph": Operation(
         "POST",
         "/v1/sessions/{session_id}:build_forward_expand",
@@ -268,9 +282,38 @@ OPERATIONS: Mapping[str, Operation] = {
     "predict_with_checkpoint": Operation(
         "POST",
         "/v1/checkpoints/{checkpoint_id}:predict",
-        ("input", "output", "format"),
-        ("application/json", "application/x-npy"),
-        ("Prediction", "application/x-npy"),
+        (
+            "input",
+            "output",
+            "feeds",
+            "columns",
+            "header",
+            "format",
+            "start",
+            "stop",
+            "threshold",
+            "id_column",
+            "probabilities",
+            "top_k",
+            "raw",
+        ),
+        (
+            "application/json",
+            "application/vnd.apache.parquet",
+            "application/vnd.safetensors",
+            "application/x-ndjson",
+            "application/x-npy",
+            "application/x-npz",
+            "text/csv",
+        ),
+        (
+            "Prediction",
+            "application/vnd.apache.parquet",
+            "application/x-ndjson",
+            "application/x-npy",
+            "application/x-npz",
+            "text/csv",
+        ),
     ),
     "predict_with_session": Operation(
         "POST",

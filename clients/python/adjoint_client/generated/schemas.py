@@ -291,6 +291,25 @@ class BundleState(TypedDict):
     optimizer: "str"
 
 
+class Calibration(TypedDict):
+    """How far the probability of the predicted class agrees with how often it is right."""
+
+    bins: "list[CalibrationBin]"
+    expected_error: "float"
+    maximum_error: "float"
+    brier: "float | None"
+
+
+class CalibrationBin(TypedDict):
+    """Rows whose predicted class has a probability from `lower` to `upper`; means are null where there are none."""
+
+    lower: "float"
+    upper: "float"
+    rows: "int"
+    confidence: "float | None"
+    accuracy: "float | None"
+
+
 class CatalogueAttribute(TypedDict):
     """An option of an entry."""
 
@@ -392,6 +411,29 @@ class ClassNamesChoice(TypedDict):
 
     names: NotRequired["Sequence[str] | None"]
     unknown: NotRequired["str | None"]
+
+
+class ClassScores(TypedDict):
+    """How well one class is predicted; a share is null where there are no rows."""
+
+    name: "str"
+    support: "int"
+    predicted: "int"
+    precision: "float | None"
+    recall: "float | None"
+    f1: "float | None"
+
+
+class ClassificationReport(TypedDict):
+    """How well classes are predicted."""
+
+    classes: "list[str]"
+    rows: "int"
+    accuracy: "float | None"
+    confusion_matrix: "list[list[int]] | None"
+    per_class: "list[ClassScores]"
+    calibration: "Calibration | None"
+    roc: "list[RocCurve] | None"
 
 
 class ClipChoice(TypedDict):
@@ -548,6 +590,40 @@ class ElementChoice(TypedDict):
     tensor: "str"
     index: "int | Sequence[int]"
     value: "float"
+
+
+class ErrorQuantile(TypedDict):
+    """An error that a share of the errors do not exceed."""
+
+    share: "float"
+    error: "float | None"
+
+
+class EvaluateRequest(TypedDict):
+    """Rows to evaluate a checkpoint on, and what to report."""
+
+    start: NotRequired["int | None"]
+    stop: NotRequired["int | None"]
+    threshold: NotRequired["float | None"]
+    batch_size: NotRequired["int | None"]
+    bins: NotRequired["int | None"]
+    points: NotRequired["int | None"]
+    dataset: "str | Sequence[str] | InlineDataset"
+    feeds: NotRequired["Mapping[str, str] | None"]
+    metrics: NotRequired["Sequence[str | MetricChoice] | None"]
+
+
+class Evaluation(TypedDict):
+    """The loss, the metrics and a report of a model on rows, in evaluation mode."""
+
+    object: 'Literal["evaluation"]'
+    checkpoint: "str"
+    dataset: "str | list[str]"
+    rows: "int"
+    metrics: "dict[str, float | None]"
+    nonfinite: "dict[str, str]"
+    classification: "ClassificationReport | None"
+    regression: "RegressionReport | None"
 
 
 class Fit(TypedDict):
@@ -2079,9 +2155,18 @@ class PausedAnswer(TypedDict):
 
 
 class PredictRequest(TypedDict):
-    """A tensor for each input that the outputs depend on; text for one that took a text column in training."""
+    """What to predict: inputs, or the rows of a dataset. Give one of the two; the other fields are for a dataset."""
 
-    inputs: "Mapping[str, Any]"
+    start: NotRequired["int | None"]
+    stop: NotRequired["int | None"]
+    threshold: NotRequired["float | None"]
+    id_column: NotRequired["str | None"]
+    probabilities: NotRequired["bool | None"]
+    top_k: NotRequired["int | None"]
+    raw: NotRequired["bool | None"]
+    inputs: NotRequired["Mapping[str, Any] | None"]
+    dataset: NotRequired["str | Sequence[str] | InlineDataset"]
+    feeds: NotRequired["Mapping[str, str] | None"]
 
 
 class Prediction(TypedDict):
@@ -2202,6 +2287,17 @@ class Recovery(TypedDict):
     returned: "int"
 
 
+class RegressionReport(TypedDict):
+    """Errors (prediction - target) over all elements, in the units of the data; null where not finite."""
+
+    elements: "int"
+    mean_error: "float | None"
+    mean_absolute_error: "float | None"
+    root_mean_squared_error: "float | None"
+    largest_error: "float | None"
+    error_quantiles: "list[ErrorQuantile]"
+
+
 class ReplayRequest(TypedDict):
     """A fit to run again: one of this server, or a bundle of any."""
 
@@ -2254,6 +2350,23 @@ class ResourcesChoice(TypedDict):
     deadline: NotRequired["str | None"]
 
 
+class RocCurve(TypedDict):
+    """The ROC curve of a class against all others."""
+
+    name: "str"
+    auc: "float"
+    exact: "bool"
+    points: "list[RocPoint]"
+
+
+class RocPoint(TypedDict):
+    """A point of a ROC curve; the first one has no threshold."""
+
+    false_positive_rate: "float"
+    true_positive_rate: "float"
+    threshold: "float | None"
+
+
 class RowLoss(TypedDict):
     """The loss of a row; one that is not finite is null and named."""
 
@@ -2278,6 +2391,17 @@ class RowLossesRequest(TypedDict):
     buffers: NotRequired["Mapping[str, Any] | None"]
     seed: NotRequired["int | None"]
     top: NotRequired["int | None"]
+
+
+class RowPredictions(TypedDict):
+    """Predictions for the rows of a dataset or a table, in their order."""
+
+    object: 'Literal["predictions"]'
+    checkpoint: "str"
+    dataset: "str | list[str]"
+    rows: "int"
+    classes: "dict[str, list[str]]"
+    data: "list[dict[str, Any]]"
 
 
 class RowsChoice(TypedDict):

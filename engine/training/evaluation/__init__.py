@@ -1,0 +1,5 @@
+"""Evaluation of a stored model on rows of a dataset: loss, metrics, and a report on its classes or numbers."""
+
+from engine.training.evaluation.evaluate import EvaluationOptions, evaluate
+
+__all__ = ["EvaluationOptions", "evaluate"]
