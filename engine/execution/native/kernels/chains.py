@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ BLOCK = 16384
 INT64 = np.dtype(np.int64)
 WORDS = AXES + 1
 """Words of an operand: its address and its strides."""
+
+Space = tuple[int, int]
+"""Rows and columns that a call goes through."""
 
 
 @kernel_of(np.int64)
@@ -52,18 +56,21 @@ class Chained:
 
     def joined(self, calls: Sequence[Call]) -> list[Call]:
         """Return the calls, with one in the place of neighbours that can go through their operands together."""
-        made: list[Call] = []
+        chained: list[Call] = []
         run: list[Call] = []
+        spaces: set[Space | None] = set()
         for each in calls:
-            if run and _rows([*run, each]) is None:
-                made += self._made(run)
-                run = []
+            space = _extents(each.arguments) if each.elementwise else None
+            if run and _rows(spaces | {space}) is None:
+                chained += self._chain(run, spaces)
+                run, spaces = [], set()
             run.append(each)
-        return made + self._made(run)
+            spaces.add(space)
+        return chained + self._chain(run, spaces)
 
-    def _made(self, run: list[Call]) -> list[Call]:
-        """Return one call for a run, unless its operands fit into a cache as they are."""
-        found = _rows(run) if len(run) > 1 else None
+    def _chain(self, run: list[Call], spaces: AbstractSet[Space | None]) -> list[Call]:
+        """Return one call for a run over these spaces, unless its operands fit into a cache as they are."""
+        found = _rows(spaces) if len(run) > 1 else None
         if found is None:
             return run
         rows, columns = found
@@ -90,20 +97,22 @@ class Chained:
         return [*words, len(operands) // 3, *operands]
 
 
-def _rows(calls: Sequence[Call]) -> tuple[int, int] | None:
-    """Return the rows and columns that all calls can go through row by row; None where there are none."""
-    if not all(call.elementwise for call in calls):
-        return None
-    spaces = [_extents(call.arguments) for call in calls]
+def _rows(spaces: AbstractSet[Space | None]) -> Space | None:
+    """Return the rows and columns by which calls over all of these can go row by row; None where there are none.
+
+    A run that can has two different spaces at most: the time does not depend on its length.
+    """
     found = [space for space in spaces if space is not None]
+    if len(found) < len(spaces):
+        return None
     rows, columns = max(found, default=(1, 1))
     if rows == 1:
         rows, columns = _cut(columns)
-    fits = rows > 1 and all(space in ((rows, columns), (1, rows * columns)) for space in spaces)
+    fits = rows > 1 and all(space in ((rows, columns), (1, rows * columns)) for space in found)
     return (rows, columns) if fits else None
 
 
-def _extents(arguments: Sequence[Argument]) -> tuple[int, int] | None:
+def _extents(arguments: Sequence[Argument]) -> Space | None:
     """Return rows and columns that a call goes through; None where it has more axes."""
     extents = [int(extent) for extent in arguments[:AXES] if isinstance(extent, int)]
     return (extents[2], extents[3]) if extents[0] * extents[1] == 1 else None
