@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.support import schedule
-from tests.support.server import COMMAND, ServerProcess, StartServer, serving
+from tests.support.server import ServerProcess, StartServer, serving
 
 MEMORY = Path("/dev/shm")
 MEMORY_MIN = 6 * 1024**3
@@ -59,7 +59,7 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """Start one server for all tests that do not mind what others leave in it."""
-    with serving(tmp_path_factory.mktemp("server"), command=COMMAND) as started:
+    with serving(tmp_path_factory.mktemp("server")) as started:
         yield started
 
 

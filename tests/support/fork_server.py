@@ -153,15 +153,19 @@ def _keep(out: int, err: int, told: int) -> None:
 def main() -> int:
     """Take orders; what returns from it is a server that has ended."""
     # Here, since those who only give orders do without. Alembic is for the database of a server without data.
-    import engine
     from app.__main__ import main as run_command
     from app.config.settings import Settings
     from app.main.application import run
     from tests.support.gate import VARIABLE, hold_workers, use_gate
+    from tests.support.readers import Readers, use_readers
+    from tests.support.warming import load_kernels, train_once
 
+    readers = None if FULL else Readers()
     import_module("alembic.command")
     import_module("app.worker.forking")
-    engine.why_native_unusable()
+    load_kernels()
+    if not FULL:
+        train_once()
     orders = socket.socket(fileno=os.dup(0))
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
@@ -175,6 +179,8 @@ def main() -> int:
         use_gate(Path(gate))
     if not command and not FULL:
         use_standby(partial(hold_workers, Path(gate)) if gate else lambda: None)
+    if not command and readers:
+        use_readers(readers)
     return run_command(command) if command else run(Settings(), lambda url: print(url, flush=True))  # noqa: T201 (as a server of a process of its own says it)
 
 

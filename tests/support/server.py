@@ -64,8 +64,9 @@ def serving(
 ) -> Iterator[ServerProcess]:
     """Run a server on a port of the system's choice; whatever is left of it is killed in the end.
 
-    It is forked from a process that has loaded the application. Where a `command` is given that serves in its place,
-    and prints the URL in a line; COMMAND is a server that loads everything itself.
+    It is forked from a process that has loaded the application, and so are the readers of its uploads. Where a
+    `command` is given that serves in its place, and prints the URL in a line; COMMAND is a server that loads everything
+    itself.
     """
     chosen = {"port": 0, "data_dir": data_dir, "workers": 2, "log_level": "warning", **settings}
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("ADJOINT_")}
