@@ -183,7 +183,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock, qua
         backups=Backups(storage, folders, rotation, server_version()),
         keys=Keys(store, ring, settings.max_keys),
         audit=AuditTrail(store),
-        system=System(store, wakes, supervisor, space, recovery, quarantine),
+        system=System(store, wakes, supervisor, space, recovery, quarantine, room),
     )
     return Container(
         settings, services, supervisor, session_pool, pool, wakes, retention, ring, rotation, integrity, quarantine

@@ -114,7 +114,12 @@ def trained(served: ServerProcess) -> dict[str, str]:
     """Ids of a dataset, a graph and two fits that have ended."""
     http = served.http
     dataset, graph = upload_iris(http), create_graph(http)
-    fits = [start_fit(http, graph=graph, dataset=dataset, labels={"team": team}) for team in ("vision", "speech")]
+    captured = {"gradients": {"every_steps": 10}}
+    fits = [
+        start_fit(http, graph=graph, dataset=dataset, labels={"team": team}, record=captured)
+        for team in ("vision", "speech")
+    ]
     for fit in fits:
         assert http.get(f"/v1/fits/{fit}?wait={LONGEST_WAIT}&until=terminal").json()["state"] == "succeeded"
-    return {"dataset": dataset, "graph": graph, "fit": fits[0], "other": fits[1]}
+    checkpoint = http.get(f"/v1/fits/{fits[0]}/checkpoints/best").json()["id"]
+    return {"dataset": dataset, "graph": graph, "fit": fits[0], "other": fits[1], "checkpoint": checkpoint}

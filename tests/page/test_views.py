@@ -43,15 +43,18 @@ VIEWS = {
     "#/fits/{fit}": "metric rows",
     "#/fits/{fit}?x=epoch&smooth=0.6&log=1": "metric rows",
     "#/fits/{fit}?x=time": "metric rows",
-    "#/fits/{fit}/gradients": "linear_0.weight",
+    "#/fits/{fit}/gradients?parameter=linear_0.weight": "Statistics as a table",
     "#/fits/{fit}/graph": "Nodes as a table",
     "#/fits/{fit}/timeline": "attempt 1",
-    "#/fits/{fit}/checkpoints": "Download",
+    "#/fits/{fit}/checkpoints?predict={checkpoint}&row=3": "0 to 149",
     "#/fits/{fit}/request?as=python": "client.fit(",
-    "#/compare?fits={fit},{other}": "labels.team",
+    "#/compare?fits={fit},{other}": "Ranking by",
     "#/datasets": "flower float32[4]",
     "#/datasets/{dataset}": "versicolor",
     "#/system": "Usable cores",
+    "#/system/sessions": "POST /v1/sessions",
+    "#/system/keys": "Create a key",
+    "#/system/audit": "adjoint audit verify",
 }
 
 
@@ -200,6 +203,50 @@ def test_nothing_is_asked_while_the_page_is_hidden(browser: Any, served: ServerP
         assert asked == []
         with tab.page.expect_request("**/v1/fits?*"):
             tab.page.evaluate(show, "visible")
+
+
+def test_keys_are_created_and_revoked(browser: Any, start_server: StartServer) -> None:
+    server = start_server()
+    with tab_of(browser, server.url) as tab:
+        page = tab.page
+        tab.open("#/system/keys")
+        page.get_by_label("Name").fill("<b>first</b>")
+        page.get_by_role("button", name="Create key").click()
+        page.get_by_text("this tab uses the new one").wait_for()
+        tab.check_accessibility()
+        secret = page.get_by_label("the new key", exact=True).text_content()
+        server.http.headers["Authorization"] = f"Bearer {secret}"
+        page.get_by_label("Name").fill("second")
+        page.get_by_label("Scope").select_option("read")
+        page.get_by_role("button", name="Create key").click()
+        page.get_by_role("row", name=re.compile("^second")).get_by_role("button", name="Revoke").click()
+        page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+        page.get_by_role("row", name=re.compile("^second.*revoked")).wait_for()
+        keys = {key["name"]: key for key in server.http.get("/v1/keys").json()["data"]}
+        assert keys["<b>first</b>"]["revoked_at"] is None
+        assert keys["second"]["scopes"] == ["read"]
+        assert keys["second"]["revoked_at"]
+        tab.open("#/system/audit")
+        page.get_by_text("revoke key").wait_for()
+
+
+def test_a_checkpoint_predicts_a_row_of_the_dataset(
+    browser: Any, served: ServerProcess, trained: dict[str, str]
+) -> None:
+    with tab_of(browser, served.url) as tab:
+        page = tab.page
+        tab.open("#/fits/{fit}/checkpoints".format(**trained))
+        page.get_by_role("button", name="Predict").first.click()
+        page.get_by_label("Row of the dataset").fill("149")
+        page.keyboard.press("Tab")
+        page.wait_for_function("() => document.querySelector('.input textarea')?.value.startsWith('[5.9')")
+        page.locator("form").get_by_role("button", name="Predict").click()
+        page.get_by_text("in the dataset", exact=False).last.wait_for()
+        shown = [page.locator(".bars meter").nth(place).get_attribute("value") for place in range(3)]
+        assert sum(map(float, shown)) == pytest.approx(1)
+        page.locator(".input textarea").fill("[1, 2")
+        page.locator("form").get_by_role("button", name="Predict").click()
+        page.get_by_text("expected JSON of one row").wait_for()
 
 
 def test_the_page_works_behind_a_prefix(browser: Any, served: ServerProcess, trained: dict[str, str]) -> None:

@@ -9,6 +9,7 @@ from app.config.settings import Settings
 from app.domain.clock import rfc3339
 from app.domain.runtime import allot
 from app.service.admin.system import Overview
+from app.service.resources.memory import MemoryConfig
 
 
 class Blas(ResourceShape):
@@ -44,6 +45,28 @@ class Worker(ResourceShape):
     attempt: int
     state: str
     rss_bytes: int
+
+
+class Memory(ResourceShape):
+    """The memory that the processes of fits, sessions and computations share."""
+
+    budget_bytes: int | None = Field(description="For all of them together; null: not limited.")
+    reserved_bytes: int = Field(description="What running processes may take at their peak.")
+    fit_max_bytes: int = Field(description="What one fit, session or computation may ask for.")
+
+
+class TenantQuotas(ResourceShape):
+    """What the tenant of the key has, and may have."""
+
+    name: str | None = Field(description="Name of the tenant.")
+    queued: int
+    queued_max: int
+    running: int
+    running_max: int | None = Field(description="null: not limited.")
+    sessions: int = Field(description="Open sessions.")
+    sessions_max: int
+    stored_bytes: int = Field(description="What its datasets, checkpoints and captured gradients take.")
+    stored_bytes_max: int | None = Field(description="null: not limited.")
 
 
 class Limits(ResourceShape):
@@ -93,6 +116,8 @@ class SystemOverview(ResourceShape):
     recovery: Recovery | None
     queue: QueueCounts
     workers: list[Worker]
+    memory: Memory
+    tenant: TenantQuotas
     limits: Limits
 
     @classmethod
@@ -115,5 +140,17 @@ class SystemOverview(ResourceShape):
             recovery=found and Recovery.from_record(found, at=rfc3339(found.at)),
             queue=QueueCounts.show(overview),
             workers=[Worker.from_record(each, fit=each.fit_id, session=each.session_id) for each in overview.workers],
+            memory=Memory(
+                budget_bytes=overview.memory_budget_bytes,
+                reserved_bytes=overview.memory_reserved_bytes,
+                fit_max_bytes=MemoryConfig(settings.memory_budget_bytes, settings.fit_memory_bytes).most,
+            ),
+            tenant=TenantQuotas.from_record(
+                overview.tenant,
+                queued_max=settings.tenant_queue,
+                running_max=settings.tenant_running,
+                sessions_max=settings.tenant_sessions,
+                stored_bytes_max=settings.tenant_storage_bytes,
+            ),
             limits=Limits.show(settings),
         )

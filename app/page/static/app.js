@@ -53,7 +53,7 @@ function View({ section, path }) {
   if (section === "datasets" && path[1]) return html`<${DatasetView} id=${path[1]} key=${path[1]} />`;
   if (section === "datasets") return html`<${DatasetsView} />`;
   if (section === "compare") return html`<${CompareView} />`;
-  if (section === "system") return html`<${SystemView} />`;
+  if (section === "system") return html`<${SystemView} tab=${path[1] ?? "server"} />`;
   return html`<section class="card"><h1>No such view</h1><p>Choose one of the sections above.</p></section>`;
 }
 

@@ -11,10 +11,12 @@ import numpy as np
 
 import engine
 from app.config.settings import server_version
+from app.domain.access import current_tenant
 from app.domain.errors import ApiError, NotFound, StorageFailed, StorageFull
 from app.domain.fit import AT_WORK, CLAIMABLE, FitState
 from app.service.admin.quarantine import Quarantine
 from app.service.admin.recovery import Recovery
+from app.service.resources.memory import MemoryPool
 from app.service.resources.notifier import Notifier
 from app.service.resources.storage import DiskSpace
 from app.service.resources.workers import WorkerPool, WorkerStatus
@@ -30,6 +32,17 @@ class NotReady(ApiError):  # noqa: N818 (named as its answer is)
     code = "not_ready"
     status = 503
     title = "Not ready"
+
+
+@dataclass(frozen=True, slots=True)
+class TenantUsage:
+    """What the tenant who asks has at one moment, of what its quotas limit."""
+
+    name: str | None
+    queued: int
+    running: int
+    sessions: int
+    stored_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +64,9 @@ class Overview:
     queued: int
     running: int
     workers: Sequence[WorkerStatus]
+    memory_budget_bytes: int | None
+    memory_reserved_bytes: int
+    tenant: TenantUsage
 
 
 class System:
@@ -64,6 +80,7 @@ class System:
         space: DiskSpace,
         recovery: Recovery | None = None,
         quarantine: Quarantine | None = None,
+        memory: MemoryPool | None = None,
     ) -> None:
         """Look at these parts; `recovery` is what the server found when it started."""
         self._store = store
@@ -72,6 +89,7 @@ class System:
         self._space = space
         self._recovery = recovery
         self._quarantine = quarantine
+        self._memory = memory or MemoryPool()
         self._probing = Lock()
         self._probe_again_at = 0.0
         self._is_ready = False
@@ -96,7 +114,16 @@ class System:
             queued=sum(counts[state] for state in CLAIMABLE),
             running=sum(counts[state] for state in AT_WORK),
             workers=self._own(self._worker_pool.workers()),
+            memory_budget_bytes=self._memory.budget,
+            memory_reserved_bytes=self._memory.reserved,
+            tenant=self._tenant_usage(),
         )
+
+    def _tenant_usage(self) -> TenantUsage:
+        with self._store.begin() as work:
+            queued, running = work.fits.count_own([FitState.QUEUED]), work.fits.count_own(AT_WORK)
+            sessions = work.sessions.count_own_open()
+        return TenantUsage(current_tenant(), queued, running, sessions, self._space.tenant_bytes)
 
     def _own(self, workers: Sequence[WorkerStatus]) -> tuple[WorkerStatus, ...]:
         """Return the workers without the names of what others have them do."""

@@ -23,6 +23,14 @@ class TenantQuota:
         self._store = store
         self._bytes_max = bytes_max
 
+    def used_bytes(self) -> int:
+        """Return how many bytes the tenant who asks stores, of what counts for its quota; 0 for nobody."""
+        tenant = current_tenant()
+        if tenant is None:
+            return 0
+        with self._store.begin() as work:
+            return work.blob_references.bytes_of(tenant)
+
     def check(self, more: int = 1) -> None:
         """StorageFull if the tenant who asks may not store so many bytes more. What the server does is not bounded."""
         tenant = current_tenant()
@@ -73,6 +81,11 @@ class DiskSpace:
     def stored_bytes(self) -> int:
         """How much datasets and checkpoints take."""
         return self._usage.stored_bytes
+
+    @property
+    def tenant_bytes(self) -> int:
+        """How much the datasets, checkpoints and captured gradients of the tenant who asks take."""
+        return 0 if self._quota is None else self._quota.used_bytes()
 
     def check(self, more: int = 1) -> None:
         """Raise what `check_disk` does, and StorageFull if the tenant who asks may not have `more` bytes."""

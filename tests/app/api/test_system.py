@@ -18,6 +18,10 @@ def test_the_system_tells_what_it_runs_on(http: httpx.Client) -> None:
     assert system["data_dir_free_bytes"] > 0
     assert system["limits"]["workers"] == 2
     assert system["queue"].keys() == {"queued", "running"}
+    assert 0 <= system["memory"]["reserved_bytes"] <= system["memory"]["budget_bytes"]
+    tenant = system["tenant"]
+    assert 0 <= tenant["stored_bytes"] < tenant["stored_bytes_max"]
+    assert (tenant["queued_max"], tenant["running_max"], tenant["sessions_max"]) == (10_000, None, 100)
 
 
 def test_a_worker_shows_while_it_works(http: httpx.Client, long_fit: dict[str, Any]) -> None:

@@ -4,6 +4,8 @@
 export const POINTS_MAX = 10_000;
 /** With more rows than this, which came one by one, the curves are read again, thinned. */
 export const ROWS_MAX = 100_000;
+/** Longest time, in seconds, over which a worker gathers rows before they are stored together. */
+const TOGETHER_MAX = 1;
 
 /** @typedef {{step: number[], epoch: number[], time: number[], values: Map<string, (number | null)[]>}} Split */
 
@@ -38,11 +40,13 @@ export class Curves {
   }
 
   /**
-   * Return the time of the first row, in seconds since 1970.
-   * @returns {number}
+   * Return the times of the rows of each split, in seconds since the first row.
+   * @returns {{train: number[], validation: number[]}}
    */
-  begin() {
-    return Math.min(...Object.values(this.splits).map((split) => split.time[0] ?? Infinity));
+  times() {
+    const begin = Math.min(...Object.values(this.splits).map((split) => split.time[0] ?? Infinity));
+    const spread = (split) => spreadTimes(split.time).map((time) => time - begin);
+    return { train: spread(this.splits.train), validation: spread(this.splits.validation) };
   }
 
   /**
@@ -64,6 +68,26 @@ export class Curves {
     }
     return null;
   }
+}
+
+/**
+ * Spread rows that were stored together over the time since the ones before, in which they were computed.
+ * @param {number[]} times - ascending, in seconds
+ * @returns {number[]}
+ */
+export function spreadTimes(times) {
+  const spread = [];
+  for (let start = 0; start < times.length; ) {
+    let end = start;
+    while (end < times.length && times[end] === times[start]) end += 1;
+    const before = start === 0 ? times[0] : times[start - 1];
+    const length = Math.min(TOGETHER_MAX, times[start] - before);
+    for (let index = start; index < end; index += 1) {
+      spread.push(times[start] - (length * (end - 1 - index)) / (end - start));
+    }
+    start = end;
+  }
+  return spread;
 }
 
 /** @returns {Split} */

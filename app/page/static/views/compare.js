@@ -10,15 +10,20 @@ import { hashOf, route, setQuery } from "../lib/route.js";
 import { seriesColor } from "../lib/theme.js";
 import { Chart } from "../parts/chart.js";
 import { StateChip } from "../parts/state.js";
+import { isSmallBest, Together } from "./compare-sweep.js";
 
 const EVERY = 4;
-/** More curves in one picture cannot be distinguished. */
-const FITS_MAX = 24;
+/** More curves in one picture cannot be distinguished; tables and the other pictures take more fits. */
+const CURVES_MAX = 24;
+const FITS_MAX = 300;
 const POINTS = 2000;
 
 export function CompareView() {
   const { query } = route.value;
-  const ids = (query.fits ?? "").split(",").filter(Boolean).slice(0, FITS_MAX);
+  const [variants, setVariants] = useState([]);
+  usePolling(async () => setVariants(query.sweep ? await readVariants(query.sweep) : []), EVERY, [query.sweep]);
+  const asked = query.sweep ? variants : (query.fits ?? "").split(",").filter(Boolean);
+  const ids = asked.slice(0, FITS_MAX);
   const key = query.key ?? "loss";
   const split = query.split ?? "train";
   const [found, setFound] = useState(null);
@@ -27,15 +32,17 @@ export function CompareView() {
     if (names.peek().size === 0) refreshNames().catch(() => undefined);
   }, []);
   usePolling(async () => {
-    const read = await Promise.all(ids.map(readFit));
-    setFound(read.filter(Boolean));
-    setCurves(await readCurves(read.filter(Boolean), key, split, curves));
-  }, EVERY, [query.fits, key, split]);
-  if (ids.length === 0) return html`<${NoFits} />`;
+    const read = (await Promise.all(ids.map((id) => readFit(id, found)))).filter(Boolean);
+    setFound(read);
+    setCurves(await readCurves(read.slice(0, CURVES_MAX), key, split, curves));
+  }, EVERY, [ids.join(), key, split]);
+  if (ids.length === 0) return query.sweep ? html`<p class="loading" role="status">Reading variants …</p>` : html`<${NoFits} />`;
   if (found === null) return html`<p class="loading" role="status">Reading fits …</p>`;
   const keys = [...new Set(found.flatMap((fit) => Object.keys(fit.latest)).map((each) => each.replace(/^val_/, "")))];
   const weight = Number(query.smooth ?? 0);
-  const lines = found.flatMap((fit, index) => lineOf(fit, index, curves.get(curveName(fit, key, split)), weight));
+  const options = found.map((fit) => flatten({ ...fit.request, labels: fit.labels, ...(fit.variant ? { sweep: undefined } : {}) }));
+  const differing = [...new Set(options.flatMap((each) => [...each.keys()]))].filter((path) => new Set(options.map((each) => each.get(path))).size > 1);
+  const lines = found.slice(0, CURVES_MAX).flatMap((fit, index) => lineOf(fit, index, curves.get(curveName(fit, key, split)), weight));
   return html`
     <div class="bar"><h1>Compare ${formatCount(found.length, "fit")}</h1></div>
     <div class="controls" role="group" aria-label="What is compared">
@@ -47,8 +54,10 @@ export function CompareView() {
     <section class="card">
       ${lines.length ? html`<${Chart} title=${`${formatKey(key)}, ${split}`} lines=${lines} log=${query.log === "1"} xLabel="step" height=${380} range=${rangeOf(query)} onZoom=${(range) => setQuery({ from: range?.[0].toPrecision(6), to: range?.[1].toPrecision(6) })} />` : html`<p class="empty">No ${split} rows with ${key}.</p>`}
     </section>
+    ${ids.length > CURVES_MAX && html`<p class="muted count">Curves of the first ${CURVES_MAX} of ${ids.length} fits${asked.length > FITS_MAX ? `; at most ${FITS_MAX} are compared` : ""}.</p>`}
+    <section class="card"><h2>Options and results</h2><${Together} found=${found} options=${options} keys=${differing} /></section>
     <section class="card"><h2>Last metrics</h2><${Metrics} found=${found} /></section>
-    <section class="card"><h2>Options that differ</h2><${Differences} found=${found} /></section>`;
+    <section class="card"><h2>Options that differ</h2><${Differences} found=${found} flat=${options} keys=${differing} /></section>`;
 }
 
 function NoFits() {
@@ -66,9 +75,7 @@ function Metrics({ found }) {
     )}</tbody></table></div>`;
 }
 
-function Differences({ found }) {
-  const flat = found.map((fit) => flatten({ ...fit.request, labels: fit.labels }));
-  const keys = [...new Set(flat.flatMap((each) => [...each.keys()]))].filter((key) => new Set(flat.map((each) => each.get(key))).size > 1);
+function Differences({ found, flat, keys }) {
   if (keys.length === 0) return html`<p class="empty">The requests are the same.</p>`;
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Options that differ"><table>
     <thead><tr><th>Fit</th>${keys.map((key) => html`<th key=${key} class="mono">${key}</th>`)}</tr></thead>
@@ -87,7 +94,16 @@ function lineOf(fit, index, curve, weight) {
   return [{ label, color: seriesColor(index), dash: index >= 8, x: [...curve.x], y: weight > 0 ? smooth(curve.y, weight) : [...curve.y] }];
 }
 
-async function readFit(id) {
+/** Return the ids of the fits of a sweep, the best first. */
+async function readVariants(id) {
+  const found = await request(`v1/fits/${id}/variants`);
+  return found.data.map((each) => each.fit);
+}
+
+/** Read a fit, unless it is known and has ended; null if there is none. */
+async function readFit(id, known) {
+  const old = known?.find((fit) => fit.id === id);
+  if (old?.terminal) return old;
   try {
     return await request(`v1/fits/${id}`);
   } catch (error) {
@@ -144,7 +160,7 @@ function shown(text) {
 
 function bestClass(found, key, fit) {
   const values = found.map((each) => each.latest[key]).filter((value) => typeof value === "number");
-  if (!/loss|accuracy/.test(key) || values.length < 2) return "number num";
-  const best = /loss/.test(key) ? Math.min(...values) : Math.max(...values);
+  if (/grad_norm|lr|momentum/.test(key) || values.length < 2) return "number num";
+  const best = isSmallBest(key) ? Math.min(...values) : Math.max(...values);
   return fit.latest[key] === best ? "number num best-value" : "number num";
 }

@@ -1,11 +1,12 @@
 /** One dataset: its columns with their statistics, and its first rows; small images are drawn. */
 
-import { html, useEffect, useRef, useState } from "../lib/ui.js";
+import { html, useState } from "../lib/ui.js";
 import { addressOf, Problem, request, storedKey } from "../lib/api.js";
 import { formatBytes, formatNumber, formatShape, formatTime } from "../lib/format.js";
 import { useResource } from "../lib/poll.js";
 import { hashOf, navigate } from "../lib/route.js";
 import { ask, notify, problemText } from "../parts/dialog.js";
+import { imageShape, Picture } from "../parts/picture.js";
 
 const PAGE = 20;
 const SHOWN_VALUES = 8;
@@ -57,33 +58,10 @@ function Preview({ columns, rows, offset }) {
 function Cell({ value, column }) {
   if (value === null || value === undefined) return html`<span class="muted">missing</span>`;
   if (column.classes && typeof value === "number") return column.classes[value] ?? String(value);
-  if (imageShape(column)) return html`<${Picture} value=${value} column=${column} />`;
+  if (imageShape(column.shape)) return html`<${Picture} value=${value} column=${column} />`;
   if (!Array.isArray(value)) return typeof value === "number" ? formatNumber(value) : String(value);
   const flat = value.flat(Infinity);
   return `[${flat.slice(0, SHOWN_VALUES).map(formatNumber).join(", ")}${flat.length > SHOWN_VALUES ? ", …" : ""}]`;
-}
-
-function Picture({ value, column }) {
-  const canvas = useRef(null);
-  const [height, width] = imageShape(column);
-  useEffect(() => {
-    const context = canvas.current.getContext("2d");
-    const pixels = context.createImageData(width, height);
-    const flat = value.flat(Infinity);
-    const spread = column.maximum - column.minimum || 1;
-    for (let index = 0; index < width * height; index += 1) {
-      const shade = Math.round((255 * (flat[index] - column.minimum)) / spread);
-      pixels.data.set([shade, shade, shade, 255], index * 4);
-    }
-    context.putImageData(pixels, 0, 0);
-  }, [value]);
-  return html`<canvas ref=${canvas} class="pixels" width=${width} height=${height} role="img" aria-label=${`image of ${width} by ${height}`}></canvas>`;
-}
-
-/** Return height and width of a column of grey images; null for any other column. */
-function imageShape(column) {
-  const shape = column.shape.length === 3 && column.shape[0] === 1 ? column.shape.slice(1) : column.shape;
-  return shape.length === 2 && shape.every((size) => size >= 4 && size <= 256) ? shape : null;
 }
 
 function Pager({ offset, total, go }) {

@@ -1,11 +1,12 @@
-/** The checkpoints of a fit: download one, or start another fit from it. */
+/** The checkpoints of a fit: download one, predict with it, or start another fit from it. */
 
 import { html, saveBlob, useState } from "../lib/ui.js";
 import { addressOf, list, Problem, request, send, storedKey } from "../lib/api.js";
 import { formatAge, formatBytes, formatKey, formatNumber, formatTime, shortId } from "../lib/format.js";
 import { usePolling } from "../lib/poll.js";
-import { navigate } from "../lib/route.js";
+import { navigate, route, setQuery } from "../lib/route.js";
 import { ask, notify } from "../parts/dialog.js";
+import { Predict } from "./fit-predict.js";
 
 const EVERY = 10;
 /** @param {{watch: import("../lib/watch.js").FitWatch, fit: any}} props */
@@ -15,7 +16,9 @@ export function CheckpointsTab({ watch, fit }) {
   if (found === null) return html`<p class="loading" role="status">Reading checkpoints …</p>`;
   if (found.length === 0) return html`<section class="card empty"><p>No checkpoints yet.</p></section>`;
   const metric = fit.best?.metric ?? "loss";
-  return html`<section class="card">
+  const chosen = found.find((each) => each.id === route.value.query.predict);
+  return html`${chosen && html`<${Predict} key=${chosen.id} fit=${fit} checkpoint=${chosen} />`}
+  <section class="card">
     <div class="scroll" tabindex="0" role="region" aria-label="Checkpoints">
     <table>
       <thead><tr><th>Checkpoint</th><th class="number">Step</th><th class="number">Epoch</th><th class="number">${formatKey(metric)}</th><th class="number">Size</th><th>Created</th><th>Actions</th></tr></thead>
@@ -27,7 +30,7 @@ export function CheckpointsTab({ watch, fit }) {
           <td class="number num">${each.nonfinite[metric] ?? formatNumber(each.metrics[metric])}</td>
           <td class="number num">${formatBytes(each.size_bytes)}</td>
           <td class="muted nowrap" title=${formatTime(each.created_at)}>${formatAge(each.created_at)}</td>
-          <td class="nowrap"><${Download} checkpoint=${each} /> <button onClick=${() => fork(fit, each)}>Fork</button></td>
+          <td class="nowrap"><${Download} checkpoint=${each} /> <button aria-pressed=${each === chosen} onClick=${() => setQuery({ predict: each === chosen ? "" : each.id })}>Predict</button> <button onClick=${() => fork(fit, each)}>Fork</button></td>
         </tr>`,
       )}</tbody>
     </table></div>

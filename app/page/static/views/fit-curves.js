@@ -54,10 +54,7 @@ function Controls({ x, log, weight, range, zoom }) {
 /** Return the horizontal positions of the rows of each split. */
 function axesOf(curves, fit, x) {
   const { train, validation } = curves.splits;
-  if (x === "time") {
-    const begin = curves.begin();
-    return { train: train.time.map((time) => time - begin), validation: validation.time.map((time) => time - begin) };
-  }
+  if (x === "time") return curves.times();
   if (x !== "epoch") return { train: [...train.step], validation: [...validation.step] };
   const epochs = fit.request.epochs;
   const steps = curves.stepsPerEpoch() ?? (epochs ? fit.total_steps / epochs : 1);

@@ -5,6 +5,7 @@ import { Problem, request } from "../lib/api.js";
 import { formatNumber } from "../lib/format.js";
 import { usePolling } from "../lib/poll.js";
 import { heatColor } from "../lib/heat.js";
+import { Histograms } from "./fit-histograms.js";
 
 const PREFIX = "grad_norm/";
 /** About so many steps are shown, evenly spaced. */
@@ -16,10 +17,15 @@ const DEAD = 1e-9;
 /** So many times the median of its own norms. */
 const EXPLODING = 100;
 const RECENT = 10;
-const HEIGHT = 18;
+const HEIGHT = 22;
+const MARK = 4;
 
 /** @param {{watch: import("../lib/watch.js").FitWatch, fit: any}} props */
 export function GradientsTab({ watch, fit }) {
+  return html`<${Norms} watch=${watch} fit=${fit} /><${Histograms} watch=${watch} fit=${fit} />`;
+}
+
+function Norms({ watch, fit }) {
   const steps = fit.terminal ? fit.step : fit.total_steps;
   const every = fit.record_every_steps * Math.max(1, Math.floor(steps / fit.record_every_steps / COLUMNS));
   const [read, setRead] = useState({ every: 0, after: 0, rows: null });
@@ -41,14 +47,14 @@ export function GradientsTab({ watch, fit }) {
       <h2>Norm of the gradient by parameter</h2>
       <${Legend} scale=${scale} />
     </div>
-    <p class="muted">From step ${rows[0].step} to step ${rows.at(-1).step}. ${marked.length === 0 ? "No parameter is dead or exploding." : `${marked.length} of ${norms.length} parameters need a look.`}</p>
+    <p class="muted">A band above a place says that the norm explodes there, ${EXPLODING} times its median or not finite; one below that it is dead. From step ${rows[0].step} to step ${rows.at(-1).step}. ${marked.length === 0 ? "No parameter is dead or exploding." : `${marked.length} of ${norms.length} parameters need a look.`}</p>
     <div class="scroll" tabindex="0" role="region" aria-label="Norms by parameter">
     <table class="heat">
       <thead><tr><th>Parameter</th><th class="strip-head">Over the steps</th><th class="number">First</th><th class="number">Largest</th><th class="number">Last</th><th>Finding</th></tr></thead>
       <tbody>${norms.map(
         (each) => html`<tr key=${each.name}>
           <th scope="row" class="mono">${each.name}</th>
-          <td><${Strip} values=${each.values} scale=${scale} rows=${rows} /></td>
+          <td><${Strip} values=${each.values} marks=${each.marks} scale=${scale} rows=${rows} /></td>
           <td class="number num">${formatNumber(each.first)}</td>
           <td class="number num">${formatNumber(each.largest)}</td>
           <td class="number num">${formatNumber(each.last)}</td>
@@ -79,7 +85,16 @@ async function readOn(id, { every, after, rows }) {
   return { every, after: next, rows: found };
 }
 
-function Strip({ values, scale, rows }) {
+/** Mark a place of a strip: a light band above where a gradient explodes or is not finite, a dark one below where it is dead. */
+function drawMark(context, mark, left, width, height) {
+  const above = mark !== "dead";
+  context.fillStyle = above ? "#ffffff" : "#000000";
+  context.fillRect(left, above ? 0 : height - MARK - 1, width, MARK + 1);
+  context.fillStyle = above ? "#d55e00" : "#cc79a7";
+  context.fillRect(left, above ? 0 : height - MARK, width, MARK);
+}
+
+function Strip({ values, marks, scale, rows }) {
   const canvas = useRef(null);
   const [at, setAt] = useState(null);
   useEffect(() => {
@@ -91,13 +106,14 @@ function Strip({ values, scale, rows }) {
       const right = Math.floor(((index + 1) * width) / values.length);
       context.fillStyle = value === null ? "#d55e00" : heatColor(share(value, scale));
       context.fillRect(left, 0, Math.max(1, right - left), height);
+      if (marks[index]) drawMark(context, marks[index], left, Math.max(2, right - left), height);
     });
-  }, [values, scale.low, scale.high]);
+  }, [values, marks, scale.low, scale.high]);
   const move = (event) => {
     const { left, width } = event.target.getBoundingClientRect();
     setAt(Math.min(values.length - 1, Math.max(0, Math.floor(((event.clientX - left) / width) * values.length))));
   };
-  const title = at === null ? "" : `step ${rows[at].step}: ${formatNumber(values[at])}`;
+  const title = at === null ? "" : `step ${rows[at].step}: ${formatNumber(values[at])}${marks[at] ? `, ${marks[at]}` : ""}`;
   return html`<canvas ref=${canvas} class="strip" width="480" height=${HEIGHT} title=${title} onMouseMove=${move} role="img" aria-label=${`from ${formatNumber(values[0])} to ${formatNumber(values.at(-1))}`}></canvas>`;
 }
 
@@ -123,6 +139,7 @@ function normsOf(rows) {
     return {
       name: key.slice(PREFIX.length),
       values,
+      marks: marksOf(values, finite),
       first: values[0],
       last: values.at(-1),
       largest: finite.length ? Math.max(...finite) : null,
@@ -131,11 +148,25 @@ function normsOf(rows) {
   });
 }
 
+/** Return for each row what is wrong with a norm in it; empty if nothing is. */
+function marksOf(values, finite) {
+  const middle = median(finite);
+  return values.map((value) => {
+    if (value === null) return "not finite";
+    if (value < DEAD) return "dead";
+    return middle > 0 && value > EXPLODING * middle ? "exploding" : "";
+  });
+}
+
+function median(values) {
+  return [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)];
+}
+
 /** Say what is wrong with the norms of a parameter; empty if nothing is. */
 function findingOf(values, finite) {
   if (values.slice(-RECENT).includes(null)) return "not finite";
   if (finite.length >= RECENT && finite.slice(-RECENT).every((value) => value < DEAD)) return "dead";
-  const middle = [...finite].sort((one, other) => one - other)[Math.floor(finite.length / 2)];
+  const middle = median(finite);
   return finite.slice(-RECENT).some((value) => value > EXPLODING * middle && middle > 0) ? "exploding" : "";
 }
 

@@ -77,6 +77,7 @@ function Header({ fit, watch }) {
       </p>
     </div>
     <div class="actions" role="group" aria-label="Actions">
+      ${fit.sweep && html`<a class="button" href=${hashOf(["compare"], { sweep: fit.id })}>Compare ${fit.sweep.variants} variants</a>`}
       ${ACTIONS.filter((action) => action.fits(fit)).map(
         (action) => html`<button key=${action.name} class=${action.danger ? "danger" : ""} onClick=${() => run(action)}>${action.label}</button>`,
       )}

@@ -1479,6 +1479,14 @@ class MatchAnswer(TypedDict):
     matches: "bool"
 
 
+class Memory(TypedDict):
+    """The memory that the processes of fits, sessions and computations share."""
+
+    budget_bytes: "int | None"
+    reserved_bytes: "int"
+    fit_max_bytes: "int"
+
+
 class AccuracyMetric(TypedDict):
     """Share of rows whose predicted class is the target class; of equal scores the first class is predicted."""
 
@@ -2891,7 +2899,23 @@ class SystemOverview(TypedDict):
     recovery: "Recovery | None"
     queue: "QueueCounts"
     workers: "list[Worker]"
+    memory: "Memory"
+    tenant: "TenantQuotas"
     limits: "Limits"
+
+
+class TenantQuotas(TypedDict):
+    """What the tenant of the key has, and may have."""
+
+    name: "str | None"
+    queued: "int"
+    queued_max: "int"
+    running: "int"
+    running_max: "int | None"
+    sessions: "int"
+    sessions_max: "int"
+    stored_bytes: "int"
+    stored_bytes_max: "int | None"
 
 
 class Tensor(TypedDict):
