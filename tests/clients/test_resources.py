@@ -87,3 +87,20 @@ def test_any_operation_is_called_by_its_name(client, line):
     with pytest.raises(TypeError, match="needs the parameter 'graph_id'"):
         client.call("get_graph")
     assert OPERATIONS["list_fits"].query[:2] == ("state", "label")
+
+
+def test_tables_are_predicted_and_evaluated(client, line, tmp_path):
+    dataset = client.upload({**ROWS, "id": np.arange(10, 14)})
+    fit = client.fit(line, dataset, steps=2)
+    fit.wait()
+    checkpoint = fit.checkpoint()
+    found = checkpoint.predict_table(dataset, id_column="id", stop=3)
+    assert found["id"].tolist() == [10, 11, 12]
+    expected = checkpoint.predict(ROWS["x"])[:3]
+    np.testing.assert_allclose(found["pred"], expected, rtol=1e-6)
+    assert checkpoint.predict_table({"x": ROWS["x"]}, tmp_path / "out.csv") == {}
+    assert len((tmp_path / "out.csv").read_text().splitlines()) == 5
+    report = fit.evaluate(dataset, metrics=["mae"])
+    assert report.regression.mean_absolute_error == pytest.approx(report.metrics["mae"], rel=1e-6)
+    with pytest.raises(ServerError, match="no column"):
+        checkpoint.predict_table({"z": ROWS["x"]}, tmp_path / "none.csv")

@@ -119,7 +119,7 @@ class _Evaluation:
         self._source = _open(self._definition, recipe, columns).scaled(scales)
         self._examples = _chosen(self._source, options)
         targets = targets_in_units(self._definition, scales.of)
-        recipe = recipe if recipe.metrics else replace(recipe, metrics=_usual_metrics(kept))
+        recipe = replace(recipe, metrics=_with_operands(kept, recipe.metrics) or _usual_metrics(kept))
         self._recipe = with_units_loss(recipe, self._definition) if targets else recipe
         self._reduction: Reduction = batch_reduction(self._definition, parted=False) or "mean"
         units = {name: scales.of[name].scale.shape for name in targets}
@@ -246,6 +246,18 @@ def _usual_metrics(definition: Definition) -> tuple[Metric, ...]:
         return (Accuracy(),)
     predictions, targets = compared.predictions, compared.operand or compared.targets
     return tuple(kind(predictions=predictions, targets=targets) for kind in (Mae, Rmse, R2))
+
+
+def _with_operands(definition: Definition, metrics: tuple[Metric, ...]) -> tuple[Metric, ...]:
+    """Return metrics that name no operands with those of the subtraction in the loss, if no loss op says them."""
+    compared = None if find_comparison(definition) else next(numeric_comparisons(definition), None)
+    if compared is None:
+        return metrics
+    predictions, targets = compared.predictions, compared.operand or compared.targets
+    return tuple(
+        m if m.predictions or m.targets or m.form else replace(m, predictions=predictions, targets=targets)
+        for m in metrics
+    )
 
 
 def _open(definition: Definition, recipe: Recipe, columns: Columns) -> Source:

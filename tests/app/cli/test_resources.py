@@ -94,6 +94,13 @@ def test_everything_is_listed_shown_steered_used_and_deleted(
     monkeypatch.setattr("sys.stdin", io.StringIO('{"x": [[1, 1]]}'))
     assert adjoint("predict", ids[0], "-", "--output", str(tmp_path / "out.npy")) == ""
     np.testing.assert_allclose(np.load(tmp_path / "out.npy"), predicted[:1])
+    table = ["--columns", "name:class,x:float32[2]=a..b", "--id-column", "name"]
+    assert adjoint("predict", checkpoint.id, str(rows), *table, "-o", str(tmp_path / "out.csv")) == ""
+    assert (tmp_path / "out.csv").read_text().splitlines()[0] == "name,pred"
+    assert adjoint.json("predict", checkpoint.id, str(rows), *table)["name"] == ["first", "second"]
+    found = adjoint.json("evaluate", checkpoint.id, dataset.id, "--metric", "mae")
+    assert (found["rows"], list(found["metrics"])) == (found["rows"], ["loss", "mae"])
+    assert adjoint("evaluate", ids[0], dataset.id).startswith(f"rows: {found['rows']}\nloss: ")
 
     assert adjoint("extend", ids[0], "--steps", "100000000") == f"{ids[0]} queued\n"
     assert adjoint("pause", session.id) == f"{session.id} paused\n"

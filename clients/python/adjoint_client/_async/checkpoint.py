@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from adjoint_client._async.download import Remote, download
+from adjoint_client._async.tables import AsyncTableCalls
 from adjoint_client._async.transport import AsyncTransport
 from adjoint_client.generated.records import Checkpoint
 from adjoint_client.npy import NPY, npy_bytes, read_npy
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _STATE_PREFIXES = ("buffer:", "optimizer:", "state:")
 
 
-class AsyncCheckpointHandle:
+class AsyncCheckpointHandle(AsyncTableCalls):
     """A checkpoint on the server; `info` says which step it is of, how good and how large it is."""
 
     def __init__(self, transport: AsyncTransport, info: Checkpoint) -> None:

@@ -11,7 +11,7 @@ from adjoint_client._async.events import follow
 from adjoint_client._async.transport import AsyncTransport
 from adjoint_client.errors import FitFailed
 from adjoint_client.events import Event
-from adjoint_client.generated.records import Checkpoint, Fit
+from adjoint_client.generated.records import Checkpoint, Evaluation, Fit
 from adjoint_client.gradients import CapturedGradient
 from adjoint_client.metrics import Curve, MetricRow, MetricRows, Split, curve, gradient_norms
 from adjoint_client.notebook import AsyncDisplayed, fit_card
@@ -21,6 +21,8 @@ from adjoint_client.replay import Verdict
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+    from adjoint_client._async.tables import TableLike
 
 _LONG_POLL_SECONDS = 30
 _ROWS_A_PAGE = 10_000
@@ -218,6 +220,10 @@ class AsyncFitHandle(AsyncDisplayed):
     async def predict(self, inputs: Mapping[str, ArrayLike] | ArrayLike) -> dict[str, NDArray[Any]] | NDArray[Any]:
         """Predict with the latest checkpoint; see `AsyncCheckpointHandle.predict`."""
         return await (await self.checkpoint()).predict(inputs)
+
+    async def evaluate(self, source: TableLike, **options: Any) -> Evaluation:
+        """Evaluate the latest checkpoint; see `AsyncCheckpointHandle.evaluate`."""
+        return await (await self.checkpoint()).evaluate(source, **options)
 
     def _seen(self, document: Mapping[str, Any]) -> Fit:
         self.info = Fit(document)

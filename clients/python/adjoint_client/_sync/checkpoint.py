@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from adjoint_client._sync.download import Remote, download
+from adjoint_client._sync.tables import TableCalls
 from adjoint_client._sync.transport import Transport
 from adjoint_client.generated.records import Checkpoint
 from adjoint_client.npy import NPY, npy_bytes, read_npy
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _STATE_PREFIXES = ("buffer:", "optimizer:", "state:")
 
 
-class CheckpointHandle:
+class CheckpointHandle(TableCalls):
     """A checkpoint on the server; `info` says which step it is of, how good and how large it is."""
 
     def __init__(self, transport: Transport, info: Checkpoint) -> None:

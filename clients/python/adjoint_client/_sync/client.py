@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -17,19 +17,19 @@ from adjoint_client._sync.resources import Resources
 from adjoint_client._sync.session import Session
 from adjoint_client._sync.static_session import StaticSession
 from adjoint_client._sync.sweep import SweepHandle
+from adjoint_client._sync.tables import read_blocks
 from adjoint_client._sync.transport import Body, Transport
 from adjoint_client.address import find_key, find_url
 from adjoint_client.computed import Computed, wants_to_wire
-from adjoint_client.frames import CSV, csv_bytes, frame_arrays, has_text, is_frame
+from adjoint_client.frames import is_frame
 from adjoint_client.generated.operations import OPERATIONS
 from adjoint_client.generated.records import Dataset, Fit, Graph
 from adjoint_client.generated.records import Session as SessionInfo
 from adjoint_client.gradcheck import GradientChecks
 from adjoint_client.operation import answer_of, find_operation
 from adjoint_client.references import reference, references, session_request
-from adjoint_client.safetensors import encode
+from adjoint_client.table_body import table_body
 from adjoint_client.tensors import all_to_wire
-from adjoint_client.uploads import SAFETENSORS, content_type
 from adjoint_client.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from adjoint_client.generated.schemas import FitOptions, OptimizerChoice, SessionOptions, SystemOverview
     from adjoint_client.references import DatasetLike, GraphLike, Validation
     from numpy.typing import ArrayLike
-
-_BLOCK_BYTES = 1 << 20
 
 
 class Client(Resources, Catalogues):
@@ -141,21 +139,13 @@ class Client(Resources, Catalogues):
             ServerError: the server cannot read the data; `findings` say where.
             TypeError: a column of a data frame holds something else than numbers, texts, or equally long lists.
         """
-        options = {"name": name, "columns": columns, "header": None if header is None else str(header).lower()}
-        query = {key: value for key, value in options.items() if value is not None}
-        if isinstance(source, Mapping):
-            content = encode(source)
-            return self._upload(lambda: content, len(content), SAFETENSORS, query)
-        if not isinstance(source, str | PathLike):
-            arrays = frame_arrays(source)
-            as_csv = columns is not None or has_text(arrays)
-            table = csv_bytes(arrays) if as_csv else encode(arrays)
-            if as_csv:
-                query["header"] = "true"
-            return self._upload(lambda: table, len(table), CSV if as_csv else SAFETENSORS, query)
-        path = Path(source)
-        query.setdefault("name", path.stem)
-        return self._upload(lambda: _blocks(path), path.stat().st_size, content_type(path), query)
+        table = table_body(source, columns, header, read_blocks)
+        query = dict(table.query)
+        if name is not None:
+            query["name"] = name
+        elif isinstance(source, str | PathLike):
+            query["name"] = Path(source).stem
+        return self._upload(table.open, table.size, table.kind, query)
 
     def _upload(self, body: Callable[[], Body], size: int, kind: str, query: Mapping[str, str]) -> Dataset:
         headers = {"Content-Type": kind, "Content-Length": str(size), "Idempotency-Key": str(uuid4())}
@@ -378,9 +368,3 @@ def _point(
 
 def _fit_id(fit: str | FitHandle) -> str:
     return fit if isinstance(fit, str) else fit.id
-
-
-def _blocks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK_BYTES):
-            yield block

@@ -12,7 +12,7 @@ from adjoint_client._sync.events import follow
 from adjoint_client._sync.transport import Transport
 from adjoint_client.errors import FitFailed
 from adjoint_client.events import Event
-from adjoint_client.generated.records import Checkpoint, Fit
+from adjoint_client.generated.records import Checkpoint, Evaluation, Fit
 from adjoint_client.gradients import CapturedGradient
 from adjoint_client.metrics import Curve, MetricRow, MetricRows, Split, curve, gradient_norms
 from adjoint_client.notebook import Displayed, fit_card
@@ -21,6 +21,7 @@ from adjoint_client.progress import ProgressTracker, Show, TextProgress
 from adjoint_client.replay import Verdict
 
 if TYPE_CHECKING:
+    from adjoint_client._sync.tables import TableLike
     from numpy.typing import ArrayLike, NDArray
 
 _LONG_POLL_SECONDS = 30
@@ -219,6 +220,10 @@ class FitHandle(Displayed):
     def predict(self, inputs: Mapping[str, ArrayLike] | ArrayLike) -> dict[str, NDArray[Any]] | NDArray[Any]:
         """Predict with the latest checkpoint; see `CheckpointHandle.predict`."""
         return (self.checkpoint()).predict(inputs)
+
+    def evaluate(self, source: TableLike, **options: Any) -> Evaluation:
+        """Evaluate the latest checkpoint; see `CheckpointHandle.evaluate`."""
+        return (self.checkpoint()).evaluate(source, **options)
 
     def _seen(self, document: Mapping[str, Any]) -> Fit:
         self.info = Fit(document)

@@ -144,13 +144,19 @@ class Transport:
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: httpx.Timeout | None = None,
+        method: str = "GET",
+        json: Any = None,
+        body: Callable[[], Body] | None = None,
     ) -> Iterator[httpx.Response]:
-        """Open the answer to a GET without reading its body; a refusal is raised as by `send`.
+        """Open the answer to a request without reading its body; a refusal is raised as by `send`.
 
         A connection lost while the body is read surfaces as `httpx.TransportError`: the reader knows how to go on.
         """
         patience = self._http.timeout if timeout is None else timeout
-        with self._http.stream("GET", path, params=params, headers=headers, timeout=patience) as response:
+        content = None if body is None else body()
+        with self._http.stream(
+            method, path, params=params, headers=headers, timeout=patience, json=json, content=content
+        ) as response:
             if not response.is_success:
                 response.read()
                 raise ServerError.from_response(response)

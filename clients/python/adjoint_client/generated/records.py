@@ -7,6 +7,26 @@ from typing import Any, ClassVar, Literal
 from adjoint_client.record import Record
 
 
+class Calibration(Record):
+    """How far the probability of the predicted class agrees with how often it is right."""
+
+    _records: ClassVar[Mapping[str, str]] = {"bins": "CalibrationBin"}
+    bins: "list[CalibrationBin]"
+    expected_error: "float"
+    maximum_error: "float"
+    brier: "float | None"
+
+
+class CalibrationBin(Record):
+    """Rows whose predicted class has a probability from `lower` to `upper`; means are null where there are none."""
+
+    lower: "float"
+    upper: "float"
+    rows: "int"
+    confidence: "float | None"
+    accuracy: "float | None"
+
+
 class Checkpoint(Record):
     """A file with everything that a fit or a session needs to resume."""
 
@@ -42,6 +62,34 @@ class CheckpointLinks(Record):
 ClassNamesChoice = Mapping[str, Any]
 
 
+class ClassScores(Record):
+    """How well one class is predicted; a share is null where there are no rows."""
+
+    name: "str"
+    support: "int"
+    predicted: "int"
+    precision: "float | None"
+    recall: "float | None"
+    f1: "float | None"
+
+
+class ClassificationReport(Record):
+    """How well classes are predicted."""
+
+    _records: ClassVar[Mapping[str, str]] = {
+        "per_class": "ClassScores",
+        "calibration": "Calibration",
+        "roc": "RocCurve",
+    }
+    classes: "list[str]"
+    rows: "int"
+    accuracy: "float | None"
+    confusion_matrix: "list[list[int]] | None"
+    per_class: "list[ClassScores]"
+    calibration: "Calibration | None"
+    roc: "list[RocCurve] | None"
+
+
 class Dataset(Record):
     """A stored dataset."""
 
@@ -70,6 +118,27 @@ class DatasetColumn(Record):
     mean: "float | None"
     missing: "int"
     classes: "list[str] | None"
+
+
+class ErrorQuantile(Record):
+    """An error that a share of the errors do not exceed."""
+
+    share: "float"
+    error: "float | None"
+
+
+class Evaluation(Record):
+    """The loss, the metrics and a report of a model on rows, in evaluation mode."""
+
+    _records: ClassVar[Mapping[str, str]] = {"classification": "ClassificationReport", "regression": "RegressionReport"}
+    object: 'Literal["evaluation"]'
+    checkpoint: "str"
+    dataset: "str | list[str]"
+    rows: "int"
+    metrics: "dict[str, float | None]"
+    nonfinite: "dict[str, str]"
+    classification: "ClassificationReport | None"
+    regression: "RegressionReport | None"
 
 
 class Fit(Record):
@@ -268,12 +337,42 @@ class RankedVariant(Record):
     total_steps: "int"
 
 
+class RegressionReport(Record):
+    """Errors (prediction - target) over all elements, in the units of the data; null where not finite."""
+
+    _records: ClassVar[Mapping[str, str]] = {"error_quantiles": "ErrorQuantile"}
+    elements: "int"
+    mean_error: "float | None"
+    mean_absolute_error: "float | None"
+    root_mean_squared_error: "float | None"
+    largest_error: "float | None"
+    error_quantiles: "list[ErrorQuantile]"
+
+
 class ReplayVerdict(Record):
     """Whether the results are equal bit for bit."""
 
     bit_exact: "bool"
     differences: "list[str]"
     first_row: "int | None"
+
+
+class RocCurve(Record):
+    """The ROC curve of a class against all others."""
+
+    _records: ClassVar[Mapping[str, str]] = {"points": "RocPoint"}
+    name: "str"
+    auc: "float"
+    exact: "bool"
+    points: "list[RocPoint]"
+
+
+class RocPoint(Record):
+    """A point of a ROC curve; the first one has no threshold."""
+
+    false_positive_rate: "float"
+    true_positive_rate: "float"
+    threshold: "float | None"
 
 
 class Session(Record):

@@ -1,0 +1,81 @@
+"""Tables as bodies of requests: arrays by column, data frames and files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adjoint_client.frames import CSV, csv_bytes, frame_arrays, has_text
+from adjoint_client.generated.records import Dataset
+from adjoint_client.safetensors import encode
+from adjoint_client.uploads import SAFETENSORS, content_type
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from adjoint_client.frames import Frame
+
+BLOCK_BYTES = 1 << 20
+DATASET_ID = "ds_"
+
+
+@dataclass(frozen=True, slots=True)
+class TableBody:
+    """The body of a request that brings a table: `open` returns its bytes anew for each attempt."""
+
+    open: Callable[[], Any]
+    size: int
+    kind: str
+    query: Mapping[str, str]
+
+
+def table_body(
+    source: Mapping[str, ArrayLike] | Frame | str | PathLike[str],
+    columns: str | None,
+    header: bool | None,
+    blocks: Callable[[Path], Any],
+) -> TableBody:
+    """Return the body for arrays by column, a data frame, or the path of a file, which `blocks` reads.
+
+    Raises:
+        TypeError: a column of a data frame holds something else than numbers, texts, or equally long lists.
+        ValueError: the name of a file tells no format that the server takes.
+    """
+    options = {"columns": columns, "header": None if header is None else str(header).lower()}
+    query = {key: value for key, value in options.items() if value is not None}
+    if isinstance(source, Mapping):
+        content = encode(source)
+        return TableBody(lambda: content, len(content), SAFETENSORS, query)
+    if isinstance(source, str | PathLike):
+        path = Path(source)
+        return TableBody(lambda: blocks(path), path.stat().st_size, content_type(path), query)
+    arrays = frame_arrays(source)
+    as_csv = columns is not None or has_text(arrays)
+    table = csv_bytes(arrays) if as_csv else encode(arrays)
+    return TableBody(
+        lambda: table,
+        len(table),
+        CSV if as_csv else SAFETENSORS,
+        {**query, "header": "true"} if as_csv else query,
+    )
+
+
+def stored_ids(source: Any) -> str | list[str] | None:
+    """Return the ids that name stored datasets; None for anything else."""
+    if isinstance(source, str) and source.startswith(DATASET_ID):
+        return source
+    if isinstance(source, Dataset):
+        return source.id
+    if isinstance(source, list | tuple):
+        return [each if isinstance(each, str) else each.id for each in source]
+    return None
+
+
+def query_of(options: Mapping[str, Any], feeds: Mapping[str, str] | None) -> dict[str, str]:
+    """Return options as parameters of a query."""
+    given = {name: value for name, value in options.items() if value is not None}
+    query = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()}
+    return {**query, "feeds": ",".join(f"{name}:{column}" for name, column in feeds.items())} if feeds else query
