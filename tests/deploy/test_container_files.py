@@ -9,6 +9,8 @@ import pytest
 import yaml
 
 from app.config.settings import Settings, is_loopback
+from tests.support.patience import PATIENCE
+from tests.support.server import fork_server
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "deploy" / "Dockerfile").read_text("utf-8")
@@ -129,16 +131,9 @@ def run(tmp_path, *arguments, **environment):
     said = dict(re.findall(r"(ADJOINT_[A-Z_]+)=(\S+)", DOCKERFILE))
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("ADJOINT_")}
     own = {"ADJOINT_DATA_DIR": str(tmp_path / "data"), "ADJOINT_PORT": "0"}
-    done = subprocess.run(
-        [sys.executable, "-m", "app", *arguments],
-        check=False,
-        capture_output=True,
-        cwd=ROOT,
-        env={**inherited, **said, **own, **environment},
-        text=True,
-        timeout=60,
-    )
-    return done.returncode, done.stdout, done.stderr
+    process = fork_server().fork({**inherited, **said, **own, **environment}, arguments)
+    with process.stdout as output, process.stderr as errors:
+        return process.wait(PATIENCE), output.read(), errors.read()
 
 
 def test_a_container_does_not_start_open_and_a_key_can_be_made_before_it_starts(tmp_path):

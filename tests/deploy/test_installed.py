@@ -8,20 +8,17 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
 
 import engine
+from tests.deploy.conftest import Installation
 from tests.deploy.exercise import FITS, begin, go_on
 from tests.extent import FULL
-from tests.support.server import LAUNCH, ROOT, serving
+from tests.support.server import LAUNCH, serving
 
 USER = 10001
-SETUPTOOLS = 77
-"""The first major version that reads these projects."""
-SOURCES = ("pyproject.toml", "README.md", "LICENSE", "app", "engine", "deploy/bin", "clients/python")
 NATIVE = "native" in engine.executors()
 WAYS = {about: way for about, way in FITS.items() if FULL or about != "half precision"}
 """That one compiles kernels of its own; `make image-test` has it as well."""
@@ -40,42 +37,19 @@ PLACES = {
 
 
 @pytest.fixture(scope="module")
-def installed() -> Iterator[Path]:
-    """Wheels built and unpacked by root, kernels compiled beside them, where all may read."""
+def installed(installation: Installation) -> Iterator[Path]:
+    """What root has installed, with kernels compiled beside it, where all may read."""
     if os.getuid() != 0:
         pytest.skip("only root can become another user")
-    if _setuptools() < SETUPTOOLS:
-        pytest.skip(f"needs setuptools {SETUPTOOLS} to build wheels without a network")
     with tempfile.TemporaryDirectory(dir="/tmp") as name:
         folder = Path(name)
         folder.chmod(0o755)
-        for source in SOURCES:
-            _copy(ROOT / source, folder / "source" / source)
-        # By the tools that are here: nothing is downloaded.
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-compile"]
-        target, projects = folder / "installed", (folder / "source", folder / "source/clients/python")
-        subprocess.run([*pip, "--no-warn-conflicts", "--target", str(target), *map(str, projects)], check=True)
-        shutil.rmtree(folder / "source")
+        target = folder / "installed"
+        shutil.copytree(installation.site, target, ignore=shutil.ignore_patterns("*.pth"))
         if NATIVE:
             compiling = [*_python(target, "")[:-2], "-m", "engine.execution.native", "--common", "--shared"]
             subprocess.run(compiling, check=True, stdout=subprocess.DEVNULL)
         yield target
-
-
-def _setuptools() -> int:
-    """Return the major version that is installed, 0 if none is."""
-    try:
-        return int(version("setuptools").split(".")[0])
-    except PackageNotFoundError:
-        return 0
-
-
-def _copy(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if source.is_dir():
-        shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "build"))
-    else:
-        shutil.copyfile(source, target)
 
 
 def _python(installed: Path, code: str) -> list[str]:

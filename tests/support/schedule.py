@@ -21,6 +21,9 @@ KINDS = {
 SERVERS = frozenset({"server", "start_server"})
 """Fixtures with a server in a process of its own."""
 
+INSTALLED = frozenset({"tests/deploy/test_wheels.py", "tests/deploy/test_installed.py"})
+"""Files that share an installation, which takes seconds to make."""
+
 PART = 16
 """Number of tests that a process gets at a time of a file of the engine that has many more."""
 
@@ -66,6 +69,8 @@ class Schedule(LoadFileScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         path: str = super()._split_scope(nodeid)
+        if path in INSTALLED:
+            return "installed"
         if not path.startswith(ENGINE) or self.collection is None:
             return path
         count = self._counts[path]

@@ -1,0 +1,83 @@
+"""The wheels of the project, built and installed once for all tests of what is installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ("app", "engine", "deploy/bin", "pyproject.toml", "README.md", "LICENSE", "clients/python")
+SETUPTOOLS = 77
+"""The first version that reads the license of pyproject.toml."""
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A virtual environment with the wheels, and a folder to work in that holds an `app` and an `engine` of its own.
+
+    `bin` and `site` are where its commands and its packages are.
+    """
+
+    bin: Path
+    site: Path
+    folder: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables of a process that finds the folder's packages on PYTHONPATH."""
+        own = {name: text for name, text in os.environ.items() if not name.startswith(("ADJOINT_", "PYTHON"))}
+        return {**own, "PYTHONPATH": str(self.folder), "COLUMNS": "120", "TMPDIR": str(self.folder / "tmp")}
+
+    def run(self, *command: str) -> str:
+        """Run a command of the environment in the folder; return what it prints."""
+        arguments = [str(self.bin / command[0]), *command[1:]]
+        done = subprocess.run(arguments, cwd=self.folder, env=self.environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="session")
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    """Build both wheels and install them in an environment that has nothing but what they depend on."""
+    if _setuptools() < SETUPTOOLS:
+        pytest.skip(f"needs setuptools {SETUPTOOLS} to build wheels without a network")
+    root = tmp_path_factory.mktemp("wheels")
+    for source in SOURCES:
+        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "build")
+        (root / "source" / source).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / source).is_dir():
+            shutil.copytree(ROOT / source, root / "source" / source, ignore=ignored)
+        else:
+            shutil.copyfile(ROOT / source, root / "source" / source)
+    # By the tools that are here: nothing is downloaded.
+    offline = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(root / "wheels")]
+    projects = [str(root / "source"), str(root / "source/clients/python")]
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *offline, *projects], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(root / "venv")], check=True)
+    python = root / "venv/bin/python"
+    wheels = [str(wheel) for wheel in (root / "wheels").iterdir()]
+    installing = ["--python", str(python), "install", "--quiet", "--no-deps", "--no-index", *wheels]
+    subprocess.run([sys.executable, "-m", "pip", *installing], check=True)
+    (site,) = (root / "venv/lib").glob("python*/site-packages")
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    folder = root / "work"
+    for name in ("app", "engine", "tmp"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "__init__.py").write_text("raise ImportError('this is another package')")
+    return Installation(root / "venv/bin", site, folder)
+
+
+def _setuptools() -> int:
+    """Return the major version that is installed, 0 if none is."""
+    try:
+        return int(version("setuptools").split(".")[0])
+    except PackageNotFoundError:
+        return 0
