@@ -86,6 +86,7 @@ from engine.data import (
     read_class_encodings,
 )
 from engine.data.checkpoint import Checkpoint, read_tensors, state_digest, write_tensors
+from engine.data.table import Preprocessing, TextColumn, preprocessing_of_checkpoint
 from engine.diagnostics import (
     Nonfinite,
     Operand,
@@ -238,6 +239,7 @@ __all__ = [
     "PoolMissing",
     "PoolPaused",
     "Predictor",
+    "Preprocessing",
     "Priority",
     "RankAborted",
     "RankLost",
@@ -257,6 +259,7 @@ __all__ = [
     "Sweep",
     "Tape",
     "TapeOptimizer",
+    "TextColumn",
     "Threadpool",
     "ThreadpoolParams",
     "Timing",
@@ -342,6 +345,7 @@ __all__ = [
     "plan_text",
     "predict_in_chunks",
     "prediction_inputs",
+    "preprocessing_of_checkpoint",
     "probability_cross_entropy_loss",
     "profile_step",
     "rand",

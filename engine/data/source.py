@@ -13,6 +13,7 @@ from engine.core.errors import DataError, nearest
 from engine.core.value import Array, Spec
 from engine.data.column import Column
 from engine.data.scaling import Scales
+from engine.data.table.raw import TextColumn
 from engine.data.windows import Span, Windows
 
 MAPPED_BYTES = 256 * 2**20
@@ -33,7 +34,7 @@ class Source:
     """
 
     inputs: Mapping[str, Column]
-    columns: Mapping[str, Array | Sequence[Array]]
+    columns: Mapping[str, Array | Sequence[Array] | TextColumn]
     rows: int
     windows: Windows | None
     starts: Array | None
@@ -165,7 +166,9 @@ class Source:
 
 
 def open_source(
-    columns: Mapping[str, Array | Sequence[Array]], inputs: Mapping[str, str], windows: Windows | None = None
+    columns: Mapping[str, Array | Sequence[Array] | TextColumn],
+    inputs: Mapping[str, str],
+    windows: Windows | None = None,
 ) -> Source:
     """Open columns as examples, without reading them (except the column that separates series).
 
@@ -202,11 +205,12 @@ def _as_range(examples: Array) -> Array | range:
     return range(first, first + count) if (examples[1:] - examples[:-1] == 1).all() else examples
 
 
-def _column(columns: Mapping[str, Array | Sequence[Array]], name: str) -> Column:
+def _column(columns: Mapping[str, Array | Sequence[Array] | TextColumn], name: str) -> Column:
     if name not in columns:
         hint = nearest(name, columns) or f"; they are {', '.join(columns)}"
         raise DataError(f"there is no column called {name[:64]!r}{hint}")
-    return Column(name, columns[name])
+    found = columns[name]
+    return Column(name, found.codes if isinstance(found, TextColumn) else found)
 
 
 def _row_count(columns: Mapping[str, Column]) -> int:

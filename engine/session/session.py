@@ -16,6 +16,7 @@ from engine.core.errors import DocumentError, Finding, GradientError
 from engine.core.value import Array
 from engine.data import Scales
 from engine.data.checkpoint import SCALES, Checkpoint
+from engine.data.table import Preprocessing, meta_with_preprocessing, preprocessing_of_checkpoint
 from engine.diagnostics.profiling import Timing, plan_of_update, profile, profile_update
 from engine.diagnostics.row_losses import losses_by_row
 from engine.execution.interpreter.node_runner import NodeRunner
@@ -91,6 +92,7 @@ class Session:
         self.definition = at_precision(definition, self._recipe.precision)
         self._counters = Counters(seed)
         self._scales = Scales()
+        self._preprocessing: Preprocessing | None = None
         self._feeds = BatchReader(self.definition)
         self._needed: dict[tuple[str, bool], tuple[str, ...]] = {}
         self._owner = object()
@@ -295,6 +297,11 @@ class Session:
         return self._current_predictor().predict(inputs, chunk)
 
     @property
+    def preprocessing(self) -> Preprocessing | None:
+        """What makes inputs of raw columns, as in the fit that the session goes on from; None if nothing does."""
+        return self._preprocessing
+
+    @property
     def predict_inputs(self) -> tuple[str, ...]:
         """The inputs that `predict` needs: those that the outputs depend on."""
         return self._current_predictor().inputs
@@ -304,6 +311,17 @@ class Session:
         """The inputs as numbers for them are read: those that are normalised first in float64."""
         inputs = self.definition.inputs.items()
         return {name: replace(spec, dtype=FLOAT64) if name in self._scales else spec for name, spec in inputs}
+
+    def encode(self, inputs: Mapping[str, Any], needed: Collection[str]) -> Mapping[str, Any]:
+        """Return the inputs of a call with raw columns replaced by the inputs that are made of them.
+
+        Raises:
+            DocumentError: a raw column is missing, or holds a value that the model does not take.
+        """
+        if self._preprocessing is None:
+            return inputs
+        dtypes = {name: spec.dtype for name, spec in self.fed_inputs.items()}
+        return self._preprocessing.encode(inputs, dtypes, tuple(needed))
 
     def inputs_needed(self, wanted: Literal["forward", "losses"], *, training: bool = True) -> tuple[str, ...]:
         """Return the inputs that a pass must be given.
@@ -321,6 +339,7 @@ class Session:
 
     def _batch(self, inputs: Mapping[str, Any], needed: Collection[str]) -> Batch:
         """Return the inputs of a call, checked; those that the parameters were trained on normalised are too."""
+        inputs = self.encode(inputs, needed)
         if not self._scales.of:
             return self._feeds.batch(inputs, needed)
         scaled = {}
@@ -333,7 +352,12 @@ class Session:
     def _current_predictor(self) -> Predictor:
         version = (self._parameters_version, self._buffers_version)
         if self._predictor is None or self._predictor_version != version:
-            learned = Checkpoint(self._work.model.parameters, self._work.model.buffers, state=self._scale_arrays())
+            learned = Checkpoint(
+                self._work.model.parameters,
+                self._work.model.buffers,
+                state=self._scale_arrays(),
+                meta=meta_with_preprocessing({}, self._preprocessing),
+            )
             if self._predictor is None:
                 self._predictor = Predictor(self._given, learned, self._recipe.precision)
             else:
@@ -345,6 +369,7 @@ class Session:
         """Copy parameters, buffers, optimizer state, gradients and counters; tapes are not in it."""
         checkpoint = snapshot(self._work, self._counters, self.executor)
         checkpoint.state.update(self._scale_arrays())
+        checkpoint.meta = meta_with_preprocessing(checkpoint.meta, self._preprocessing)
         return checkpoint
 
     def _scale_arrays(self) -> dict[str, Array]:
@@ -364,13 +389,14 @@ class Session:
             CheckpointError: it does not belong to this graph or optimizer, or is damaged.
         """
         scales = Scales.from_arrays(checkpoint.under(SCALES))
+        preprocessing = preprocessing_of_checkpoint(checkpoint.meta)
         if optimizer:
             work, self._counters = restore(checkpoint, self._work, self._counters)
             self._work_on(work)
         else:
             load_parameters(checkpoint, self._work)
             self._counters.step = 0
-        self._scales = scales
+        self._scales, self._preprocessing = scales, preprocessing
         self._parameters_version += 1
         self._buffers_version += 1
 

@@ -19,6 +19,7 @@ from engine.graph.trace import bind_dims, build
 from engine.optim.groups import matches
 from engine.training.estimate import Footprint
 from engine.training.fit.examples import absent_inputs, weigh_classes
+from engine.training.made_columns import check_made_columns, made_bytes, with_made_columns
 from engine.training.metrics import find_comparison
 from engine.training.metrics.comparisons import numeric_comparisons
 from engine.training.metrics.operands import BY_CLASS
@@ -97,8 +98,13 @@ def check_fit(
     if not definition.inputs:
         reader.fault("/graph", "no_input", "the graph has no input to feed rows to")
     _check_names(definition, recipe, columns, reader)
+    check_made_columns(definition, recipe, columns, validation, reader)
+    reader.finish()
     absent = absent_inputs(definition, recipe, columns, columns if validation is None else validation)
     definition = without_inputs(definition, absent)
+    trained_on, columns = columns, with_made_columns(definition, recipe, columns, columns)
+    if validation is not None:
+        validation = with_made_columns(definition, recipe, validation, trained_on)
     _check_windows(definition, recipe, columns, reader)
     _check_patterns(definition, recipe, reader)
     fed = _check_feeds(definition, recipe, columns, "/dataset", reader)
@@ -121,9 +127,7 @@ def check_fit(
     reader.finish()
     definition = weigh_classes(definition, recipe.class_weights, None, np.arange(0))
     _check_short_parts(definition, recipe, batches, replicas, fed, reader)
-    units = {
-        name: columns[recipe.feeds.get(name, name)].shape for name in targets_in_units(definition, recipe.normalize)
-    }
+    units = {name: columns[recipe.column_of(name)].shape for name in targets_in_units(definition, recipe.normalize)}
     recipe = with_units_loss(recipe, definition) if units else recipe
     footprint = Footprint(
         definition, recipe, lambda rows: _bound(definition, fed, rows, reader), replicas, executor, units
@@ -133,6 +137,8 @@ def check_fit(
     cast = _cast_bytes(definition, fed) + _cast_bytes(definition, held)
     if cast:
         memory["cast_bytes"] = cast
+    if recipe.columns:
+        memory["columns_bytes"] = made_bytes(recipe, definition, columns, validation)
     memory["order_bytes"] = ORDER_BYTES * batches.examples
     return FitEstimate(recipe.total_steps(batches.per_epoch), batches.per_epoch, memory)
 
@@ -161,7 +167,7 @@ def _check_windows(definition: Definition, recipe: Recipe, columns: Mapping[str,
     rows = next((column.rows for column in columns.values()), 0)
     if recipe.windows is None or not rows:
         return
-    inputs = {name: recipe.feeds.get(name, name) for name in definition.inputs}
+    inputs = {name: recipe.column_of(name) for name in definition.inputs}
     for place, detail in recipe.windows.problems(inputs, columns, rows):
         reader.fault(f"/windows{place}", "attribute_invalid", detail)
 
@@ -259,8 +265,9 @@ def _check_feeds(
 ) -> dict[str, ColumnInfo]:
     fed = {}
     for name, spec in definition.inputs.items():
-        source = recipe.feeds.get(name, name)
+        source = recipe.column_of(name)
         at = f"/feeds/{escape(name)}" if name in recipe.feeds else pointer
+        at = f"/columns/{escape(name)}" if name in recipe.columns else at
         if not isinstance(source, str) or source not in columns:
             hint = nearest(str(source), columns) or f"; its columns are {', '.join(columns)}"
             detail = f"input {name!r} needs a column {str(source)[:64]!r}, which the dataset does not have{hint}"
@@ -269,7 +276,12 @@ def _check_feeds(
         column = _example(recipe, name, columns[source])
         problem = _misfit(spec, column)
         if problem:
-            reader.fault(at, problem[0], f"input {name!r} {problem[1]} of column {source!r}")
+            of = "its columns" if name in recipe.columns else f"column {source!r}"
+            reader.fault(at, problem[0], f"input {name!r} {problem[1]} of {of}")
+        elif column.missing and column.classes is not None:
+            advice = "take the column in 'columns', with a level for missing texts, or fill them in"
+            detail = f"column {source!r}, which input {name!r} takes, holds {column.missing} missing texts"
+            reader.fault(at, "missing_values", f"{detail} in {column.rows} rows: {advice}")
         elif column.missing and not _handles_missing(definition, recipe, name, training=pointer == "/dataset"):
             reader.fault(at, "missing_values", _missing(name, source, column))
         else:

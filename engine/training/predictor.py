@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from engine.core.registry import lookup
 from engine.core.value import Array
 from engine.data import ClassEncoding, Scales, classes_of_checkpoint, encode_texts
 from engine.data.checkpoint import SCALES, Checkpoint
+from engine.data.table import preprocessing_of_checkpoint
 from engine.execution.interpreter.point import as_refusals
 from engine.execution.plan import NumpyExecutor, Plan
 from engine.graph.definition import Definition, needed_inputs
@@ -63,6 +65,7 @@ class Predictor:
         self.model.restore(checkpoint.averaged(), optimizer=False)
         self._scales = Scales.from_arrays(checkpoint.under(SCALES))
         self._classes = classes_of_checkpoint(checkpoint.meta) or {}
+        self.preprocessing = preprocessing_of_checkpoint(checkpoint.meta)
         predicted = predicted_targets(self._given, self._scales.of)
         self._predicted = {name: (target, power) for name, target, power in predicted}
 
@@ -75,9 +78,15 @@ class Predictor:
     def output_classes(self) -> dict[str, list[str]]:
         """The class names along the class axis of each output that predicts a text target."""
         compared = self._comparison
-        if compared is None or compared.form not in BY_CLASS or compared.targets not in self._classes:
+        if compared is None or compared.form not in BY_CLASS:
             return {}
-        names = list(self._classes[compared.targets].names)
+        made = {} if self.preprocessing is None else self.preprocessing.classes
+        if compared.targets in self._classes:
+            names = list(self._classes[compared.targets].names)
+        elif compared.targets in made:
+            names = list(made[compared.targets])
+        else:
+            return {}
         return {name: names for name in self.definition.outputs if name == compared.predictions}
 
     @property
@@ -115,14 +124,29 @@ class Predictor:
         """Drop the cached plans."""
         self._executors.clear()
 
-    def predict(self, inputs: Mapping[str, Array], chunk: int = 256, *, admit: Admit = admit_any) -> dict[str, Array]:
+    def encode(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the inputs of a call as the graph takes them: raw columns preprocessed, texts as class numbers.
+
+        Raises:
+            DocumentError: a raw column is missing or holds what the model does not take, or a text is no class.
+        """
+        made: Mapping[str, Any] = inputs
+        if self.preprocessing is not None:
+            made = self.preprocessing.encode(inputs, self.input_dtypes, self.inputs)
+        return encode_texts(self._classes, made)
+
+    def predict(
+        self, inputs: Mapping[str, Any], chunk: int = 256, *, admit: Admit = admit_any, encoded: bool = False
+    ) -> dict[str, Array]:
         """Compute the outputs.
 
         Args:
             inputs: an array for each input that the outputs depend on, with one leading extent for the rows; others are
-                checked and ignored. Texts become their class numbers.
+                checked and ignored. Raw columns (lists of numbers, texts and None) are preprocessed as in training, and
+                texts become their class numbers.
             chunk: rows computed at a time; the result depends on it only by rounding. If an output has no leading axis
                 of rows, or a second one, all rows are computed at once.
+            encoded: whether `encode` has been called on the inputs.
             admit: called with the bytes needed beside the model and cached plans, before they are allocated.
 
         Returns:
@@ -131,7 +155,7 @@ class Predictor:
         Raises:
             DocumentError: a missing, unknown or ill-shaped input, with its pointer.
         """
-        arrays = self._checked(inputs)
+        arrays = self._checked(inputs if encoded else self.encode(inputs))
         rows = max((len(arrays[name]) for name in self._by_row), default=0)
         starts = range(0, rows, chunk) if rows > chunk else range(1)
         admit(self._cost(arrays, rows, chunk))
@@ -176,7 +200,7 @@ class Predictor:
         return cached_plan(plan_evaluation, self.model, dims, (), outputs=True)
 
     def _checked(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        arrays = check_feeds(self.definition, self.inputs, encode_texts(self._classes, inputs))
+        arrays = check_feeds(self.definition, self.inputs, inputs)
         with np.errstate(all="ignore"):
             for name, array in arrays.items():
                 arrays[name] = self._scales.apply(name, array).astype(self.definition.inputs[name].dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -29,13 +29,12 @@ from engine.graph.definition import Definition, NodeSpec, needed_inputs, without
 from engine.graph.limits import LIMITS
 from engine.graph.shape_inference import infer_shapes
 from engine.graph.trace import bind_dims
+from engine.training.fit.preprocessed import Columns, PreprocessedInputs
 from engine.training.fit.train_step import Rows
 from engine.training.metrics import find_comparison
 from engine.training.metrics.target_units import targets_in_units
 from engine.training.recipe import Recipe
 from engine.training.step.reduction import divides_by_class_weights, with_units_loss
-
-Columns = Mapping[str, Array | Sequence[Array]]
 
 
 class Examples:
@@ -44,6 +43,7 @@ class Examples:
     Attributes:
         recipe: the recipe, adapted to the number of examples.
         definition: the graph with class weights, and without absent inputs.
+        preprocessed: the inputs that are made of raw columns; None if there are none.
         scales: the normalisation of the inputs.
         targets: the normalised inputs that the loss compares with predictions.
         batches: the order of the training examples.
@@ -61,19 +61,26 @@ class Examples:
         source = _opened(definition, recipe, columns)
         self.recipe = recipe = recipe.on(source.count)
         train, self.held_out = split_examples(source, recipe.validation, recipe.seed)
+        self._dtypes = {name: spec.dtype for name, spec in definition.inputs.items()}
+        self.preprocessed: PreprocessedInputs | None = None
+        if recipe.columns:
+            self.preprocessed = PreprocessedInputs(recipe, columns, source, train, self._dtypes)
+            source = self.preprocessed.apply(source)
         self.scales = fit_scales(source, recipe.normalize, train)
         self.targets = targets_in_units(definition, self.scales.of)
         if self.targets:
             self.recipe = recipe = with_units_loss(recipe, definition)
         self.definition = weigh_classes(definition, recipe.class_weights, source, train)
         self._complete = weigh_classes(given, recipe.class_weights, source, train) if absent else self.definition
-        self._dtypes = {name: spec.dtype for name, spec in self.definition.inputs.items()}
         self._exact = source.scaled(self.scales)
         self.training = cast_inputs(self._exact, self._dtypes)
         self.batches = _batches(recipe, source, train)
         self.validation = self.training
         if validation is not None:
-            self.validation = cast_inputs(_opened(definition, recipe, validation).scaled(self.scales), self._dtypes)
+            given_rows = _opened(definition, recipe, validation)
+            if self.preprocessed is not None:
+                given_rows = self.preprocessed.apply(given_rows, validation)
+            self.validation = cast_inputs(given_rows.scaled(self.scales), self._dtypes)
             self.held_out = np.arange(self.validation.count)
         recipe.check_schedule(len(self.held_out), self.batches.per_epoch)
         self._ahead: Prefetcher | None = None
@@ -117,7 +124,10 @@ class Examples:
 
 
 def _opened(definition: Definition, recipe: Recipe, columns: Columns) -> Source:
-    return open_source(columns, {name: recipe.feeds.get(name, name) for name in definition.inputs}, recipe.windows)
+    """Open the columns of inputs; of one that is made of raw columns the first of these, for the number of rows."""
+    made = {name: each.items[0].column for name, each in recipe.columns.items()}
+    inputs = {name: made.get(name) or recipe.feeds.get(name, name) for name in definition.inputs}
+    return open_source(columns, inputs, recipe.windows)
 
 
 def _batches(recipe: Recipe, source: Source, train: Array) -> Batches:
@@ -135,7 +145,7 @@ def absent_inputs(definition: Definition, recipe: Recipe, *tables: Container[str
     They have no column in one of the `tables`, the recipe does not name them, and no loss, metric or running statistic
     depends on them.
     """
-    named = {*recipe.feeds, *recipe.normalize, *recipe.classes}
+    named = {*recipe.feeds, *recipe.normalize, *recipe.classes, *recipe.columns}
     missing = [n for n in definition.inputs if n not in named and any(n not in columns for columns in tables)]
     if not missing:
         return ()

@@ -10,8 +10,8 @@ import numpy as np
 from engine.core.value import Array
 from engine.graph.definition import Definition
 from engine.training.distributed.collective import Alone, Collective
-from engine.training.fit.examples import Columns
 from engine.training.fit.monitoring import MonitoredFit
+from engine.training.fit.preprocessed import Columns
 from engine.training.fit.steps import (
     MAX_STEPS_PER_CALL,
     CapturedGradient,

@@ -144,7 +144,7 @@ def failure_at(what: str, step: int, found: Nonfinite | None, recipe: Recipe, ro
     """
     told, advice = what, ADVICE
     if found is not None and found.kind == "input":
-        column = recipe.feeds.get(found.name, found.name)
+        column = recipe.column_of(found.name)
         place = f" at {list(found.index)} of the batch" if row is None else f" in row {row}"
         told = f"{told}: input {found.name!r} (column {column!r}) holds {found.value}{place}"
         advice = DATA_ADVICE

@@ -12,13 +12,15 @@ from engine.core.fingerprint import fingerprint
 from engine.core.value import Array
 from engine.data import RoundedInput, meta_with_classes
 from engine.data.checkpoint import SCALES, Checkpoint
+from engine.data.table import Preprocessing, meta_with_preprocessing, preprocessing_of_checkpoint
 from engine.execution.native import chosen
 from engine.graph.definition import Definition
 from engine.training.distributed.collective import Collective
 from engine.training.fit.evaluation import Evaluator
-from engine.training.fit.examples import Columns, Examples
+from engine.training.fit.examples import Examples
 from engine.training.fit.fit_state import Cursor, FitState, RollbackPoint, read_fit_state, read_reopened_state
 from engine.training.fit.nonfinite import RecentState
+from engine.training.fit.preprocessed import Columns
 from engine.training.fit.steps import LossTally, MetricRow, StepInputs
 from engine.training.fit.train_step import TrainStep
 from engine.training.metrics import Tally
@@ -119,6 +121,12 @@ class FitProgress:
         """Whether the fit has ended."""
         return self.step >= self.total_steps or self.stopped is not None or self.failure is not None
 
+    @property
+    def preprocessing(self) -> Preprocessing | None:
+        """What turns raw columns into inputs, with its statistics; None if the recipe has no `columns`."""
+        made = self._examples.preprocessed
+        return None if made is None else made.preprocessing
+
     def rounded_inputs(self) -> list[RoundedInput]:
         """Return the inputs whose dtype in the fit merges distinct values of their columns."""
         return self._examples.rounded_inputs()
@@ -137,6 +145,7 @@ class FitProgress:
         checkpoint.state.update({SCALES + n: array.copy() for n, array in self._examples.scales.to_arrays().items()})
         checkpoint.meta = {"graph": self._examples.digest, "fingerprint": fingerprint(self.executor)}
         checkpoint.meta = meta_with_classes(checkpoint.meta, self.recipe.classes)
+        checkpoint.meta = meta_with_preprocessing(checkpoint.meta, self.preprocessing)
         return checkpoint
 
     def restore(self, checkpoint: Checkpoint, *, reopened: bool = False) -> None:
@@ -153,6 +162,8 @@ class FitProgress:
             raise CheckpointError("the checkpoint belongs to another graph")
         if checkpoint.cursor.get("seed", self.recipe.seed) != self.recipe.seed:
             raise CheckpointError(f"the checkpoint was made with another seed; this fit has {self.recipe.seed}")
+        if self._examples.preprocessed is not None:
+            self._examples.preprocessed.adopt(preprocessing_of_checkpoint(checkpoint.meta))
         model, recipe, start = self.model, self.recipe, self._first_cursor()
         if reopened:
             state = read_reopened_state(checkpoint, model, recipe, start, self._monitor)

@@ -13,10 +13,11 @@ import numpy as np
 
 from engine.core.attributes import Range
 from engine.core.dtypes import BFLOAT16
-from engine.core.errors import DocumentError, Finding
+from engine.core.errors import DocumentError, Finding, escape
 from engine.core.options import Reader, Reads, read_options
 from engine.data import ClassEncoding, Sampling, Shuffle, Split, Windows, read_classes, read_normalize, read_shuffle
 from engine.data.normalization import Normalization
+from engine.data.table import Section, read_section
 from engine.graph.rematerialization import RematOptions
 from engine.optim import LBFGS, Schedule, read_schedule
 from engine.optim.adam import Adam
@@ -70,6 +71,10 @@ class Validation(Split):
         return by_epoch or (self.every_steps is not None and step % self.every_steps == 0)
 
 
+MADE = "/columns/"
+"""What the names of columns that preprocessing makes begin with."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
     """Everything about a fit but the graph and the data.
@@ -106,6 +111,7 @@ class Recipe:
         checkpoint: when to write checkpoints, and how many to retain.
         record: which steps become metric rows.
         feeds: the column of each input, where it has another name.
+        columns: the raw columns of inputs that are preprocessed, and what is done to them.
         classes: the class names of each input whose data were text, in the order of their numbers.
         preset: defaults of other fields; "ggml_opt_fit" has the semantics of that function: adamw without decay, rows
             with uncertainties, and whole batches in training and validation.
@@ -150,10 +156,17 @@ class Recipe:
     checkpoint: CheckpointPolicy = field(default_factory=CheckpointPolicy)
     record: Record = field(default_factory=Record)
     feeds: dict[str, Any] = field(default_factory=dict)
+    columns: Annotated[
+        Section, Reads(read_section, "an object: for each input a raw column or a list of them, with their transforms")
+    ] = field(default_factory=dict)
     classes: Annotated[
         Mapping[str, ClassEncoding], Reads(read_classes, "an object: for each input its class names")
     ] = field(default_factory=dict)
     preset: Literal["ggml_opt_fit"] | None = None
+
+    def column_of(self, name: str) -> str:
+        """Return the column that an input takes; one that `columns` makes has a name that no raw column has."""
+        return f"{MADE}{name}" if name in self.columns else self.feeds.get(name, name)
 
     def on(self, examples: int) -> Recipe:
         """Return the recipe adapted to a number of examples.
@@ -241,6 +254,9 @@ class Recipe:
         found = []
         if (self.epochs is None) == (self.steps is None):
             found.append(("/epochs", "give exactly one of 'epochs' and 'steps'"))
+        for table in ("feeds", "classes"):
+            made = [name for name in getattr(self, table) if name in self.columns]
+            found += [(f"/{table}/{escape(name)}", "the input is made by 'columns'; leave this out") for name in made]
         if self.micro_batch_size is not None and self.micro_batch_size > self.batch_size:
             found.append(("/micro_batch_size", f"must be at most batch_size, {self.batch_size}"))
         return [*found, *self._conflicts(), *self._clashes_of_closure()]

@@ -33,7 +33,7 @@ LEFT_OUT: dict[type, frozenset[str]] = {
         (
             "epochs", "steps", "batch_size", "micro_batch_size", "shuffle", "sampling", "windows", "normalize",
             "class_weights", "drop_last", "prefetch", "seed", "freeze", "validation", "early_stopping", "budget",
-            "checkpoint", "feeds", "schedule",
+            "checkpoint", "feeds", "columns", "schedule",
         )
     ),
     Optimizer: frozenset(("lr",)),  # an input of the plan
