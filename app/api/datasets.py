@@ -51,7 +51,15 @@ HEADER = """Whether line 1 of a CSV file names the columns. With auto it does if
 for, or no number; a line of different whole numbers, which may be either, is refused unless `columns` tells. A file \
 without a header and without `columns` has the columns column_1, column_2, ..."""
 
+MISSING = """Cells of a CSV file that stand for missing values beside empty ones, joined by commas: NA,?. Without it \
+NA, N/A, null and nan stand for missing numbers too, and text columns that hold them are refused."""
+
 FormatName = Literal["json", "csv", "npy", "npz", "safetensors", "ndjson", "parquet"]
+
+
+def _words(missing: str | None) -> tuple[str, ...]:
+    """Return the words of a list that is joined by commas."""
+    return () if missing is None else tuple(dict.fromkeys(word for word in missing.split(",") if word))
 
 
 async def _terms(
@@ -65,6 +73,7 @@ async def _terms(
         str | None, Query(max_length=64, description='Name of the column that a .npy file becomes; default "x".')
     ] = None,
     header: Annotated[HeaderOption, Query(description=HEADER)] = "auto",
+    missing: Annotated[str | None, Query(max_length=1024, description=MISSING)] = None,
 ) -> UploadOptions:
     kind = content_type(request)
     if format is not None and kind in FORMATS and FORMATS[kind] != format:
@@ -74,7 +83,7 @@ async def _terms(
     if known is None:
         accepted = ", ".join((*FORMATS, OCTETS))
         raise UnsupportedMedia(f"send one of {accepted}; the last one with ?format=")
-    return UploadOptions(known, name, IngestOptions(columns, column, header))
+    return UploadOptions(known, name, IngestOptions(columns, column, header, _words(missing)))
 
 
 @routes.post(

@@ -27,6 +27,7 @@ class Assignment:
     `memory_bytes` is what each process may take at its peak, None: as much as it likes.
     `recodings` and `validation_recodings` hold, for text columns whose files are numbered otherwise than the model,
     a table for each file, None for one that needs none: the model's number by that of the file.
+    `texts` and `validation_texts` hold what the codes of text columns stand for, where these are preprocessed.
     `kill_at_op` is for tests: the operation on the disk before which the process is killed (see `app.system.durable`).
     """
 
@@ -49,6 +50,8 @@ class Assignment:
     memory_bytes: int | None = None
     recodings: dict[str, list[list[int] | None]] = field(default_factory=dict)
     validation_recodings: dict[str, list[list[int] | None]] = field(default_factory=dict)
+    texts: dict[str, list[str]] = field(default_factory=dict)
+    validation_texts: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def owner_id(self) -> str:

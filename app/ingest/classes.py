@@ -12,7 +12,9 @@ from app.ingest.limits import IngestError, IngestLimits, too_large
 Locate = Callable[[int], str]
 
 MISSING = frozenset({"", "nan", "NaN", "NAN", "NA", "N/A", "n/a", "#N/A", "null", "NULL"})
-"""Cells that stand for a missing value; in a declared class column only the empty one does."""
+"""Cells that stand for a missing number; a missing text is an empty cell, or one of the words of `missing=`."""
+MISSING_CODE = -1
+"""The code of a missing text."""
 TRUE, FALSE = frozenset({"true", "True", "TRUE"}), frozenset({"false", "False", "FALSE"})
 """Texts that make a column of truth values if all its texts are among them."""
 
@@ -50,23 +52,27 @@ class ClassCoder:
 
     def __init__(self, pointer: str, limits: IngestLimits, *, strict: bool) -> None:
         self._codes: dict[str, int] = {}
+        self.missing = False
         self._pointer = pointer
         self._limits = limits
         self._strict = strict
 
     def encode(self, texts: Sequence[str], locate: Locate) -> NDArray[np.int64]:
-        """Provisional codes of `texts`; `locate` tells where in the file the k-th one is."""
-        fresh = set(texts) - self._codes.keys()
+        """Provisional codes of `texts`, -1 for an empty one; `locate` tells where in the file the k-th one is."""
+        distinct = set(texts)
+        self.missing = self.missing or "" in distinct
+        fresh = distinct - self._codes.keys() - {""}
         if fresh:
             for position, text in enumerate(texts):
                 if text in fresh:
                     self._add(text, locate(position))
                     fresh.remove(text)
+        if "" in distinct:
+            codes = {**self._codes, "": MISSING_CODE}
+            return np.fromiter(map(codes.__getitem__, texts), np.int64, len(texts))
         return np.fromiter(map(self._codes.__getitem__, texts), np.int64, len(texts))
 
     def _add(self, text: str, where: str) -> None:
-        if not text:
-            raise IngestError("missing_value", self._pointer, f"{where}: text is missing; write a name for this class")
         if len(text) > self._limits.max_class_characters:
             most = self._limits.max_class_characters
             raise IngestError("bad_value", self._pointer, f"{where}: a class name is longer than {most} characters")
@@ -81,7 +87,8 @@ class ClassCoder:
     def _check_text(self, text: str, where: str) -> None:
         """Refuse a text that is not certain to name a class."""
         if text in MISSING:
-            detail = f"{where}: text is missing; write a name for this class{OR_DECLARE}"
+            detail = f"{where}: this may be a missing text or a name; leave missing texts empty, or say missing={text}"
+            detail = f"{detail} (several: missing={text},?){OR_DECLARE}"
             raise IngestError("missing_value", self._pointer, detail)
         if looks_like_number(text):
             detail = f"{where}: write numbers as 1234.5 or 1e3, finite, digits 0 to 9, no _, no spaces, no separators"
@@ -95,14 +102,20 @@ class ClassCoder:
         return tuple(sorted(self._codes))
 
     def truth_values(self) -> Callable[[NDArray[Any]], NDArray[Any]] | None:
-        """Return the function from provisional codes to truth values, or None unless all texts are such words."""
-        if not self._strict or not self._codes.keys() <= TRUE | FALSE:
+        """Return the function from provisional codes to truth values, or None unless all texts are such words.
+
+        They are booleans or, with missing ones, 1, 0 and NaN in float32.
+        """
+        if not self._strict or not self._codes or not self._codes.keys() <= TRUE | FALSE:
             return None
+        if self.missing:
+            values = np.array([*(float(name in TRUE) for name in self._codes), np.nan], np.float32)
+            return lambda provisional: values[provisional]
         table = np.array([name in TRUE for name in self._codes], np.bool_)
         return lambda provisional: table[provisional]
 
     def sorted_codes(self) -> Callable[[NDArray[Any]], NDArray[Any]]:
         """Return the function from provisional to final codes."""
         final = {name: code for code, name in enumerate(self.names())}
-        table = np.array([final[name] for name in self._codes], np.int64)
+        table = np.array([*(final[name] for name in self._codes), MISSING_CODE], np.int64)
         return lambda provisional: table[provisional]

@@ -52,6 +52,12 @@ class Statistics:
             # Means are merged by weight (Chan, Golub, LeVeque 1979), so that long columns neither overflow nor drift.
             self._mean += (mean - self._mean) * (block.size / self.count)
 
+    def add_codes(self, block: NDArray[Any]) -> None:
+        """Count in codes of texts; negative ones are missing."""
+        present = block[block >= 0]
+        self.missing += block.size - present.size
+        self.add(present)
+
     def _finite(self, block: NDArray[Any]) -> NDArray[Any]:
         if block.dtype == np.float16:
             block = block.astype(np.float32)  # exact, and NumPy reduces float16 very slowly
@@ -104,6 +110,8 @@ class ColumnWriter:
         self.dtype = dtype.newbyteorder("<")
         self.shape = shape
         self.classes: tuple[str, ...] | None = None
+        self.holds_codes = False
+        """Whether the values are codes of texts, of which -1 is a missing one."""
         self._owner = owner
         self._path = path
         self._start()
@@ -121,7 +129,7 @@ class ColumnWriter:
         if flat.dtype.kind == "b" and flat.view(np.uint8).max(initial=0) > 1:
             raise IngestError("bad_value", pointer_to(self.name), "a boolean byte is neither 0 nor 1; save it as uint8")
         self._owner.spend(self.name, flat.nbytes)
-        self._statistics.add(flat)
+        self._statistics.add_codes(flat) if self.holds_codes else self._statistics.add(flat)
         self._elements += flat.size
         if flat.nbytes >= _BUFFER_BYTES:
             self._flush(flat.data.cast("B"))
@@ -151,6 +159,11 @@ class ColumnWriter:
         for block in _stored_blocks(old, source_dtype, (0, *self.shape), elements):
             self.append(function(block))
         old.unlink()
+
+    @property
+    def holds_nothing(self) -> bool:
+        """Whether every value so far is missing."""
+        return self._statistics.count == 0
 
     def finish(self) -> int:
         """Write what is buffered and the header with the true number of rows, which is returned."""

@@ -93,8 +93,8 @@ def _parse_mixed(cells: list[str], expected: Expected, locate: Locate) -> Block:
     first = odd[0]
     if expected.number or looks_like_number(cells[first]):
         raise _bad_number(cells[first], expected, locate(first))
-    if len(odd) < len(cells):
-        raise _mixed(cells, first, expected.pointer, locate)
+    if any(_is_number(cell) for cell in cells):
+        raise _mixed(first, expected.pointer, locate)
     return cells
 
 
@@ -115,12 +115,9 @@ def _is_number(cell: str) -> bool:
     return _NUMERIC.fullmatch(cell) is not None and reads_as_number(cell) and isfinite(float(cell))
 
 
-def _mixed(cells: Sequence[str], odd: int, pointer: str, locate: Locate) -> IngestError:
-    if any(_is_number(cell) for cell in cells):
-        detail = f"{locate(odd)}: text in a column of numbers; correct it, or declare the column as NAME:class"
-        return IngestError("mixed_types", pointer, detail)
-    missing = next(k for k, cell in enumerate(cells) if cell in MISSING)
-    return IngestError("missing_value", pointer, f"{locate(missing)}: text is missing; write a name for this class")
+def _mixed(odd: int, pointer: str, locate: Locate) -> IngestError:
+    detail = f"{locate(odd)}: text in a column of numbers; correct it, say missing=TEXT if it stands for a missing one"
+    return IngestError("mixed_types", pointer, f"{detail}, or declare the column as NAME:class")
 
 
 def _bad_number(cell: str, expected: Expected, where: str) -> IngestError:
@@ -138,6 +135,7 @@ class _Reading:
     column: ValueColumn
     cells: tuple[int, ...]
     doubtful_name: str | None
+    missing: frozenset[str] = frozenset()
 
 
 def read_csv(file: BufferedReader, _size_bytes: int, columns: ColumnSet, options: IngestOptions) -> None:
@@ -161,13 +159,15 @@ def read_csv(file: BufferedReader, _size_bytes: int, columns: ColumnSet, options
         groups = group_by_position(len(first), selections)
     doubtful = named and options.header == "auto" and selections is None
     where = "the columns option" if selections else "line 1"
-    readings = _open(groups, columns, where, doubtful=doubtful)
+    readings = _open(groups, columns, where, doubtful=doubtful, missing=frozenset(options.missing))
     if not named:
         records.rewind()
     _read_rows(records, len(first), readings)
 
 
-def _open(groups: Sequence[CellGroup], columns: ColumnSet, where: str, *, doubtful: bool) -> list[_Reading]:
+def _open(
+    groups: Sequence[CellGroup], columns: ColumnSet, where: str, *, doubtful: bool, missing: frozenset[str]
+) -> list[_Reading]:
     readings: list[_Reading] = []
     seen: set[str] = set()
     for number, group in enumerate(groups, 1):
@@ -178,7 +178,7 @@ def _open(groups: Sequence[CellGroup], columns: ColumnSet, where: str, *, doubtf
             detail = f"column {number} of {where}: {name!r} is taken; {advice}"
             raise IngestError("duplicate_name", pointer_to(name), detail)
         seen.add(name)
-        readings.append(_Reading(column, group.cells, name if doubtful else None))
+        readings.append(_Reading(column, group.cells, name if doubtful else None, missing))
     return readings
 
 
@@ -200,6 +200,8 @@ def _read_rows(records: RecordReader, width: int, readings: Sequence[_Reading]) 
 def _add(block: Records, reading: _Reading) -> None:
     column = reading.column
     cells = block.columns(reading.cells)
+    if reading.missing:
+        cells = ["" if cell in reading.missing else cell for cell in cells]
     width = len(reading.cells)
 
     def locate(index: int) -> str:

@@ -78,6 +78,8 @@ def _check_options(format: str, options: IngestOptions) -> None:
         raise IngestError("bad_columns", "/columns", f"the columns option is for CSV files, and this is {format}")
     if options.header != "auto" and format != "csv":
         raise IngestError("conflict", "/header", f"the header option is for CSV files, and this is {format}")
+    if options.missing and format != "csv":
+        raise IngestError("conflict", "/missing", f"the missing option is for CSV files, and this is {format}")
     if options.column is not None and format != "npy":
         raise IngestError("conflict", "/column", f"the column option is for .npy files, and this is {format}")
 
@@ -113,7 +115,7 @@ def decode_request(line: bytes) -> IngestRequest:
         path=Path(fields["path"]),
         format=fields["format"],
         target=Path(fields["target"]),
-        options=IngestOptions(**fields["options"]),
+        options=IngestOptions(**{**fields["options"], "missing": tuple(fields["options"]["missing"])}),
         limits=IngestLimits(**fields["limits"]),
     )
 

@@ -90,11 +90,13 @@ class IngestOptions:
         columns_spec: columns of the dataset out of those of a CSV file, see `columns_spec`.
         column: name of the column that a `.npy` file becomes; None stands for `x`.
         header: whether line 1 of a CSV file names its columns, see `csv_header`.
+        missing: cells of a CSV file that stand for missing values, beside empty ones.
     """
 
     columns_spec: str | None = None
     column: str | None = None
     header: Header = "auto"
+    missing: tuple[str, ...] = ()
 
 
 LONGEST = 512

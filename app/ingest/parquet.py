@@ -148,11 +148,8 @@ class _Texts:
 
     def take(self, array: Any, row: int) -> None:
         """Append the texts of a batch that begins at `row`."""
-        if array.null_count:
-            raise _missing(self._leaf, row)
-        names = array.dictionary.to_pylist()
-        texts = [names[code] for code in array.indices.to_numpy()]
-        self._column.add(texts, lambda index: f"row {row + index + 1}")
+        codes = array.indices.fill_null(-1).to_numpy().astype(np.int64)
+        self._column.add_dictionary(array.dictionary.to_pylist(), codes, lambda index: f"row {row + index + 1}")
 
     def finish(self) -> None:
         """Number the classes in the order of their names, which must not all be numbers."""

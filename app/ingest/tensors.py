@@ -37,6 +37,8 @@ def leaf_block(leaves: Sequence[Any], dtype: str | None, pointer: str, locate: L
     kinds = set(map(type, leaves))
     if kinds == {str}:
         return list(leaves)
+    if kinds == {str, type(None)} and dtype is None:
+        return [leaf or "" for leaf in leaves]
     if kinds == {bool}:
         return np.array(leaves, np.bool_)
     if not kinds <= {int, float, type(None)}:

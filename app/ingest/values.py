@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ingest.classes import ClassCoder, Locate
+from app.ingest.classes import MISSING_CODE, ClassCoder, Locate
 from app.ingest.columns import ColumnSet, ColumnWriter, pointer_to
 from app.ingest.limits import IngestError
 
@@ -101,7 +101,7 @@ class ValueColumn:
     @property
     def takes_text(self) -> bool | None:
         """Whether the column holds text; None while that is open."""
-        if self._writer is None:
+        if self._writer is None or (self._coder is None and self.plan.dtype is None and self._writer.holds_nothing):
             return None if self.plan.dtype is None else self.plan.dtype == CLASS
         return self._coder is not None
 
@@ -117,15 +117,26 @@ class ValueColumn:
             writer = self._writer or self._open(np.dtype(self.plan.dtype))
             writer.append(self._cast(block, writer.dtype, locate))
 
+    def add_dictionary(self, names: Sequence[str], codes: NDArray[np.int64], locate: Locate) -> None:
+        """Append texts that are given by their places in `names`; -1 is a missing one."""
+        used, first = np.unique(codes, return_index=True)
+        # The texts of the block, each once, give it its provisional codes.
+        texts = [names[code] if code >= 0 else "" for code in used.tolist()]
+        self._add_texts(texts, lambda index: locate(int(first[index])), np.searchsorted(used, codes))
+
     def finish(self) -> tuple[str, ...]:
         """Settle what the texts are: truth values, or classes in the order of their names, which are returned."""
         if self._coder is None or self._writer is None:
             return ()
         truth = self._coder.truth_values()
         if truth is not None:
-            self._writer.convert(np.dtype(np.bool_), truth)
+            self._writer.holds_codes = False
+            self._writer.convert(np.dtype(np.float32 if self._coder.missing else np.bool_), truth)
             return ()
         self._writer.classes = self._coder.names()
+        if not self._writer.classes:
+            detail = "every text of the column is missing; leave the column out"
+            raise IngestError("missing_value", self._pointer, detail)
         self._writer.convert(np.dtype(np.int64), self._coder.sorted_codes())
         return self._writer.classes
 
@@ -157,17 +168,24 @@ class ValueColumn:
         self._writer = self._columns.open(self.plan.name, dtype, self.plan.shape, self._where)
         return self._writer
 
-    def _add_texts(self, texts: Sequence[str], locate: Locate) -> None:
+    def _add_texts(self, texts: Sequence[str], locate: Locate, places: NDArray[np.int64] | None = None) -> None:
         if self._coder is None:
-            if self._writer is not None or self.plan.dtype not in (None, CLASS):
+            missing = self._writer is not None and self._writer.holds_nothing and self._writer.dtype.kind == "f"
+            if (self._writer is not None and not missing) or self.plan.dtype not in (None, CLASS):
                 kind = self._writer.dtype.kind if self._writer else np.dtype(self.plan.dtype).kind
                 raise self._mixed(None, _WORDS[kind], locate)
             if self.plan.shape:
                 raise IngestError("bad_value", self._pointer, "text is taken one value a row only, not in tensors")
             self._coder = ClassCoder(self._pointer, self._columns.limits, strict=self.plan.dtype is None)
-            self._open(np.dtype(np.int64))
+            if self._writer is None:
+                self._open(np.dtype(np.int64)).holds_codes = True
+            else:
+                # What came before is missing, and not known to be of numbers.
+                self._writer.holds_codes = True
+                self._writer.convert(np.dtype(np.int64), lambda values: np.full(len(values), MISSING_CODE, np.int64))
         assert self._writer is not None
-        self._writer.append(self._coder.encode(texts, locate))
+        codes = self._coder.encode(texts, locate)
+        self._writer.append(codes if places is None else codes[places])
 
     def _cast(self, block: NDArray[Any], dtype: np.dtype[Any], locate: Locate) -> NDArray[Any]:
         """`block` in `dtype`, if no value changes its meaning; floats round to nearest."""

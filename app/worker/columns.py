@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import engine
 from app.domain.errors import DatasetCorrupt, NotFound
 from app.store.blobs.plain_files import BlobVerifier
 from app.store.blobs.store import is_digest
@@ -63,7 +64,7 @@ class BackgroundVerifier:
             self._pool = None
 
 
-class MappedColumns(Mapping[str, list[np.ndarray[Any, Any]]]):
+class MappedColumns(Mapping[str, list[np.ndarray[Any, Any]] | engine.TextColumn]):
     """Columns by name, each as the arrays of its files, memory-mapped on access.
 
     A column that is not used takes neither a file descriptor nor address space.
@@ -74,18 +75,25 @@ class MappedColumns(Mapping[str, list[np.ndarray[Any, Any]]]):
         paths: Mapping[str, Sequence[str]],
         check: Callable[[Sequence[str]], object],
         recodings: Mapping[str, Sequence[Sequence[int] | None]] | None = None,
+        texts: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         """Map the files at `paths`, those of each column in their order; `check` is called with those that are mapped.
 
         What it raises keeps them from being mapped. `recodings` has, for text columns, a table for each file: the
         model's number of each class, by the file's number. Such a column is copied into memory; None leaves a file as
-        it is.
+        it is. `texts` has, for text columns that are preprocessed, what the model's numbers stand for.
         """
         self._check = check
         self._paths = paths
         self._recodings = recodings or {}
+        self._texts = texts or {}
 
-    def __getitem__(self, name: str) -> list[np.ndarray[Any, Any]]:
+    def __getitem__(self, name: str) -> list[np.ndarray[Any, Any]] | engine.TextColumn:
+        files = self.files(name)
+        return engine.TextColumn(files, self._texts[name]) if name in self._texts else files
+
+    def files(self, name: str) -> list[np.ndarray[Any, Any]]:
+        """Return the numbers of a column, by file."""
         self._check(self._paths[name])
         files = [np.load(path, mmap_mode="r", allow_pickle=False) for path in self._paths[name]]
         tables = self._recodings.get(name, [None] * len(files))
@@ -102,6 +110,6 @@ class MappedColumns(Mapping[str, list[np.ndarray[Any, Any]]]):
 
 
 def recode(numbers: np.ndarray[Any, Any], table: Sequence[int]) -> np.ndarray[Any, Any]:
-    """Return the model's class numbers for those of a dataset, in the same type."""
-    recoded: np.ndarray[Any, Any] = np.asarray(table, numbers.dtype)[numbers]
+    """Return the model's class numbers for those of a dataset, in the same type; -1, a missing text, remains."""
+    recoded: np.ndarray[Any, Any] = np.asarray([*table, -1], numbers.dtype)[numbers]
     return recoded

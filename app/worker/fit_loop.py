@@ -234,8 +234,10 @@ def _prepare_fit(
         fit = engine.Fit(
             engine.parse_graph(assignment.definition),
             engine.read_recipe(assignment.request),
-            MappedColumns(assignment.columns, check.add, assignment.recodings),
-            None if validation is None else MappedColumns(validation, check.add, assignment.validation_recodings),
+            MappedColumns(assignment.columns, check.add, assignment.recodings, assignment.texts),
+            None
+            if validation is None
+            else MappedColumns(validation, check.add, assignment.validation_recodings, assignment.validation_texts),
             collective=collective,
             executor=runtime.executor,
             threads=runtime.threads,

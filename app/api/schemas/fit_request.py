@@ -131,6 +131,12 @@ class FitRequest(RequestShape):
         default=None, description="Id of a dataset; a list of ids, whose rows are joined in their order; or a dataset."
     )
     feeds: dict[str, str] | None = Field(default=None, description="Input: column; by default of equal names.")
+    columns: dict[str, str | dict[str, Any] | list[str | dict[str, Any]]] | None = Field(
+        default=None,
+        description="Input: the raw columns that it is made of, with their transforms: a column, an object with column "
+        "(or columns), kind (number, category, date, boolean, text) and options, or a list of those, side by side. "
+        "Statistics come from the training rows and are part of the model: predictions take raw values.",
+    )
     classes: Annotated[dict[str, ClassNames | None], Field(max_length=INPUTS_MAX)] | None = Field(
         default=None,
         description="Input: the class names of its text column in the order of their numbers, or an object that also "

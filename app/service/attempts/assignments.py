@@ -21,9 +21,10 @@ from app.service.resources.blobs import Integrity
 from app.service.resources.memory import MemoryConfig
 from app.service.resources.model_classes import (
     column_encodings,
-    fed_encodings,
     model_classes,
     recoding_tables,
+    text_names,
+    validation_encodings,
 )
 from app.store.unit_of_work import Store, UnitOfWork
 
@@ -135,6 +136,7 @@ class Assignments:
         runtime = self._runtime(fit)
         inputs, feeds = graph.definition.get("inputs", {}), fit.request.get("feeds") or {}
         encodings = column_encodings(model_classes(fit.request, inputs, datasets), feeds, inputs, datasets)
+        held_out = validation_encodings(fit.request, encodings, inputs, validation)
         resume_points = {each.id: self._resume_points.select(each, checkpoints) for each, checkpoints in checkpoints}
         return Assignment(
             fit_id=fit.id,
@@ -145,7 +147,9 @@ class Assignments:
             columns=self._columns(datasets),
             validation_columns=self._columns(validation) if validation else None,
             recodings=recoding_tables(datasets, encodings),
-            validation_recodings=recoding_tables(validation, fed_encodings(encodings, feeds, inputs)),
+            validation_recodings=recoding_tables(validation, held_out),
+            texts=text_names(fit.request, datasets, encodings),
+            validation_texts=text_names(fit.request, validation, held_out),
             resume_from=resume_points[fit.id].resume_from,
             staging=str(self._spool.create(claim.token)),
             runtime=runtime.to_json(),

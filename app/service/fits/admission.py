@@ -14,7 +14,14 @@ from app.domain.fit import SweepConfig, ids_in
 from app.domain.records import Column, DatasetRecord
 from app.service.resources.engine_documents import engine_faults, invalid
 from app.service.resources.memory import MemoryConfig, memory_needed, memory_terms
-from app.service.resources.model_classes import Encodings, class_faults, column_encodings, fed_encodings, model_classes
+from app.service.resources.model_classes import (
+    Encodings,
+    class_faults,
+    column_encodings,
+    model_classes,
+    plain_inputs,
+    validation_encodings,
+)
 from app.service.resources.read_through_cache import ReadThroughCache
 from app.service.resources.workers import check_resources, select_executor
 
@@ -241,7 +248,8 @@ def _read_columns(candidate: Candidate) -> tuple[dict[str, engine.ColumnInfo], d
     columns = _join_columns(candidate.datasets, "/dataset", encodings)
     if not candidate.validation:
         return columns, None
-    known, fed = fed_encodings(encodings, feeds, inputs), {feeds.get(name, name) for name in inputs}
+    known = validation_encodings(candidate.request, encodings, inputs, candidate.validation)
+    fed = {feeds.get(name, name) for name in plain_inputs(candidate.request, inputs)}
     faults = [*_unexpected_text(candidate.validation, fed - known.keys(), "/validation/dataset")]
     if faults:
         raise invalid(faults)
@@ -283,7 +291,8 @@ def _column_info(parts: Sequence[Column], rows: int, encoding: engine.ClassEncod
     if encoding is not None:
         numbers = np.concatenate([encoding.indices(part.classes or ()) for part in parts])
         low, high, classes = int(numbers.min()), int(numbers.max()), len(encoding.names)
-        return engine.ColumnInfo(parts[0].dtype, parts[0].shape, rows, low, high, classes=classes)
+        missing = sum(part.missing for part in parts)
+        return engine.ColumnInfo(parts[0].dtype, parts[0].shape, rows, low, high, missing, classes)
     return engine.ColumnInfo(
         np.result_type(*{part.dtype for part in parts}).name,
         parts[0].shape,

@@ -188,7 +188,9 @@ class Datasets:
         """
         dataset = self.get(dataset_id)
         arrays = {column.name: self._mapped(dataset, column.name) for column in dataset.columns}
-        return dataset.rows, {name: array[offset : offset + limit] for name, array in arrays.items()}
+        rows = {name: array[offset : offset + limit] for name, array in arrays.items()}
+        texts = [column.name for column in dataset.columns if column.classes is not None and column.missing]
+        return dataset.rows, {**rows, **{name: np.where(rows[name] < 0, np.nan, rows[name]) for name in texts}}
 
     def _mapped(self, dataset: DatasetRecord, column: str) -> NDArray[Any]:
         path = self._integrity.column(dataset, column)

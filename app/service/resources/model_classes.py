@@ -32,7 +32,7 @@ def complete_classes(
 
     Invalid if given classes are malformed, or an input with classes asked for does not take text.
     """
-    inputs, feeds = tuple(inputs), request.get("feeds") or {}
+    inputs, feeds = plain_inputs(request, inputs), request.get("feeds") or {}
     given: Mapping[str, Any] = request.get(CLASSES) or {}
     faults = [*_asked_faults(given, inputs, feeds, datasets, frozenset(asked))]
     if faults:
@@ -47,6 +47,46 @@ def complete_classes(
     with engine_faults():
         read = engine.read_class_encodings(complete, f"/{CLASSES}")
     return {**rest, CLASSES: {name: each.to_json() for name, each in read.items()}} if read else rest
+
+
+def plain_inputs(request: Mapping[str, Any], inputs: Iterable[str]) -> tuple[str, ...]:
+    """Return the inputs that take a column as it is: those that `columns` does not make."""
+    made = request.get("columns") or {}
+    return tuple(name for name in inputs if name not in made)
+
+
+def raw_columns(request: Mapping[str, Any]) -> frozenset[str]:
+    """Return the raw columns that `columns` takes; none of a malformed section, whose faults the engine finds."""
+    found: set[str] = set()
+    section = request.get("columns")
+    for given in section.values() if isinstance(section, Mapping) else ():
+        for item in given if isinstance(given, list) else [given]:
+            document = {"column": item} if isinstance(item, str) else item
+            if isinstance(document, Mapping):
+                several = document.get("columns")
+                names = [document.get("column"), *(several if isinstance(several, list) else ())]
+                found.update(name for name in names if isinstance(name, str))
+    return frozenset(found)
+
+
+def text_names(
+    request: Mapping[str, Any], datasets: Sequence[DatasetRecord], encodings: Encodings
+) -> dict[str, list[str]]:
+    """Return the texts that the codes of raw columns stand for, as `encodings` number them."""
+    texts = {column.name for dataset in datasets for column in dataset.columns if column.classes is not None}
+    return {name: list(encodings[name].names) for name in sorted(raw_columns(request) & texts)}
+
+
+def validation_encodings(
+    request: Mapping[str, Any], encodings: Encodings, inputs: Iterable[str], validation: Sequence[DatasetRecord]
+) -> dict[str, engine.ClassEncoding]:
+    """Return the encodings of the text columns to validate on: the model's, or for raw columns the texts themselves."""
+    known = fed_encodings(encodings, request.get("feeds") or {}, plain_inputs(request, inputs))
+    for name in raw_columns(request) - known.keys():
+        names = _joined_names(validation, name)
+        if names:
+            known[name] = engine.ClassEncoding(names)
+    return known
 
 
 def model_classes(request: Mapping[str, Any], inputs: Iterable[str], datasets: Sequence[DatasetRecord]) -> Encodings:

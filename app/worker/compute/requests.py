@@ -88,11 +88,11 @@ def predict(step: Step, body: bytes, predictor: engine.Predictor, admit: engine.
     output = _output(step, predictor) if step.accept == NPY else None
     inputs = _inputs(step, body, predictor)
     with engine_faults():
-        inputs = engine.encode_texts(predictor.classes, inputs)
+        inputs = predictor.encode(inputs)
     dtypes = predictor.input_dtypes
     arrays = {name: _array(name, value, dtypes.get(name)) for name, value in inputs.items()}
     with engine_faults():
-        outputs = predictor.predict(arrays, admit=admit)
+        outputs = predictor.predict(arrays, admit=admit, encoded=True)
     return {"outputs": outputs, "classes": predictor.output_classes} if output is None else outputs[output]
 
 

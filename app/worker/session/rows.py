@@ -130,7 +130,8 @@ class DatasetRows:
             if len(self._columns) >= MAX_COLUMNS:
                 self._columns.pop(next(iter(self._columns)))
             table = self._table(dataset, name, input)
-            files = columns[name] if table is None else [recode(file, table) for file in columns[name]]
+            files = columns.files(name)
+            files = files if table is None else [recode(file, table) for file in files]
             found = self._columns[dataset, name, input] = Column(files)
         return found
 

@@ -115,11 +115,12 @@ MESSY = {
     "ids with zeros in front": taken(cells("007", "7"), "a:class", a=("class", ["007", "7"])),
     # Missing values
     "missing numbers": taken("a,b\n1,x\n,y\nNA,x\nnull,y\n", a=("float32", [1, nan, nan, nan]), b=("class", [*"xyxy"])),
-    "a missing text": refused("a,b\nx,1\n,2\n", "missing_value", "/columns/a"),
+    "a missing text": taken("a,b\nx,1\n,2\n", a=("class", ["x", None]), b=("int64", [1, 2])),
+    "texts after missing ones": taken("a,b\n,1\nx,2\n", a=("class", [None, "x"]), b=("int64", [1, 2])),
     "a missing text in a word": refused("a,b\nx,1\nNA,2\n", "missing_value", "/columns/a"),
     "a country called NA": taken(cells("DE", "NA"), "a:class", a=("class", ["DE", "NA"])),
     "a missing whole number, declared": refused("a,b\n1,1\n,1\n", "missing_value", "/columns/a", "a:int64,b:int64"),
-    "a missing truth value": refused("a,b\ntrue,1\n,2\n", "missing_value", "/columns/a"),
+    "a missing truth value": taken("a,b\ntrue,1\n,2\n", a=("float32", [1, nan]), b=("int64", [1, 2])),
     "a missing truth value, declared": refused("a,b\ntrue,1\nNA,2\n", "missing_value", "/columns/a", "a:bool"),
     # Truth values
     "truth values": taken(cells("true", "false"), a=("bool", [True, False])),

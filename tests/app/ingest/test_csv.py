@@ -157,7 +157,7 @@ DECLARED_REFUSED = {
     "missing whole number": (b"a,b\n1,1\n,1\n", "a:int64,b:int64", "missing_value"),
     "text for a number": (b"a\nx\n", "a:float32", "bad_number"),
     "two is no truth value": (b"a\n2\n", "a:bool", "number_out_of_range"),
-    "missing class": (b"a,b\nx,1\n,1\n", "a:class,b:int64", "missing_value"),
+    "missing class": (b"a,b\n,1\n,1\n", "a:class,b:int64", "missing_value"),
     "fewer columns": (b"1.5,2\n", "a:float64", "bad_columns"),
     "more columns": (b"a\n1\n", "a:int64[2]", "bad_columns"),
     "same name twice": (b"a,b\n1,2\n", "x:int64=a,x:int64=b", "duplicate_name"),

@@ -31,7 +31,7 @@ def check(result, expected):
         array = np.load(column.path)
         assert column.dtype == array.dtype.name
         if dtype == "class":
-            assert [column.classes[code] for code in array] == values
+            assert [column.classes[code] if code >= 0 else None for code in array] == values
         else:
             assert (column.dtype, column.classes) == (dtype, None)
             np.testing.assert_array_equal(array, np.array(values, dtype))

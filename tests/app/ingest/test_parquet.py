@@ -97,7 +97,7 @@ LISTS = arrow.list_(arrow.float32())
 OTHERS = {
     "whole numbers": (arrow.array([1, None]), "missing_value"),
     "truth values": (arrow.array([True, None]), "missing_value"),
-    "texts": (arrow.array(["a", None]), "missing_value"),
+    "texts": (arrow.array([None, None], arrow.string()), "missing_value"),
     "lists": (arrow.array([[1.0], None], LISTS), "missing_value"),
     "lists of two lengths": (arrow.array([[1.0], [1.0, 2.0]], LISTS), "ragged"),
     "lists of two lengths that add up": (arrow.array([[1.0], [1.0, 2.0, 3.0]], LISTS), "ragged"),

@@ -58,7 +58,7 @@ REFUSED = {
     "hexadecimal among numbers": ("a\n1\n0x10\n", "bad_number"),
     "two points": ("a\n1\n1.2.3\n", "bad_number"),
     "comma as decimal point": ('a\n1\n"1,5"\n', "bad_number"),
-    "missing text": ("a,b\nx,1\n,2\n", "missing_value"),
+    "a text that may be missing": ("a,b\nx,1\nNA,2\n", "missing_value"),
     "text with control character": ("a\nx\x1b[31m\n", "bad_value"),
     "text of 1000 characters": ("a\n" + "x" * 1000 + "\n", "bad_value"),
     "line too long": ("a\n" + "x" * (5 << 20) + "\n", "record_too_long"),

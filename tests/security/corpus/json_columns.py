@@ -77,7 +77,7 @@ REFUSED = {
     "text as number": (columns('[1, "2"]'), "mixed_types"),
     "only texts of numbers": (columns('["1", " 5 "]'), "bad_number"),
     "texts in a tensor": (columns('[["a"], ["b"]]'), "bad_value"),
-    "empty text": (columns('["a", ""]'), "missing_value"),
+    "empty texts": (columns('["", ""]'), "missing_value"),
     "text with a lone surrogate": (columns(r'["a", "\udc00"]'), "bad_unicode"),
     "unequal first dimension": ('{"columns": {"x": [1, 2], "y": [1]}}', "unequal_rows"),
     "tensor without dtype": (columns('{"shape": [1], "data": [1]}'), "bad_tensor"),
