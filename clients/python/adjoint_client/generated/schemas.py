@@ -682,6 +682,7 @@ class FitChanges(TypedDict):
     """Changes to a fit, merged into its request field by field, as RFC 7396 has it: null takes back to the default."""
 
     feeds: NotRequired["Any"]
+    columns: NotRequired["Any"]
     classes: NotRequired["Any"]
     preset: NotRequired["Any"]
     validation: NotRequired["Any"]
@@ -785,6 +786,7 @@ class FitRequest(TypedDict):
     graph: NotRequired["str | GraphDefinition"]
     dataset: NotRequired["str | Sequence[str] | InlineDataset"]
     feeds: NotRequired["Mapping[str, str] | None"]
+    columns: NotRequired["Mapping[str, str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]] | None"]
     classes: NotRequired["Mapping[str, Sequence[str] | ClassNamesChoice | None] | None"]
     preset: NotRequired['Literal["ggml_opt_fit"] | None']
     validation: NotRequired["ValidationChoice | None"]
@@ -3108,6 +3110,8 @@ class FitOptions(TypedDict):
 
     feeds: NotRequired["Mapping[str, str] | None"]
     """Input: column; by default of equal names."""
+    columns: NotRequired["Mapping[str, str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]] | None"]
+    """Input: the raw columns that it is made of, with their transforms: a column, an object with column (or columns), kind (number, category, date, boolean, text) and options, or a list of those, side by side. Statistics come from the training rows and are part of the model: predictions take raw values."""
     classes: NotRequired["Mapping[str, Sequence[str] | ClassNamesChoice | None] | None"]
     """Input: the class names of its text column in the order of their numbers, or an object that also names the class of unknown texts; by default the sorted texts of the training data. Other data are mapped by name. With from_checkpoint, null numbers the texts of an input by this fit's own data."""
     preset: NotRequired['Literal["ggml_opt_fit"] | None']
