@@ -151,8 +151,9 @@ from engine.optim import (
 )
 from engine.session import Forward, Gradients, Session, Stepped, Tape, Updated
 from engine.training import sweep
-from engine.training.check import ColumnInfo, FitEstimate, check_fit
+from engine.training.check import FitEstimate, check_fit
 from engine.training.class_output import ClassOutput
+from engine.training.column_info import ColumnInfo
 from engine.training.distributed.collective import Alone, Collective
 from engine.training.distributed.shared_memory import Rendezvous
 from engine.training.evaluation import EvaluationOptions, evaluate

@@ -17,9 +17,9 @@ from engine.graph.limits import LIMITS
 from engine.graph.shape_inference import infer_shapes
 from engine.graph.trace import bind_dims, build
 from engine.optim.groups import matches
+from engine.training.column_info import ColumnInfo, check_made_columns, made_bytes, with_made_columns
 from engine.training.estimate import Footprint
 from engine.training.fit.examples import absent_inputs, weigh_classes
-from engine.training.made_columns import check_made_columns, made_bytes, with_made_columns
 from engine.training.metrics import find_comparison
 from engine.training.metrics.comparisons import numeric_comparisons
 from engine.training.metrics.operands import BY_CLASS
@@ -36,29 +36,6 @@ _PLACES = {"metrics": "", "segments": "/recompute", "match": "/recompute", "opti
 LARGEST_BFLOAT16 = 3.3895313892515355e38
 ORDER_BYTES = 24
 """Bytes of each example while the order of an epoch is drawn."""
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnInfo:
-    """Facts about a column that do not require reading it.
-
-    Attributes:
-        dtype: name of the element type.
-        shape: of one row.
-        rows: the number of rows.
-        minimum: smallest finite value, or None if unknown.
-        maximum: largest finite value, or None if unknown.
-        missing: the number of NaN values.
-        classes: the number of class names of a text column; None for a column of numbers.
-    """
-
-    dtype: str
-    shape: tuple[int, ...]
-    rows: int
-    minimum: float | None = None
-    maximum: float | None = None
-    missing: int = 0
-    classes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

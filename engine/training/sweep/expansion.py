@@ -13,7 +13,8 @@ import numpy as np
 from engine.core.errors import DocumentError, Finding, escape, nearest
 from engine.core.options import FAULTS, Reader
 from engine.graph.definition import Definition
-from engine.training.check import ColumnInfo, FitEstimate, check_fit
+from engine.training.check import FitEstimate, check_fit
+from engine.training.column_info import ColumnInfo
 from engine.training.recipe import Recipe, form_of_recipe, read_recipe
 from engine.training.recipe.recipe import apply_preset
 from engine.training.sweep.halving import Mode, SuccessiveHalving, rungs, select_monitor

@@ -1,9 +1,9 @@
-"""Facts about the inputs that a recipe makes of raw columns, before the rows are read."""
+"""Facts about columns, and about the inputs that a recipe makes of them, before the rows are read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,8 +15,29 @@ from engine.data.table.section import section_faults
 from engine.graph.definition import Definition
 from engine.training.recipe import Recipe
 
-if TYPE_CHECKING:
-    from engine.training.check import ColumnInfo
+
+@dataclass(frozen=True, slots=True)
+class ColumnInfo:
+    """Facts about a column that do not require reading it.
+
+    Attributes:
+        dtype: name of the element type.
+        shape: of one row.
+        rows: the number of rows.
+        minimum: smallest finite value, or None if unknown.
+        maximum: largest finite value, or None if unknown.
+        missing: the number of NaN values.
+        classes: the number of class names of a text column; None for a column of numbers.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    rows: int
+    minimum: float | None = None
+    maximum: float | None = None
+    missing: int = 0
+    classes: int | None = None
+
 
 TRANSIENT_BYTES = 48
 """Bytes for each number of the widest raw column while its statistics are computed: copies in float64."""
