@@ -12,6 +12,7 @@ from engine.execution.native import kernels
 from engine.execution.native.kernel import Kernel
 from engine.execution.native.lowering import LOWERINGS, Call, Work
 from engine.execution.plan.plan import Buffer, Plan, Step
+from engine.execution.plan.schedule import buffer_of, schedule_phase
 from engine.execution.plan.sharding import ALL_REDUCE
 
 assert kernels  # declares the lowerings
@@ -20,7 +21,7 @@ assert kernels  # declares the lowerings
 def numpy_steps(plan: Plan) -> tuple[str, ...]:
     """Return the ops, each once, of steps that have no compiled kernel for their operands.
 
-    Shards run on parts of these values; a part needs the same kernels as the whole.
+    Of a phase that shards run, the first counts: the parts of the others need the same kernels.
     """
     return tuple(dict.fromkeys(step.op.name for step, calls in _lowered(plan) if calls is None))
 
@@ -32,12 +33,13 @@ def kernels_of(plan: Plan) -> list[tuple[Kernel, DType]]:
 
 def _lowered(plan: Plan) -> Iterator[tuple[Step, Sequence[Call] | None]]:
     """Yield the steps that are ops of the graph, each with its calls, None where no kernel takes its operands."""
-    for step in plan.steps:
+    for run in (run for phase in plan.phases for run in schedule_phase(plan, phase, 0)):
+        step = run.step
         if step.op is ALL_REDUCE or step.op.memory.packs:
             continue
         lowering = LOWERINGS.get(step.op.name)
-        inputs = [_stand_in(plan.buffers[number]) for number in step.inputs]
-        outputs = [_stand_in(plan.buffers[number]) for number in step.outputs]
+        inputs = [_stand_in(buffer_of(plan, seen)) for seen in run.inputs]
+        outputs = [_stand_in(buffer_of(plan, seen)) for seen in run.outputs]
         yield step, None if lowering is None else lowering(Work(inputs, outputs, step.attrs))
 
 

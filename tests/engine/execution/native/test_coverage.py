@@ -30,3 +30,13 @@ def test_a_plan_for_numpy_says_nothing_of_kernels():
     assert told["executor"] == "numpy"
     assert "numpy_steps" not in told
     assert plan.shards == 1
+
+
+def test_shards_that_write_parts_of_a_whole_value_are_looked_at_as_they_run():
+    document = {
+        "inputs": {"x": ["batch", 4, 32, 16], "y": ["batch", 4, 32, 32]},
+        "parameters": {"w": [4, 32, 16]},
+        "program": "scores = (x * w) @ (x * w).permute(axes=[0, 1, 3, 2])\nloss = mean((soft_max(scores) - y) ** 2)",
+    }
+    _, told = engine.plan_report(engine.parse_graph(document), 64, {"kind": "adam"}, "native")
+    assert told["numpy_steps"] == []
