@@ -1,5 +1,6 @@
 """The files of the page: complete without any other server, open without a key, strict about what they may load."""
 
+import posixpath
 import re
 import shutil
 import subprocess
@@ -14,6 +15,8 @@ from tests.support.server import ROOT, StartServer
 from tools.vendor import LIBRARIES, PAGE, TESTS, notice
 
 STATIC = ROOT / "app/page/static"
+STATIC_IMPORT = r"""\bfrom\s*["']([^"'\s]+)["']"""
+LATER_IMPORT = r"""\bimport\(["']([^"'\s]+)["']"""
 SCRIPTS = sorted(path for path in STATIC.rglob("*.js") if path.parent != PAGE)
 
 
@@ -40,9 +43,28 @@ def test_a_setting_removes_the_page(start_server: StartServer) -> None:
     assert [http.get(path).status_code for path in ("/", "/page/app.js", "/docs")] == [404, 404, 200]
 
 
-def test_every_module_is_requested_at_once() -> None:
+def imported(name: str, form: str) -> set[str]:
+    """Return the modules that a module imports in a form, by their paths."""
+    found = re.findall(form, contents()[name].decode())
+    return {posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) for path in found}
+
+
+def closure(names: set[str]) -> set[str]:
+    """Return the modules that are loaded with some modules."""
+    loaded: set[str] = set()
+    while names:
+        loaded |= names
+        names = set().union(*(imported(name, STATIC_IMPORT) for name in names)) - loaded
+    return loaded
+
+
+def test_the_modules_of_the_first_view_are_requested_at_once_and_the_others_later() -> None:
     preloaded = re.findall(r'modulepreload" href="page/([^"]+)"', contents()["index.html"].decode())
-    assert sorted([*preloaded, "app.js"]) == sorted(name for name in contents() if name.endswith(".js"))
+    first = closure({"app.js"})
+    assert sorted([*preloaded, "app.js"]) == sorted(first)
+    later = set().union(*(imported(name, LATER_IMPORT) for name in first))
+    assert later
+    assert first | closure(later) == {name for name in contents() if name.endswith(".js")}
 
 
 def test_nothing_is_loaded_from_another_server_or_inline(http: httpx.Client) -> None:

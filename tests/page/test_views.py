@@ -49,6 +49,8 @@ VIEWS = {
     "#/fits/{fit}/checkpoints?predict={checkpoint}&row=3": "0 to 149",
     "#/fits/{fit}/request?as=python": "client.fit(",
     "#/compare?fits={fit},{other}": "Ranking by",
+    "#/graphs": "iris",
+    "#/graphs/{graph}": "Nodes as a table",
     "#/datasets": "flower float32[4]",
     "#/datasets/{dataset}": "versicolor",
     "#/system": "Usable cores",

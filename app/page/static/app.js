@@ -3,6 +3,7 @@
 import { html, render, useEffect, useState } from "./lib/ui.js";
 import { connected, keyNeeded, request, storedKey, storeKey } from "./lib/api.js";
 import { visible, usePolling } from "./lib/poll.js";
+import { lazy } from "./lib/lazy.js";
 import { hashOf, route } from "./lib/route.js";
 import { dark, toggleTheme } from "./lib/theme.js";
 import { Dialogs } from "./parts/dialog.js";
@@ -14,9 +15,13 @@ import { DatasetView } from "./views/dataset.js";
 import { CompareView } from "./views/compare.js";
 import { SystemView } from "./views/system.js";
 
+const GraphsView = lazy(() => import("./views/graphs.js"), "GraphsView");
+const GraphView = lazy(() => import("./views/graph.js"), "GraphView");
+
 const SYSTEM_EVERY = 10;
 const SECTIONS = [
   { path: "fits", label: "Fits" },
+  { path: "graphs", label: "Graphs" },
   { path: "datasets", label: "Datasets" },
   { path: "system", label: "System" },
 ];
@@ -50,6 +55,8 @@ function App() {
 function View({ section, path }) {
   if (section === "fits" && path[1]) return html`<${FitView} id=${path[1]} tab=${path[2] ?? "curves"} key=${path[1]} />`;
   if (section === "fits") return html`<${FitsView} />`;
+  if (section === "graphs" && path[1]) return html`<${GraphView} id=${path[1]} key=${path[1]} />`;
+  if (section === "graphs") return html`<${GraphsView} />`;
   if (section === "datasets" && path[1]) return html`<${DatasetView} id=${path[1]} key=${path[1]} />`;
   if (section === "datasets") return html`<${DatasetsView} />`;
   if (section === "compare") return html`<${CompareView} />`;
