@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from app.api.schemas.administration import ApiKey, AuditEntry, KeyRequest, NewApiKey
+from app.config.database import DatabaseSettings
 from app.domain.access import Scope
 from app.domain.audit import OFFLINE, Act
 from app.domain.clock import SystemClock, read_rfc3339
@@ -15,6 +16,7 @@ from app.service.admin.directory_identity import open_database
 from app.service.admin.keys import Enter, KeyRing, Keys
 from app.service.admin.quarantine import Quarantine
 from app.store.data_directory import data_directory_lock
+from app.store.locations import location_of
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store, UnitOfWork
 from app.system.durable import Durable
@@ -66,7 +68,8 @@ def opened(data_dir: Path) -> Iterator[DataDirectory]:
     """Open a data directory, made if missing; DataDirectoryInUse if a server has it, DatabaseUnusable."""
     with data_directory_lock(data_dir):
         clock, durable = SystemClock(), Durable()
-        with open_database(data_dir, clock, durable, Quarantine(data_dir, durable, clock)) as store:
+        location = location_of(DatabaseSettings())
+        with open_database(data_dir, clock, durable, Quarantine(data_dir, durable, clock), location) as store:
             yield DataDirectory(store, AuditFiles(data_dir / AUDIT, durable))
 
 

@@ -120,7 +120,7 @@ def _copied(data_dir: Path) -> Iterator[Store]:
 
 def _known(store: Store) -> _Known:
     uses: defaultdict[str, list[str]] = defaultdict(list)
-    with store.begin() as work:
+    with store.read() as work:
         for digest, use in work.blob_references.uses():
             uses[digest].append(use)
         sessions = {session.id: session.begun for session in work.sessions.open()}

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import NoDecode
 
 from app.config.bounds import GIB, MIB, Bounds
+from app.config.database import DatabaseSettings
 
 KEY_CHARACTERS_MIN = 16
 KEY_CHARACTERS_MAX = 1024
@@ -31,10 +32,8 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class ServerSettings(BaseSettings):
+class ServerSettings(DatabaseSettings):
     """How the server is run, and what it does by itself: the settings without the `Bounds`."""
-
-    model_config = SettingsConfigDict(env_prefix="ADJOINT_", frozen=True, extra="forbid", hide_input_in_errors=True)
 
     host: str = Field(
         default="127.0.0.1",

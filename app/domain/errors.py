@@ -342,6 +342,14 @@ class DatabaseBusy(RetryLater):
     title = "The database is busy"
 
 
+class DatabaseUnavailable(RetryLater):
+    """The connection to the database is lost, or cannot be made. Nothing was changed, unless the detail says so."""
+
+    code = "database_unavailable"
+    status = 503
+    title = "The database is unavailable"
+
+
 class StorageFull(ApiError):
     """The disk (or its quota) has no room for what was to be written."""
 

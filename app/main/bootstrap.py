@@ -57,6 +57,7 @@ from app.service.sessions.step_files import SavedCheckpoints, StepInputs
 from app.service.sessions.steps import SessionSteps
 from app.store.blobs.local import LocalBlobStore
 from app.store.data_directory import data_directory_lock
+from app.store.locations import location_of
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
 
@@ -69,6 +70,7 @@ class Container:
     """A server's parts. Nothing runs before `supervisor.start`."""
 
     settings: Settings
+    store: Store
     services: Services
     supervisor: Supervisor
     session_pool: SessionPool
@@ -82,6 +84,7 @@ class Container:
 
     def drain(self) -> None:
         """Have everybody who waits answered, and fits and sessions put aside what they have; again changes nothing."""
+        self.store.give_up()
         self.wakes.close()
         self.pool.drain()
         self.session_pool.drain()
@@ -98,9 +101,12 @@ def open_container(settings: Settings, clock: Clock | None = None) -> Iterator[C
     clock = clock or SystemClock()
     durable = Durable(kill_at=settings.kill_at_op, fail_at=settings.fail_at_op)
     quarantine = Quarantine(settings.data_dir, durable, clock, settings.quarantine_days)
+    location = location_of(settings)
     with (
         data_directory_lock(settings.data_dir, durable),
-        open_database(settings.data_dir, clock, durable, quarantine, adopt_empty=settings.adopt_empty) as store,
+        open_database(
+            settings.data_dir, clock, durable, quarantine, location, adopt_empty=settings.adopt_empty
+        ) as store,
     ):
         container = _wired(settings, store, durable, clock, quarantine)
         try:
@@ -112,6 +118,7 @@ def open_container(settings: Settings, clock: Clock | None = None) -> Iterator[C
 
 def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock, quarantine: Quarantine) -> Container:
     wakes = Notifier()
+    store.listen(wakes.notify, wakes.notify_all)
     blobs = LocalBlobStore(settings.data_dir, durable, settings.storage_quota_bytes)
     sweeper = BlobSweeper(store, blobs)
     integrity = Integrity(store, blobs)
@@ -186,7 +193,18 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock, qua
         system=System(store, wakes, supervisor, space, recovery, quarantine, room),
     )
     return Container(
-        settings, services, supervisor, session_pool, pool, wakes, retention, ring, rotation, integrity, quarantine
+        settings,
+        store,
+        services,
+        supervisor,
+        session_pool,
+        pool,
+        wakes,
+        retention,
+        ring,
+        rotation,
+        integrity,
+        quarantine,
     )
 
 

@@ -7,11 +7,12 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 
 from app.domain.errors import Conflict, NotFound
 from app.domain.fit import Attempt
-from app.store.tables import attempts, values_of
+from app.store.tables import attempts, fits, values_of
 
 _OF_FIT = select(attempts).where(attempts.c.fit_id == bindparam("fit"))
 _GET = _OF_FIT.where(attempts.c.number == bindparam("attempt_number"))
 _LATEST = _OF_FIT.order_by(attempts.c.number.desc()).limit(1)
+_LOCK_FIT = select(fits.c.id).where(fits.c.id == bindparam("fit")).with_for_update(key_share=True)
 _IN_ORDER = _OF_FIT.order_by(attempts.c.number)
 _OPEN = select(attempts).where(attempts.c.ended_at.is_(None)).order_by(attempts.c.fit_id, attempts.c.number)
 
@@ -19,10 +20,13 @@ _OPEN = select(attempts).where(attempts.c.ended_at.is_(None)).order_by(attempts.
 class Attempts:
     """The attempts, within one unit of work. `now` is the time it began, `changed` is called with ids of fits."""
 
-    def __init__(self, connection: Connection, now: datetime, changed: Callable[[str], None]) -> None:
+    def __init__(
+        self, connection: Connection, now: datetime, changed: Callable[[str], None], *, for_update: bool = False
+    ) -> None:
         self._connection = connection
         self._now = now
         self._changed = changed
+        self._for_update = for_update
 
     def start(self, fit_id: str, number: int, token: str) -> Attempt:
         """Store and return the fit's next attempt, begun now. From here on only `token` passes the fence."""
@@ -60,8 +64,10 @@ class Attempts:
 
         Ask this in the same unit of work as every write for a process: what a superseded one says must not count.
         """
-        # Units of work are serialized, and a newer attempt is committed before its process starts: a write that passes
-        # here comes either before the newer attempt exists, or not at all.
+        # A claim locks the fit, and a newer attempt is committed before its process starts: a write that passes here
+        # comes either before the newer attempt exists, or not at all.
+        if self._for_update:
+            self._connection.execute(_LOCK_FIT, {"fit": fit_id})
         attempt = self.latest(fit_id)
         if attempt is None or attempt.token != token or attempt.ended_at is not None:
             raise Conflict(

@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy import Connection, delete, func, insert, select
 
 from app.domain.audit import GENESIS, Act, AuditRecord, entered
+from app.store.dialect import Dialect
 from app.store.pages import Page, PageRequest, decode_cursor, encode_cursor
 from app.store.tables import audit, values_of
 
@@ -21,12 +22,14 @@ class Audit:
     table, since the next one follows it.
     """
 
-    def __init__(self, connection: Connection, now: datetime) -> None:
+    def __init__(self, connection: Connection, now: datetime, dialect: Dialect) -> None:
         self._connection = connection
+        self._dialect = dialect
         self._now = now
 
     def append(self, acts: Iterable[Act]) -> None:
         """Enter acts in their order."""
+        self._dialect.lock(self._connection, "audit")
         last = self._connection.execute(_LAST).first()
         seq, previous = (0, GENESIS) if last is None else (last.seq, last.hash)
         entries = []

@@ -17,8 +17,8 @@ from sqlalchemy import (
     select,
     union,
 )
-from sqlalchemy.dialects.sqlite import insert
 
+from app.store.expressions import insert_or_ignore
 from app.store.tables import checkpoints, damaged_blobs, dataset_columns, datasets, fits, gradients
 
 _ALL = union(
@@ -94,7 +94,7 @@ class BlobReferences:
         return int(self._connection.execute(_BYTES, {"whose": tenant}).scalar_one())
 
 
-_MARK = insert(damaged_blobs).on_conflict_do_nothing()
+_MARK = insert_or_ignore(damaged_blobs)
 _CLEAR = delete(damaged_blobs).where(damaged_blobs.c.digest.in_(bindparam("digests", expanding=True)))
 _AMONG = select(damaged_blobs.c.digest).where(damaged_blobs.c.digest.in_(bindparam("digests", expanding=True)))
 _ALL_DAMAGED = select(damaged_blobs.c.digest)

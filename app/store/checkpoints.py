@@ -13,6 +13,7 @@ from app.store.tables import checkpoints, values_of
 _ITSELF = (checkpoints.c.id == bindparam("checkpoint_id"), owned(checkpoints))
 _RECORD: Select[Any] = select(*checkpoints.c, is_damaged(checkpoints.c.digest))
 _GET = _RECORD.where(*_ITSELF)
+_LOCK = _GET.with_for_update(of=checkpoints, key_share=True)
 _KEPT = _RECORD.where(checkpoints.c.deleted == false())
 _KEPT_OF_FIT = _KEPT.where(checkpoints.c.fit_id == bindparam("fit"), owned(checkpoints))
 _NEWEST_FIRST = (checkpoints.c.step.desc(), checkpoints.c.id.desc())
@@ -41,9 +42,10 @@ _DELETE = update(checkpoints).where(*_ITSELF).values(deleted=True)
 class Checkpoints:
     """The checkpoints of a tenant, or of all, within one unit of work."""
 
-    def __init__(self, connection: Connection, tenant: str | None) -> None:
+    def __init__(self, connection: Connection, tenant: str | None, *, for_update: bool = False) -> None:
         self._connection = connection
         self._tenant = tenant
+        self._get = _LOCK if for_update else _GET
 
     def add(self, checkpoint: CheckpointRecord) -> None:
         """Store a new checkpoint, whose blob must be durable by now. A best one takes the fit's title from the last."""
@@ -53,7 +55,7 @@ class Checkpoints:
 
     def get(self, checkpoint_id: str) -> CheckpointRecord:
         """Return the checkpoint, also a deleted one; NotFound if there is none."""
-        row = self._connection.execute(_GET, {"checkpoint_id": checkpoint_id, "whose": self._tenant}).first()
+        row = self._connection.execute(self._get, {"checkpoint_id": checkpoint_id, "whose": self._tenant}).first()
         if row is None:
             raise NotFound(f"there is no checkpoint {checkpoint_id!r}")
         return CheckpointRecord(*row)

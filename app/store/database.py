@@ -11,8 +11,9 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -21,7 +22,16 @@ from typing import Self
 from sqlalchemy import URL, Connection, Engine, StaticPool, create_engine, event
 from sqlalchemy.exc import DatabaseError
 
-from app.domain.errors import DatabaseBusy, DatabaseUnusable, StorageFailed, StorageFull, storage_faults
+from app.domain.errors import (
+    DatabaseBusy,
+    DatabaseUnusable,
+    Draining,
+    StorageFailed,
+    StorageFull,
+    storage_faults,
+)
+from app.store import schema
+from app.store.dialect import SQLITE
 from app.store.migrations import HEAD
 from app.system.durable import Durable
 
@@ -83,41 +93,20 @@ def _named(cause: object) -> StorageFull | StorageFailed | DatabaseBusy | None:
 def revision(connection: Connection) -> str | None:
     """Return the revision stamped into the database, None for an empty one. Leaves no transaction open."""
     with connection.begin():
-        named = connection.exec_driver_sql("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").scalar()
-        if named is None:
-            return None
-        stamped: str | None = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
-        return stamped
+        return schema.read_revision(connection)
 
 
 def bring_up_to_date(connection: Connection) -> None:
     """Run the migrations that are missing, all or none; DatabaseUnusable if a newer server wrote the database."""
     present = revision(connection)
     if present != HEAD:
-        _migrate(connection, present)
-
-
-def _migrate(connection: Connection, present: str | None) -> None:
-    from alembic import command
-    from alembic.config import Config
-    from alembic.script import ScriptDirectory
-
-    config = Config(attributes={"connection": connection})
-    config.set_main_option("script_location", "app.store:migrations")
-    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-    if present is not None and present not in known:
-        raise DatabaseUnusable(
-            f"the database is at revision {present}, which this server does not know: a newer one wrote it; "
-            "run that one, or restore a backup"
-        )
-    _without_foreign_keys(connection, lambda: command.upgrade(config, "head"))
+        _without_foreign_keys(connection, lambda: schema.migrate(connection, present, _check_foreign_keys))
 
 
 def _without_foreign_keys(connection: Connection, run: Callable[[], object]) -> None:
     # A migration may rebuild a table by dropping the old one, which with foreign keys on would delete the rows that
     # refer to it. The switch does nothing inside a transaction, hence around it.
-    driver = connection.connection.driver_connection
-    assert driver is not None
+    driver = _driver(connection)
     driver.execute("PRAGMA foreign_keys=OFF")
     try:
         run()
@@ -125,8 +114,20 @@ def _without_foreign_keys(connection: Connection, run: Callable[[], object]) -> 
         driver.execute("PRAGMA foreign_keys=ON")
 
 
+def _check_foreign_keys(connection: Connection) -> None:
+    broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
+    if broken:
+        raise RuntimeError(f"a migration left {len(broken)} rows that refer to rows that are gone: {broken[:3]}")
+
+
 FILE_NAME = "adjoint.db"
 BUSY_SECONDS = 5.0
+BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+
+SLICE_PAGES = 512
+"""Pages (of 4 KiB) that are copied at a time, while all others wait."""
+
+PAUSE_SECONDS = 0.001
 CACHE_KIB = 32 * 1024
 
 WAL_FIXED = (3, 51, 3)
@@ -155,10 +156,13 @@ def journal_settings(sqlite_version: tuple[int, int, int]) -> JournalSettings:
 
 
 class Database:
-    """An open database at the newest schema. Hold `lock` while using `connection`."""
+    """An open SQLite database at the newest schema. Hold `lock` while using `connection`."""
+
+    dialect = SQLITE
 
     def __init__(self, engine: Engine, connection: Connection) -> None:
         self._engine = engine
+        self._in_use = False
         self.connection = connection
         self.lock = threading.RLock()
 
@@ -188,18 +192,81 @@ class Database:
         return cls(engine, connection)
 
     @contextmanager
-    def transaction(self) -> Iterator[Connection]:
-        """Commit what the block does, or nothing if it raises or the commit fails; see `database_faults`."""
-        with database_faults():
+    def transaction(self, *, read_only: bool = False) -> Iterator[Connection]:  # noqa: ARG002
+        """Commit what the block does, or nothing if it raises or the commit fails; see `database_faults`.
+
+        Threads take turns, those that only read too. RuntimeError if this thread has a transaction already.
+        """
+        with self.lock:
+            self._check_unused("this thread has a unit of work already; pass it on, two cannot commit apart")
+            self._in_use = True
             try:
-                with self.connection.begin():
+                with database_faults(), self._committed():
                     yield self.connection
-            except BaseException:
-                # After a commit that was refused SQLAlchemy takes the transaction for closed, SQLite does not.
-                driver = _driver(self.connection)
-                if driver.in_transaction:
-                    driver.rollback()
-                raise
+            finally:
+                self._in_use = False
+
+    @contextmanager
+    def _committed(self) -> Iterator[None]:
+        try:
+            with self.connection.begin():
+                yield
+        except BaseException:
+            # After a commit that was refused SQLAlchemy takes the transaction for closed, SQLite does not.
+            driver = _driver(self.connection)
+            if driver.in_transaction:
+                driver.rollback()
+            raise
+
+    def _check_unused(self, problem: str) -> None:
+        if self._in_use:
+            raise RuntimeError(problem)
+
+    def copy(self, path: Path) -> None:
+        """Copy the database to the new file `path`, while others go on to use it: it is locked for a slice at a time.
+
+        StorageFull if the disk is, DatabaseBusy if another program keeps the file locked, Draining if it is closed
+        meanwhile.
+        """
+        with self.lock:
+            self._check_unused("this thread has a unit of work; copy the database before or after it")
+        with database_faults():
+            self._copy(path)
+
+    def _copy(self, path: Path) -> None:
+        # What is committed between two slices goes through the connection that is copied from, so that SQLite changes
+        # the copy along with the original: the copy is the database as it is with the last slice
+        # (https://www.sqlite.org/c3ref/backup_finish.html).
+        busy_until = time.monotonic() + BUSY_SECONDS
+
+        def give_way(status: int, remaining: int, _total: int) -> None:
+            nonlocal busy_until
+            if status not in BUSY:
+                busy_until = time.monotonic() + BUSY_SECONDS
+            elif time.monotonic() > busy_until:
+                raise DatabaseBusy("another program keeps the database locked; try again")
+            if not remaining:
+                return
+            self.lock.release()
+            try:
+                time.sleep(PAUSE_SECONDS)
+            finally:
+                self.lock.acquire()
+            if self.connection.closed:
+                raise Draining("the server is stopping; make the backup when it is back")
+
+        with closing(sqlite3.connect(path)) as target, self.lock:
+            target.execute("PRAGMA synchronous=OFF")  # the copy is of no use after a power cut
+            _driver(self.connection).backup(target, pages=SLICE_PAGES, progress=give_way)
+
+    def announce(self, changed: Collection[str]) -> None:
+        """Do nothing: one server has the file."""
+
+    def listen(self, on_change: Callable[[str], object], on_gap: Callable[[], object]) -> None:
+        """Do nothing: nobody else changes anything."""
+
+    def give_up(self) -> None:
+        """Do nothing: the file is there."""
 
     def close(self) -> None:
         """Close the file. What was committed stays."""

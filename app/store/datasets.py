@@ -4,17 +4,20 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, exists, func, insert, or_, select
+from sqlalchemy import Connection, bindparam, delete, exists, insert, or_, select
 
 from app.domain.errors import NotFound
 from app.domain.fit import TERMINAL, FitState
 from app.domain.records import Column, DatasetRecord
 from app.domain.session import OPEN
 from app.store.blob_references import DamagedBlobs
+from app.store.expressions import json_items
 from app.store.pages import Page, PageRequest, assign_tenant, fetch_page, only_owned, owned
 from app.store.tables import dataset_columns, datasets, fits, session_datasets, sessions, values_of
 
 _GET = select(datasets).where(datasets.c.id == bindparam("dataset_id"), owned(datasets))
+_SHARE = _GET.with_for_update(read=True, key_share=True)
+_LOCK = select(datasets.c.id).where(datasets.c.id == bindparam("dataset_id")).with_for_update()
 _DELETE = delete(datasets).where(datasets.c.id == bindparam("dataset_id"), owned(datasets))
 _COLUMNS = (
     select(dataset_columns)
@@ -29,7 +32,7 @@ _WITH_COLUMN = (
     .order_by(dataset_columns.c.dataset_id)
 )
 # A request names one dataset or a list of them, to train and to validate on.
-_NAMED = [func.json_each(fits.c.request, path).table_valued("value") for path in ("$.dataset", "$.validation.dataset")]
+_NAMED = [json_items(fits.c.request, name) for name in ("dataset", "validation.dataset")]
 _IN_USE = select(
     exists().where(
         fits.c.state.in_([state for state in FitState if state not in TERMINAL]),
@@ -46,9 +49,13 @@ _IN_USE = select(
 class Datasets:
     """The datasets of a tenant, or of all, within one unit of work."""
 
-    def __init__(self, connection: Connection, tenant: str | None, damaged: DamagedBlobs) -> None:
+    def __init__(
+        self, connection: Connection, tenant: str | None, damaged: DamagedBlobs, *, for_update: bool = False
+    ) -> None:
         self._connection = connection
         self._tenant = tenant
+        self._for_update = for_update
+        self._get = _SHARE if for_update else _GET
         self._damaged = damaged
 
     def add(self, dataset: DatasetRecord) -> None:
@@ -65,7 +72,7 @@ class Datasets:
 
     def get(self, dataset_id: str) -> DatasetRecord:
         """Return the dataset; NotFound if there is none."""
-        row = self._connection.execute(_GET, {"dataset_id": dataset_id, "whose": self._tenant}).first()
+        row = self._connection.execute(self._get, {"dataset_id": dataset_id, "whose": self._tenant}).first()
         if row is None:
             raise NotFound(f"there is no dataset {dataset_id!r}")
         return self._datasets([row])[0]
@@ -82,6 +89,8 @@ class Datasets:
 
     def in_use(self, dataset_id: str) -> bool:
         """Whether a fit that is not terminal trains or validates on the dataset, or an open session takes its rows."""
+        if self._for_update:
+            self._connection.execute(_LOCK, {"dataset_id": dataset_id})  # nobody begins to use it while it is deleted
         return bool(self._connection.execute(_IN_USE, {"dataset_id": dataset_id}).scalar_one())
 
     def delete(self, dataset_id: str) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 from app.domain.clock import add_time
 from app.domain.errors import Conflict
 from app.domain.fit import Event, EventKind
+from app.store.dialect import Dialect
 from app.store.tables import events, to_microseconds, values_of
 
 # SQLite's oldest limit of variables in a statement is 999.
@@ -38,15 +39,14 @@ _REOPEN = (
     .where(_OF_FIT, events.c.seq == bindparam("last"), events.c.kind == "end")
     .values(kind="log", body=bindparam("told"))
 )
-# In the driver's own words: put together row by row from an expression, an insert costs three times as much.
-_INSERT_METRIC = "INSERT INTO events (fit_id, seq, kind, body, metric_seq, created_at) VALUES (?, ?, 'metric', ?, ?, ?)"
 
 
 class Events:
     """The journals, within one unit of work. `now` is the time it began, `changed` is called with each changed fit."""
 
-    def __init__(self, connection: Connection, now: datetime, changed: Callable[[str], None]) -> None:
+    def __init__(self, connection: Connection, now: datetime, changed: Callable[[str], None], dialect: Dialect) -> None:
         self._connection = connection
+        self._dialect = dialect
         self._now = now
         self._changed = changed
 
@@ -73,11 +73,8 @@ class Events:
         seq = self.last_seq(fit_id)
         if not rows:
             return seq
-        created_at = to_microseconds(self._now)
-        self._connection.exec_driver_sql(
-            _INSERT_METRIC,
-            [(fit_id, seq + offset, body, metric_seq, created_at) for offset, (metric_seq, body) in enumerate(rows, 1)],
-        )
+        bodies = [body for _, body in rows]
+        self._dialect.insert_metrics(self._connection, fit_id, bodies, (seq + 1, first), to_microseconds(self._now))
         self._changed(fit_id)
         return seq + len(rows)
 

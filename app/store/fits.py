@@ -9,12 +9,14 @@ from sqlalchemy import Connection, Row, bindparam, delete, exists, false, func, 
 
 from app.domain.errors import Conflict, NotFound
 from app.domain.fit import AT_WORK, TERMINAL, FitRecord, FitState, VariantState
+from app.store.expressions import json_entries, json_text
 from app.store.pages import Page, PageRequest, assign_tenant, fetch_page, has_label, only_owned, owned, unknown_label
 from app.store.tables import checkpoints, fits, values_of
 
 FIXED = ("id", "tenant")
 
 _GET = select(fits).where(fits.c.id == bindparam("fit_id"), owned(fits))
+_LOCK = _GET.with_for_update(key_share=True)
 _UPDATE = (
     update(fits)
     .where(fits.c.id == bindparam("expected_id"), fits.c.version == bindparam("expected_version"))
@@ -48,12 +50,19 @@ class Fits:
     """
 
     def __init__(
-        self, connection: Connection, tenant: str | None, now: datetime, changed: Callable[[str], None]
+        self,
+        connection: Connection,
+        tenant: str | None,
+        now: datetime,
+        changed: Callable[[str], None],
+        *,
+        for_update: bool = False,
     ) -> None:
         self._connection = connection
         self._tenant = tenant
         self._now = now
         self._changed = changed
+        self._get = _LOCK if for_update else _GET
 
     def add(self, fit: FitRecord) -> None:
         """Store a new fit."""
@@ -61,7 +70,7 @@ class Fits:
 
     def get(self, fit_id: str) -> FitRecord:
         """Return the fit; NotFound if there is none."""
-        row = self._connection.execute(_GET, {"fit_id": fit_id, "whose": self._tenant}).first()
+        row = self._connection.execute(self._get, {"fit_id": fit_id, "whose": self._tenant}).first()
         if row is None:
             raise NotFound(f"there is no fit {fit_id!r}")
         return read_fit(row)
@@ -87,7 +96,7 @@ class Fits:
         if label is not None:
             statement = statement.where(has_label(fits, label))
         if origin is not None:
-            statement = statement.where(func.json_extract(fits.c.origin, "$.fit") == origin)
+            statement = statement.where(json_text(fits.c.origin, "fit") == origin)
         found = fetch_page(self._connection, statement, fits.c.id, page, read_fit)
         if label is None or found.items:
             return found
@@ -164,7 +173,7 @@ KEEP_LABEL, KEEP = "keep", "true"
 
 _fit = fits.alias("fit")
 _fork = fits.alias("fork")
-_label = func.json_each(_fit.c.labels).table_valued("key", "value")
+_label = json_entries(_fit.c.labels)
 # A sweep is kept with all its variants as soon as one of them is to be kept.
 _FAMILY = func.coalesce(_fit.c.parent_id, _fit.c.id)
 _LABELLED = select(_FAMILY).where(
@@ -177,7 +186,7 @@ _PINNED = (
 )
 _FORKED = (
     select(_FAMILY)
-    .join_from(_fit, _fork, func.json_extract(_fork.c.origin, "$.fit") == _fit.c.id)
+    .join_from(_fit, _fork, json_text(_fork.c.origin, "fit") == _fit.c.id)
     .where(_fork.c.origin.is_not(None), _fork.c.state.not_in(TERMINAL))
 )
 _EXPENDABLE = (

@@ -53,13 +53,13 @@ class Gradients:
             statement = statement.where(gradients.c.step == step)
         if parameter is not None:
             statement = statement.where(gradients.c.parameter == parameter)
-        place = tuple_(gradients.c.step, gradients.c.parameter)
+        columns = (gradients.c.step, gradients.c.parameter)
+        place = tuple_(*columns)
         descending = page.order == "desc"
         if page.cursor is not None:
             last_step, last_parameter = decode_cursor(page.cursor, _PLACE).split("/", 1)
-            last = tuple_(int(last_step), last_parameter)
+            last = tuple_(int(last_step), last_parameter, types=[column.type for column in columns])
             statement = statement.where(place < last if descending else place > last)
-        columns = (gradients.c.step, gradients.c.parameter)
         statement = statement.order_by(*(column.desc() if descending else column for column in columns))
         # One row more than asked for tells whether there is a next page.
         rows = self._connection.execute(statement.limit(page.limit + 1)).all()

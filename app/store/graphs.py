@@ -14,6 +14,8 @@ from app.store.pages import Page, PageRequest, assign_tenant, fetch_page, only_o
 from app.store.tables import checkpoints, fits, graphs, sessions, values_of
 
 _GET = select(graphs).where(graphs.c.id == bindparam("graph_id"), owned(graphs))
+_SHARE = _GET.with_for_update(read=True, key_share=True)
+_LOCK = select(graphs.c.id).where(graphs.c.id == bindparam("graph_id")).with_for_update()
 _WITH_DIGEST = (
     select(graphs)
     .where(graphs.c.digest == bindparam("content"), owned(graphs))
@@ -30,9 +32,11 @@ _IN_USE = select(
 class Graphs:
     """The graphs of a tenant, or of all, within one unit of work."""
 
-    def __init__(self, connection: Connection, tenant: str | None) -> None:
+    def __init__(self, connection: Connection, tenant: str | None, *, for_update: bool = False) -> None:
         self._connection = connection
         self._tenant = tenant
+        self._for_update = for_update
+        self._get = _SHARE if for_update else _GET
 
     def add(self, graph: GraphRecord) -> None:
         """Store a new graph."""
@@ -40,12 +44,12 @@ class Graphs:
 
     def ensure(self, graph: GraphRecord) -> None:
         """Store a graph unless it is stored."""
-        if self._connection.execute(_GET, {"graph_id": graph.id, "whose": self._tenant}).first() is None:
+        if self._connection.execute(self._get, {"graph_id": graph.id, "whose": self._tenant}).first() is None:
             self.add(graph)
 
     def get(self, graph_id: str) -> GraphRecord:
         """Return the graph; NotFound if there is none."""
-        row = self._connection.execute(_GET, {"graph_id": graph_id, "whose": self._tenant}).first()
+        row = self._connection.execute(self._get, {"graph_id": graph_id, "whose": self._tenant}).first()
         if row is None:
             raise NotFound(f"there is no graph {graph_id!r}")
         return GraphRecord(*row)
@@ -68,6 +72,8 @@ class Graphs:
 
     def in_use(self, graph_id: str) -> bool:
         """Whether a fit that is not terminal or an open session uses the graph, or a checkpoint needs it to predict."""
+        if self._for_update:
+            self._connection.execute(_LOCK, {"graph_id": graph_id})  # nobody begins to use it while it is deleted
         return bool(self._connection.execute(_IN_USE, {"graph_id": graph_id}).scalar_one())
 
     def delete(self, graph_id: str) -> None:

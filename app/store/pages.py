@@ -13,9 +13,9 @@ from sqlalchemy import (
     Connection,
     Select,
     Table,
+    Text,
     bindparam,
     exists,
-    func,
     or_,
     select,
     true,
@@ -23,6 +23,7 @@ from sqlalchemy import (
 
 from app.domain.documents import nearest
 from app.domain.errors import Finding, Invalid
+from app.store.expressions import json_entries
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -41,7 +42,7 @@ S = TypeVar("S", bound=Select[Any])
 
 def owned(table: Table) -> ColumnElement[bool]:
     """Return what is true of the rows of `table` that are seen; statements with it need the parameter `whose`."""
-    whose: BindParameter[str | None] = bindparam("whose")
+    whose: BindParameter[str | None] = bindparam("whose", type_=Text)
     return or_(whose.is_(None), table.c.tenant == whose)
 
 
@@ -61,13 +62,13 @@ Label = tuple[str, str]
 
 def has_label(table: Table, label: Label) -> ColumnElement[bool]:
     """Return the condition that a row of `table` has a label."""
-    entry = func.json_each(table.c.labels).table_valued("key", "value")
+    entry = json_entries(table.c.labels)
     return exists().where(entry.c.key == label[0], entry.c.value == label[1])
 
 
 def unknown_label(connection: Connection, table: Table, tenant: str | None, label: Label) -> tuple[Finding, ...]:
     """Return what is wrong with a label that is listed by: a finding if nothing of the tenant's has it, else none."""
-    entry = func.json_each(table.c.labels).table_valued("key", "value")
+    entry = json_entries(table.c.labels)
     of_each = table.join(entry, true())
     pairs = only_owned(select(entry.c.key, entry.c.value).select_from(of_each), table, tenant).distinct()
     values: dict[str, set[str]] = {}

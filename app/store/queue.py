@@ -12,15 +12,14 @@ from sqlalchemy import (
     CursorResult,
     Select,
     bindparam,
-    delete,
     func,
-    insert,
     select,
     text,
     true,
 )
 
 from app.domain.fit import AT_WORK, CLAIMABLE, WAITS_FOR_MEMORY, FitRecord, FitState
+from app.store.dialect import Dialect
 from app.store.fits import Fits, read_fit
 from app.store.tables import fits, shares
 
@@ -44,8 +43,14 @@ _FIRST = (
     )
     .order_by(fits.c.id)
     .limit(1)
+    .with_for_update(skip_locked=True, key_share=True)
 )
-_HELD = select(fits).with_hint(fits, "INDEXED BY ix_fits_waits_for_memory", "sqlite").where(*_WAITING, _FOR_MEMORY)
+_HELD = (
+    select(fits)
+    .with_hint(fits, "INDEXED BY ix_fits_waits_for_memory", "sqlite")
+    .where(*_WAITING, _FOR_MEMORY)
+    .with_for_update(skip_locked=True, key_share=True)
+)
 _AT_WORK = (
     select(fits.c.tenant, fits.c.share, func.count())
     .where(_TOP_LEVEL, fits.c.state.in_(AT_WORK))
@@ -108,8 +113,9 @@ def _by_tenant(at_work: Mapping[_FairShareGroup, int]) -> Counter[str]:
 class Queue:
     """Those of the `fits` that wait for a worker, within one unit of work. `now` is the time it began."""
 
-    def __init__(self, connection: Connection, now: datetime, fits: Fits) -> None:
+    def __init__(self, connection: Connection, now: datetime, fits: Fits, dialect: Dialect) -> None:
         self._connection = connection
+        self._dialect = dialect
         self._now = now
         self._fits = fits
 
@@ -127,21 +133,24 @@ class Queue:
         First by tenant: the one with the fewest fits at work, of these the one whose last turn is longest ago; one
         with `at_work_max` of them has to wait. Of its fits by priority; then those that wait for memory already; then
         by share, chosen as the tenant is; then by age. Where one waits for memory that had its turn, no other tenant
-        has a turn. `skip` names fits to pass over, such as those that wait before a retry.
+        has a turn. `skip` names fits to pass over, such as those that wait before a retry. Those that others are
+        claiming at this moment are passed over too.
         """
+        if at_work_max is not None:
+            self._dialect.lock(self._connection, "claims")  # else two could each count without the other's
         considered: ColumnElement[bool] = fits.c.id.not_in(skip) if skip else true()
         queue_state = self._read_state(considered, at_work_max)
         if not queue_state.waiting:
             return None
         fit = self._next(considered, queue_state)
-        if not admits(fit):
+        if fit is None or not admits(fit):
             return None
         self._record_turn(_FairShareGroup(fit.tenant, fit.share), queue_state)
         started_at = fit.started_at or self._now
         begun = fit.to(FitState.STARTING, phase="starting", attempt=fit.attempt + 1, started_at=started_at)
         return self._fits.update(begun)
 
-    def _next(self, considered: ColumnElement[bool], queue_state: _QueueState) -> FitRecord:
+    def _next(self, considered: ColumnElement[bool], queue_state: _QueueState) -> FitRecord | None:
         held = self._found(_HELD, considered)
         tenant = queue_state.next_tenant
         others = [fit for fit in held if fit.tenant in queue_state.tenants - {tenant}]
@@ -153,7 +162,7 @@ class Queue:
             return theirs[0]
         share = queue_state.next_share(tenant, priority)
         place = {"of_tenant": tenant, "of_share": share.label, "of_priority": priority}
-        return self._found(_FIRST, considered, **place)[0]
+        return next(iter(self._found(_FIRST, considered, **place)), None)
 
     def _read_state(self, considered: ColumnElement[bool], at_work_max: int | None) -> _QueueState:
         at_work = {_FairShareGroup(tenant, label): count for tenant, label, count in self._connection.execute(_AT_WORK)}
@@ -169,14 +178,13 @@ class Queue:
 
     def _record_turn(self, share: _FairShareGroup, queue_state: _QueueState) -> None:
         """Note that a share has its turn, and its tenant with it."""
-        served = (share, _FairShareGroup(share.tenant))
+        served = {share, _FairShareGroup(share.tenant)}
         # What has nothing to do is forgotten, so that the table does not grow with all that ever were.
         busy = {*queue_state.waiting, *queue_state.at_work}
         busy |= {_FairShareGroup(each.tenant) for each in busy}
-        gone = [past.name for past in queue_state.turns if past in served or past not in busy]
+        gone = [past.name for past in queue_state.turns if past not in served and past not in busy]
         turn = max(queue_state.turns.values(), default=0) + 1
-        self._connection.execute(delete(shares).where(shares.c.name.in_(gone)))
-        self._connection.execute(insert(shares), [{"name": each.name, "turn": turn} for each in served])
+        self._dialect.record_turns(self._connection, [each.name for each in served], turn, gone)
 
     def _found(
         self, statement: Select[*tuple[Any, ...]], considered: ColumnElement[bool], **values: object

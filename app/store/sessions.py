@@ -4,11 +4,11 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Connection, bindparam, func, select, type_coerce, update
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy import BigInteger, Connection, bindparam, func, insert, select, type_coerce, update
 
 from app.domain.errors import Conflict, NotFound
 from app.domain.session import OPEN, SessionRecord, SessionState
+from app.store.expressions import insert_or_ignore
 from app.store.pages import Page, PageRequest, assign_tenant, fetch_page, has_label, only_owned, owned, unknown_label
 from app.store.tables import session_datasets, sessions, to_microseconds, values_of
 
@@ -17,6 +17,7 @@ MICROSECONDS = 1_000_000
 FIXED = ("id", "tenant")
 
 _GET = select(sessions).where(sessions.c.id == bindparam("session"), owned(sessions))
+_LOCK = _GET.with_for_update(key_share=True)
 _UPDATE = (
     update(sessions)
     .where(sessions.c.id == bindparam("expected_id"), sessions.c.version == bindparam("expected_version"))
@@ -31,7 +32,7 @@ _EXPIRED = _OPEN.where(bindparam("now") >= _EXPIRES_AT)
 _EXCUSE = update(sessions).where(sessions.c.state.in_(OPEN)).values(used_at=bindparam("now"))
 _BEGUN = select(sessions.c.id).where(sessions.c.begun, sessions.c.state.in_(OPEN))
 _BEGIN_ANEW = update(sessions).where(sessions.c.id == bindparam("session")).values(begun=False)
-_USE = insert(session_datasets).on_conflict_do_nothing()
+_USE = insert_or_ignore(session_datasets)
 _DATASETS = (
     select(session_datasets.c.dataset_id)
     .where(session_datasets.c.session_id == bindparam("session"))
@@ -46,12 +47,19 @@ class Sessions:
     """
 
     def __init__(
-        self, connection: Connection, tenant: str | None, now: datetime, changed: Callable[[str], None]
+        self,
+        connection: Connection,
+        tenant: str | None,
+        now: datetime,
+        changed: Callable[[str], None],
+        *,
+        for_update: bool = False,
     ) -> None:
         self._connection = connection
         self._tenant = tenant
         self._now = now
         self._changed = changed
+        self._get = _LOCK if for_update else _GET
 
     def add(self, session: SessionRecord) -> None:
         """Store a new session."""
@@ -59,7 +67,7 @@ class Sessions:
 
     def get(self, session_id: str) -> SessionRecord:
         """Return the session; NotFound if there is none."""
-        row = self._connection.execute(_GET, {"session": session_id, "whose": self._tenant}).first()
+        row = self._connection.execute(self._get, {"session": session_id, "whose": self._tenant}).first()
         if row is None:
             raise NotFound(f"there is no session {session_id!r}")
         return SessionRecord(*row)

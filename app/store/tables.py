@@ -12,6 +12,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    ColumnElement,
     Enum,
     Float,
     ForeignKey,
@@ -109,12 +110,19 @@ metadata = MetaData(
     }
 )
 
+# SQLite's integers have 64 bits whatever they are called.
+_INTEGER = Integer().with_variant(BigInteger(), "postgresql")
 _STATE = Enum(FitState, native_enum=False, create_constraint=False, length=16, values_callable=list)
 _SESSION_STATE = Enum(SessionState, native_enum=False, create_constraint=False, length=16, values_callable=list)
 
 
 def _tenant() -> Column[str]:
     return Column("tenant", Text, nullable=False, server_default=text("'default'"))
+
+
+def _where(condition: ColumnElement[bool]) -> dict[str, Any]:
+    """Return the options of an index of the rows that meet a condition."""
+    return {"sqlite_where": condition, "postgresql_where": condition}
 
 
 graphs = Table(
@@ -149,7 +157,7 @@ dataset_columns = Table(
     "dataset_columns",
     metadata,
     Column("dataset_id", Text, ForeignKey("datasets.id", ondelete="CASCADE"), nullable=False),
-    Column("position", Integer, nullable=False),
+    Column("position", _INTEGER, nullable=False),
     Column("name", Text, nullable=False),
     Column("dtype", Text, nullable=False),
     Column("shape", JsonText, nullable=False),
@@ -178,14 +186,14 @@ fits = Table(
     Column("epoch", BigInteger, nullable=False),
     Column("latest", JsonText, nullable=False),
     Column("best", JsonText),
-    Column("attempt", Integer, nullable=False),
-    Column("attempts_max", Integer, nullable=False),
+    Column("attempt", _INTEGER, nullable=False),
+    Column("attempts_max", _INTEGER, nullable=False),
     Column("error", JsonText),
     Column("created_at", Timestamp, nullable=False),
     Column("started_at", Timestamp),
     Column("finished_at", Timestamp),
-    Column("priority", Integer, nullable=False),
-    Column("version", Integer, nullable=False),
+    Column("priority", _INTEGER, nullable=False),
+    Column("version", _INTEGER, nullable=False),
     Column("stop_reason", Text),
     Column("runtime", JsonText),
     Column("parent_id", Text),
@@ -213,7 +221,7 @@ Index(
     fits.c.priority.desc(),
     fits.c.id,
     fits.c.parent_id,
-    sqlite_where=fits.c.parent_id.is_(None),
+    **_where(fits.c.parent_id.is_(None)),
 )
 # Those whose turn it was, and that wait for memory: nothing of their priority may go before them.
 Index(
@@ -221,19 +229,19 @@ Index(
     fits.c.state,
     fits.c.priority,
     fits.c.id,
-    sqlite_where=fits.c.phase == text(f"'{WAITS_FOR_MEMORY}'"),
+    **_where(fits.c.phase == text(f"'{WAITS_FOR_MEMORY}'")),
 )
 # Deadlines that can still be missed.
-Index("ix_fits_deadline_at", fits.c.deadline_at, sqlite_where=fits.c.finished_at.is_(None))
-Index("ix_fits_parent_id", fits.c.parent_id, sqlite_where=fits.c.parent_id.is_not(None))
+Index("ix_fits_deadline_at", fits.c.deadline_at, **_where(fits.c.finished_at.is_(None)))
+Index("ix_fits_parent_id", fits.c.parent_id, **_where(fits.c.parent_id.is_not(None)))
 
 attempts = Table(
     "attempts",
     metadata,
     Column("fit_id", Text, ForeignKey("fits.id", ondelete="CASCADE"), nullable=False),
-    Column("number", Integer, nullable=False),
+    Column("number", _INTEGER, nullable=False),
     Column("token", Text, nullable=False),
-    Column("pid", Integer),
+    Column("pid", _INTEGER),
     Column("started_at", Timestamp, nullable=False),
     Column("ended_at", Timestamp),
     Column("outcome", Text),
@@ -282,7 +290,7 @@ Index(
     checkpoints.c.session_id,
     checkpoints.c.session_seq,
     unique=True,
-    sqlite_where=checkpoints.c.session_id.is_not(None),
+    **_where(checkpoints.c.session_id.is_not(None)),
 )
 
 # A session outlives its graph and its datasets as a fit does, once it is closed.
@@ -295,7 +303,7 @@ sessions = Table(
     Column("graph_id", Text, nullable=False, index=True),
     Column("request", JsonText, nullable=False),
     Column("labels", JsonText, nullable=False),
-    Column("attempt", Integer, nullable=False),
+    Column("attempt", _INTEGER, nullable=False),
     Column("ttl_seconds", Float, nullable=False),
     Column("created_at", Timestamp, nullable=False),
     Column("used_at", Timestamp, nullable=False),
@@ -304,7 +312,7 @@ sessions = Table(
     Column("error", JsonText),
     Column("checkpoint_id", Text),
     Column("bit_exact", Boolean(create_constraint=False), nullable=False),
-    Column("version", Integer, nullable=False),
+    Column("version", _INTEGER, nullable=False),
     Column("memory_bytes", BigInteger),
     _tenant(),
     Column("begun", Boolean(create_constraint=False), nullable=False, server_default=false()),
@@ -356,7 +364,7 @@ idempotency_keys = Table(
     Column("scope", Text, nullable=False),
     Column("key", Text, nullable=False),
     Column("body_digest", Text, nullable=False),
-    Column("status", Integer, nullable=False),
+    Column("status", _INTEGER, nullable=False),
     Column("response_body", Text, nullable=False),
     Column("resource_id", Text),
     Column("created_at", Timestamp, nullable=False, index=True),
@@ -382,7 +390,7 @@ api_keys = Table(
 audit = Table(
     "audit",
     metadata,
-    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("seq", _INTEGER, primary_key=True, autoincrement=False),
     Column("at", Timestamp, nullable=False),
     Column("key_id", Text),
     Column("action", Text, nullable=False),

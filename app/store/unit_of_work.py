@@ -1,11 +1,11 @@
 """The unit of work: what is done in it happens as a whole or not at all. The only place that commits."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from sqlalchemy import Connection
 
@@ -19,6 +19,7 @@ from app.store.checkpoints import Checkpoints
 from app.store.data_directory import Identity
 from app.store.database import Database
 from app.store.datasets import Datasets
+from app.store.dialect import SQLITE, Dialect
 from app.store.events import Events
 from app.store.fits import Fits, Retention
 from app.store.gradients import Gradients
@@ -36,27 +37,42 @@ class UnitOfWork:
     It finds and adds what belongs to `tenant`; the server's own, without one, finds what belongs to any.
     """
 
-    def __init__(self, connection: Connection, now: datetime, tenant: str | None = None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        now: datetime,
+        tenant: str | None = None,
+        dialect: Dialect = SQLITE,
+        *,
+        for_update: bool = False,
+    ) -> None:
+        """Work in the transaction of `connection`; `for_update` locks what is read by its id until that ends."""
+        self._connection = connection
+        self._dialect = dialect
         self.now = now
         self.changed: set[str] = set()
         """The fits that were changed in it, or their journals, and the sessions."""
-        self.graphs = Graphs(connection, tenant)
+        self.graphs = Graphs(connection, tenant, for_update=for_update)
         self.damaged_blobs = DamagedBlobs(connection, now)
-        self.datasets = Datasets(connection, tenant, self.damaged_blobs)
-        self.fits = Fits(connection, tenant, now, self.changed.add)
-        self.queue = Queue(connection, now, self.fits)
-        self.attempts = Attempts(connection, now, self.changed.add)
-        self.events = Events(connection, now, self.changed.add)
-        self.checkpoints = Checkpoints(connection, tenant)
+        self.datasets = Datasets(connection, tenant, self.damaged_blobs, for_update=for_update)
+        self.fits = Fits(connection, tenant, now, self.changed.add, for_update=for_update)
+        self.queue = Queue(connection, now, self.fits, dialect)
+        self.attempts = Attempts(connection, now, self.changed.add, for_update=for_update)
+        self.events = Events(connection, now, self.changed.add, dialect)
+        self.checkpoints = Checkpoints(connection, tenant, for_update=for_update)
         self.gradients = Gradients(connection)
-        self.sessions = Sessions(connection, tenant, now, self.changed.add)
+        self.sessions = Sessions(connection, tenant, now, self.changed.add, for_update=for_update)
         self.idempotency = Idempotency(connection, tenant or DEFAULT_TENANT, now)
         self.api_keys = ApiKeys(connection)
-        self.audit = Audit(connection, now)
+        self.audit = Audit(connection, now, dialect)
         self.retention = Retention(connection)
         self.blob_references = BlobReferences(connection)
         self.identity = Identity(connection)
         self._hooks: list[Callable[[], object]] = []
+
+    def lock(self, name: str) -> None:
+        """Let no other unit of work that locks this name go on before this one ends: for limits on many rows."""
+        self._dialect.lock(self._connection, name)
 
     def after_commit(self, hook: Callable[[], object]) -> None:
         """Call `hook` once this is committed, and never if it is not. It must not raise: there is no way back then."""
@@ -68,18 +84,54 @@ class UnitOfWork:
             hook()
 
 
-class Store:
-    """The database for the rest of the server. Threads take turns: a unit of work has it to itself."""
+class StoreDatabase(Protocol):
+    """What a store needs of its database, at the newest schema: SQLite's or PostgreSQL's."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    @property
+    def dialect(self) -> Dialect:
+        """What units of work do in its own way."""
+        ...
+
+    def transaction(self, *, read_only: bool = False) -> AbstractContextManager[Connection]:
+        """Commit what the block does, or nothing if it raises or the commit fails.
+
+        RuntimeError if this thread has a transaction already; StorageFull, StorageFailed, DatabaseBusy.
+        """
+        ...
+
+    def copy(self, path: Path) -> None:
+        """Make `path` an SQLite database with all rows as they are at one moment while this lasts."""
+        ...
+
+    def announce(self, changed: Collection[str]) -> None:
+        """Let other servers on this database know of changes that are committed."""
+        ...
+
+    def listen(self, on_change: Callable[[str], object], on_gap: Callable[[], object]) -> None:
+        """Call `on_change` with what others announce, and `on_gap` where that may have been missed."""
+        ...
+
+    def give_up(self) -> None:
+        """Wait no longer for a database that is away: the server stops."""
+        ...
+
+    def close(self) -> None:
+        """Close all connections. What was committed stays."""
+        ...
+
+
+class Store:
+    """The database for the rest of the server."""
+
+    def __init__(self, database: StoreDatabase, clock: Clock) -> None:
         self._database = database
+        self._dialect = database.dialect
         self._clock = clock
-        self._in_use = False
         self._observers: list[Callable[[str], object]] = []
 
     @classmethod
     def open(cls, data_dir: Path, clock: Clock | None = None, durable: Durable | None = None) -> Self:
-        """Open the database in `data_dir`, made or brought up to date if need be; DatabaseUnusable if it cannot be.
+        """Open the SQLite database in `data_dir`, made or brought up to date if need be; DatabaseUnusable.
 
         Hold `app.store.data_directory.data_directory_lock` before: two servers must not open one file.
         """
@@ -96,33 +148,58 @@ class Store:
     def begin(self) -> Iterator[UnitOfWork]:
         """Open a unit of work for the `current_tenant`: committed when the block ends, rolled back when it raises.
 
-        Its hooks run after the commit, outside the lock. Do nothing slow in the block, and do not begin a second
-        one in it: pass the first on. StorageFull if the disk is,
-        DatabaseBusy if another program holds the file for too long.
+        What it reads by id is locked until then, where others may work beside it. Its hooks run after the commit,
+        outside the lock. Do nothing slow in the block, and do not begin a second one in it: pass the first on.
+        StorageFull if the disk is, DatabaseBusy if others hold the database for too long.
         """
-        with self._database.lock:
-            if self._in_use:
-                raise RuntimeError("this thread has a unit of work already; pass it on, two cannot commit apart")
-            self._in_use = True
-            try:
-                with self._database.transaction() as connection:
-                    unit_of_work = UnitOfWork(connection, self._clock.now(), current_tenant())
-                    yield unit_of_work
-            finally:
-                self._in_use = False
+        with self._database.transaction() as connection:
+            unit_of_work = UnitOfWork(
+                connection, self._clock.now(), current_tenant(), self._dialect, for_update=self._dialect.locks_rows
+            )
+            yield unit_of_work
         for changed in unit_of_work.changed:
-            for observer in self._observers:
-                observer(changed)
+            self._observe(changed)
+        if unit_of_work.changed:
+            self._database.announce(unit_of_work.changed)
         unit_of_work.committed()
+
+    @contextmanager
+    def read(self) -> Iterator[UnitOfWork]:
+        """Open a unit of work that changes nothing, and sees everything as it is at one moment.
+
+        Nobody waits for it. Do not begin another one in it.
+        """
+        with self._database.transaction(read_only=True) as connection:
+            yield UnitOfWork(connection, self._clock.now(), current_tenant(), self._dialect)
+
+    def listen(self, on_change: Callable[[str], object], on_gap: Callable[[], object]) -> None:
+        """Hear of what other servers on this database change, from any thread, for as long as it is open.
+
+        Args:
+            on_change: called with the id of a fit or session, after the observers of `on_change`.
+            on_gap: called where changes may have been missed. They cost latency only: the tables are the truth.
+        """
+
+        def changed(name: str) -> None:
+            self._observe(name)
+            on_change(name)
+
+        self._database.listen(changed, on_gap)
+
+    def give_up(self) -> None:
+        """Wait no longer for a database that is away: the server stops."""
+        self._database.give_up()
+
+    def _observe(self, changed: str) -> None:
+        for observer in self._observers:
+            observer(changed)
 
     def snapshot(self, folder: Path) -> Snapshot:
         """Copy the database into the empty `folder`, while others go on to use it (see `take_snapshot`)."""
-        with self._database.lock:
-            if self._in_use:
-                raise RuntimeError("this thread has a unit of work; copy the database before or after it")
         return take_snapshot(self._database, folder)
 
     def close(self) -> None:
+        """Close the database."""
         self._database.close()
 
     def __enter__(self) -> Self:

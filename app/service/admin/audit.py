@@ -184,7 +184,7 @@ class AuditRotation:
 
     def _move(self) -> bool:
         """Move one file of entries if there are too many; return whether there were."""
-        with self._store.begin() as work:
+        with self._store.read() as work:
             extent = work.audit.extent()
             if extent is None or extent[1] - extent[0] < self._terms.entries:
                 return False
@@ -215,7 +215,7 @@ class AuditRotation:
         return next(reversed(self._files.all()), None)
 
     def _after(self, seq: int) -> list[AuditRecord]:
-        with self._store.begin() as work:
+        with self._store.read() as work:
             return [*work.audit.after(seq, ENTRIES_OF_A_FILE)]
 
 
@@ -252,7 +252,7 @@ class AuditTrail:
 
     def list(self, page: PageRequest) -> Page[AuditRecord]:
         """Return a page of the trail."""
-        with self._store.begin() as work:
+        with self._store.read() as work:
             return work.audit.list(page)
 
     def _append(self, acts: Sequence[Act]) -> None:

@@ -17,8 +17,7 @@ from app.service.admin.audit import AUDIT
 from app.service.admin.quarantine import QUARANTINE, Quarantine
 from app.service.sessions.directories import SESSIONS
 from app.store.blobs.store import blob_files
-from app.store.database import FILE_NAME
-from app.store.snapshot import JOURNALS, has_tables
+from app.store.locations import DatabaseLocation, SqliteLocation
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
 
@@ -31,20 +30,29 @@ _logger = logging.getLogger(__name__)
 
 
 def open_database(
-    data_dir: Path, clock: Clock, durable: Durable, quarantine: Quarantine, *, adopt_empty: bool = False
+    data_dir: Path,
+    clock: Clock,
+    durable: Durable,
+    quarantine: Quarantine,
+    location: DatabaseLocation | None = None,
+    *,
+    adopt_empty: bool = False,
 ) -> Store:
     """Open the database of a data directory, and make one if there are no stored files either.
+
+    It is an SQLite file in the directory, unless `location` says where else it is.
 
     With `adopt_empty` also if there are: they stay, and what the database does not refer to goes to quarantine when
     the server starts. Raises DatabaseUnusable if the database is missing or empty beside stored files, belongs to
     another data directory, or cannot be opened.
     """
-    directory = DirectoryIdentity(data_dir, durable, quarantine)
-    if not has_tables(data_dir / FILE_NAME):
+    location = location or SqliteLocation(data_dir.resolve())
+    directory = DirectoryIdentity(data_dir, durable, quarantine, location)
+    if location.is_empty():
         if directory.has_files and not adopt_empty:
-            raise DatabaseUnusable(_lost_message(data_dir))
+            raise DatabaseUnusable(_lost_message(location))
         directory.begin()
-    store = Store.open(data_dir, clock, durable)
+    store = location.open(clock, durable)
     try:
         directory.check(store)
     except BaseException:
@@ -55,7 +63,7 @@ def open_database(
 
 def foreign_identity(data_dir: Path, store: Store) -> str | None:
     """Return what is wrong if the database belongs to another data directory than the stored files, else None."""
-    with store.begin() as work:
+    with store.read() as work:
         own = work.identity.get()
     known = read_identities(data_dir)
     if own is None or not known or own in known:
@@ -75,8 +83,9 @@ def read_identities(data_dir: Path) -> list[str]:
 class DirectoryIdentity:
     """What a data directory knows about its databases. Hold its lock."""
 
-    def __init__(self, data_dir: Path, durable: Durable, quarantine: Quarantine) -> None:
-        """Move what belongs to another database to `quarantine`."""
+    def __init__(self, data_dir: Path, durable: Durable, quarantine: Quarantine, location: DatabaseLocation) -> None:
+        """Move what belongs to another database than the one at `location` to `quarantine`."""
+        self._location = location
         self._data_dir = data_dir.resolve()
         self._durable = durable
         self._quarantine = quarantine
@@ -89,12 +98,10 @@ class DirectoryIdentity:
 
     def begin(self) -> None:
         """Give the directory a new identity, for a database that is about to be made."""
-        for suffix in JOURNALS:
-            # SQLite deletes the journal of a database that is not there, which its database needs when it is back.
-            journal = self._data_dir / f"{FILE_NAME}{suffix}"
-            if journal.exists():
-                _logger.warning("%s is left of a database that is gone; it is in quarantine", journal.name)
-                self._quarantine.hold("database", journal)
+        for leftover in self._location.leftovers():
+            if leftover.exists():
+                _logger.warning("%s is left of a database that is gone; it is in quarantine", leftover.name)
+                self._quarantine.hold("database", leftover)
         self._turn_to(secrets.token_hex(16))
 
     def check(self, store: Store) -> None:
@@ -109,7 +116,7 @@ class DirectoryIdentity:
         problem = foreign_identity(self._data_dir, store)
         if problem is not None and self.has_files:
             raise DatabaseUnusable(
-                f"{self._data_dir / FILE_NAME} cannot be used: {problem}; put back the database that was here, or "
+                f"{self._location.name} cannot be used: {problem}; put back the database that was here, or "
                 "restore a backup to another folder with `adjoint restore`; to have this database take over the files, "
                 f"delete {_marker_path(self._data_dir)}: those that it does not refer to go to the folder {QUARANTINE}"
             )
@@ -144,10 +151,10 @@ def _marker_path(data_dir: Path) -> Path:
     return data_dir / "blobs" / MARKER
 
 
-def _lost_message(data_dir: Path) -> str:
+def _lost_message(location: DatabaseLocation) -> str:
     return (
-        f"{(data_dir / FILE_NAME).resolve()} is missing or empty, and there are files beside it that it referred to; "
-        "put the database back, or restore a backup to another folder with `adjoint restore`; to begin with an empty "
-        f"database, start with --adopt-empty: the files go to the folder {QUARANTINE}, and are deleted after "
+        f"{location.name} is missing or empty, and there are files in the data directory that it referred to; "
+        f"{location.remedy}; to begin with an empty database, start with --adopt-empty: the files go to the folder "
+        f"{QUARANTINE}, and are deleted after "
         "ADJOINT_QUARANTINE_DAYS"
     )

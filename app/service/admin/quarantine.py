@@ -142,7 +142,7 @@ class Orphans:
         Blobs without a committed row, of which a killed server leaves some, cannot be told from those of a lost
         database. What the database knows to have ended is not moved: others delete that.
         """
-        with self._store.begin() as work:
+        with self._store.read() as work:
             referenced = work.blob_references.all()
             expected = work.sessions.with_folders()
             known = work.sessions.ids()

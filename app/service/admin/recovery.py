@@ -72,7 +72,7 @@ def recover(
 
 def _damaged_checkpoints(store: Store, blobs: BlobStore) -> list[str]:
     """Return the ids of the checkpoints whose files can be told from what they were without reading them."""
-    with store.begin() as work:
+    with store.read() as work:
         files = work.checkpoints.files()
     return [checkpoint_id for checkpoint_id, digest, size in files if _size(blobs, digest) != size]
 

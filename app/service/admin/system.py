@@ -120,14 +120,14 @@ class System:
         )
 
     def _tenant_usage(self) -> TenantUsage:
-        with self._store.begin() as work:
+        with self._store.read() as work:
             queued, running = work.fits.count_own([FitState.QUEUED]), work.fits.count_own(AT_WORK)
             sessions = work.sessions.count_own_open()
         return TenantUsage(current_tenant(), queued, running, sessions, self._space.tenant_bytes)
 
     def _own(self, workers: Sequence[WorkerStatus]) -> tuple[WorkerStatus, ...]:
         """Return the workers without the names of what others have them do."""
-        with self._store.begin() as work:
+        with self._store.read() as work:
             return tuple(
                 worker if _is_visible(work, worker) else replace(worker, fit_id=None, session_id=None)
                 for worker in workers
@@ -135,7 +135,7 @@ class System:
 
     def counts(self) -> dict[FitState, int]:
         """Return how many fits are in each state."""
-        with self._store.begin() as work:
+        with self._store.read() as work:
             return work.fits.count_by_state()
 
     def check_ready_for_anyone(self) -> None:
@@ -161,7 +161,7 @@ class System:
         try:
             self._space.check_writable()
             self._space.check_disk()
-            with self._store.begin() as work:
+            with self._store.read() as work:
                 work.fits.count([FitState.RUNNING])
         except (StorageFull, StorageFailed) as error:
             raise NotReady(error.detail) from error

@@ -127,7 +127,7 @@ class Assignments:
         """
         fit = claim.fit
         self._check_memory(claim.need)
-        with self._store.begin() as work:
+        with self._store.read() as work:
             graph = work.graphs.get(fit.graph_id)
             datasets = [work.datasets.get(dataset_id) for dataset_id in fit.dataset_ids]
             validation = [work.datasets.get(dataset_id) for dataset_id in fit.validation_ids]

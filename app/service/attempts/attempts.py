@@ -78,7 +78,7 @@ def _final_state(
     store: Store, integrity: Integrity, fit: FitRecord, steps: int, progress: AttemptReport
 ) -> dict[str, str]:
     """Return the digests of the last checkpoint; none if its file is damaged."""
-    with store.begin() as work:
+    with store.read() as work:
         kept = work.checkpoints.kept(fit.id)
     last = find_last_checkpoint((*kept, *progress.checkpoints), steps)
     try:
@@ -153,7 +153,7 @@ class Attempts:
 
     def recover(self) -> RecoveredAttempts:
         """End the attempts of an earlier server, whose processes are gone. Call it before the first claim."""
-        with self._store.begin() as work:
+        with self._store.read() as work:
             tokens = work.attempts.tokens()
         folders = self._spool.remove_all(tokens)
         sweeps: list[FitRecord] = []
@@ -225,7 +225,7 @@ class Attempts:
 
     def fit(self, claim: Claim) -> FitRecord | None:
         """Return the fit as it is now, None if the attempt was fenced off."""
-        with self._store.begin() as work:
+        with self._store.read() as work:
             try:
                 work.attempts.guard(claim.fit.id, claim.token)
             except Conflict:
@@ -293,6 +293,6 @@ class Attempts:
     def _compare_replay(self, claim: Claim, report: AttemptReport) -> None:
         """Add the comparison to the last report of a successful replay, so that one commit stores both."""
         if isinstance(report.verdict, Finished) and report.verdict.outcome == "succeeded":
-            with self._store.begin() as work:
+            with self._store.read() as work:
                 fit = work.fits.get(claim.fit.id)
             report.comparison = compare_replay(self._store, self._integrity, fit, report)

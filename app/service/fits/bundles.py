@@ -65,7 +65,7 @@ class Bundles:
         Conflict if it has not succeeded, or as a whole is a sweep; Gone if its graph, one of its datasets or its last
         checkpoint was deleted; Corrupt if the file of that, or of the one that a fork began with, is damaged.
         """
-        with self._store.begin() as work:
+        with self._store.read() as work:
             fit = work.fits.get(fit_id)
             _check_result(fit)
             _check_single(work, fit)

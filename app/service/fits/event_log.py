@@ -89,7 +89,7 @@ class Events:
 
     def check(self, fit_id: str, after: int = 0) -> None:
         """NotFound if there is no such fit, Invalid if it has no event `after`: nothing would ever follow it."""
-        with self._store.begin() as work:
+        with self._store.read() as work:
             work.fits.get(fit_id)
             last = work.events.last_seq(fit_id)
         if after > last:
@@ -132,7 +132,7 @@ class Events:
             await asyncio.sleep(min(left, REST_SECONDS))
 
     def _read(self, fit_id: str, after: int, limit: int, metrics: bool) -> _Reading:
-        with self._store.begin() as work:
+        with self._store.read() as work:
             events = work.events.after(fit_id, after, limit, metrics=metrics)
             if events:
                 kept = _limit_batch(events, BATCH_CHARACTERS)

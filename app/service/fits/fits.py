@@ -146,7 +146,7 @@ class Fits:
         Variants of sweeps are listed where they are asked for by their `parent`. Invalid if there is no fit of the id
         that is given for it, or for `origin`.
         """
-        with self._store.begin() as work:
+        with self._store.read() as work:
             fits = work.fits.list(page, state=state, label=label, parent=parent, origin=origin)
             if not fits.items:
                 _check_filters(work, {"parent": parent, "origin": origin})
@@ -165,7 +165,7 @@ class Fits:
         return view
 
     def _read(self, fit_id: str) -> FitView:
-        with self._store.begin() as work:
+        with self._store.read() as work:
             return build_view(work, work.fits.get(fit_id))
 
     def _build_records(
@@ -199,7 +199,7 @@ class Fits:
     def _fork(self, request: Mapping[str, Any]) -> Fork | None:
         if request.get("from_checkpoint") is None:
             return None
-        with self._store.begin() as work:
+        with self._store.read() as work:
             return find_fork(work, request)
 
     def _add(self, work: UnitOfWork, fit: FitRecord) -> FitRecord:

@@ -26,7 +26,7 @@ class Gradients:
         self, fit_id: str, page: PageRequest, *, step: int | None = None, parameter: str | None = None
     ) -> Page[GradientRecord]:
         """Return a page of the fit's captured gradients, of one step or parameter where given; NotFound without fit."""
-        with self._store.begin() as work:
+        with self._store.read() as work:
             work.fits.get(fit_id)
             found = work.gradients.list(fit_id, page, step=step, parameter=parameter)
             if not found.items and page.cursor is None and (step, parameter) != (None, None):
@@ -35,7 +35,7 @@ class Gradients:
 
     def find(self, fit_id: str, parameter: str, step: int | None = None) -> GradientRecord:
         """Return the gradient captured at `step`, by default the latest; NotFound, which lists what was captured."""
-        with self._store.begin() as work:
+        with self._store.read() as work:
             work.fits.get(fit_id)
             found = work.gradients.find(fit_id, parameter, step)
             if found is None:

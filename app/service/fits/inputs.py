@@ -79,7 +79,7 @@ class InputReader:
         """
         graph, dataset = request["graph"], request["dataset"]
         inline = isinstance(dataset, Mapping)
-        with self._store.begin() as work:
+        with self._store.read() as work:
             known = resolve("/graph", "graph", graph, work.graphs.get) if isinstance(graph, str) else None
             kept_rows = () if inline else resolve_datasets("/dataset", dataset, work)
             held_out = (request.get("validation") or {}).get("dataset")

@@ -19,6 +19,9 @@ from app.store.unit_of_work import UnitOfWork
 PRIORITIES: Mapping[str, int] = {"low": -1, "normal": 0, "high": 1}
 LABELS_MAX = 64
 
+SUBMITTED_AT_ONCE = 128
+"""More submissions than are ever between counting the queue and lengthening it."""
+
 
 @dataclass(frozen=True, slots=True)
 class FitLimits:
@@ -34,9 +37,13 @@ class FitLimits:
 
     def check_queue(self, work: UnitOfWork) -> None:
         """QueueFull if as many fits wait as may, of all tenants or of this one."""
-        if work.fits.count([FitState.QUEUED]) >= self.max_queue:
-            raise QueueFull(f"queue limit reached: {self.max_queue} fits are queued (ADJOINT_MAX_QUEUE)")
         most = self.max_queue_per_tenant
+        queued = work.fits.count([FitState.QUEUED])
+        if queued + SUBMITTED_AT_ONCE > min(self.max_queue, most or self.max_queue):
+            work.lock("queue")  # near the limit, submissions take turns
+            queued = work.fits.count([FitState.QUEUED])
+        if queued >= self.max_queue:
+            raise QueueFull(f"queue limit reached: {self.max_queue} fits are queued (ADJOINT_MAX_QUEUE)")
         if most is not None and work.fits.count_own([FitState.QUEUED]) >= most:
             raise QueueFull(f"queue limit reached: your tenant has {most} queued fits (ADJOINT_TENANT_QUEUE)")
 

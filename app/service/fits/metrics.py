@@ -35,7 +35,7 @@ def scan_rows(
     In a unit of work a chunk: rows never change, and a long curve must not keep writers waiting.
     """
     while after < last:
-        with store.begin() as work:
+        with store.read() as work:
             rows = work.events.metric_rows(fit_id, after, min(chunk, last - after), timestamps=timestamps)
         if not rows:
             return
@@ -336,7 +336,7 @@ class Metrics:
             extremes = _Extremes(after, total, max(1, points // share), rows)
             for seq, body in scan_rows(self._store, fit_id, after, last):
                 extremes.see(seq, body)
-            with self._store.begin() as work:
+            with self._store.read() as work:
                 bodies = work.events.metric_bodies(fit_id, extremes.seqs(), timestamps=rows.timestamps)
         passed = (rows.apply(bodies[seq]) for seq in sorted(bodies))
         return MetricPage(tuple(body for body in passed if body is not None), max(last, after), last, findings)
@@ -357,14 +357,14 @@ class Metrics:
         return findings
 
     def _has_ended(self, fit_id: str) -> bool:
-        with self._store.begin() as work:
+        with self._store.read() as work:
             return work.fits.get(fit_id).terminal
 
     def _last(self, fit_id: str) -> int:
         return self._cache.read(fit_id, self._read_last)
 
     def _read_last(self, fit_id: str) -> int:
-        with self._store.begin() as work:
+        with self._store.read() as work:
             work.fits.get(fit_id)
             return work.events.last_metric_seq(fit_id)
 

@@ -97,7 +97,7 @@ class Predictions:
 
     def stored_rows(self, dataset: str | Sequence[str]) -> Rows:
         """Return the rows of datasets, joined in their order; Invalid if there is no such dataset."""
-        with self._store.begin() as work:
+        with self._store.read() as work:
             datasets = resolve_datasets("/dataset", dataset, work)
         files: dict[str, list[str]] = {}
         for each in datasets:
@@ -170,7 +170,7 @@ class Predictions:
         if checkpoint.fit_id is None:
             return {}
         try:
-            with self._store.begin() as work:
+            with self._store.read() as work:
                 request = work.fits.get(checkpoint.fit_id).request
         except NotFound:
             return {}

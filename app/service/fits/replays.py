@@ -179,7 +179,7 @@ class Replays:
             return self._replay(bundle, terms, save_response)
 
     def _replay(self, bundle: Mapping[str, Any], terms: ReplayOptions, save_response: SaveResponse[FitView]) -> FitView:
-        with self._store.begin() as work:
+        with self._store.read() as work:
             request = rebuild_request(work, bundle)
         resources = _choose_resources(bundle, terms)
         request |= {"labels": dict(terms.labels), "resources": resources}

@@ -53,7 +53,7 @@ class FitExtension:
         cannot be run for so long.
         """
         while True:
-            with self._store.begin() as work:
+            with self._store.read() as work:
                 fit = work.fits.get(fit_id)
                 variants = _find_extendable(work, fit)
             inputs = self._inputs.read(fit.request, set())

@@ -128,7 +128,7 @@ class Integrity:
     def check_marked(self, dataset: DatasetRecord, pointer: str) -> None:
         """Corrupt if a column of the dataset is known to be damaged, and is so still; reads no file that is not."""
         blobs = {column.blob: column.name for column in dataset.columns}
-        with self._store.begin() as work:
+        with self._store.read() as work:
             marked = work.damaged_blobs.among(blobs)
         for blob in sorted(marked):
             self.column(dataset, blobs[blob], pointer)
@@ -149,7 +149,7 @@ class Integrity:
 
     def marked(self) -> int:
         """Return how many blobs are marked now."""
-        with self._store.begin() as work:
+        with self._store.read() as work:
             return work.damaged_blobs.count()
 
     def _of_dataset(self, dataset: DatasetRecord, blob: str, what: str, pointer: str | None) -> Path:

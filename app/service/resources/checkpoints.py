@@ -154,13 +154,13 @@ class Checkpoints:
 
     def of_fit(self, fit_id: str, page: PageRequest) -> Page[CheckpointRecord]:
         """Return a page of the fit's checkpoints; NotFound if there is no such fit."""
-        with self._store.begin() as work:
+        with self._store.read() as work:
             work.fits.get(fit_id)
             return work.checkpoints.for_fit(fit_id, page)
 
     def alias(self, fit_id: str, alias: Alias) -> CheckpointRecord:
         """Return the fit's furthest or best checkpoint; NotFound if it has none yet."""
-        with self._store.begin() as work:
+        with self._store.read() as work:
             work.fits.get(fit_id)
             found = work.checkpoints.latest(fit_id) if alias == "latest" else work.checkpoints.best(fit_id)
         if found is None:
@@ -169,7 +169,7 @@ class Checkpoints:
 
     def get(self, checkpoint_id: str) -> CheckpointRecord:
         """Return the checkpoint; NotFound if there never was one, Gone if it is deleted."""
-        with self._store.begin() as work:
+        with self._store.read() as work:
             return _require_kept(work.checkpoints.get(checkpoint_id))
 
     def file(self, checkpoint_id: str) -> tuple[CheckpointRecord, Path]:
@@ -248,7 +248,7 @@ class Checkpoints:
     def model_source(self, checkpoint: CheckpointRecord, path: Path) -> dict[str, Any]:
         """Return what a process needs to know to load the model in a checkpoint: path, definition, meta."""
         loaded = engine.Checkpoint.load(path)
-        with self._store.begin() as work:
+        with self._store.read() as work:
             document = work.graphs.get(checkpoint.graph_id).definition
             loaded = with_recorded_classes(work, checkpoint, loaded, read_definition(document).inputs)
         return {"path": str(path), "definition": document, "meta": dict(loaded.meta)}
@@ -257,7 +257,7 @@ class Checkpoints:
         try:
             if not is_id("graph", graph_id):
                 raise NotFound("such ids start with graph_")
-            with self._store.begin() as work:
+            with self._store.read() as work:
                 return work.graphs.get(graph_id)
         except NotFound as error:
             raise invalid([Finding("/graph", "not_found", f"there is no graph of this id: {error.detail}")]) from error

@@ -155,12 +155,12 @@ class Datasets:
 
     def get(self, dataset_id: str) -> DatasetRecord:
         """Return the dataset; NotFound if there is none."""
-        with self._store.begin() as work:
+        with self._store.read() as work:
             return work.datasets.get(dataset_id)
 
     def list(self, page: PageRequest) -> Page[DatasetRecord]:
         """Return a page of datasets."""
-        with self._store.begin() as work:
+        with self._store.read() as work:
             return work.datasets.list(page)
 
     def delete(self, dataset_id: str) -> None:

@@ -53,7 +53,7 @@ def inline_graph(definition: engine.Definition, store: Store, clock: Clock) -> G
 
     Fits and sessions on equal graphs share one record, so that what is submitted again and again is stored once.
     """
-    with store.begin() as work:
+    with store.read() as work:
         known = work.graphs.equal_to(definition.to_json(), definition.digest)
     return known or new_graph(definition, clock)
 

@@ -52,7 +52,7 @@ class Diagnostics:
 
     def order(self, diagnostic: Diagnostic, graph_id: str, request: dict[str, Any]) -> ComputeRequest:
         """Return the order; NotFound if there is no such graph."""
-        with self._store.begin() as work:
+        with self._store.read() as work:
             graph = work.graphs.get(graph_id)
         return ComputeRequest(
             diagnostic, {"graph": graph_id}, to_json({"definition": graph.definition, "request": request})
@@ -82,12 +82,12 @@ class Graphs:
 
     def get(self, graph_id: str) -> GraphRecord:
         """Return the graph; NotFound if there is none."""
-        with self._store.begin() as work:
+        with self._store.read() as work:
             return work.graphs.get(graph_id)
 
     def list(self, page: PageRequest) -> Page[GraphRecord]:
         """Return a page of graphs."""
-        with self._store.begin() as work:
+        with self._store.read() as work:
             return work.graphs.list(page)
 
     def delete(self, graph_id: str) -> None:

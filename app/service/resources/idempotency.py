@@ -46,7 +46,7 @@ class Idempotency:
         IdempotencyMismatch if another body came with the key, IdempotencyInFlight while it is being answered.
         """
         with self._alone(ticket):
-            with self._store.begin() as work:
+            with self._store.read() as work:
                 kept = work.idempotency.find(ticket.key, ticket.scope)
             if kept is not None and kept.body_digest != ticket.body_digest:
                 raise IdempotencyMismatch(

@@ -67,12 +67,16 @@ class Notifier:
         for subscription in subscriptions:
             subscription.notify()
 
+    def notify_all(self) -> None:
+        """Notify all subscriptions: notifications may have been missed. Call it from any thread."""
+        with self._lock:
+            subscriptions = [subscription for group in self._subscriptions.values() for subscription in group]
+        for subscription in subscriptions:
+            subscription.notify()
+
     def close(self) -> None:
         """Notify all subscriptions for good: the server is stopping. Call it in any thread, but not in a signal
         handler.
         """
         self._closed = True
-        with self._lock:
-            subscriptions = [subscription for group in self._subscriptions.values() for subscription in group]
-        for subscription in subscriptions:
-            subscription.notify()
+        self.notify_all()

@@ -28,7 +28,7 @@ class TenantQuota:
         tenant = current_tenant()
         if tenant is None:
             return 0
-        with self._store.begin() as work:
+        with self._store.read() as work:
             return work.blob_references.bytes_of(tenant)
 
     def check(self, more: int = 1) -> None:
@@ -36,7 +36,7 @@ class TenantQuota:
         tenant = current_tenant()
         if tenant is None or self._bytes_max is None:
             return
-        with self._store.begin() as work:
+        with self._store.read() as work:
             used = work.blob_references.bytes_of(tenant)
         if used + more > self._bytes_max:
             raise StorageFull(

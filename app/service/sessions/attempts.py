@@ -114,7 +114,7 @@ class SessionAttempts:
 
     def attachment(self, session_id: str, dataset_id: str) -> Attach:
         """Return the message that makes a dataset available to the process of a session."""
-        with self._store.begin() as work:
+        with self._store.read() as work:
             dataset = work.datasets.get(dataset_id)
             classes = session_classes(work, work.sessions.get(session_id))
         return Attach(dataset_id, self._integrity.columns(dataset), _class_names(dataset), classes)
@@ -148,7 +148,7 @@ class SessionAttempts:
 
     def inactive_error(self, session_id: str) -> StepRefused:
         """Return the error for steps of a session that has ended."""
-        with self._store.begin() as work:
+        with self._store.read() as work:
             return inactive_error(work.sessions.get(session_id))
 
     def _find_current(self, work: UnitOfWork, session_id: str, attempt: int) -> Iterable[SessionRecord]:

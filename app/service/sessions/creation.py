@@ -119,7 +119,7 @@ class SessionCreation:
         if graph is None and checkpoint is None:
             detail = "a session begins with a graph, or with a checkpoint, whose graph it has then: give one of them"
             raise invalid([Finding("", "missing_field", detail)])
-        with self._store.begin() as work:
+        with self._store.read() as work:
             rows = None if dataset is None else resolve("/dataset", "ds", dataset, work.datasets.get)
             known = resolve("/graph", "graph", graph, work.graphs.get) if isinstance(graph, str) else None
             if checkpoint is None:
@@ -151,12 +151,13 @@ class SessionCreation:
         if beginning is not None:
             with engine_faults("/checkpoint"):
                 loaded = engine.Checkpoint.load(beginning.file)
-            with self._store.begin() as work:
+            with self._store.read() as work:
                 found = checkpoint_classes(work, beginning.checkpoint, loaded, inputs)
             known = {name: each for name, each in found.items() if name in inputs}
         return beginning_classes(request, inputs, known, dataset)
 
     def _check_room(self, work: UnitOfWork) -> None:
+        work.lock("sessions")
         for most, are_open, of in (
             (self._limits.sessions, work.sessions.count_open(), ""),
             (self._limits.tenant_sessions, work.sessions.count_own_open(), " of one tenant"),

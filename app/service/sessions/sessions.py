@@ -47,14 +47,14 @@ class Sessions:
 
     def get(self, session_id: str) -> SessionView:
         """Return the session; NotFound if there is none."""
-        with self._store.begin() as work:
+        with self._store.read() as work:
             return self._view(work.sessions.get(session_id))
 
     def list(
         self, page: PageRequest, state: SessionState | None = None, label: tuple[str, str] | None = None
     ) -> Page[SessionView]:
         """Return a page of sessions: those in `state`, with `label`, where these are given."""
-        with self._store.begin() as work:
+        with self._store.read() as work:
             found = work.sessions.list(page, state=state, label=label)
         return Page(tuple(map(self._view, found.items)), found.next_cursor, found.findings)
 
@@ -125,7 +125,7 @@ class Sessions:
         )
 
     def _overdue(self) -> tuple[SessionRecord, ...]:
-        with self._store.begin() as work:
+        with self._store.read() as work:
             return work.sessions.expired()
 
     def _move(self, session_id: str, state: SessionState) -> None:

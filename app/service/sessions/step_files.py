@@ -132,7 +132,7 @@ class SavedCheckpoints:
             return self._store_file(session, seq, file, digest, known)
 
     def _known(self, session_id: str, seq: int) -> CheckpointRecord | None:
-        with self._store.begin() as work:
+        with self._store.read() as work:
             return work.checkpoints.of_step(session_id, seq)
 
     def _store_file(

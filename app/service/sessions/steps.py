@@ -157,11 +157,11 @@ class SessionSteps:
         return content
 
     def _checkpoint(self, session_id: str, seq: int) -> CheckpointRecord | None:
-        with self._store.begin() as work:
+        with self._store.read() as work:
             return work.checkpoints.of_step(session_id, seq)
 
     def _read(self, session_id: str) -> _CachedSession:
-        with self._store.begin() as work:
+        with self._store.read() as work:
             return _CachedSession(work.sessions.get(session_id), frozenset(work.sessions.datasets(session_id)))
 
     def _check(self, session: SessionRecord) -> None:

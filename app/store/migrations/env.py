@@ -19,9 +19,9 @@ def run() -> None:
     )
     with context.begin_transaction():
         context.run_migrations()
-        broken = context.get_bind().exec_driver_sql("PRAGMA foreign_key_check").fetchall()
-        if broken:
-            raise RuntimeError(f"a migration left {len(broken)} rows that refer to rows that are gone: {broken[:3]}")
+        finish = context.config.attributes.get("finish")
+        if finish is not None:
+            finish(context.get_bind())
 
 
 run()

@@ -1,4 +1,3 @@
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -27,6 +26,7 @@ from app.store.blobs.local import LocalBlobStore
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
 from tests.support.attempts_harness import AttemptsHarness
+from tests.support.backends import parametrize, postgres_store, sqlite_store
 from tests.support.manual_clock import ManualClock
 from tests.support.storage import storage_context
 
@@ -71,6 +71,11 @@ class IdleWorkerPool:
         return []
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run the tests of some modules on PostgreSQL too."""
+    parametrize(metafunc)
+
+
 @pytest.fixture
 def clock() -> ManualClock:
     return ManualClock(MOMENT)
@@ -85,9 +90,9 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def store(tmp_path: Path, clock: ManualClock, empty_database: Path) -> Iterator[Store]:
-    shutil.copy(empty_database, tmp_path)
-    with Store.open(tmp_path, clock) as opened:
+def store(tmp_path: Path, clock: ManualClock, empty_database: Path, backend_name: str) -> Iterator[Store]:
+    sqlite = backend_name == "sqlite"
+    with sqlite_store(empty_database, tmp_path, clock) if sqlite else postgres_store(clock) as opened:
         yield opened
 
 

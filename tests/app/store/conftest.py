@@ -1,4 +1,3 @@
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,10 +11,16 @@ from app.domain.records import CheckpointRecord, Column, DatasetRecord, GraphRec
 from app.domain.session import SessionRecord, SessionState
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
+from tests.support.backends import parametrize, postgres_store, sqlite_store
 from tests.support.fits import fit_record
 from tests.support.manual_clock import ManualClock
 
 MOMENT = datetime(2026, 2, 3, 4, 5, 6, 789_012, UTC)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run the tests of some modules on PostgreSQL too."""
+    parametrize(metafunc)
 
 
 @pytest.fixture
@@ -32,9 +37,9 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def store(tmp_path: Path, clock: ManualClock, empty_database: Path) -> Iterator[Store]:
-    shutil.copy(empty_database, tmp_path)
-    with Store.open(tmp_path, clock) as opened:
+def store(tmp_path: Path, clock: ManualClock, empty_database: Path, backend_name: str) -> Iterator[Store]:
+    sqlite = backend_name == "sqlite"
+    with sqlite_store(empty_database, tmp_path, clock) if sqlite else postgres_store(clock) as opened:
         yield opened
 
 

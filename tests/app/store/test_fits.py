@@ -192,6 +192,7 @@ def test_without_deadlines_there_is_no_next_one(store: Store, a_fit: AFit) -> No
         assert uow.fits.overdue() == ()
 
 
+@pytest.mark.sqlite
 def test_deadlines_are_read_from_their_index(store: Store, a_fit: AFit) -> None:
     statements: list[str] = []
     driver = store._database.connection.connection.driver_connection

@@ -1,6 +1,8 @@
 import re
 from collections.abc import Callable
 
+import pytest
+
 from app.domain.fit import AT_WORK, CLAIMABLE, WAITS_FOR_MEMORY, FitRecord, FitState
 from app.store.unit_of_work import Store
 from tests.support.manual_clock import ManualClock
@@ -120,6 +122,7 @@ def test_shares_with_nothing_to_do_are_forgotten(store: Store, a_fit: AFit) -> N
     assert kept == 2, "the last one, and its tenant"
 
 
+@pytest.mark.sqlite
 def test_a_claim_reads_the_queue_from_its_index(store: Store, a_fit: AFit) -> None:
     statements: list[str] = []
     driver = store._database.connection.connection.driver_connection

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.fit import Event, FitRecord
-from app.store import snapshot
+from app.store import database
 from app.store.unit_of_work import Store
 
 AFit = Callable[..., FitRecord]
@@ -48,7 +48,7 @@ def test_a_copy_is_the_database_at_one_moment_though_others_write_meanwhile(
     store: Store, a_fit: AFit, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every commit adds an event to two fits; one that is rolled back, after it has filled the cache, adds many."""
-    monkeypatch.setattr(snapshot, "SLICE_PAGES", 16)
+    monkeypatch.setattr(database, "SLICE_PAGES", 16)
     for name in ("fit_1", "fit_2"):
         fill(store, a_fit(name), 1000)
     done = threading.Event()

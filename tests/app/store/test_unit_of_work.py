@@ -21,6 +21,7 @@ from tests.support.manual_clock import ManualClock
 AFit = Callable[..., FitRecord]
 
 
+@pytest.mark.sqlite
 def test_what_is_committed_is_there_after_a_restart(store: Store, a_fit: AFit, tmp_path: Path) -> None:
     with store.begin() as uow:
         uow.fits.add(a_fit())
@@ -114,6 +115,7 @@ def test_everything_in_one_unit_of_work_carries_one_time(store: Store, a_fit: AF
         assert (uow.now - first.created_at).total_seconds() == 5
 
 
+@pytest.mark.sqlite
 def test_a_lock_of_another_program_is_named_and_changes_nothing(store: Store, a_fit: AFit, tmp_path: Path) -> None:
     driver = store._database.connection.connection.driver_connection
     assert driver is not None
@@ -128,6 +130,7 @@ def test_a_lock_of_another_program_is_named_and_changes_nothing(store: Store, a_
         uow.fits.add(a_fit())
 
 
+@pytest.mark.sqlite
 def test_a_full_disk_is_named_and_the_store_goes_on_when_there_is_room(store: Store, a_fit: AFit) -> None:
     driver = store._database.connection.connection.driver_connection
     assert driver is not None
@@ -184,6 +187,7 @@ def no_file_grows_beyond(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+@pytest.mark.sqlite
 def test_a_disk_that_fails_amid_a_commit_is_named_and_the_connection_can_be_used_again(
     store: Store, a_fit: AFit, tmp_path: Path
 ) -> None:

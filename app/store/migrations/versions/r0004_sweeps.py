@@ -24,4 +24,5 @@ def upgrade() -> None:
         "fits",
         ["state", sa.text("priority DESC"), "id"],
         sqlite_where=sa.text("parent_id IS NULL"),
+        postgresql_where=sa.text("parent_id IS NULL"),
     )

@@ -21,7 +21,13 @@ def upgrade() -> None:
     op.add_column("fits", sa.Column("origin", sa.Text))
     op.add_column("fits", sa.Column("reopened_at", sa.BigInteger))
     op.add_column("fits", sa.Column("replay", sa.Text))
-    op.create_index("ix_fits_deadline_at", "fits", ["deadline_at"], sqlite_where=sa.text("finished_at IS NULL"))
+    op.create_index(
+        "ix_fits_deadline_at",
+        "fits",
+        ["deadline_at"],
+        sqlite_where=sa.text("finished_at IS NULL"),
+        postgresql_where=sa.text("finished_at IS NULL"),
+    )
     op.add_column("checkpoints", sa.Column("pinned", sa.Boolean, nullable=False, server_default=sa.false()))
     op.create_table(
         "shares",
@@ -48,6 +54,13 @@ def upgrade() -> None:
         "fits",
         ["state", sa.text("priority DESC"), "share", "id"],
         sqlite_where=sa.text("parent_id IS NULL"),
+        postgresql_where=sa.text("parent_id IS NULL"),
     )
     op.drop_index("ix_fits_parent_id", "fits")
-    op.create_index("ix_fits_parent_id", "fits", ["parent_id"], sqlite_where=sa.text("parent_id IS NOT NULL"))
+    op.create_index(
+        "ix_fits_parent_id",
+        "fits",
+        ["parent_id"],
+        sqlite_where=sa.text("parent_id IS NOT NULL"),
+        postgresql_where=sa.text("parent_id IS NOT NULL"),
+    )

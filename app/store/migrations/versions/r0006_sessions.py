@@ -54,4 +54,5 @@ def upgrade() -> None:
         ["session_id", "session_seq"],
         unique=True,
         sqlite_where=sa.text("session_id IS NOT NULL"),
+        postgresql_where=sa.text("session_id IS NOT NULL"),
     )

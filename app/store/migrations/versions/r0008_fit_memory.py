@@ -20,5 +20,6 @@ def upgrade() -> None:
         "fits",
         ["state", "priority", "id"],
         sqlite_where=sa.text("phase = 'waiting_for_memory'"),
+        postgresql_where=sa.text("phase = 'waiting_for_memory'"),
     )
     op.add_column("sessions", sa.Column("memory_bytes", sa.BigInteger))

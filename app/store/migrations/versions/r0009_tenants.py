@@ -25,11 +25,14 @@ def upgrade() -> None:
         "fits",
         ["state", "tenant", "share", sa.text("priority DESC"), "id", "parent_id"],
         sqlite_where=sa.text("parent_id IS NULL"),
+        postgresql_where=sa.text("parent_id IS NULL"),
     )
     op.execute("UPDATE shares SET name = 'default/' || name")
     # Two tenants may choose the same key for their requests, which SQLite has to make the table anew for.
     op.drop_index("ix_idempotency_keys_created_at", "idempotency_keys")
     op.rename_table("idempotency_keys", "idempotency_keys_before")
+    if op.get_bind().dialect.name == "postgresql":  # where names of keys are those of indexes, one of each in a schema
+        op.execute("ALTER INDEX pk_idempotency_keys RENAME TO pk_idempotency_keys_before")
     op.create_table(
         "idempotency_keys",
         sa.Column("scope", sa.Text, nullable=False),

@@ -1,0 +1,40 @@
+"""The revision of a database's schema, and the migrations that bring it up to date.
+
+Alembic takes longer to import than everything else here, so it is imported only if there is something to do.
+"""
+
+from collections.abc import Callable
+
+from sqlalchemy import Connection, inspect
+
+from app.domain.errors import DatabaseUnusable
+
+VERSION_TABLE = "alembic_version"
+
+
+def read_revision(connection: Connection) -> str | None:
+    """Return the revision stamped into the database, None for an empty one, within the transaction that is open."""
+    if not inspect(connection).has_table(VERSION_TABLE):
+        return None
+    stamped: str | None = connection.exec_driver_sql(f"SELECT version_num FROM {VERSION_TABLE}").scalar()  # noqa: S608
+    return stamped
+
+
+def migrate(connection: Connection, present: str | None, finish: Callable[[Connection], None]) -> None:
+    """Run the migrations that follow `present`, all or none; DatabaseUnusable if a newer server wrote the database.
+
+    `finish` is called in their transaction, after the last of them.
+    """
+    from alembic import command
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
+    config = Config(attributes={"connection": connection, "finish": finish})
+    config.set_main_option("script_location", "app.store:migrations")
+    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    if present is not None and present not in known:
+        raise DatabaseUnusable(
+            f"the database is at revision {present}, which this server does not know: a newer one wrote it; "
+            "run that one, or restore a backup"
+        )
+    command.upgrade(config, "head")

@@ -1,0 +1,102 @@
+"""The databases that tests of the store and of its use cases run on: SQLite, and PostgreSQL where it is installed."""
+
+import atexit
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine
+
+from app.domain.clock import Clock
+from app.store.tables import metadata
+from app.store.unit_of_work import Store
+from tests.extent import FULL
+from tests.support import postgres
+
+ON_BOTH = frozenset(
+    {
+        "test_attempts", "test_blob_references", "test_column_types", "test_datasets", "test_events", "test_fits",
+        "test_gradients", "test_pages", "test_queue", "test_retention", "test_sessions", "test_unit_of_work",
+    }
+)  # fmt: skip
+"""The modules whose tests show what differs between the two; `make chaos` runs all on both."""
+
+
+@contextmanager
+def sqlite_store(template: Path, folder: Path, clock: Clock) -> Iterator[Store]:
+    """Open a copy of a file, which is quicker than to migrate a new one."""
+    shutil.copy(template, folder)
+    with Store.open(folder, clock) as opened:
+        yield opened
+
+
+@contextmanager
+def postgres_store(clock: Clock) -> Iterator[Store]:
+    """Open a database of one's own in the shared server."""
+    # To empty the tables takes a fifth of the time of a new database.
+    url = _database()
+    with open_postgres(url, clock) as opened:
+        yield opened
+    empty(url)
+
+
+@contextmanager
+def postgres_database() -> Iterator[str]:
+    """Make a database with all tables for the length of the block."""
+    url = shared_server().create_database(_template())
+    try:
+        yield url
+    finally:
+        shared_server().drop_database(url)
+
+
+def empty(url: str) -> None:
+    """Delete all rows of a database."""
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        # Quicker than TRUNCATE, which makes every file of every table and index anew.
+        connection.exec_driver_sql(";".join(f"DELETE FROM {name}" for name in metadata.tables))
+    engine.dispose()
+
+
+@cache
+def _database() -> str:
+    return shared_server().create_database(_template())
+
+
+@contextmanager
+def open_postgres(url: str, clock: Clock) -> Iterator[Store]:
+    from app.store.postgres.database import PostgresDatabase, PostgresOptions
+
+    with Store(PostgresDatabase.open(PostgresOptions(url)), clock) as opened:
+        yield opened
+
+
+@cache
+def shared_server() -> postgres.PostgresServer:
+    """Start the one server of this process; it is stopped when that ends."""
+    server = postgres.PostgresServer()
+    atexit.register(server.close)
+    return server
+
+
+@cache
+def _template() -> str:
+    from app.store.postgres.database import PostgresDatabase, PostgresOptions
+
+    url = shared_server().create_database()
+    PostgresDatabase.open(PostgresOptions(url)).close()
+    return url.rpartition("/")[2]
+
+
+def parametrize(metafunc: pytest.Metafunc) -> None:
+    """Have a test that uses a store run on each kind of database that it is for."""
+    if "backend_name" not in metafunc.fixturenames:
+        return
+    module = metafunc.module.__name__.rpartition(".")[2]
+    sqlite_only = metafunc.definition.get_closest_marker("sqlite") is not None
+    both = postgres.AVAILABLE and not sqlite_only and (FULL or module in ON_BOTH)
+    metafunc.parametrize("backend_name", ["sqlite", "postgresql"] if both else ["sqlite"])
