@@ -82,11 +82,11 @@ from engine.data import (
     classes_of_checkpoint,
     encode_texts,
     meta_with_classes,
-    open_source,
     read_class_encodings,
 )
 from engine.data.checkpoint import Checkpoint, read_tensors, state_digest, write_tensors
 from engine.data.table import Preprocessing, TextColumn, preprocessing_of_checkpoint
+from engine.data.table.made import open_preprocessed
 from engine.diagnostics import (
     Nonfinite,
     Operand,
@@ -333,7 +333,7 @@ __all__ = [
     "ones_like",
     "op_catalogue",
     "op_entry",
-    "open_source",
+    "open_preprocessed",
     "ops",
     "opt_epoch",
     "opt_fit",

@@ -15,7 +15,8 @@ class RowFiles:
         columns: local paths of the files of each column that is read; the rows of several are joined.
         recodings: of a text column whose files are numbered otherwise than the model, a table for each file, None for
             one that needs none.
-        feeds: the column of each input.
+        texts: what the codes of raw text columns stand for, where the model preprocesses them.
+        feeds: the column of each input that takes one as it is.
         windows: the windows of which examples consist, as in a fit request; None if an example is a row.
         start: the first example.
         stop: the example after the last one; None for all.
@@ -23,6 +24,7 @@ class RowFiles:
 
     columns: dict[str, list[str]]
     recodings: dict[str, list[list[int] | None]] = field(default_factory=dict)
+    texts: dict[str, list[str]] = field(default_factory=dict)
     feeds: dict[str, str] = field(default_factory=dict)
     windows: dict[str, Any] | None = None
     start: int = 0

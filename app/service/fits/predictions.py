@@ -16,7 +16,7 @@ from app.domain.table_orders import RowFiles, TableEvaluation, TablePrediction
 from app.service.fits.inputs import resolve_datasets
 from app.service.resources.checkpoints import Checkpoints
 from app.service.resources.datasets import Ingestion, UploadOptions
-from app.service.resources.engine_documents import invalid, read_definition
+from app.service.resources.engine_documents import engine_faults, invalid, read_definition
 from app.service.resources.model_classes import class_faults, column_encodings, recoding_tables
 from app.service.resources.storage import StorageContext
 from app.service.resources.workers import ComputeRequest, ModelReference
@@ -202,7 +202,11 @@ class Predictions:
             )
             for name in unknown
         ]
+        raw = _raw_columns(model, inputs, choice.feeds)
+        inputs = [name for name in inputs if name not in raw]
         fed = [n for n in inputs if not optional or n in choice.feeds or feeds.get(n, n) in rows.files]
+        needed = {column for columns in raw.values() for column in columns}
+        findings += _raw_findings(rows, raw)
         windows = model.of_fit.get("windows")
         findings += _column_findings(model.definition, rows, feeds, fed, windowed=windows is not None)
         findings += _id_findings(rows, also)
@@ -210,7 +214,7 @@ class Predictions:
             raise invalid(findings)
         classes = engine.classes_of_checkpoint(model.source["meta"]) or {}
         encodings = column_encodings(classes, feeds, fed, rows.datasets)
-        taken = {feeds.get(name, name) for name in fed} | set(also)
+        taken = {feeds.get(name, name) for name in fed} | set(also) | needed
         taken |= {windows["within"]} & rows.files.keys() if windows is not None and windows.get("within") else set()
         encodings = {name: encoding for name, encoding in encodings.items() if name in taken}
         faults = list(class_faults(rows.datasets, encodings, rows.pointer))
@@ -219,6 +223,7 @@ class Predictions:
         files = RowFiles(
             columns={name: list(paths) for name, paths in rows.files.items() if name in taken},
             recodings=recoding_tables(rows.datasets, encodings),
+            texts={name: list(encodings[name].names) for name in sorted(needed & encodings.keys())},
             feeds={name: feeds.get(name, name) for name in fed},
             windows=windows,
             start=choice.start,
@@ -226,6 +231,25 @@ class Predictions:
         )
         texts = {name: list(encodings[name].names) for name in also if name in encodings}
         return files, texts
+
+
+def _raw_columns(model: _Model, inputs: Sequence[str], feeds: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return the raw columns of each input that the model makes of them, unless another column is named for it."""
+    with engine_faults():
+        preprocessing = engine.preprocessing_of_checkpoint(model.source["meta"])
+    made = {} if preprocessing is None else preprocessing.inputs
+    return {name: made[name].columns for name in inputs if name in made and name not in feeds}
+
+
+def _raw_findings(rows: Rows, raw: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
+    """Yield the raw columns that the rows lack."""
+    for column in dict.fromkeys(column for columns in raw.values() for column in columns):
+        for dataset in rows.datasets:
+            known = [each.name for each in dataset.columns]
+            if column not in known:
+                detail = f"{dataset.id} has no column {column[:64]!r}, which the model preprocesses"
+                yield Finding(rows.pointer, "unknown_column", f"{detail}{nearest(column, known)}")
+                break
 
 
 _OF_FILES = frozenset({"feeds", "windows"})

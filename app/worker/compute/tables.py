@@ -28,14 +28,16 @@ BLOCK_BYTES = 1 << 24
 
 
 @contextmanager
-def mapped_columns(files: RowFiles, grant: MemoryGrant, admit: Admit) -> Iterator[dict[str, list[Array]]]:
+def mapped_columns(
+    files: RowFiles, grant: MemoryGrant, admit: Admit
+) -> Iterator[dict[str, list[Array] | engine.TextColumn]]:
     """Map the files of rows as columns for the length of the block; text columns are recoded in memory."""
     recoded = sum(_size(path) for name in files.recodings for path in files.columns[name])
     if recoded:
         admit(engine.Cost({"recoded_bytes": 2 * recoded}))
     size = sum(_size(path) for paths in files.columns.values() for path in paths)
     with grant.allow_mapping(size):
-        yield dict(MappedColumns(files.columns, _check, files.recodings))
+        yield dict(MappedColumns(files.columns, _check, files.recodings, files.texts))
 
 
 def _check(paths: Sequence[str]) -> None:
@@ -71,7 +73,11 @@ class PredictionTable:
     """The predictions of a model for rows of columns, as blocks of a table."""
 
     def __init__(
-        self, order: TablePrediction, predictor: engine.Predictor, columns: Mapping[str, list[Array]], admit: Admit
+        self,
+        order: TablePrediction,
+        predictor: engine.Predictor,
+        columns: Mapping[str, list[Array] | engine.TextColumn],
+        admit: Admit,
     ) -> None:
         """Invalid if the rows do not suit the model."""
         self._order = order
@@ -84,12 +90,17 @@ class PredictionTable:
                 "of its own), so that rows of a dataset cannot be predicted in parts; send its inputs in `inputs`"
             )
             raise Invalid(detail, code="not_by_row", findings=[Finding("/dataset", "not_by_row", detail)])
-        inputs = {name: order.files.feeds.get(name, name) for name in predictor.inputs}
+        made = {} if predictor.preprocessing is None else predictor.preprocessing.inputs
+        plain = [name for name in predictor.inputs if name not in made or name in order.files.feeds]
+        inputs = {name: order.files.feeds.get(name, name) for name in plain}
         with engine_faults("/dataset"):
             windows = engine.read_recipe({"epochs": 1, "windows": order.files.windows}).windows
             if windows is not None:
-                windows = replace(windows, spans={n: span for n, span in windows.spans.items() if n in inputs})
-            self._source = engine.open_source(columns, inputs, windows)
+                windows = replace(
+                    windows, spans={n: span for n, span in windows.spans.items() if n in predictor.inputs}
+                )
+            dtypes = {name: predictor.input_dtypes[name] for name in predictor.inputs}
+            self._source = engine.open_preprocessed(columns, inputs, windows, predictor.preprocessing, dtypes)
         self.examples = order.files.chosen(self._source.count)
         self._columns = columns
         self.labels: dict[str, list[str]] = {}
@@ -103,7 +114,7 @@ class PredictionTable:
         for start in range(self.examples.start, self.examples.stop, size):
             rows = np.arange(start, min(start + size, self.examples.stop))
             with engine_faults("/dataset"):
-                outputs = self._predictor.predict(self._source.read(rows), size, admit=self._admit)
+                outputs = self._predictor.predict(self._source.read(rows), size, admit=self._admit, encoded=True)
             yield self._block(rows, outputs)
 
     def _block(self, rows: Array, outputs: Mapping[str, Array]) -> Block:

@@ -45,6 +45,11 @@ class FittedInput:
     single: bool
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The raw columns, each once."""
+        return tuple(dict.fromkeys(item.column for item in self.items))
+
+    @property
     def width(self) -> int:
         """The number of values of a row."""
         return sum(item.width for item in self.items)
@@ -133,7 +138,7 @@ class Preprocessing:
                 try:
                     made[name] = self.transform(name, read, rows, dtypes[name])
                 except DataError as error:
-                    place = next((c for c in fitted_columns(fitted) if f"column {c!r}" in str(error)), "")
+                    place = next((c for c in fitted.columns if f"column {c!r}" in str(error)), "")
                     at = f"{pointer}/{escape(place)}" if place else pointer
                     raise DocumentError([Finding(at, "value_invalid", str(error))]) from error
         return {**rest, **made}
@@ -141,7 +146,7 @@ class Preprocessing:
     def _read(
         self, fitted: FittedInput, given: Mapping[str, Any], read: dict[str, RawColumn], pointer: str
     ) -> Iterator[Finding]:
-        for column in fitted_columns(fitted):
+        for column in fitted.columns:
             if column in read:
                 continue
             if column not in given:
@@ -180,11 +185,6 @@ class Preprocessing:
                 for name, each in self.inputs.items()
             },
         }
-
-
-def fitted_columns(fitted: FittedInput) -> tuple[str, ...]:
-    """Return the raw columns of an input, each once."""
-    return tuple(dict.fromkeys(item.column for item in fitted.items))
 
 
 def open_columns(section: Section, columns: RawColumns) -> dict[str, RawColumn]:

@@ -12,8 +12,10 @@ import numpy as np
 from engine.core.errors import DataError, DocumentError, EngineError, Finding
 from engine.core.modes import STEP_OPERATIONS, Admit, Cost, admit_any
 from engine.core.value import Value
-from engine.data import Scales, Source, classes_of_checkpoint, open_source
+from engine.data import ClassEncoding, Scales, Source, classes_of_checkpoint
 from engine.data.checkpoint import SCALES, Checkpoint
+from engine.data.table import Preprocessing, preprocessing_of_checkpoint
+from engine.data.table.made import open_preprocessed
 from engine.execution.interpreter.point import as_refusals
 from engine.execution.plan import NumpyExecutor, Plan, make_plan
 from engine.graph.definition import Definition, without_inputs
@@ -21,7 +23,8 @@ from engine.graph.trace import KEY, bind_dims
 from engine.training.evaluation.classification import ClassReport, class_outputs
 from engine.training.evaluation.regression import NumberReport, number_outputs
 from engine.training.fit.evaluation import summarize
-from engine.training.fit.examples import Columns, absent_inputs
+from engine.training.fit.examples import absent_inputs
+from engine.training.fit.preprocessed import Columns
 from engine.training.fit.steps import LossTally
 from engine.training.metrics import (
     R2,
@@ -113,10 +116,13 @@ class _Evaluation:
             raise DocumentError([Finding("", "no_loss", detail)])
         recipe = options.recipe
         scales = Scales.from_arrays(checkpoint.under(SCALES))
-        kept = without_inputs(definition, absent_inputs(definition, recipe, columns))
+        preprocessing = preprocessing_of_checkpoint(checkpoint.meta)
+        made = {} if preprocessing is None else preprocessing.inputs
+        absent = [name for name in absent_inputs(definition, recipe, columns) if name not in made]
+        kept = without_inputs(definition, absent)
         self._options = options
         self._definition = at_precision(kept, options.precision)
-        self._source = _open(self._definition, recipe, columns).scaled(scales)
+        self._source = _open(self._definition, recipe, columns, preprocessing).scaled(scales)
         self._examples = _chosen(self._source, options)
         targets = targets_in_units(self._definition, scales.of)
         recipe = replace(recipe, metrics=_with_operands(kept, recipe.metrics) or _usual_metrics(kept))
@@ -128,7 +134,11 @@ class _Evaluation:
         for name in targets:
             self._model.arrays[f"{SCALE}:{name}"][...] = scales.of[name].scale
             self._model.arrays[f"{SHIFT}:{name}"][...] = scales.of[name].shift
-        self._classes = classes_of_checkpoint(checkpoint.meta) or {}
+        levels = {} if preprocessing is None else preprocessing.classes
+        self._classes = {
+            **{name: ClassEncoding(names) for name, names in levels.items()},
+            **(classes_of_checkpoint(checkpoint.meta) or {}),
+        }
 
     def run(self, admit: Admit) -> dict[str, Any]:
         """Compute everything, batch by batch."""
@@ -260,8 +270,12 @@ def _with_operands(definition: Definition, metrics: tuple[Metric, ...]) -> tuple
     )
 
 
-def _open(definition: Definition, recipe: Recipe, columns: Columns) -> Source:
-    return open_source(columns, {name: recipe.feeds.get(name, name) for name in definition.inputs}, recipe.windows)
+def _open(definition: Definition, recipe: Recipe, columns: Columns, preprocessing: Preprocessing | None) -> Source:
+    made = {} if preprocessing is None else preprocessing.inputs
+    plain = [name for name in definition.inputs if name not in made or name in recipe.feeds]
+    inputs = {name: recipe.feeds.get(name, name) for name in plain}
+    dtypes = {name: spec.dtype for name, spec in definition.inputs.items()}
+    return open_preprocessed(columns, inputs, recipe.windows, preprocessing, dtypes)
 
 
 def _chosen(source: Source, options: EvaluationOptions) -> range:
