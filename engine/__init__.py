@@ -85,8 +85,8 @@ from engine.data import (
     read_class_encodings,
 )
 from engine.data.checkpoint import Checkpoint, read_tensors, state_digest, write_tensors
+from engine.data.made_columns import open_preprocessed
 from engine.data.table import Preprocessing, TextColumn, preprocessing_of_checkpoint
-from engine.data.table.made import open_preprocessed
 from engine.diagnostics import (
     Nonfinite,
     Operand,

@@ -21,6 +21,7 @@ from app.worker.compute.requests import Pieces
 
 Array = NDArray[Any]
 Admit = Callable[[engine.Cost], None]
+RawColumn = list[Array] | engine.TextColumn
 
 BLOCK_ROWS = 256
 BLOCK_BYTES = 1 << 24
@@ -28,9 +29,7 @@ BLOCK_BYTES = 1 << 24
 
 
 @contextmanager
-def mapped_columns(
-    files: RowFiles, grant: MemoryGrant, admit: Admit
-) -> Iterator[dict[str, list[Array] | engine.TextColumn]]:
+def mapped_columns(files: RowFiles, grant: MemoryGrant, admit: Admit) -> Iterator[dict[str, RawColumn]]:
     """Map the files of rows as columns for the length of the block; text columns are recoded in memory."""
     recoded = sum(_size(path) for name in files.recodings for path in files.columns[name])
     if recoded:
@@ -76,7 +75,7 @@ class PredictionTable:
         self,
         order: TablePrediction,
         predictor: engine.Predictor,
-        columns: Mapping[str, list[Array] | engine.TextColumn],
+        columns: Mapping[str, RawColumn],
         admit: Admit,
     ) -> None:
         """Invalid if the rows do not suit the model."""

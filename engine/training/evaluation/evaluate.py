@@ -14,8 +14,8 @@ from engine.core.modes import STEP_OPERATIONS, Admit, Cost, admit_any
 from engine.core.value import Value
 from engine.data import ClassEncoding, Scales, Source, classes_of_checkpoint
 from engine.data.checkpoint import SCALES, Checkpoint
+from engine.data.made_columns import open_preprocessed
 from engine.data.table import Preprocessing, preprocessing_of_checkpoint
-from engine.data.table.made import open_preprocessed
 from engine.execution.interpreter.point import as_refusals
 from engine.execution.plan import NumpyExecutor, Plan, make_plan
 from engine.graph.definition import Definition, without_inputs
