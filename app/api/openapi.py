@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from fastapi import FastAPI
@@ -11,9 +11,9 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-import engine
 from app.api import session_static, session_training
 from app.api.descriptions import describe_fields, describe_parameters
+from app.api.openapi_kinds import add_kinds
 from app.api.schemas.datasets import InlineDataset
 from app.api.schemas.diagnostics import (
     ComputeRequest,
@@ -31,13 +31,6 @@ from app.api.schemas.values import SHAPE_NAME, TensorInput
 from app.domain.access import Scope
 from app.http.problems import CONTENT_TYPE, Problem
 from app.http.request_scope import scope_needed
-
-KINDS: Mapping[str, Callable[[], list[dict[str, Any]]]] = {
-    "OptimizerChoice": engine.optimizer_catalogue,
-    "ScheduleChoice": engine.schedule_catalogue,
-    "MetricChoice": engine.metric_catalogue,
-}
-"""Objects with a kind by their schema, and the catalogue of their kinds."""
 
 REFERENCE = "#/components/schemas/{model}"
 METHODS = frozenset({"get", "post", "put", "patch", "delete"})
@@ -103,8 +96,6 @@ def _complete(document: dict[str, Any]) -> None:
     for name in FASTAPI_ERRORS:
         schemas.pop(name, None)
     describe_fields(schemas)
-    _name_kinds(schemas)
-    components["schemas"] = dict(sorted(schemas.items()))
     components["responses"] = {
         "Problem": {
             "description": "What went wrong, and what to change (RFC 9457).",
@@ -124,12 +115,8 @@ def _complete(document: dict[str, Any]) -> None:
     sent = _reachable(schemas, _references([each.get("requestBody") for each in _operations(document)]))
     for name, schema in schemas.items():
         _state_presence(schema, sent=name in sent)
-
-
-def _name_kinds(schemas: dict[str, Any]) -> None:
-    """List the kinds of objects whose options the engine checks."""
-    for name, catalogue in KINDS.items():
-        schemas[name]["properties"]["kind"]["enum"] = [entry["kind"] for entry in catalogue()]
+    add_kinds(document)
+    components["schemas"] = dict(sorted(schemas.items()))
 
 
 def _state_presence(schema: dict[str, Any], *, sent: bool) -> None:

@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from generator import kinds
 from generator.contract import Contract, Json, summary
-from generator.python_types import python_type, quoted
+from generator.python_types import literal, python_type, quoted, union
 
 HEADER = '''"""The JSON objects of the contract as typed dictionaries."""
 
@@ -29,7 +28,7 @@ def schemas_module(contract: Contract) -> str:
     """Return the source of the module."""
     parts = [HEADER]
     for name, schema in contract.schemas.items():
-        parts += [*_definition(name, schema, sent=name in contract.sent), "", ""]
+        parts += [*_definition(contract, name, schema), "", ""]
     for name, (request, taken, text) in _OPTIONS.items():
         schema = contract.schemas[request]
         properties = {field: found for field, found in schema["properties"].items() if field not in taken}
@@ -37,17 +36,31 @@ def schemas_module(contract: Contract) -> str:
     return "\n".join(parts)
 
 
-def _definition(name: str, schema: Json, *, sent: bool) -> list[str]:
-    if name in kinds.CATALOGUES:
-        common = {field: found for field, found in schema["properties"].items() if field != "kind"}
-        return kinds.kind_types(name, {field: python_type(found, sent=True) for field, found in common.items()})
+def _definition(contract: Contract, name: str, schema: Json) -> list[str]:
+    sent = name in contract.sent
+    if "discriminator" in schema:
+        names = (str(option["$ref"]).rpartition("/")[2] for option in schema["oneOf"])
+        return [f"{name} = Union[{', '.join(f'{chr(34)}{each}{chr(34)}' for each in names)}]"]
     if "properties" not in schema:
         return [f"{name} = {python_type(schema, sent=sent)}"]
     fields = _fields(schema["properties"], schema.get("required", ()), sent=sent)
     if name == _GROUP:
-        options = {"kind": kinds.kind_names("OptimizerChoice"), **kinds.all_options("OptimizerChoice")}
-        fields |= {option: f"NotRequired[{quoted(found)}]" for option, found in options.items()}
+        fields |= _options_of_all(contract, "OptimizerChoice")
     return _typed_dictionary(name, summary(schema, name), fields, {})
+
+
+def _options_of_all(contract: Contract, family: str) -> dict[str, str]:
+    """Return the fields of all kinds of a family but groups, each with every type that it has in one of them."""
+    found: dict[str, list[Any]] = {}
+    for option in contract.schemas[family]["oneOf"]:
+        kind = contract.schemas[str(option["$ref"]).rpartition("/")[2]]
+        for field, schema in kind["properties"].items():
+            found.setdefault(field, []).extend([schema["const"]] if field == "kind" else [schema])
+    kinds = found.pop("kind")
+    found.pop("groups")
+    types = {"kind": literal(kinds)}
+    types |= {field: union(python_type(each, sent=True) for each in schemas) for field, schemas in found.items()}
+    return {field: f"NotRequired[{quoted(each)}]" for field, each in types.items()}
 
 
 def _fields(properties: Json, required: Iterable[str], *, sent: bool) -> dict[str, str]:

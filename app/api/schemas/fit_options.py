@@ -5,7 +5,9 @@ Null, where a description does not give it a meaning, stands for the default.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Discriminator, Field, Tag
+from pydantic import ConfigDict, Discriminator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Tag
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
 
 from app.api.schemas.values import DescribedBy, OneOf, RequestShape
 
@@ -83,6 +85,23 @@ class OptimizerChoice(RequestShape):
         max_length=GROUPS_MAX,
         description="Parameters with a kind or options of their own; the others are stepped by the common ones.",
     )
+
+
+def _with_kind(value: Any) -> Any:
+    return {"kind": value} if isinstance(value, str) else value
+
+
+KIND_ALONE = "A kind, with the default options."
+
+
+class KindAlone:
+    """Marks an object with a kind for which the kind alone may stand: "adam" is {"kind": "adam"}."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(_with_kind, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [{"type": "string", "description": KIND_ALONE}, handler(schema)]}
 
 
 class ScheduleChoice(RequestShape):

@@ -27,6 +27,7 @@ from app.api.schemas.fit_options import (
     EarlyStoppingChoice,
     FreezeChoice,
     FromCheckpoint,
+    KindAlone,
     LossScalingChoice,
     MetricChoice,
     NoiseChoice,
@@ -148,8 +149,8 @@ class FitRequest(RequestShape):
         description="Source of the defaults; `ggml_opt_fit` has the semantics of that function.",
     )
     validation: ValidationChoice | None = None
-    optimizer: OptimizerChoice | None = Field(default=None, description="By default adam.")
-    schedule: ScheduleChoice | None = Field(default=None, description="By default constant.")
+    optimizer: Annotated[OptimizerChoice, KindAlone()] | None = Field(default=None, description="By default adam.")
+    schedule: Annotated[ScheduleChoice, KindAlone()] | None = Field(default=None, description="By default constant.")
     clip: ClipChoice | None = None
     noise: NoiseChoice | None = Field(default=None, description="Noise on gradients; by default none.")
     epochs: int | None = Field(default=None, description="Passes over the training rows, 1 to 1000000.")

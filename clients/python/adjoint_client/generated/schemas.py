@@ -4,12 +4,161 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict, Union
 
 
+class AccuracyMetric(TypedDict):
+    """Share of rows whose predicted class is the target class; of equal scores the first class is predicted."""
+
+    kind: 'Literal["accuracy"]'
+    name: NotRequired["str | None"]
+    predictions: NotRequired["str | None"]
+    targets: NotRequired["str | None"]
+    form: NotRequired[
+        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
+    ]
+    ignore_index: NotRequired["int | None"]
+    threshold: NotRequired["float"]
+
+
+class AdadeltaOptimizer(TypedDict):
+    """Steps as long as recent steps were, against gradients as long as theirs (Zeiler 2012), as torch's Adadelta."""
+
+    kind: 'Literal["adadelta"]'
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    rho: NotRequired["float"]
+    eps: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+
+
+class AdafactorOptimizer(TypedDict):
+    """Adaptive steps in sublinear memory (Shazeer and Stern 2018), semantics of torch.optim.Adafactor."""
+
+    kind: 'Literal["adafactor"]'
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    beta2_decay: NotRequired["float"]
+    eps: NotRequired["Sequence[float | None]"]
+    d: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+
+
+class AdagradOptimizer(TypedDict):
+    """Steps divided by the root of the sum of all squares (Duchi et al. 2011), semantics of torch.optim.Adagrad."""
+
+    kind: 'Literal["adagrad"]'
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    lr_decay: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+    initial_accumulator_value: NotRequired["float"]
+    eps: NotRequired["float"]
+
+
+class AdamOptimizer(TypedDict):
+    """Adam (Kingma and Ba 2015), semantics of torch.optim.Adam: weight decay is added to the gradient."""
+
+    kind: 'Literal["adam"]'
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    betas: NotRequired["Sequence[float]"]
+    eps: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+    amsgrad: NotRequired["bool"]
+
+
+class AdamaxOptimizer(TypedDict):
+    """Adam by the largest gradient in place of the second moment (Kingma and Ba 2015, section 7.1), as torch's."""
+
+    kind: 'Literal["adamax"]'
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    betas: NotRequired["Sequence[float]"]
+    eps: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+
+
+class AdamwOptimizer(TypedDict):
+    """Adam with decoupled weight decay (Loshchilov and Hutter 2019), semantics of torch.optim.AdamW."""
+
+    kind: 'Literal["adamw"]'
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    betas: NotRequired["Sequence[float]"]
+    eps: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+    amsgrad: NotRequired["bool"]
+
+
+class AdaptiveAvgPool1dLayer(TypedDict):
+    """Means of bins of x [N, C, L] chosen so that the result has the extent `output_size`, as PyTorch's."""
+
+    layer: 'Literal["adaptive_avg_pool1d"]'
+    name: NotRequired["str"]
+    output_size: "int | Sequence[int]"
+
+
+class AdaptiveAvgPool2dLayer(TypedDict):
+    """Means of bins of x [N, C, H, W] chosen so that the result has the extents `output_size`, as PyTorch's."""
+
+    layer: 'Literal["adaptive_avg_pool2d"]'
+    name: NotRequired["str"]
+    output_size: "int | Sequence[int]"
+
+
+class AdaptiveAvgPool3dLayer(TypedDict):
+    """Means of bins of x [N, C, D, H, W] chosen so that the result has the extents `output_size`, as PyTorch's."""
+
+    layer: 'Literal["adaptive_avg_pool3d"]'
+    name: NotRequired["str"]
+    output_size: "int | Sequence[int]"
+
+
 class AdaptiveClipChoice(TypedDict):
     """Limits the norm of each unit's gradient relative to the norm of its weights (Brock et al. 2021)."""
 
     clipping: NotRequired["float | None"]
     eps: NotRequired["float | None"]
     units: NotRequired['Literal["last", "first"] | None']
+
+
+class AdaptiveMaxPool1dLayer(TypedDict):
+    """Largest elements of bins of x [N, C, L] chosen so that the result has the extent `output_size`, as PyTorch's."""
+
+    layer: 'Literal["adaptive_max_pool1d"]'
+    name: NotRequired["str"]
+    output_size: "int | Sequence[int]"
+    return_indices: NotRequired["bool"]
+
+
+class AdaptiveMaxPool2dLayer(TypedDict):
+    """Largest elements of bins of x [N, C, H, W] chosen so that the result has the extents `output_size`, as PyTorch's."""
+
+    layer: 'Literal["adaptive_max_pool2d"]'
+    name: NotRequired["str"]
+    output_size: "int | Sequence[int]"
+    return_indices: NotRequired["bool"]
+
+
+class AdaptiveMaxPool3dLayer(TypedDict):
+    """Largest elements of bins of x [N, C, D, H, W] chosen so that the result has the extents `output_size`."""
+
+    layer: 'Literal["adaptive_max_pool3d"]'
+    name: NotRequired["str"]
+    output_size: "int | Sequence[int]"
+    return_indices: NotRequired["bool"]
+
+
+class AlphaDropoutLayer(TypedDict):
+    """x with a share p of its elements set to the limit of selu, scaled and moved to keep mean 0 and variance 1."""
+
+    layer: 'Literal["alpha_dropout"]'
+    name: NotRequired["str"]
+    p: NotRequired["float"]
 
 
 class ApiKey(TypedDict):
@@ -33,6 +182,33 @@ class ApiKeyList(TypedDict):
     data: "list[ApiKey]"
     has_more: "bool"
     next_cursor: "str | None"
+
+
+class AsgdOptimizer(TypedDict):
+    """Averaged stochastic gradient descent (Polyak and Juditsky 1992), semantics of torch.optim.ASGD."""
+
+    kind: 'Literal["asgd"]'
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    lambd: NotRequired["float"]
+    alpha: NotRequired["float"]
+    t0: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+
+
+class AucMetric(TypedDict):
+    """Area under the ROC curve: how likely a row of the class has a higher score than another row; ties count half."""
+
+    kind: 'Literal["auc"]'
+    name: NotRequired["str | None"]
+    predictions: NotRequired["str | None"]
+    targets: NotRequired["str | None"]
+    form: NotRequired[
+        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
+    ]
+    ignore_index: NotRequired["int | None"]
+    average: NotRequired['Literal["macro", "weighted"]']
 
 
 class AuditEntry(TypedDict):
@@ -70,6 +246,44 @@ class AverageChoice(TypedDict):
     first_epoch: NotRequired["int | None"]
 
 
+class AvgPool1dLayer(TypedDict):
+    """Mean of each window of x [N, C, L], as in PyTorch; the stride is the kernel unless given."""
+
+    layer: 'Literal["avg_pool1d"]'
+    name: NotRequired["str"]
+    kernel: "int | Sequence[int]"
+    stride: NotRequired["int | Sequence[int] | None"]
+    padding: NotRequired["int | Sequence[int]"]
+    ceil_mode: NotRequired["bool"]
+    count_include_pad: NotRequired["bool"]
+
+
+class AvgPool2dLayer(TypedDict):
+    """Mean of each window of x [N, C, H, W], as in PyTorch; the stride is the kernel unless given."""
+
+    layer: 'Literal["avg_pool2d"]'
+    name: NotRequired["str"]
+    kernel: "int | Sequence[int]"
+    stride: NotRequired["int | Sequence[int] | None"]
+    padding: NotRequired["int | Sequence[int]"]
+    ceil_mode: NotRequired["bool"]
+    count_include_pad: NotRequired["bool"]
+    divisor: NotRequired["int | None"]
+
+
+class AvgPool3dLayer(TypedDict):
+    """Mean of each window of x [N, C, D, H, W], as in PyTorch; the stride is the kernel unless given."""
+
+    layer: 'Literal["avg_pool3d"]'
+    name: NotRequired["str"]
+    kernel: "int | Sequence[int]"
+    stride: NotRequired["int | Sequence[int] | None"]
+    padding: NotRequired["int | Sequence[int]"]
+    ceil_mode: NotRequired["bool"]
+    count_include_pad: NotRequired["bool"]
+    divisor: NotRequired["int | None"]
+
+
 class BackwardExpandAnswer(TypedDict):
     """What was differentiated."""
 
@@ -95,6 +309,17 @@ class BatchAnswer(TypedDict):
     data: "list[BatchedAnswer]"
 
 
+class BatchNormLayer(TypedDict):
+    """Normalise each channel (axis 1) over the batch, then scale and shift; keeps running statistics for evaluation."""
+
+    layer: 'Literal["batch_norm"]'
+    name: NotRequired["str"]
+    eps: NotRequired["float"]
+    momentum: NotRequired["float | None"]
+    affine: NotRequired["bool"]
+    track_running_stats: NotRequired["bool"]
+
+
 class BatchRequest(TypedDict):
     """Runs several steps in order in one request."""
 
@@ -116,6 +341,39 @@ class BatchedStep(TypedDict):
 
     verb: "str"
     seq: NotRequired["int | None"]
+
+
+class BceLossLoss(TypedDict):
+    """Binary cross entropy of probabilities p against targets 0..1; the logarithms are cut off at -100."""
+
+    kind: 'Literal["bce_loss", "bce"]'
+    target: NotRequired["Any"]
+    weight: NotRequired["Any"]
+    reduction: NotRequired['Literal["mean", "sum", "none"]']
+    sample_weight: NotRequired["str | None"]
+    per_example: NotRequired["bool"]
+
+
+class BceWithLogitsLossLoss(TypedDict):
+    """Binary cross entropy of sigmoid(logits) against targets 0..1, finite for any finite logits."""
+
+    kind: 'Literal["bce_with_logits_loss", "bce_with_logits", "binary_cross_entropy_with_logits"]'
+    target: NotRequired["Any"]
+    pos_weight: NotRequired["Any"]
+    weight: NotRequired["Any"]
+    reduction: NotRequired['Literal["mean", "sum", "none"]']
+    sample_weight: NotRequired["str | None"]
+    per_example: NotRequired["bool"]
+
+
+class BilinearLayer(TypedDict):
+    """x weight[k] other + bias[k] for each of the `units` k, with weight [units, in, other's in]."""
+
+    layer: 'Literal["bilinear"]'
+    name: NotRequired["str"]
+    units: "int"
+    other: NotRequired["str | None"]
+    bias: NotRequired["bool"]
 
 
 class Blas(TypedDict):
@@ -339,6 +597,51 @@ class CatalogueList(TypedDict):
     next_cursor: NotRequired["None"]
 
 
+class CategoricalCrossEntropyLoss(TypedDict):
+    """-sum(target log p) over the classes, axis 1 (or the only axis), p being limited to eps..1-eps, as in Keras."""
+
+    kind: 'Literal["categorical_cross_entropy", "categorical_crossentropy"]'
+    target: NotRequired["Any"]
+    eps: NotRequired["float"]
+    reduction: NotRequired['Literal["mean", "sum", "none"]']
+    sample_weight: NotRequired["str | None"]
+    per_example: NotRequired["bool"]
+
+
+class CeluLayer(TypedDict):
+    """x where x > 0, else alpha (exp(x / alpha) - 1), whose gradient is continuous (Barron 2017)."""
+
+    layer: 'Literal["celu"]'
+    name: NotRequired["str"]
+    alpha: NotRequired["float"]
+
+
+class ChainOptimizer(TypedDict):
+    """Transforms one after another, semantics of optax.chain."""
+
+    kind: 'Literal["chain"]'
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    transforms: NotRequired["Sequence[Mapping[str, Any]]"]
+
+
+class ChainedSchedule(TypedDict):
+    """All schedules applied in turn, as torch's ChainedScheduler: the base of each is the rate of the one before."""
+
+    kind: 'Literal["chained"]'
+    per: NotRequired['Literal["epoch", "step"]']
+    schedules: "Sequence[ScheduleChoice]"
+
+
+class ChannelShuffleLayer(TypedDict):
+    """x [N, C, *spatial] with the channels of `groups` groups interleaved (Zhang et al. 2018)."""
+
+    layer: 'Literal["channel_shuffle"]'
+    name: NotRequired["str"]
+    groups: "int"
+
+
 class CheckedGradient(TypedDict):
     """The gradient by one parameter or input against central differences; a number that is not finite is null."""
 
@@ -404,6 +707,30 @@ class CheckpointList(TypedDict):
     data: "list[Checkpoint]"
     has_more: "bool"
     next_cursor: "str | None"
+
+
+class CircularPad1dLayer(TypedDict):
+    """Surround the 1 spatial axis of [batch, channels, ...] with its own elements from the other end."""
+
+    layer: 'Literal["circular_pad1d"]'
+    name: NotRequired["str"]
+    padding: "int | Sequence[int]"
+
+
+class CircularPad2dLayer(TypedDict):
+    """Surround the 2 spatial axes of [batch, channels, ...] with its own elements from the other end."""
+
+    layer: 'Literal["circular_pad2d"]'
+    name: NotRequired["str"]
+    padding: "int | Sequence[int]"
+
+
+class CircularPad3dLayer(TypedDict):
+    """Surround the 3 spatial axes of [batch, channels, ...] with its own elements from the other end."""
+
+    layer: 'Literal["circular_pad3d"]'
+    name: NotRequired["str"]
+    padding: "int | Sequence[int]"
 
 
 class ClassNamesChoice(TypedDict):
@@ -483,6 +810,179 @@ class ComputeResult(TypedDict):
     derivatives: NotRequired["list[Derivative] | None"]
 
 
+class ConfusionMatrixMetric(TypedDict):
+    """How many rows of class i are predicted as class j, as the details confusion_matrix/i/j; at most 64 classes."""
+
+    kind: 'Literal["confusion_matrix"]'
+    name: NotRequired["str | None"]
+    predictions: NotRequired["str | None"]
+    targets: NotRequired["str | None"]
+    form: NotRequired[
+        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
+    ]
+    ignore_index: NotRequired["int | None"]
+    threshold: NotRequired["float"]
+    normalize: NotRequired['Literal["targets", "predictions", "all"] | None']
+
+
+class ConstantFactorSchedule(TypedDict):
+    """base * factor before total_iters, base afterwards, as torch's ConstantLR."""
+
+    kind: 'Literal["constant_factor"]'
+    per: NotRequired['Literal["epoch", "step"]']
+    factor: NotRequired["float"]
+    total_iters: NotRequired["int"]
+
+
+class ConstantInitializer(TypedDict):
+    """All `value`."""
+
+    kind: 'Literal["constant"]'
+    value: "float"
+
+
+class ConstantPad1dLayer(TypedDict):
+    """Surround the 1 spatial axis of [batch, channels, ...] with `value`."""
+
+    layer: 'Literal["constant_pad1d"]'
+    name: NotRequired["str"]
+    padding: "int | Sequence[int]"
+    value: "float"
+
+
+class ConstantPad2dLayer(TypedDict):
+    """Surround the 2 spatial axes of [batch, channels, ...] with `value`."""
+
+    layer: 'Literal["constant_pad2d"]'
+    name: NotRequired["str"]
+    padding: "int | Sequence[int]"
+    value: "float"
+
+
+class ConstantPad3dLayer(TypedDict):
+    """Surround the 3 spatial axes of [batch, channels, ...] with `value`."""
+
+    layer: 'Literal["constant_pad3d"]'
+    name: NotRequired["str"]
+    padding: "int | Sequence[int]"
+    value: "float"
+
+
+class ConstantSchedule(TypedDict):
+    """The initial rate throughout."""
+
+    kind: 'Literal["constant"]'
+    per: NotRequired['Literal["epoch", "step"]']
+
+
+class Conv1dLayer(TypedDict):
+    """Convolution over 1 spatial axis of [batch, channels, ...], with weight [channels, in / groups, kernel...]; starts as torch.nn.Conv1d."""
+
+    layer: 'Literal["conv1d"]'
+    name: NotRequired["str"]
+    channels: "int"
+    kernel: "int | Sequence[int]"
+    stride: NotRequired["int | Sequence[int]"]
+    padding: NotRequired['int | Sequence[int] | Literal["same", "valid"]']
+    dilation: NotRequired["int | Sequence[int]"]
+    groups: NotRequired["int"]
+    bias: NotRequired["bool"]
+    padding_mode: NotRequired['Literal["zeros", "reflect", "replicate", "circular"]']
+    activation: NotRequired[
+        'Literal["relu", "sigmoid", "tanh", "gelu", "silu", "softplus", "softmax", "log_softmax", "leaky_relu", "elu", "relu6", "celu", "selu", "mish", "softmin", "softsign", "logsigmoid", "hardsigmoid", "hardswish", "hardtanh", "hardshrink", "softshrink", "tanhshrink", "rrelu", "none"]'
+    ]
+
+
+class Conv2dLayer(TypedDict):
+    """Convolution over 2 spatial axes of [batch, channels, ...], with weight [channels, in / groups, kernel...]; starts as torch.nn.Conv2d."""
+
+    layer: 'Literal["conv2d"]'
+    name: NotRequired["str"]
+    channels: "int"
+    kernel: "int | Sequence[int]"
+    stride: NotRequired["int | Sequence[int]"]
+    padding: NotRequired['int | Sequence[int] | Literal["same", "valid"]']
+    dilation: NotRequired["int | Sequence[int]"]
+    groups: NotRequired["int"]
+    bias: NotRequired["bool"]
+    padding_mode: NotRequired['Literal["zeros", "reflect", "replicate", "circular"]']
+    activation: NotRequired[
+        'Literal["relu", "sigmoid", "tanh", "gelu", "silu", "softplus", "softmax", "log_softmax", "leaky_relu", "elu", "relu6", "celu", "selu", "mish", "softmin", "softsign", "logsigmoid", "hardsigmoid", "hardswish", "hardtanh", "hardshrink", "softshrink", "tanhshrink", "rrelu", "none"]'
+    ]
+
+
+class Conv3dLayer(TypedDict):
+    """Convolution over 3 spatial axes of [batch, channels, ...], with weight [channels, in / groups, kernel...]; starts as torch.nn.Conv3d."""
+
+    layer: 'Literal["conv3d"]'
+    name: NotRequired["str"]
+    channels: "int"
+    kernel: "int | Sequence[int]"
+    stride: NotRequired["int | Sequence[int]"]
+    padding: NotRequired['int | Sequence[int] | Literal["same", "valid"]']
+    dilation: NotRequired["int | Sequence[int]"]
+    groups: NotRequired["int"]
+    bias: NotRequired["bool"]
+    padding_mode: NotRequired['Literal["zeros", "reflect", "replicate", "circular"]']
+    activation: NotRequired[
+        'Literal["relu", "sigmoid", "tanh", "gelu", "silu", "softplus", "softmax", "log_softmax", "leaky_relu", "elu", "relu6", "celu", "selu", "mish", "softmin", "softsign", "logsigmoid", "hardsigmoid", "hardswish", "hardtanh", "hardshrink", "softshrink", "tanhshrink", "rrelu", "none"]'
+    ]
+
+
+class ConvTranspose1dLayer(TypedDict):
+    """Transposed convolution over 1 spatial axis of [batch, channels, ...], with weight [in, channels / groups, kernel...]; starts as torch.nn.ConvTranspose1d."""
+
+    layer: 'Literal["conv_transpose1d"]'
+    name: NotRequired["str"]
+    channels: "int"
+    kernel: "int | Sequence[int]"
+    stride: NotRequired["int | Sequence[int]"]
+    padding: NotRequired["int | Sequence[int]"]
+    output_padding: NotRequired["int | Sequence[int]"]
+    dilation: NotRequired["int | Sequence[int]"]
+    groups: NotRequired["int"]
+    bias: NotRequired["bool"]
+    activation: NotRequired[
+        'Literal["relu", "sigmoid", "tanh", "gelu", "silu", "softplus", "softmax", "log_softmax", "leaky_relu", "elu", "relu6", "celu", "selu", "mish", "softmin", "softsign", "logsigmoid", "hardsigmoid", "hardswish", "hardtanh", "hardshrink", "softshrink", "tanhshrink", "rrelu", "none"]'
+    ]
+
+
+class ConvTranspose2dLayer(TypedDict):
+    """Transposed convolution over 2 spatial axes of [batch, channels, ...], with weight [in, channels / groups, kernel...]; starts as torch.nn.ConvTranspose2d."""
+
+    layer: 'Literal["conv_transpose2d"]'
+    name: NotRequired["str"]
+    channels: "int"
+    kernel: "int | Sequence[int]"
+    stride: NotRequired["int | Sequence[int]"]
+    padding: NotRequired["int | Sequence[int]"]
+    output_padding: NotRequired["int | Sequence[int]"]
+    dilation: NotRequired["int | Sequence[int]"]
+    groups: NotRequired["int"]
+    bias: NotRequired["bool"]
+    activation: NotRequired[
+        'Literal["relu", "sigmoid", "tanh", "gelu", "silu", "softplus", "softmax", "log_softmax", "leaky_relu", "elu", "relu6", "celu", "selu", "mish", "softmin", "softsign", "logsigmoid", "hardsigmoid", "hardswish", "hardtanh", "hardshrink", "softshrink", "tanhshrink", "rrelu", "none"]'
+    ]
+
+
+class ConvTranspose3dLayer(TypedDict):
+    """Transposed convolution over 3 spatial axes of [batch, channels, ...], with weight [in, channels / groups, kernel...]; starts as torch.nn.ConvTranspose3d."""
+
+    layer: 'Literal["conv_transpose3d"]'
+    name: NotRequired["str"]
+    channels: "int"
+    kernel: "int | Sequence[int]"
+    stride: NotRequired["int | Sequence[int]"]
+    padding: NotRequired["int | Sequence[int]"]
+    output_padding: NotRequired["int | Sequence[int]"]
+    dilation: NotRequired["int | Sequence[int]"]
+    groups: NotRequired["int"]
+    bias: NotRequired["bool"]
+    activation: NotRequired[
+        'Literal["relu", "sigmoid", "tanh", "gelu", "silu", "softplus", "softmax", "log_softmax", "leaky_relu", "elu", "relu6", "celu", "selu", "mish", "softmin", "softsign", "logsigmoid", "hardsigmoid", "hardswish", "hardtanh", "hardshrink", "softshrink", "tanhshrink", "rrelu", "none"]'
+    ]
+
+
 class Cores(TypedDict):
     """The cores that fits can work on."""
 
@@ -490,6 +990,83 @@ class Cores(TypedDict):
     cpus: "list[int]"
     quota: "float | None"
     threads_per_fit: "int"
+
+
+class CosineEmbeddingLossLoss(TypedDict):
+    """1 - cos(a, b) where the target is 1 and max(0, cos(a, b) - margin) where it is -1; the vectors are rows."""
+
+    kind: 'Literal["cosine_embedding_loss"]'
+    other: NotRequired["Any"]
+    target: NotRequired["Any"]
+    margin: NotRequired["float"]
+    reduction: NotRequired['Literal["mean", "sum", "none"]']
+    split: NotRequired["int | None"]
+    sample_weight: NotRequired["str | None"]
+    per_example: NotRequired["bool"]
+
+
+class CosineSchedule(TypedDict):
+    """eta_min + (base - eta_min) * (1 + cos(pi * t / t_max)) / 2, as torch's CosineAnnealingLR (SGDR 2017)."""
+
+    kind: 'Literal["cosine"]'
+    per: NotRequired['Literal["epoch", "step"]']
+    t_max: "int"
+    eta_min: NotRequired["float"]
+    restart: NotRequired["bool"]
+    compat: NotRequired['Literal["torch", "ggmlR"]']
+
+
+class CosineWarmRestartsSchedule(TypedDict):
+    """A cosine from base to eta_min with restarts, as torch's CosineAnnealingWarmRestarts (SGDR 2017)."""
+
+    kind: 'Literal["cosine_warm_restarts"]'
+    per: NotRequired['Literal["epoch", "step"]']
+    t_0: "int"
+    t_mult: NotRequired["int"]
+    eta_min: NotRequired["float"]
+
+
+class CrossEntropyLoss(TypedDict):
+    """Cross entropy of softmax(logits) against classes (integers) or probabilities (floats of the logits' shape)."""
+
+    kind: 'Literal["cross_entropy"]'
+    target: NotRequired["Any"]
+    weight: NotRequired["Any"]
+    ignore_index: NotRequired["int"]
+    label_smoothing: NotRequired["float"]
+    reduction: NotRequired['Literal["mean", "sum", "none"]']
+    sample_weight: NotRequired["str | None"]
+    per_example: NotRequired["bool"]
+
+
+class CtcLossLoss(TypedDict):
+    """-log of the likelihood of labels, summed over all alignments, for log_probs [steps, rows, classes]."""
+
+    kind: 'Literal["ctc_loss", "ctc"]'
+    target: NotRequired["Any"]
+    input_lengths: NotRequired["Any"]
+    target_lengths: NotRequired["Any"]
+    blank: NotRequired["int"]
+    reduction: NotRequired['Literal["mean", "sum", "none"]']
+    zero_infinity: NotRequired["bool"]
+    sample_weight: NotRequired["str | None"]
+    per_example: NotRequired["bool"]
+
+
+class CyclicSchedule(TypedDict):
+    """Linearly up from base_lr to max_lr and down again, repeatedly, as torch's CyclicLR (Smith 2017)."""
+
+    kind: 'Literal["cyclic"]'
+    per: NotRequired['Literal["epoch", "step"]']
+    max_lr: "float"
+    base_lr: NotRequired["float | None"]
+    step_size_up: NotRequired["int"]
+    step_size_down: NotRequired["int | None"]
+    mode: NotRequired['Literal["triangular", "triangular2", "exp_range"]']
+    gamma: NotRequired["float"]
+    cycle_momentum: NotRequired["bool"]
+    base_momentum: NotRequired["float"]
+    max_momentum: NotRequired["float"]
 
 
 class Dataset(TypedDict):
@@ -556,12 +1133,51 @@ class DerivativeSpec(TypedDict):
     by: "Sequence[str]"
 
 
+class DiracInitializer(TypedDict):
+    """A convolution's weight [out, in, window...] that passes on its input: 1 in the middle of window (k, k), else 0."""
+
+    kind: 'Literal["dirac"]'
+    groups: NotRequired["int"]
+
+
 class DivergenceChoice(TypedDict):
     """What happens when a loss or a gradient is not finite."""
 
     action: NotRequired['Literal["continue", "stop", "skip", "roll_back"] | None']
     factor: NotRequired["float | None"]
     limit: NotRequired["int | None"]
+
+
+class Dropout1dLayer(TypedDict):
+    """x [rows, channels, length] (or without rows) with a share p of its channels set to 0, the others over 1 - p."""
+
+    layer: 'Literal["dropout1d"]'
+    name: NotRequired["str"]
+    p: NotRequired["float"]
+
+
+class Dropout2dLayer(TypedDict):
+    """x [rows, channels, height, width] (or without rows) with a share p of its channels 0, the others over 1 - p."""
+
+    layer: 'Literal["dropout2d"]'
+    name: NotRequired["str"]
+    p: NotRequired["float"]
+
+
+class Dropout3dLayer(TypedDict):
+    """x [rows, channels, depth, height, width] (or without rows) with a share p of its channels 0."""
+
+    layer: 'Literal["dropout3d"]'
+    name: NotRequired["str"]
+    p: NotRequired["float"]
+
+
+class DropoutLayer(TypedDict):
+    """Zero each element with probability p in training and scale the rest by 1 / (1 - p); evaluation leaves x alone."""
+
+    layer: 'Literal["dropout"]'
+    name: NotRequired["str"]
+    p: NotRequired["float"]
 
 
 class EarlyStoppingChoice(TypedDict):
@@ -592,6 +1208,41 @@ class ElementChoice(TypedDict):
     value: "float"
 
 
+class EluLayer(TypedDict):
+    """x where x > 0, else alpha (exp(x) - 1); the gradient at 0 is alpha."""
+
+    layer: 'Literal["elu"]'
+    name: NotRequired["str"]
+    alpha: NotRequired["float"]
+
+
+class EmbeddingBagLayer(TypedDict):
+    """Sum, mean or largest elements of the rows of a table [rows, units] that integers [batch, n] pick: [batch, units]."""
+
+    layer: 'Literal["embedding_bag"]'
+    name: NotRequired["str"]
+    rows: "int"
+    units: "int"
+    mode: NotRequired['Literal["sum", "mean", "max"]']
+    padding_idx: NotRequired["int | None"]
+    max_norm: NotRequired["float | None"]
+    norm_type: NotRequired["float"]
+    weights: NotRequired["str | None"]
+
+
+class EmbeddingLayer(TypedDict):
+    """Rows of a table [rows, units] picked by integer inputs; starts standard normal."""
+
+    layer: 'Literal["embedding"]'
+    name: NotRequired["str"]
+    rows: "int"
+    units: "int"
+    padding_idx: NotRequired["int | None"]
+    max_norm: NotRequired["float | None"]
+    norm_type: NotRequired["float"]
+    scale_grad_by_freq: NotRequired["bool"]
+
+
 class ErrorQuantile(TypedDict):
     """An error that a share of the errors do not exceed."""
 
@@ -610,7 +1261,7 @@ class EvaluateRequest(TypedDict):
     points: NotRequired["int | None"]
     dataset: "str | Sequence[str] | InlineDataset"
     feeds: NotRequired["Mapping[str, str] | None"]
-    metrics: NotRequired["Sequence[str | MetricChoice] | None"]
+    metrics: NotRequired["Sequence[MetricKind | MetricChoice] | None"]
 
 
 class Evaluation(TypedDict):
@@ -624,6 +1275,52 @@ class Evaluation(TypedDict):
     nonfinite: "dict[str, str]"
     classification: "ClassificationReport | None"
     regression: "RegressionReport | None"
+
+
+class ExponentialSchedule(TypedDict):
+    """base * gamma ** t, as torch's ExponentialLR."""
+
+    kind: 'Literal["exponential"]'
+    per: NotRequired['Literal["epoch", "step"]']
+    gamma: "float"
+
+
+class EyeInitializer(TypedDict):
+    """The identity matrix."""
+
+    kind: 'Literal["eye"]'
+
+
+class F1Metric(TypedDict):
+    """Harmonic mean of precision and recall, 0 where a class is neither predicted nor the target."""
+
+    kind: 'Literal["f1"]'
+    name: NotRequired["str | None"]
+    predictions: NotRequired["str | None"]
+    targets: NotRequired["str | None"]
+    form: NotRequired[
+        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
+    ]
+    ignore_index: NotRequired["int | None"]
+    threshold: NotRequired["float"]
+    average: NotRequired['Literal["binary", "macro", "micro", "weighted"] | None']
+    per_class: NotRequired["bool"]
+
+
+class FeatureAlphaDropoutLayer(TypedDict):
+    """x [rows, channels, ...] with a share p of its channels set to the limit of selu, scaled and moved as by dropout."""
+
+    layer: 'Literal["feature_alpha_dropout"]'
+    name: NotRequired["str"]
+    p: NotRequired["float"]
+
+
+class FeatureDropoutLayer(TypedDict):
+    """x [rows, channels, ...] with a share p of its channels set to 0 and the others divided by 1 - p."""
+
+    layer: 'Literal["feature_dropout"]'
+    name: NotRequired["str"]
+    p: NotRequired["float"]
 
 
 class Fit(TypedDict):
@@ -790,8 +1487,8 @@ class FitRequest(TypedDict):
     classes: NotRequired["Mapping[str, Sequence[str] | ClassNamesChoice | None] | None"]
     preset: NotRequired['Literal["ggml_opt_fit"] | None']
     validation: NotRequired["ValidationChoice | None"]
-    optimizer: NotRequired["OptimizerChoice | None"]
-    schedule: NotRequired["ScheduleChoice | None"]
+    optimizer: NotRequired["OptimizerKind | OptimizerChoice | None"]
+    schedule: NotRequired["ScheduleKind | ScheduleChoice | None"]
     clip: NotRequired["ClipChoice | None"]
     noise: NotRequired["NoiseChoice | None"]
     epochs: NotRequired["int | None"]
@@ -813,7 +1510,7 @@ class FitRequest(TypedDict):
     activations: NotRequired['Literal["float16", "bfloat16"] | None']
     average: NotRequired["str | AverageChoice | None"]
     freeze: NotRequired["Sequence[FreezeChoice] | None"]
-    metrics: NotRequired["Sequence[str | MetricChoice] | None"]
+    metrics: NotRequired["Sequence[MetricKind | MetricChoice] | None"]
     early_stopping: NotRequired["EarlyStoppingChoice | None"]
     divergence: NotRequired["DivergenceChoice | None"]
     budget: NotRequired["BudgetChoice | None"]
@@ -849,6 +1546,27 @@ FitState = Literal[
     "succeeded",
     "failed",
 ]
+
+
+class FlattenLayer(TypedDict):
+    """Join the axes from `start` to `end` into one."""
+
+    layer: 'Literal["flatten"]'
+    name: NotRequired["str"]
+    start: NotRequired["int"]
+    end: NotRequired["int"]
+
+
+class FocalLossLoss(TypedDict):
+    """Binary cross entropy times (1 - p)^gamma, p the probability given to the target 0 or 1 (Lin et al. 2017)."""
+
+    kind: 'Literal["focal_loss", "sigmoid_focal_loss"]'
+    target: NotRequired["Any"]
+    alpha: NotRequired["float"]
+    gamma: NotRequired["float"]
+    reduction: NotRequired['Literal["mean", "sum", "none"]']
+    sample_weight: NotRequired["str | None"]
+    per_example: NotRequired["bool"]
 
 
 class ForkChoice(TypedDict):
@@ -909,6 +1627,60 @@ class FreezeChoice(TypedDict):
     match: "str | Sequence[str]"
     first_epoch: NotRequired["int | None"]
     last_epoch: NotRequired["int | None"]
+
+
+class GaussianNllLossLoss(TypedDict):
+    """(log var + (x - target)² / var) / 2, x and var being mean and variance of a normal distribution."""
+
+    kind: 'Literal["gaussian_nll_loss"]'
+    target: NotRequired["Any"]
+    var: NotRequired["Any"]
+    full: NotRequired["bool"]
+    eps: NotRequired["float"]
+    reduction: NotRequired['Literal["mean", "sum", "none"]']
+    split: NotRequired["int | None"]
+    sample_weight: NotRequired["str | None"]
+    per_example: NotRequired["bool"]
+
+
+class GegluLayer(TypedDict):
+    """gelu(gate) x; packed, the gate is the first half along `axis`, or the second one when `swapped` (as in ggml)."""
+
+    layer: 'Literal["geglu"]'
+    name: NotRequired["str"]
+    axis: NotRequired["int"]
+    swapped: NotRequired["bool"]
+    approximate: NotRequired['Literal["none", "tanh", "quick"]']
+
+
+class GeluLayer(TypedDict):
+    """x times the normal distribution function of x (Hendrycks & Gimpel 2016)."""
+
+    layer: 'Literal["gelu"]'
+    name: NotRequired["str"]
+    approximate: NotRequired['Literal["none", "tanh", "quick"]']
+
+
+class GgmlCrossEntropyLoss(TypedDict):
+    """-sum(labels log_softmax(logits)) over the last axis, averaged over the rows, as ggml's cross_entropy_loss."""
+
+    kind: 'Literal["ggml_cross_entropy", "ggml_cross_entropy_loss"]'
+    target: NotRequired["Any"]
+
+
+class GlobalAvgPoolLayer(TypedDict):
+    """Mean over every axis after the channels."""
+
+    layer: 'Literal["global_avg_pool"]'
+    name: NotRequired["str"]
+
+
+class GluLayer(TypedDict):
+    """x sigmoid(gate); packed, the second half of x along `axis` is the gate (as in PyTorch)."""
+
+    layer: 'Literal["glu"]'
+    name: NotRequired["str"]
+    axis: NotRequired["int"]
 
 
 class GradcheckRequest(TypedDict):
@@ -1095,12 +1867,12 @@ class GraphDefinition(TypedDict):
 
     name: NotRequired["str | None"]
     inputs: "Mapping[str, Any]"
-    parameters: NotRequired["Mapping[str, Any] | None"]
+    parameters: NotRequired["Mapping[str, Sequence[int | str] | Mapping[str, Any]] | None"]
     buffers: NotRequired["Mapping[str, Any] | None"]
     constants: NotRequired["Mapping[str, Any] | None"]
     nodes: NotRequired["Sequence[Mapping[str, Any]] | None"]
-    layers: NotRequired["Sequence[Mapping[str, Any]] | None"]
-    loss: NotRequired["Mapping[str, Any] | None"]
+    layers: NotRequired["Sequence[LayerKind | LayerChoice] | None"]
+    loss: NotRequired["LossKind | LossChoice | None"]
     program: NotRequired["str | None"]
     outputs: NotRequired["Sequence[str] | None"]
     losses: NotRequired["Sequence[str] | None"]
@@ -1309,6 +2081,61 @@ class GroupChoice(TypedDict):
     line_search: NotRequired['Literal["strong_wolfe"] | None']
 
 
+class GroupNormLayer(TypedDict):
+    """Normalise each of `groups` groups of channels (axis 1) of each example, then scale and shift each channel."""
+
+    layer: 'Literal["group_norm"]'
+    name: NotRequired["str"]
+    groups: "int"
+    eps: NotRequired["float"]
+    affine: NotRequired["bool"]
+
+
+class GruLayer(TypedDict):
+    """Gated recurrent units over [batch, steps, width] (Cho et al. 2014); see rnn."""
+
+    layer: 'Literal["gru"]'
+    name: NotRequired["str"]
+    units: "int"
+    layers: NotRequired["int"]
+    bidirectional: NotRequired["bool"]
+    bias: NotRequired["bool"]
+    dropout: NotRequired["float"]
+    result: NotRequired['Literal["sequence", "last"]']
+    lengths: NotRequired["str | None"]
+
+
+class HardshrinkLayer(TypedDict):
+    """x where |x| > lambd, else 0."""
+
+    layer: 'Literal["hardshrink"]'
+    name: NotRequired["str"]
+    lambd: NotRequired["float"]
+
+
+class HardsigmoidLayer(TypedDict):
+    """relu6(x + 3) / 6, a sigmoid of straight lines."""
+
+    layer: 'Literal["hardsigmoid"]'
+    name: NotRequired["str"]
+
+
+class HardswishLayer(TypedDict):
+    """x relu6(x + 3) / 6; the gradient is 0 at -3 and 1 at 3."""
+
+    layer: 'Literal["hardswish"]'
+    name: NotRequired["str"]
+
+
+class HardtanhLayer(TypedDict):
+    """x limited to min..max; the gradient at the bounds is 0 (that of clamp is 1)."""
+
+    layer: 'Literal["hardtanh"]'
+    name: NotRequired["str"]
+    min: NotRequired["float"]
+    max: NotRequired["float"]
+
+
 class HessianProductSpec(TypedDict):
     """Of which scalar, and the direction by parameter or input."""
 
@@ -1329,11 +2156,33 @@ class HessianWant(TypedDict):
     hessian: "HessianSpec"
 
 
+class HingeEmbeddingLossLoss(TypedDict):
+    """x where the target is 1 and max(0, margin - x) where it is -1, x being a distance; the two broadcast."""
+
+    kind: 'Literal["hinge_embedding_loss"]'
+    target: NotRequired["Any"]
+    margin: NotRequired["float"]
+    reduction: NotRequired['Literal["mean", "sum", "none"]']
+    sample_weight: NotRequired["str | None"]
+    per_example: NotRequired["bool"]
+
+
 class Histogram(TypedDict):
     """How many finite elements lie between one edge and the next; the last bin includes its upper edge."""
 
     edges: "list[float]"
     counts: "list[int]"
+
+
+class HuberLossLoss(TypedDict):
+    """Half the squared error up to |x - target| = delta, straight lines of slope delta beyond."""
+
+    kind: 'Literal["huber_loss", "huber"]'
+    target: NotRequired["Any"]
+    delta: NotRequired["float"]
+    reduction: NotRequired['Literal["mean", "sum", "none"]']
+    sample_weight: NotRequired["str | None"]
+    per_example: NotRequired["bool"]
 
 
 class HvpWant(TypedDict):
@@ -1342,11 +2191,62 @@ class HvpWant(TypedDict):
     hvp: "HessianProductSpec"
 
 
+InitializerChoice = Union[
+    "ZerosInitializer",
+    "OnesInitializer",
+    "ConstantInitializer",
+    "UniformInitializer",
+    "NormalInitializer",
+    "TruncatedNormalInitializer",
+    "XavierUniformInitializer",
+    "XavierNormalInitializer",
+    "KaimingUniformInitializer",
+    "KaimingNormalInitializer",
+    "EyeInitializer",
+    "NormalRowsInitializer",
+    "DiracInitializer",
+    "SparseInitializer",
+    "SinusoidalInitializer",
+    "OrthogonalInitializer",
+]
+
+
+InitializerKind = Literal[
+    "zeros",
+    "ones",
+    "constant",
+    "uniform",
+    "normal",
+    "truncated_normal",
+    "xavier_uniform",
+    "xavier_normal",
+    "kaiming_uniform",
+    "kaiming_normal",
+    "eye",
+    "normal_rows",
+    "dirac",
+    "sparse",
+    "sinusoidal",
+    "orthogonal",
+]
+
+
 class InlineDataset(TypedDict):
     """Columns by name, each a tensor whose first dimension counts the rows."""
 
     name: NotRequired["str | None"]
     columns: "Mapping[str, Any]"
+
+
+class InstanceNormLayer(TypedDict):
+    """Normalise each channel (axis 1) of each example over its spatial axes, then, if `affine`, scale and shift."""
+
+    layer: 'Literal["instance_norm"]'
+    name: NotRequired["str"]
+    eps: NotRequired["float"]
+    momentum: NotRequired["float | None"]
+    affine: NotRequired["bool"]
+    track_running_stats: NotRequired["bool"]
 
 
 class IntervalChoice(TypedDict):
@@ -1385,6 +2285,28 @@ class JvpWant(TypedDict):
     jvp: "JvpSpec"
 
 
+class KaimingNormalInitializer(TypedDict):
+    """Normal with deviation gain / sqrt(fan) (He et al. 2015); `a` is the slope of a leaky ReLU."""
+
+    kind: 'Literal["kaiming_normal"]'
+    a: NotRequired["float"]
+    mode: NotRequired['Literal["fan_in", "fan_out"]']
+    nonlinearity: NotRequired['Literal["linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"]']
+    fan_in: NotRequired["int | None"]
+    fan_out: NotRequired["int | None"]
+
+
+class KaimingUniformInitializer(TypedDict):
+    """Uniform within gain * sqrt(3 / fan) (He et al. 2015); `a` is the slope of a leaky ReLU."""
+
+    kind: 'Literal["kaiming_uniform"]'
+    a: NotRequired["float"]
+    mode: NotRequired['Literal["fan_in", "fan_out"]']
+    nonlinearity: NotRequired['Literal["linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"]']
+    fan_in: NotRequired["int | None"]
+    fan_out: NotRequired["int | None"]
+
+
 class KeyRequest(TypedDict):
     """A key to create."""
 
@@ -1392,6 +2314,319 @@ class KeyRequest(TypedDict):
     scopes: 'Sequence[Literal["read", "train", "admin"]]'
     expires_at: NotRequired["str | None"]
     tenant: NotRequired["str | None"]
+
+
+class KlDivLoss(TypedDict):
+    """Kullback-Leibler divergence target (log target - x), x being log-probabilities; 0 log 0 counts as 0."""
+
+    kind: 'Literal["kl_div"]'
+    target: NotRequired["Any"]
+    log_target: NotRequired["bool"]
+    reduction: NotRequired['Literal["mean", "sum", "none", "batchmean"]']
+    sample_weight: NotRequired["str | None"]
+    per_example: NotRequired["bool"]
+
+
+class L1LossLoss(TypedDict):
+    """Absolute error |x - target|; the gradient at 0 is 0."""
+
+    kind: 'Literal["l1_loss", "l1", "mae"]'
+    target: NotRequired["Any"]
+    reduction: NotRequired['Literal["mean", "sum", "none"]']
+    sample_weight: NotRequired["str | None"]
+    per_example: NotRequired["bool"]
+
+
+class LambOptimizer(TypedDict):
+    """Adam with a rate for each parameter (You et al. 2020), for large batches."""
+
+    kind: 'Literal["lamb"]'
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    betas: NotRequired["Sequence[float]"]
+    eps: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+
+
+class LarsOptimizer(TypedDict):
+    """Momentum with a rate for each parameter (You, Gitman and Ginsburg 2017), for large batches."""
+
+    kind: 'Literal["lars"]'
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    momentum: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+    trust_coefficient: NotRequired["float"]
+
+
+LayerChoice = Union[
+    "ReluLayer",
+    "SigmoidLayer",
+    "TanhLayer",
+    "GeluLayer",
+    "SiluLayer",
+    "SoftplusLayer",
+    "SoftmaxLayer",
+    "LogSoftmaxLayer",
+    "LeakyReluLayer",
+    "EluLayer",
+    "Relu6Layer",
+    "CeluLayer",
+    "SeluLayer",
+    "MishLayer",
+    "SoftminLayer",
+    "SoftsignLayer",
+    "LogsigmoidLayer",
+    "HardsigmoidLayer",
+    "HardswishLayer",
+    "HardtanhLayer",
+    "HardshrinkLayer",
+    "SoftshrinkLayer",
+    "TanhshrinkLayer",
+    "RreluLayer",
+    "ThresholdLayer",
+    "GluLayer",
+    "GegluLayer",
+    "RegluLayer",
+    "SwigluLayer",
+    "PreluLayer",
+    "MultiHeadAttentionLayer",
+    "LinearLayer",
+    "BilinearLayer",
+    "Conv1dLayer",
+    "Conv2dLayer",
+    "Conv3dLayer",
+    "ConvTranspose1dLayer",
+    "ConvTranspose2dLayer",
+    "ConvTranspose3dLayer",
+    "DropoutLayer",
+    "Dropout1dLayer",
+    "Dropout2dLayer",
+    "Dropout3dLayer",
+    "FeatureDropoutLayer",
+    "AlphaDropoutLayer",
+    "FeatureAlphaDropoutLayer",
+    "SequentialLayer",
+    "ParallelLayer",
+    "ResidualLayer",
+    "BatchNormLayer",
+    "InstanceNormLayer",
+    "GroupNormLayer",
+    "LayerNormLayer",
+    "RmsNormLayer",
+    "LocalResponseNormLayer",
+    "NormalizeLayer",
+    "MaxPool1dLayer",
+    "MaxPool2dLayer",
+    "MaxPool3dLayer",
+    "AvgPool1dLayer",
+    "AvgPool2dLayer",
+    "AvgPool3dLayer",
+    "LpPool1dLayer",
+    "LpPool2dLayer",
+    "LpPool3dLayer",
+    "AdaptiveMaxPool1dLayer",
+    "AdaptiveMaxPool2dLayer",
+    "AdaptiveMaxPool3dLayer",
+    "AdaptiveAvgPool1dLayer",
+    "AdaptiveAvgPool2dLayer",
+    "AdaptiveAvgPool3dLayer",
+    "GlobalAvgPoolLayer",
+    "SinusoidalPositionsLayer",
+    "LearnedPositionsLayer",
+    "RotaryPositionsLayer",
+    "RnnLayer",
+    "LstmLayer",
+    "GruLayer",
+    "EmbeddingLayer",
+    "EmbeddingBagLayer",
+    "FlattenLayer",
+    "UnflattenLayer",
+    "SqueezeLayer",
+    "ReshapeLayer",
+    "PermuteLayer",
+    "PixelShuffleLayer",
+    "PixelUnshuffleLayer",
+    "ChannelShuffleLayer",
+    "UpsampleLayer",
+    "ConstantPad1dLayer",
+    "ConstantPad2dLayer",
+    "ConstantPad3dLayer",
+    "ZeroPad1dLayer",
+    "ZeroPad2dLayer",
+    "ZeroPad3dLayer",
+    "ReflectionPad1dLayer",
+    "ReflectionPad2dLayer",
+    "ReflectionPad3dLayer",
+    "ReplicationPad1dLayer",
+    "ReplicationPad2dLayer",
+    "ReplicationPad3dLayer",
+    "CircularPad1dLayer",
+    "CircularPad2dLayer",
+    "CircularPad3dLayer",
+    "TransformerEncoderLayerLayer",
+    "TransformerDecoderLayerLayer",
+    "TransformerEncoderLayer",
+    "TransformerDecoderLayer",
+    "TransformerLayer",
+]
+
+
+LayerKind = Literal[
+    "relu",
+    "sigmoid",
+    "tanh",
+    "gelu",
+    "silu",
+    "softplus",
+    "softmax",
+    "log_softmax",
+    "leaky_relu",
+    "elu",
+    "relu6",
+    "celu",
+    "selu",
+    "mish",
+    "softmin",
+    "softsign",
+    "logsigmoid",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "hardshrink",
+    "softshrink",
+    "tanhshrink",
+    "rrelu",
+    "threshold",
+    "glu",
+    "geglu",
+    "reglu",
+    "swiglu",
+    "prelu",
+    "multi_head_attention",
+    "linear",
+    "bilinear",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "feature_dropout",
+    "alpha_dropout",
+    "feature_alpha_dropout",
+    "sequential",
+    "parallel",
+    "residual",
+    "batch_norm",
+    "instance_norm",
+    "group_norm",
+    "layer_norm",
+    "rms_norm",
+    "local_response_norm",
+    "normalize",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "global_avg_pool",
+    "sinusoidal_positions",
+    "learned_positions",
+    "rotary_positions",
+    "rnn",
+    "lstm",
+    "gru",
+    "embedding",
+    "embedding_bag",
+    "flatten",
+    "unflatten",
+    "squeeze",
+    "reshape",
+    "permute",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "channel_shuffle",
+    "upsample",
+    "constant_pad1d",
+    "constant_pad2d",
+    "constant_pad3d",
+    "zero_pad1d",
+    "zero_pad2d",
+    "zero_pad3d",
+    "reflection_pad1d",
+    "reflection_pad2d",
+    "reflection_pad3d",
+    "replication_pad1d",
+    "replication_pad2d",
+    "replication_pad3d",
+    "circular_pad1d",
+    "circular_pad2d",
+    "circular_pad3d",
+    "transformer_encoder_layer",
+    "transformer_decoder_layer",
+    "transformer_encoder",
+    "transformer_decoder",
+    "transformer",
+]
+
+
+class LayerNormLayer(TypedDict):
+    """Normalise over the last `axes` axes, then scale and, with `bias`, shift; `affine` false does neither."""
+
+    layer: 'Literal["layer_norm"]'
+    name: NotRequired["str"]
+    axes: NotRequired["int"]
+    eps: NotRequired["float"]
+    affine: NotRequired["bool"]
+    bias: NotRequired["bool"]
+
+
+class LbfgsOptimizer(TypedDict):
+    """Limited-memory BFGS (Liu and Nocedal 1989), semantics of torch.optim.LBFGS; for whole-batch gradients."""
+
+    kind: 'Literal["lbfgs"]'
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    max_iter: NotRequired["int"]
+    max_eval: NotRequired["int | None"]
+    tolerance_grad: NotRequired["float"]
+    tolerance_change: NotRequired["float"]
+    history_size: NotRequired["int"]
+    line_search: NotRequired['Literal["strong_wolfe"] | None']
+
+
+class LeakyReluLayer(TypedDict):
+    """x where x > 0, else slope x; the gradient at 0 is the slope."""
+
+    layer: 'Literal["leaky_relu"]'
+    name: NotRequired["str"]
+    slope: NotRequired["float"]
+
+
+class LearnedPositionsLayer(TypedDict):
+    """Add a learnt row to each step: row t of weight [length, width] to step t."""
+
+    layer: 'Literal["learned_positions"]'
+    name: NotRequired["str"]
+    length: NotRequired["int | None"]
+    std: NotRequired["float"]
 
 
 class Limits(TypedDict):
@@ -1411,6 +2646,40 @@ class Limits(TypedDict):
     storage_quota_bytes: "int | None"
 
 
+class LinearLayer(TypedDict):
+    """x @ weight.T + bias on the last axis, with weight [units, in]."""
+
+    layer: 'Literal["linear"]'
+    name: NotRequired["str"]
+    units: "int"
+    bias: NotRequired["bool"]
+    activation: NotRequired[
+        'Literal["relu", "sigmoid", "tanh", "gelu", "silu", "softplus", "softmax", "log_softmax", "leaky_relu", "elu", "relu6", "celu", "selu", "mish", "softmin", "softsign", "logsigmoid", "hardsigmoid", "hardswish", "hardtanh", "hardshrink", "softshrink", "tanhshrink", "rrelu", "none"]'
+    ]
+    start: NotRequired['Literal["torch", "glorot"]']
+
+
+class LinearSchedule(TypedDict):
+    """base times a factor that changes linearly from start_factor to end_factor in total_iters, as torch's LinearLR."""
+
+    kind: 'Literal["linear"]'
+    per: NotRequired['Literal["epoch", "step"]']
+    start_factor: NotRequired["float"]
+    end_factor: NotRequired["float"]
+    total_iters: NotRequired["int"]
+
+
+class LionOptimizer(TypedDict):
+    """Evolved sign momentum (Chen et al. 2023), with decoupled weight decay."""
+
+    kind: 'Literal["lion"]'
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    betas: NotRequired["Sequence[float]"]
+    weight_decay: NotRequired["float"]
+
+
 class LoadAnswer(TypedDict):
     """A checkpoint was loaded."""
 
@@ -1426,6 +2695,17 @@ class LoadRequest(TypedDict):
     optimizer: NotRequired["bool"]
 
 
+class LocalResponseNormLayer(TypedDict):
+    """x / (k + alpha mean of x² over `size` neighbouring channels)^beta for x [N, C, *spatial]; beyond the ends is 0."""
+
+    layer: 'Literal["local_response_norm"]'
+    name: NotRequired["str"]
+    size: "int"
+    alpha: NotRequired["float"]
+    beta: NotRequired["float"]
+    k: NotRequired["float"]
+
+
 class LocatedProblemError(TypedDict):
     """One fault in a request, with its place in the text that the pointer names where that is a program."""
 
@@ -1434,6 +2714,49 @@ class LocatedProblemError(TypedDict):
     detail: "str"
     line: NotRequired["int | None"]
     column: NotRequired["int | None"]
+
+
+class LogSoftmaxLayer(TypedDict):
+    """log(softmax(x)) along `axis`, without the rounding of softmax; NaN where every element is -inf."""
+
+    layer: 'Literal["log_softmax"]'
+    name: NotRequired["str"]
+    axis: NotRequired["int"]
+
+
+class LogsigmoidLayer(TypedDict):
+    """log(sigmoid(x)), finite for any finite x."""
+
+    layer: 'Literal["logsigmoid"]'
+    name: NotRequired["str"]
+
+
+LossChoice = Union[
+    "CrossEntropyLoss",
+    "NllLossLoss",
+    "BceWithLogitsLossLoss",
+    "BceLossLoss",
+    "MseLossLoss",
+    "L1LossLoss",
+    "SmoothL1LossLoss",
+    "HuberLossLoss",
+    "KlDivLoss",
+    "GaussianNllLossLoss",
+    "PoissonNllLossLoss",
+    "FocalLossLoss",
+    "WeightedMseLossLoss",
+    "CategoricalCrossEntropyLoss",
+    "GgmlCrossEntropyLoss",
+    "HingeEmbeddingLossLoss",
+    "SoftMarginLossLoss",
+    "MultiMarginLossLoss",
+    "MultilabelMarginLossLoss",
+    "MultilabelSoftMarginLossLoss",
+    "MarginRankingLossLoss",
+    "CosineEmbeddingLossLoss",
+    "TripletMarginLossLoss",
+    "CtcLossLoss",
+]
 
 
 class LossEntry(TypedDict):
@@ -1445,6 +2768,47 @@ class LossEntry(TypedDict):
     aliases: "list[str]"
     predictions: "str"
     operands: "list[LossOperand]"
+
+
+LossKind = Literal[
+    "cross_entropy",
+    "nll_loss",
+    "nll",
+    "bce_with_logits_loss",
+    "bce_with_logits",
+    "binary_cross_entropy_with_logits",
+    "bce_loss",
+    "bce",
+    "mse_loss",
+    "mse",
+    "l1_loss",
+    "l1",
+    "mae",
+    "smooth_l1_loss",
+    "huber_loss",
+    "huber",
+    "kl_div",
+    "gaussian_nll_loss",
+    "poisson_nll_loss",
+    "focal_loss",
+    "sigmoid_focal_loss",
+    "weighted_mse_loss",
+    "weighted_mse",
+    "categorical_cross_entropy",
+    "categorical_crossentropy",
+    "ggml_cross_entropy",
+    "ggml_cross_entropy_loss",
+    "hinge_embedding_loss",
+    "soft_margin_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
+    "margin_ranking_loss",
+    "cosine_embedding_loss",
+    "triplet_margin_loss",
+    "ctc_loss",
+    "ctc",
+]
 
 
 class LossList(TypedDict):
@@ -1474,11 +2838,123 @@ class LossScalingChoice(TypedDict):
     growth_interval: NotRequired["int | None"]
 
 
+class LpPool1dLayer(TypedDict):
+    """(sum of x^p)^(1/p) over each window of x [N, C, L]; the gradient where the sum is 0 is 0."""
+
+    layer: 'Literal["lp_pool1d"]'
+    name: NotRequired["str"]
+    kernel: "int | Sequence[int]"
+    p: NotRequired["float"]
+    stride: NotRequired["int | Sequence[int] | None"]
+    ceil_mode: NotRequired["bool"]
+
+
+class LpPool2dLayer(TypedDict):
+    """(sum of x^p)^(1/p) over each window of x [N, C, H, W]; the gradient where the sum is 0 is 0."""
+
+    layer: 'Literal["lp_pool2d"]'
+    name: NotRequired["str"]
+    kernel: "int | Sequence[int]"
+    p: NotRequired["float"]
+    stride: NotRequired["int | Sequence[int] | None"]
+    ceil_mode: NotRequired["bool"]
+
+
+class LpPool3dLayer(TypedDict):
+    """(sum of x^p)^(1/p) over each window of x [N, C, D, H, W]; the gradient where the sum is 0 is 0."""
+
+    layer: 'Literal["lp_pool3d"]'
+    name: NotRequired["str"]
+    kernel: "int | Sequence[int]"
+    p: NotRequired["float"]
+    stride: NotRequired["int | Sequence[int] | None"]
+    ceil_mode: NotRequired["bool"]
+
+
+class LstmLayer(TypedDict):
+    """Long short-term memory over [batch, steps, width] (Hochreiter & Schmidhuber 1997); see rnn."""
+
+    layer: 'Literal["lstm"]'
+    name: NotRequired["str"]
+    units: "int"
+    layers: NotRequired["int"]
+    bidirectional: NotRequired["bool"]
+    bias: NotRequired["bool"]
+    dropout: NotRequired["float"]
+    result: NotRequired['Literal["sequence", "last"]']
+    lengths: NotRequired["str | None"]
+    proj_size: NotRequired["int"]
+
+
+class MaeMetric(TypedDict):
+    """Mean absolute error |prediction - target| over all elements. None: NaN."""
+
+    kind: 'Literal["mae"]'
+    name: NotRequired["str | None"]
+    predictions: NotRequired["str | None"]
+    targets: NotRequired["str | None"]
+    form: NotRequired[
+        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
+    ]
+
+
+class MarginRankingLossLoss(TypedDict):
+    """max(0, margin - target (a - b)): a should be larger than b where the target is 1, smaller where it is -1."""
+
+    kind: 'Literal["margin_ranking_loss"]'
+    other: NotRequired["Any"]
+    target: NotRequired["Any"]
+    margin: NotRequired["float"]
+    reduction: NotRequired['Literal["mean", "sum", "none"]']
+    split: NotRequired["int | None"]
+    sample_weight: NotRequired["str | None"]
+    per_example: NotRequired["bool"]
+
+
 class MatchAnswer(TypedDict):
     """Whether the pool has the given parameters."""
 
     seq: "int | None"
     matches: "bool"
+
+
+class MaxPool1dLayer(TypedDict):
+    """Largest element of each window of x [N, C, L], as in PyTorch; the stride is the kernel unless given."""
+
+    layer: 'Literal["max_pool1d"]'
+    name: NotRequired["str"]
+    kernel: "int | Sequence[int]"
+    stride: NotRequired["int | Sequence[int] | None"]
+    padding: NotRequired["int | Sequence[int]"]
+    dilation: NotRequired["int | Sequence[int]"]
+    ceil_mode: NotRequired["bool"]
+    return_indices: NotRequired["bool"]
+
+
+class MaxPool2dLayer(TypedDict):
+    """Largest element of each window of x [N, C, H, W], as in PyTorch; the stride is the kernel unless given."""
+
+    layer: 'Literal["max_pool2d"]'
+    name: NotRequired["str"]
+    kernel: "int | Sequence[int]"
+    stride: NotRequired["int | Sequence[int] | None"]
+    padding: NotRequired["int | Sequence[int]"]
+    dilation: NotRequired["int | Sequence[int]"]
+    ceil_mode: NotRequired["bool"]
+    return_indices: NotRequired["bool"]
+
+
+class MaxPool3dLayer(TypedDict):
+    """Largest element of each window of x [N, C, D, H, W], as in PyTorch; the stride is the kernel unless given."""
+
+    layer: 'Literal["max_pool3d"]'
+    name: NotRequired["str"]
+    kernel: "int | Sequence[int]"
+    stride: NotRequired["int | Sequence[int] | None"]
+    padding: NotRequired["int | Sequence[int]"]
+    dilation: NotRequired["int | Sequence[int]"]
+    ceil_mode: NotRequired["bool"]
+    return_indices: NotRequired["bool"]
 
 
 class Memory(TypedDict):
@@ -1487,161 +2963,6 @@ class Memory(TypedDict):
     budget_bytes: "int | None"
     reserved_bytes: "int"
     fit_max_bytes: "int"
-
-
-class AccuracyMetric(TypedDict):
-    """Share of rows whose predicted class is the target class; of equal scores the first class is predicted."""
-
-    kind: Literal["accuracy"]
-    name: NotRequired["str | None"]
-    predictions: NotRequired["str | None"]
-    targets: NotRequired["str | None"]
-    form: NotRequired[
-        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
-    ]
-    ignore_index: NotRequired["int | None"]
-    threshold: NotRequired["float"]
-
-
-class TopKAccuracyMetric(TypedDict):
-    """Share of rows whose target class is among the `k` classes with the highest scores, of equals the first ones."""
-
-    kind: Literal["top_k_accuracy"]
-    name: NotRequired["str | None"]
-    predictions: NotRequired["str | None"]
-    targets: NotRequired["str | None"]
-    form: NotRequired[
-        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
-    ]
-    ignore_index: NotRequired["int | None"]
-    k: NotRequired["int"]
-
-
-class PrecisionMetric(TypedDict):
-    """Share of the rows predicted as a class that are of it, 0 where none is."""
-
-    kind: Literal["precision"]
-    name: NotRequired["str | None"]
-    predictions: NotRequired["str | None"]
-    targets: NotRequired["str | None"]
-    form: NotRequired[
-        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
-    ]
-    ignore_index: NotRequired["int | None"]
-    threshold: NotRequired["float"]
-    average: NotRequired['Literal["binary", "macro", "micro", "weighted"] | None']
-    per_class: NotRequired["bool"]
-
-
-class RecallMetric(TypedDict):
-    """Share of the rows of a class that are predicted as it, 0 where there are none."""
-
-    kind: Literal["recall"]
-    name: NotRequired["str | None"]
-    predictions: NotRequired["str | None"]
-    targets: NotRequired["str | None"]
-    form: NotRequired[
-        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
-    ]
-    ignore_index: NotRequired["int | None"]
-    threshold: NotRequired["float"]
-    average: NotRequired['Literal["binary", "macro", "micro", "weighted"] | None']
-    per_class: NotRequired["bool"]
-
-
-class F1Metric(TypedDict):
-    """Harmonic mean of precision and recall, 0 where a class is neither predicted nor the target."""
-
-    kind: Literal["f1"]
-    name: NotRequired["str | None"]
-    predictions: NotRequired["str | None"]
-    targets: NotRequired["str | None"]
-    form: NotRequired[
-        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
-    ]
-    ignore_index: NotRequired["int | None"]
-    threshold: NotRequired["float"]
-    average: NotRequired['Literal["binary", "macro", "micro", "weighted"] | None']
-    per_class: NotRequired["bool"]
-
-
-class AucMetric(TypedDict):
-    """Area under the ROC curve: how likely a row of the class has a higher score than another row; ties count half."""
-
-    kind: Literal["auc"]
-    name: NotRequired["str | None"]
-    predictions: NotRequired["str | None"]
-    targets: NotRequired["str | None"]
-    form: NotRequired[
-        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
-    ]
-    ignore_index: NotRequired["int | None"]
-    average: NotRequired['Literal["macro", "weighted"]']
-
-
-class ConfusionMatrixMetric(TypedDict):
-    """How many rows of class i are predicted as class j, as the details confusion_matrix/i/j; at most 64 classes."""
-
-    kind: Literal["confusion_matrix"]
-    name: NotRequired["str | None"]
-    predictions: NotRequired["str | None"]
-    targets: NotRequired["str | None"]
-    form: NotRequired[
-        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
-    ]
-    ignore_index: NotRequired["int | None"]
-    threshold: NotRequired["float"]
-    normalize: NotRequired['Literal["targets", "predictions", "all"] | None']
-
-
-class PerplexityMetric(TypedDict):
-    """exp of the mean over all rows (tokens) of -log p(target); class weights and label smoothing play no part."""
-
-    kind: Literal["perplexity"]
-    name: NotRequired["str | None"]
-    predictions: NotRequired["str | None"]
-    targets: NotRequired["str | None"]
-    form: NotRequired[
-        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
-    ]
-    ignore_index: NotRequired["int | None"]
-
-
-class R2Metric(TypedDict):
-    """Coefficient of determination: 1 - squared errors / squared deviations of the targets from their mean."""
-
-    kind: Literal["r2"]
-    name: NotRequired["str | None"]
-    predictions: NotRequired["str | None"]
-    targets: NotRequired["str | None"]
-    form: NotRequired[
-        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
-    ]
-    average: NotRequired['Literal["uniform", "weighted"]']
-
-
-class MaeMetric(TypedDict):
-    """Mean absolute error |prediction - target| over all elements. None: NaN."""
-
-    kind: Literal["mae"]
-    name: NotRequired["str | None"]
-    predictions: NotRequired["str | None"]
-    targets: NotRequired["str | None"]
-    form: NotRequired[
-        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
-    ]
-
-
-class RmseMetric(TypedDict):
-    """Square root of the mean squared error (prediction - target)² over all elements. None: NaN."""
-
-    kind: Literal["rmse"]
-    name: NotRequired["str | None"]
-    predictions: NotRequired["str | None"]
-    targets: NotRequired["str | None"]
-    form: NotRequired[
-        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
-    ]
 
 
 MetricChoice = Union[
@@ -1668,6 +2989,21 @@ class MetricEntry(TypedDict):
     predictions: "dict[str, str]"
     goal: 'Literal["min", "max"] | None'
     every_step: "bool"
+
+
+MetricKind = Literal[
+    "accuracy",
+    "top_k_accuracy",
+    "precision",
+    "recall",
+    "f1",
+    "auc",
+    "confusion_matrix",
+    "perplexity",
+    "r2",
+    "mae",
+    "rmse",
+]
 
 
 class MetricList(TypedDict):
@@ -1702,6 +3038,123 @@ class MetricRows(TypedDict):
     findings: "list[ProblemError]"
 
 
+class MishLayer(TypedDict):
+    """x tanh(softplus(x))."""
+
+    layer: 'Literal["mish"]'
+    name: NotRequired["str"]
+
+
+class MseLossLoss(TypedDict):
+    """Squared error (x - target)², times the `weight` of each element where given (it broadcasts to x)."""
+
+    kind: 'Literal["mse_loss", "mse"]'
+    target: NotRequired["Any"]
+    weight: NotRequired["Any"]
+    reduction: NotRequired['Literal["mean", "sum", "none"]']
+    sample_weight: NotRequired["str | None"]
+    per_example: NotRequired["bool"]
+
+
+class MultiHeadAttentionLayer(TypedDict):
+    """Attention of `heads` heads over [rows, steps, width]; starts as torch.nn.MultiheadAttention."""
+
+    layer: 'Literal["multi_head_attention"]'
+    name: NotRequired["str"]
+    heads: "int"
+    causal: NotRequired["bool"]
+    bias: NotRequired["bool"]
+    dropout: NotRequired["float"]
+    memory: NotRequired["str | None"]
+    values: NotRequired["str | None"]
+    mask: NotRequired["str | None"]
+    padding_mask: NotRequired["str | None"]
+    bias_kv: NotRequired["bool"]
+    zero_attn: NotRequired["bool"]
+    weights: NotRequired['Literal["none", "mean", "heads"]']
+
+
+class MultiMarginLossLoss(TypedDict):
+    """Mean over the classes j other than the target y of weight[y] max(0, margin - x[y] + x[j])^p."""
+
+    kind: 'Literal["multi_margin_loss"]'
+    target: NotRequired["Any"]
+    weight: NotRequired["Any"]
+    p: NotRequired["int"]
+    margin: NotRequired["float"]
+    reduction: NotRequired['Literal["mean", "sum", "none"]']
+    sample_weight: NotRequired["str | None"]
+    per_example: NotRequired["bool"]
+
+
+class MultiStepSchedule(TypedDict):
+    """base * gamma ** (the number of milestones up to t), as torch's MultiStepLR; a repeated milestone counts twice."""
+
+    kind: 'Literal["multi_step"]'
+    per: NotRequired['Literal["epoch", "step"]']
+    milestones: "Sequence[int]"
+    gamma: NotRequired["float"]
+
+
+class MultilabelMarginLossLoss(TypedDict):
+    """Sum over the target classes y and the others j of max(0, 1 - x[y] + x[j]), divided by the number of classes."""
+
+    kind: 'Literal["multilabel_margin_loss"]'
+    target: NotRequired["Any"]
+    reduction: NotRequired['Literal["mean", "sum", "none"]']
+    sample_weight: NotRequired["str | None"]
+    per_example: NotRequired["bool"]
+
+
+class MultilabelSoftMarginLossLoss(TypedDict):
+    """Binary cross entropy of sigmoid(x) against targets 0 or 1, averaged over the classes on the last axis."""
+
+    kind: 'Literal["multilabel_soft_margin_loss"]'
+    target: NotRequired["Any"]
+    weight: NotRequired["Any"]
+    reduction: NotRequired['Literal["mean", "sum", "none"]']
+    sample_weight: NotRequired["str | None"]
+    per_example: NotRequired["bool"]
+
+
+class MultiplicativeSchedule(TypedDict):
+    """base * factor[0] * ... * factor[t - 1], as torch's MultiplicativeLR with a list of factors."""
+
+    kind: 'Literal["multiplicative"]'
+    per: NotRequired['Literal["epoch", "step"]']
+    factor: "float | Sequence[float]"
+
+
+class MuonOptimizer(TypedDict):
+    """Momentum orthogonalised by Newton-Schulz steps (Jordan et al. 2024), as torch.optim.Muon; matrices only."""
+
+    kind: 'Literal["muon"]'
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    weight_decay: NotRequired["float"]
+    momentum: NotRequired["float"]
+    nesterov: NotRequired["bool"]
+    ns_coefficients: NotRequired["Sequence[float]"]
+    eps: NotRequired["float"]
+    ns_steps: NotRequired["int"]
+    adjust_lr_fn: NotRequired['Literal["original", "match_rms_adamw"]']
+
+
+class NadamOptimizer(TypedDict):
+    """Adam with Nesterov momentum (Dozat 2016), semantics of torch.optim.NAdam."""
+
+    kind: 'Literal["nadam"]'
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    betas: NotRequired["Sequence[float]"]
+    eps: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+    momentum_decay: NotRequired["float"]
+    decoupled: NotRequired["bool"]
+
+
 class NewApiKey(TypedDict):
     """A new API key with its secret."""
 
@@ -1726,6 +3179,18 @@ class NewGraphRequest(TypedDict):
     size: NotRequired["int"]
     grads: NotRequired["bool"]
     order: NotRequired['Literal["left_to_right", "right_to_left"]']
+
+
+class NllLossLoss(TypedDict):
+    """Negative log-likelihood of classes; as cross_entropy, but the input already holds log-probabilities."""
+
+    kind: 'Literal["nll_loss", "nll"]'
+    target: NotRequired["Any"]
+    weight: NotRequired["Any"]
+    ignore_index: NotRequired["int"]
+    reduction: NotRequired['Literal["mean", "sum", "none"]']
+    sample_weight: NotRequired["str | None"]
+    per_example: NotRequired["bool"]
 
 
 class NodeInput(TypedDict):
@@ -1771,6 +3236,21 @@ class NonfiniteTrace(TypedDict):
     first: "NonfiniteArray | None"
 
 
+class NormalInitializer(TypedDict):
+    """Normal with `mean` and standard deviation `std`."""
+
+    kind: 'Literal["normal"]'
+    mean: NotRequired["float"]
+    std: NotRequired["float"]
+
+
+class NormalRowsInitializer(TypedDict):
+    """Standard normal but for the row `zero_row`, which is 0: a table whose row stands for padding."""
+
+    kind: 'Literal["normal_rows"]'
+    zero_row: "int"
+
+
 class NormalizeChoice(TypedDict):
     """How an input is shifted and scaled, by statistics of its training rows; predictions do the same."""
 
@@ -1781,6 +3261,39 @@ class NormalizeChoice(TypedDict):
     high: NotRequired["float | None"]
     lower: NotRequired["float | None"]
     upper: NotRequired["float | None"]
+
+
+class NormalizeLayer(TypedDict):
+    """x divided by its p-norm over `axis`, or by eps where that is larger (as in PyTorch)."""
+
+    layer: 'Literal["normalize"]'
+    name: NotRequired["str"]
+    p: NotRequired['float | Literal["inf", "-inf"]']
+    axis: NotRequired["int | Sequence[int] | None"]
+    eps: NotRequired["float"]
+
+
+class OneCycleSchedule(TypedDict):
+    """From max_lr / div_factor up to max_lr, then down to that start / final_div_factor, as torch's OneCycleLR."""
+
+    kind: 'Literal["one_cycle"]'
+    per: NotRequired['Literal["epoch", "step"]']
+    total_steps: "int"
+    max_lr: NotRequired["float | None"]
+    pct_start: NotRequired["float"]
+    anneal_strategy: NotRequired['Literal["cos", "linear"]']
+    div_factor: NotRequired["float"]
+    final_div_factor: NotRequired["float"]
+    three_phase: NotRequired["bool"]
+    cycle_momentum: NotRequired["bool"]
+    base_momentum: NotRequired["float"]
+    max_momentum: NotRequired["float"]
+
+
+class OnesInitializer(TypedDict):
+    """All 1."""
+
+    kind: 'Literal["ones"]'
 
 
 class OpEntry(TypedDict):
@@ -1871,236 +3384,6 @@ class OptimStepRequest(TypedDict):
     groups: NotRequired["Sequence[Mapping[str, Any]] | None"]
 
 
-class SgdOptimizer(TypedDict):
-    """Stochastic gradient descent with momentum (Polyak 1964), semantics of torch.optim.SGD."""
-
-    kind: Literal["sgd"]
-    groups: NotRequired["Sequence[GroupChoice] | None"]
-    lr: NotRequired["float"]
-    maximize: NotRequired["bool"]
-    momentum: NotRequired["float"]
-    dampening: NotRequired["float"]
-    weight_decay: NotRequired["float"]
-    decoupled: NotRequired["bool"]
-    nesterov: NotRequired["bool"]
-
-
-class AdamOptimizer(TypedDict):
-    """Adam (Kingma and Ba 2015), semantics of torch.optim.Adam: weight decay is added to the gradient."""
-
-    kind: Literal["adam"]
-    groups: NotRequired["Sequence[GroupChoice] | None"]
-    lr: NotRequired["float"]
-    maximize: NotRequired["bool"]
-    betas: NotRequired["Sequence[float]"]
-    eps: NotRequired["float"]
-    weight_decay: NotRequired["float"]
-    amsgrad: NotRequired["bool"]
-
-
-class AdamwOptimizer(TypedDict):
-    """Adam with decoupled weight decay (Loshchilov and Hutter 2019), semantics of torch.optim.AdamW."""
-
-    kind: Literal["adamw"]
-    groups: NotRequired["Sequence[GroupChoice] | None"]
-    lr: NotRequired["float"]
-    maximize: NotRequired["bool"]
-    betas: NotRequired["Sequence[float]"]
-    eps: NotRequired["float"]
-    weight_decay: NotRequired["float"]
-    amsgrad: NotRequired["bool"]
-
-
-class AdagradOptimizer(TypedDict):
-    """Steps divided by the root of the sum of all squares (Duchi et al. 2011), semantics of torch.optim.Adagrad."""
-
-    kind: Literal["adagrad"]
-    groups: NotRequired["Sequence[GroupChoice] | None"]
-    lr: NotRequired["float"]
-    maximize: NotRequired["bool"]
-    lr_decay: NotRequired["float"]
-    weight_decay: NotRequired["float"]
-    initial_accumulator_value: NotRequired["float"]
-    eps: NotRequired["float"]
-
-
-class RmspropOptimizer(TypedDict):
-    """Steps divided by the root of the running mean of squares (Hinton 2012), semantics of torch.optim.RMSprop."""
-
-    kind: Literal["rmsprop"]
-    groups: NotRequired["Sequence[GroupChoice] | None"]
-    lr: NotRequired["float"]
-    maximize: NotRequired["bool"]
-    alpha: NotRequired["float"]
-    eps: NotRequired["float"]
-    weight_decay: NotRequired["float"]
-    momentum: NotRequired["float"]
-    centered: NotRequired["bool"]
-
-
-class AdadeltaOptimizer(TypedDict):
-    """Steps as long as recent steps were, against gradients as long as theirs (Zeiler 2012), as torch's Adadelta."""
-
-    kind: Literal["adadelta"]
-    groups: NotRequired["Sequence[GroupChoice] | None"]
-    lr: NotRequired["float"]
-    maximize: NotRequired["bool"]
-    rho: NotRequired["float"]
-    eps: NotRequired["float"]
-    weight_decay: NotRequired["float"]
-
-
-class AdamaxOptimizer(TypedDict):
-    """Adam by the largest gradient in place of the second moment (Kingma and Ba 2015, section 7.1), as torch's."""
-
-    kind: Literal["adamax"]
-    groups: NotRequired["Sequence[GroupChoice] | None"]
-    lr: NotRequired["float"]
-    maximize: NotRequired["bool"]
-    betas: NotRequired["Sequence[float]"]
-    eps: NotRequired["float"]
-    weight_decay: NotRequired["float"]
-
-
-class NadamOptimizer(TypedDict):
-    """Adam with Nesterov momentum (Dozat 2016), semantics of torch.optim.NAdam."""
-
-    kind: Literal["nadam"]
-    groups: NotRequired["Sequence[GroupChoice] | None"]
-    lr: NotRequired["float"]
-    maximize: NotRequired["bool"]
-    betas: NotRequired["Sequence[float]"]
-    eps: NotRequired["float"]
-    weight_decay: NotRequired["float"]
-    momentum_decay: NotRequired["float"]
-    decoupled: NotRequired["bool"]
-
-
-class RadamOptimizer(TypedDict):
-    """Adam whose first steps do not divide, and later ones are rectified (Liu et al. 2020), as torch.optim.RAdam."""
-
-    kind: Literal["radam"]
-    groups: NotRequired["Sequence[GroupChoice] | None"]
-    lr: NotRequired["float"]
-    maximize: NotRequired["bool"]
-    betas: NotRequired["Sequence[float]"]
-    eps: NotRequired["float"]
-    weight_decay: NotRequired["float"]
-    decoupled: NotRequired["bool"]
-
-
-class RpropOptimizer(TypedDict):
-    """Resilient backpropagation (Riedmiller and Braun 1993), semantics of torch.optim.Rprop; for whole-batch gradients."""
-
-    kind: Literal["rprop"]
-    groups: NotRequired["Sequence[GroupChoice] | None"]
-    lr: NotRequired["float"]
-    maximize: NotRequired["bool"]
-    etas: NotRequired["Sequence[float]"]
-    step_sizes: NotRequired["Sequence[float]"]
-
-
-class AsgdOptimizer(TypedDict):
-    """Averaged stochastic gradient descent (Polyak and Juditsky 1992), semantics of torch.optim.ASGD."""
-
-    kind: Literal["asgd"]
-    groups: NotRequired["Sequence[GroupChoice] | None"]
-    lr: NotRequired["float"]
-    maximize: NotRequired["bool"]
-    lambd: NotRequired["float"]
-    alpha: NotRequired["float"]
-    t0: NotRequired["float"]
-    weight_decay: NotRequired["float"]
-
-
-class LionOptimizer(TypedDict):
-    """Evolved sign momentum (Chen et al. 2023), with decoupled weight decay."""
-
-    kind: Literal["lion"]
-    groups: NotRequired["Sequence[GroupChoice] | None"]
-    lr: NotRequired["float"]
-    maximize: NotRequired["bool"]
-    betas: NotRequired["Sequence[float]"]
-    weight_decay: NotRequired["float"]
-
-
-class LarsOptimizer(TypedDict):
-    """Momentum with a rate for each parameter (You, Gitman and Ginsburg 2017), for large batches."""
-
-    kind: Literal["lars"]
-    groups: NotRequired["Sequence[GroupChoice] | None"]
-    lr: NotRequired["float"]
-    maximize: NotRequired["bool"]
-    momentum: NotRequired["float"]
-    weight_decay: NotRequired["float"]
-    trust_coefficient: NotRequired["float"]
-
-
-class LambOptimizer(TypedDict):
-    """Adam with a rate for each parameter (You et al. 2020), for large batches."""
-
-    kind: Literal["lamb"]
-    groups: NotRequired["Sequence[GroupChoice] | None"]
-    lr: NotRequired["float"]
-    maximize: NotRequired["bool"]
-    betas: NotRequired["Sequence[float]"]
-    eps: NotRequired["float"]
-    weight_decay: NotRequired["float"]
-
-
-class AdafactorOptimizer(TypedDict):
-    """Adaptive steps in sublinear memory (Shazeer and Stern 2018), semantics of torch.optim.Adafactor."""
-
-    kind: Literal["adafactor"]
-    groups: NotRequired["Sequence[GroupChoice] | None"]
-    lr: NotRequired["float"]
-    maximize: NotRequired["bool"]
-    beta2_decay: NotRequired["float"]
-    eps: NotRequired["Sequence[float | None]"]
-    d: NotRequired["float"]
-    weight_decay: NotRequired["float"]
-
-
-class MuonOptimizer(TypedDict):
-    """Momentum orthogonalised by Newton-Schulz steps (Jordan et al. 2024), as torch.optim.Muon; matrices only."""
-
-    kind: Literal["muon"]
-    groups: NotRequired["Sequence[GroupChoice] | None"]
-    lr: NotRequired["float"]
-    maximize: NotRequired["bool"]
-    weight_decay: NotRequired["float"]
-    momentum: NotRequired["float"]
-    nesterov: NotRequired["bool"]
-    ns_coefficients: NotRequired["Sequence[float]"]
-    eps: NotRequired["float"]
-    ns_steps: NotRequired["int"]
-    adjust_lr_fn: NotRequired['Literal["original", "match_rms_adamw"]']
-
-
-class ChainOptimizer(TypedDict):
-    """Transforms one after another, semantics of optax.chain."""
-
-    kind: Literal["chain"]
-    groups: NotRequired["Sequence[GroupChoice] | None"]
-    lr: NotRequired["float"]
-    maximize: NotRequired["bool"]
-    transforms: NotRequired["Sequence[Mapping[str, Any]]"]
-
-
-class LbfgsOptimizer(TypedDict):
-    """Limited-memory BFGS (Liu and Nocedal 1989), semantics of torch.optim.LBFGS; for whole-batch gradients."""
-
-    kind: Literal["lbfgs"]
-    groups: NotRequired["Sequence[GroupChoice] | None"]
-    lr: NotRequired["float"]
-    max_iter: NotRequired["int"]
-    max_eval: NotRequired["int | None"]
-    tolerance_grad: NotRequired["float"]
-    tolerance_change: NotRequired["float"]
-    history_size: NotRequired["int"]
-    line_search: NotRequired['Literal["strong_wolfe"] | None']
-
-
 OptimizerChoice = Union[
     "SgdOptimizer",
     "AdamOptimizer",
@@ -2123,10 +3406,39 @@ OptimizerChoice = Union[
 ]
 
 
+OptimizerKind = Literal[
+    "sgd",
+    "adam",
+    "adamw",
+    "adagrad",
+    "rmsprop",
+    "adadelta",
+    "adamax",
+    "nadam",
+    "radam",
+    "rprop",
+    "asgd",
+    "lion",
+    "lars",
+    "lamb",
+    "adafactor",
+    "muon",
+    "chain",
+    "lbfgs",
+]
+
+
 class OrderWant(TypedDict):
     """All derivatives of an order, of the shape [of..., by..., by..., ...]."""
 
     derivative: "DerivativeSpec"
+
+
+class OrthogonalInitializer(TypedDict):
+    """Rows or columns of a random orthogonal matrix, times `scale` (Saxe et al. 2014)."""
+
+    kind: 'Literal["orthogonal"]'
+    scale: NotRequired["float"]
 
 
 class OverheadAnswer(TypedDict):
@@ -2140,6 +3452,16 @@ class OverheadAnswer(TypedDict):
     used_mem: "int"
     mem_size: "int | None"
     no_alloc: "bool"
+
+
+class ParallelLayer(TypedDict):
+    """What each of several layers makes of x, joined: side by side on `axis`, or element by element."""
+
+    layer: 'Literal["parallel"]'
+    name: NotRequired["str"]
+    layers: "Sequence[LayerKind | LayerChoice]"
+    join: NotRequired['Literal["concat", "sum", "mean", "product"]']
+    axis: NotRequired["int"]
 
 
 class ParameterList(TypedDict):
@@ -2164,6 +3486,81 @@ class PausedAnswer(TypedDict):
     paused: "bool"
 
 
+class PermuteLayer(TypedDict):
+    """Put the axes in another order: axis k of the result is axis axes[k] of x; the first, of rows, stays."""
+
+    layer: 'Literal["permute"]'
+    name: NotRequired["str"]
+    axes: "Sequence[int]"
+
+
+class PerplexityMetric(TypedDict):
+    """exp of the mean over all rows (tokens) of -log p(target); class weights and label smoothing play no part."""
+
+    kind: 'Literal["perplexity"]'
+    name: NotRequired["str | None"]
+    predictions: NotRequired["str | None"]
+    targets: NotRequired["str | None"]
+    form: NotRequired[
+        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
+    ]
+    ignore_index: NotRequired["int | None"]
+
+
+class PixelShuffleLayer(TypedDict):
+    """[..., C r², H, W] as [..., C, H r, W r] for the factor r: channels become pixels (Shi et al. 2016)."""
+
+    layer: 'Literal["pixel_shuffle"]'
+    name: NotRequired["str"]
+    factor: "int"
+
+
+class PixelUnshuffleLayer(TypedDict):
+    """[..., C, H r, W r] as [..., C r², H, W] for the factor r: pixels become channels, pixel_shuffle undone."""
+
+    layer: 'Literal["pixel_unshuffle"]'
+    name: NotRequired["str"]
+    factor: "int"
+
+
+class PoissonNllLossLoss(TypedDict):
+    """exp(x) - target x, or x - target log(x + eps) without `log_input`: the likelihood of counts (Poisson)."""
+
+    kind: 'Literal["poisson_nll_loss"]'
+    target: NotRequired["Any"]
+    log_input: NotRequired["bool"]
+    full: NotRequired["bool"]
+    eps: NotRequired["float"]
+    reduction: NotRequired['Literal["mean", "sum", "none"]']
+    sample_weight: NotRequired["str | None"]
+    per_example: NotRequired["bool"]
+
+
+class PolynomialSchedule(TypedDict):
+    """base * (1 - min(t, total_iters) / total_iters) ** power, as torch's PolynomialLR."""
+
+    kind: 'Literal["polynomial"]'
+    per: NotRequired['Literal["epoch", "step"]']
+    total_iters: NotRequired["int"]
+    power: NotRequired["float"]
+
+
+class PrecisionMetric(TypedDict):
+    """Share of the rows predicted as a class that are of it, 0 where none is."""
+
+    kind: 'Literal["precision"]'
+    name: NotRequired["str | None"]
+    predictions: NotRequired["str | None"]
+    targets: NotRequired["str | None"]
+    form: NotRequired[
+        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
+    ]
+    ignore_index: NotRequired["int | None"]
+    threshold: NotRequired["float"]
+    average: NotRequired['Literal["binary", "macro", "micro", "weighted"] | None']
+    per_class: NotRequired["bool"]
+
+
 class PredictRequest(TypedDict):
     """What to predict: inputs, or the rows of a dataset. Give one of the two; the other fields are for a dataset."""
 
@@ -2184,6 +3581,15 @@ class Prediction(TypedDict):
 
     outputs: "dict[str, Tensor]"
     classes: "dict[str, list[str]]"
+
+
+class PreluLayer(TypedDict):
+    """x where x > 0, else weight x, with one learnt slope or one for each of the `channels` (axis 1; He et al. 2015)."""
+
+    layer: 'Literal["prelu"]'
+    name: NotRequired["str"]
+    channels: NotRequired["int"]
+    init: NotRequired["float"]
 
 
 class Problem(TypedDict):
@@ -2253,6 +3659,32 @@ class QueueCounts(TypedDict):
     running: "int"
 
 
+class R2Metric(TypedDict):
+    """Coefficient of determination: 1 - squared errors / squared deviations of the targets from their mean."""
+
+    kind: 'Literal["r2"]'
+    name: NotRequired["str | None"]
+    predictions: NotRequired["str | None"]
+    targets: NotRequired["str | None"]
+    form: NotRequired[
+        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
+    ]
+    average: NotRequired['Literal["uniform", "weighted"]']
+
+
+class RadamOptimizer(TypedDict):
+    """Adam whose first steps do not divide, and later ones are rectified (Liu et al. 2020), as torch.optim.RAdam."""
+
+    kind: 'Literal["radam"]'
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    betas: NotRequired["Sequence[float]"]
+    eps: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+    decoupled: NotRequired["bool"]
+
+
 class RankedVariant(TypedDict):
     """A variant of a sweep at its place among the others."""
 
@@ -2265,6 +3697,22 @@ class RankedVariant(TypedDict):
     state: "FitState"
     step: "int"
     total_steps: "int"
+
+
+class RecallMetric(TypedDict):
+    """Share of the rows of a class that are predicted as it, 0 where there are none."""
+
+    kind: 'Literal["recall"]'
+    name: NotRequired["str | None"]
+    predictions: NotRequired["str | None"]
+    targets: NotRequired["str | None"]
+    form: NotRequired[
+        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
+    ]
+    ignore_index: NotRequired["int | None"]
+    threshold: NotRequired["float"]
+    average: NotRequired['Literal["binary", "macro", "micro", "weighted"] | None']
+    per_class: NotRequired["bool"]
 
 
 class RecomputeChoice(TypedDict):
@@ -2297,6 +3745,55 @@ class Recovery(TypedDict):
     returned: "int"
 
 
+class ReduceOnPlateauSchedule(TypedDict):
+    """The rate times factor when the metric has not improved for more than patience, as torch's ReduceLROnPlateau."""
+
+    kind: 'Literal["reduce_on_plateau"]'
+    per: NotRequired['Literal["epoch", "step"]']
+    monitor: NotRequired['Literal["val_loss", "loss"] | None']
+    mode: NotRequired['Literal["min", "max"]']
+    factor: NotRequired["float"]
+    patience: NotRequired["int"]
+    threshold: NotRequired["float"]
+    threshold_mode: NotRequired['Literal["rel", "abs"]']
+    cooldown: NotRequired["int"]
+    min_lr: NotRequired["float"]
+    eps: NotRequired["float"]
+
+
+class ReflectionPad1dLayer(TypedDict):
+    """Surround the 1 spatial axis of [batch, channels, ...] with its own elements mirrored at the outermost."""
+
+    layer: 'Literal["reflection_pad1d"]'
+    name: NotRequired["str"]
+    padding: "int | Sequence[int]"
+
+
+class ReflectionPad2dLayer(TypedDict):
+    """Surround the 2 spatial axes of [batch, channels, ...] with its own elements mirrored at the outermost."""
+
+    layer: 'Literal["reflection_pad2d"]'
+    name: NotRequired["str"]
+    padding: "int | Sequence[int]"
+
+
+class ReflectionPad3dLayer(TypedDict):
+    """Surround the 3 spatial axes of [batch, channels, ...] with its own elements mirrored at the outermost."""
+
+    layer: 'Literal["reflection_pad3d"]'
+    name: NotRequired["str"]
+    padding: "int | Sequence[int]"
+
+
+class RegluLayer(TypedDict):
+    """relu(gate) x; packed, the gate is the first half along `axis`, or the second one when `swapped` (as in ggml)."""
+
+    layer: 'Literal["reglu"]'
+    name: NotRequired["str"]
+    axis: NotRequired["int"]
+    swapped: NotRequired["bool"]
+
+
 class RegressionReport(TypedDict):
     """Errors (prediction - target) over all elements, in the units of the data; null where not finite."""
 
@@ -2306,6 +3803,20 @@ class RegressionReport(TypedDict):
     root_mean_squared_error: "float | None"
     largest_error: "float | None"
     error_quantiles: "list[ErrorQuantile]"
+
+
+class Relu6Layer(TypedDict):
+    """min(max(x, 0), 6); the gradient at 0 and at 6 is 0."""
+
+    layer: 'Literal["relu6"]'
+    name: NotRequired["str"]
+
+
+class ReluLayer(TypedDict):
+    """max(x, 0); the gradient at 0 is 0."""
+
+    layer: 'Literal["relu"]'
+    name: NotRequired["str"]
 
 
 class ReplayRequest(TypedDict):
@@ -2331,12 +3842,55 @@ class ReplayVerdict(TypedDict):
     first_row: "int | None"
 
 
+class ReplicationPad1dLayer(TypedDict):
+    """Surround the 1 spatial axis of [batch, channels, ...] with copies of the outermost element."""
+
+    layer: 'Literal["replication_pad1d"]'
+    name: NotRequired["str"]
+    padding: "int | Sequence[int]"
+
+
+class ReplicationPad2dLayer(TypedDict):
+    """Surround the 2 spatial axes of [batch, channels, ...] with copies of the outermost element."""
+
+    layer: 'Literal["replication_pad2d"]'
+    name: NotRequired["str"]
+    padding: "int | Sequence[int]"
+
+
+class ReplicationPad3dLayer(TypedDict):
+    """Surround the 3 spatial axes of [batch, channels, ...] with copies of the outermost element."""
+
+    layer: 'Literal["replication_pad3d"]'
+    name: NotRequired["str"]
+    padding: "int | Sequence[int]"
+
+
 class ResetRequest(TypedDict):
     """Sets the gradients to zero, reinitialises the optimizer state, or both."""
 
     seq: NotRequired["int | None"]
     gradients: NotRequired["bool"]
     momenta: NotRequired["bool"]
+
+
+class ReshapeLayer(TypedDict):
+    """Give each row (everything but the first axis) another shape."""
+
+    layer: 'Literal["reshape"]'
+    name: NotRequired["str"]
+    shape: "Sequence[int]"
+
+
+class ResidualLayer(TypedDict):
+    """What a list of layers makes of x, with x added (He et al. 2016); the layers as in sequential."""
+
+    layer: 'Literal["residual"]'
+    name: NotRequired["str"]
+    layers: "Sequence[LayerKind | LayerChoice]"
+    projection: NotRequired['Literal["none", "linear", "convolution"]']
+    stride: NotRequired["int | Sequence[int]"]
+    bias: NotRequired["bool"]
 
 
 class ResourceChanges(TypedDict):
@@ -2360,6 +3914,57 @@ class ResourcesChoice(TypedDict):
     deadline: NotRequired["str | None"]
 
 
+class RmsNormLayer(TypedDict):
+    """Divide by the root of the mean square over the last `axes` axes, then scale (Zhang and Sennrich 2019)."""
+
+    layer: 'Literal["rms_norm"]'
+    name: NotRequired["str"]
+    axes: NotRequired["int"]
+    eps: NotRequired["float | None"]
+    affine: NotRequired["bool"]
+
+
+class RmseMetric(TypedDict):
+    """Square root of the mean squared error (prediction - target)² over all elements. None: NaN."""
+
+    kind: 'Literal["rmse"]'
+    name: NotRequired["str | None"]
+    predictions: NotRequired["str | None"]
+    targets: NotRequired["str | None"]
+    form: NotRequired[
+        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
+    ]
+
+
+class RmspropOptimizer(TypedDict):
+    """Steps divided by the root of the running mean of squares (Hinton 2012), semantics of torch.optim.RMSprop."""
+
+    kind: 'Literal["rmsprop"]'
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    alpha: NotRequired["float"]
+    eps: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+    momentum: NotRequired["float"]
+    centered: NotRequired["bool"]
+
+
+class RnnLayer(TypedDict):
+    """Plain recurrent layers over [batch, steps, width]: every output [batch, steps, directions * units], or the last."""
+
+    layer: 'Literal["rnn"]'
+    name: NotRequired["str"]
+    units: "int"
+    layers: NotRequired["int"]
+    bidirectional: NotRequired["bool"]
+    bias: NotRequired["bool"]
+    dropout: NotRequired["float"]
+    nonlinearity: NotRequired['Literal["tanh", "relu"]']
+    result: NotRequired['Literal["sequence", "last"]']
+    lengths: NotRequired["str | None"]
+
+
 class RocCurve(TypedDict):
     """The ROC curve of a class against all others."""
 
@@ -2375,6 +3980,17 @@ class RocPoint(TypedDict):
     false_positive_rate: "float"
     true_positive_rate: "float"
     threshold: "float | None"
+
+
+class RotaryPositionsLayer(TypedDict):
+    """Turn pairs of features of [rows, steps, width] by angles that grow with the step (Su et al. 2021)."""
+
+    layer: 'Literal["rotary_positions"]'
+    name: NotRequired["str"]
+    heads: NotRequired["int"]
+    dims: NotRequired["int | None"]
+    base: NotRequired["float"]
+    mode: NotRequired['Literal["normal", "neox"]']
 
 
 class RowLoss(TypedDict):
@@ -2423,6 +4039,26 @@ class RowsChoice(TypedDict):
     stop: NotRequired["int | None"]
 
 
+class RpropOptimizer(TypedDict):
+    """Resilient backpropagation (Riedmiller and Braun 1993), semantics of torch.optim.Rprop; for whole-batch gradients."""
+
+    kind: 'Literal["rprop"]'
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    etas: NotRequired["Sequence[float]"]
+    step_sizes: NotRequired["Sequence[float]"]
+
+
+class RreluLayer(TypedDict):
+    """x where x > 0, else slope x: slopes drawn evenly from lower..upper in training, their mean out of it."""
+
+    layer: 'Literal["rrelu"]'
+    name: NotRequired["str"]
+    lower: NotRequired["float"]
+    upper: NotRequired["float"]
+
+
 class SamplingChoice(TypedDict):
     """Examples drawn for each epoch in proportion to weights."""
 
@@ -2436,172 +4072,6 @@ class SaveRequest(TypedDict):
     """Stores parameters, buffers, optimizer state and gradients as a checkpoint."""
 
     seq: NotRequired["int | None"]
-
-
-class ConstantSchedule(TypedDict):
-    """The initial rate throughout."""
-
-    kind: Literal["constant"]
-    per: NotRequired['Literal["epoch", "step"]']
-
-
-class StepSchedule(TypedDict):
-    """base * gamma ** (t // step_size), as torch's StepLR."""
-
-    kind: Literal["step"]
-    per: NotRequired['Literal["epoch", "step"]']
-    step_size: "int"
-    gamma: NotRequired["float"]
-
-
-class CosineSchedule(TypedDict):
-    """eta_min + (base - eta_min) * (1 + cos(pi * t / t_max)) / 2, as torch's CosineAnnealingLR (SGDR 2017)."""
-
-    kind: Literal["cosine"]
-    per: NotRequired['Literal["epoch", "step"]']
-    t_max: "int"
-    eta_min: NotRequired["float"]
-    restart: NotRequired["bool"]
-    compat: NotRequired['Literal["torch", "ggmlR"]']
-
-
-class MultiplicativeSchedule(TypedDict):
-    """base * factor[0] * ... * factor[t - 1], as torch's MultiplicativeLR with a list of factors."""
-
-    kind: Literal["multiplicative"]
-    per: NotRequired['Literal["epoch", "step"]']
-    factor: "float | Sequence[float]"
-
-
-class MultiStepSchedule(TypedDict):
-    """base * gamma ** (the number of milestones up to t), as torch's MultiStepLR; a repeated milestone counts twice."""
-
-    kind: Literal["multi_step"]
-    per: NotRequired['Literal["epoch", "step"]']
-    milestones: "Sequence[int]"
-    gamma: NotRequired["float"]
-
-
-class ConstantFactorSchedule(TypedDict):
-    """base * factor before total_iters, base afterwards, as torch's ConstantLR."""
-
-    kind: Literal["constant_factor"]
-    per: NotRequired['Literal["epoch", "step"]']
-    factor: NotRequired["float"]
-    total_iters: NotRequired["int"]
-
-
-class LinearSchedule(TypedDict):
-    """base times a factor that changes linearly from start_factor to end_factor in total_iters, as torch's LinearLR."""
-
-    kind: Literal["linear"]
-    per: NotRequired['Literal["epoch", "step"]']
-    start_factor: NotRequired["float"]
-    end_factor: NotRequired["float"]
-    total_iters: NotRequired["int"]
-
-
-class ExponentialSchedule(TypedDict):
-    """base * gamma ** t, as torch's ExponentialLR."""
-
-    kind: Literal["exponential"]
-    per: NotRequired['Literal["epoch", "step"]']
-    gamma: "float"
-
-
-class PolynomialSchedule(TypedDict):
-    """base * (1 - min(t, total_iters) / total_iters) ** power, as torch's PolynomialLR."""
-
-    kind: Literal["polynomial"]
-    per: NotRequired['Literal["epoch", "step"]']
-    total_iters: NotRequired["int"]
-    power: NotRequired["float"]
-
-
-class CosineWarmRestartsSchedule(TypedDict):
-    """A cosine from base to eta_min with restarts, as torch's CosineAnnealingWarmRestarts (SGDR 2017)."""
-
-    kind: Literal["cosine_warm_restarts"]
-    per: NotRequired['Literal["epoch", "step"]']
-    t_0: "int"
-    t_mult: NotRequired["int"]
-    eta_min: NotRequired["float"]
-
-
-class OneCycleSchedule(TypedDict):
-    """From max_lr / div_factor up to max_lr, then down to that start / final_div_factor, as torch's OneCycleLR."""
-
-    kind: Literal["one_cycle"]
-    per: NotRequired['Literal["epoch", "step"]']
-    total_steps: "int"
-    max_lr: NotRequired["float | None"]
-    pct_start: NotRequired["float"]
-    anneal_strategy: NotRequired['Literal["cos", "linear"]']
-    div_factor: NotRequired["float"]
-    final_div_factor: NotRequired["float"]
-    three_phase: NotRequired["bool"]
-    cycle_momentum: NotRequired["bool"]
-    base_momentum: NotRequired["float"]
-    max_momentum: NotRequired["float"]
-
-
-class CyclicSchedule(TypedDict):
-    """Linearly up from base_lr to max_lr and down again, repeatedly, as torch's CyclicLR (Smith 2017)."""
-
-    kind: Literal["cyclic"]
-    per: NotRequired['Literal["epoch", "step"]']
-    max_lr: "float"
-    base_lr: NotRequired["float | None"]
-    step_size_up: NotRequired["int"]
-    step_size_down: NotRequired["int | None"]
-    mode: NotRequired['Literal["triangular", "triangular2", "exp_range"]']
-    gamma: NotRequired["float"]
-    cycle_momentum: NotRequired["bool"]
-    base_momentum: NotRequired["float"]
-    max_momentum: NotRequired["float"]
-
-
-class ReduceOnPlateauSchedule(TypedDict):
-    """The rate times factor when the metric has not improved for more than patience, as torch's ReduceLROnPlateau."""
-
-    kind: Literal["reduce_on_plateau"]
-    per: NotRequired['Literal["epoch", "step"]']
-    monitor: NotRequired['Literal["val_loss", "loss"] | None']
-    mode: NotRequired['Literal["min", "max"]']
-    factor: NotRequired["float"]
-    patience: NotRequired["int"]
-    threshold: NotRequired["float"]
-    threshold_mode: NotRequired['Literal["rel", "abs"]']
-    cooldown: NotRequired["int"]
-    min_lr: NotRequired["float"]
-    eps: NotRequired["float"]
-
-
-class SequentialSchedule(TypedDict):
-    """One schedule after another, as torch's SequentialLR: each starts from base, with t 0, at its milestone."""
-
-    kind: Literal["sequential"]
-    per: NotRequired['Literal["epoch", "step"]']
-    schedules: "Sequence[ScheduleChoice]"
-    milestones: "Sequence[int]"
-
-
-class ChainedSchedule(TypedDict):
-    """All schedules applied in turn, as torch's ChainedScheduler: the base of each is the rate of the one before."""
-
-    kind: Literal["chained"]
-    per: NotRequired['Literal["epoch", "step"]']
-    schedules: "Sequence[ScheduleChoice]"
-
-
-class WarmUpSchedule(TypedDict):
-    """A linear rise to the first rate of `schedule` in total_iters, then that schedule from its t 0."""
-
-    kind: Literal["warm_up"]
-    per: NotRequired['Literal["epoch", "step"]']
-    schedule: "ScheduleChoice"
-    total_iters: NotRequired["int"]
-    start_factor: NotRequired["float"]
 
 
 ScheduleChoice = Union[
@@ -2622,6 +4092,50 @@ ScheduleChoice = Union[
     "ChainedSchedule",
     "WarmUpSchedule",
 ]
+
+
+ScheduleKind = Literal[
+    "constant",
+    "step",
+    "cosine",
+    "multiplicative",
+    "multi_step",
+    "constant_factor",
+    "linear",
+    "exponential",
+    "polynomial",
+    "cosine_warm_restarts",
+    "one_cycle",
+    "cyclic",
+    "reduce_on_plateau",
+    "sequential",
+    "chained",
+    "warm_up",
+]
+
+
+class SeluLayer(TypedDict):
+    """Scaled elu that keeps mean 0 and variance 1 (Klambauer et al. 2017)."""
+
+    layer: 'Literal["selu"]'
+    name: NotRequired["str"]
+
+
+class SequentialLayer(TypedDict):
+    """Layers one after another as one, each a kind or an object with layer, perhaps name, and options."""
+
+    layer: 'Literal["sequential"]'
+    name: NotRequired["str"]
+    layers: "Sequence[LayerKind | LayerChoice]"
+
+
+class SequentialSchedule(TypedDict):
+    """One schedule after another, as torch's SequentialLR: each starts from base, with t 0, at its milestone."""
+
+    kind: 'Literal["sequential"]'
+    per: NotRequired['Literal["epoch", "step"]']
+    schedules: "Sequence[ScheduleChoice]"
+    milestones: "Sequence[int]"
 
 
 class Session(TypedDict):
@@ -2747,7 +4261,7 @@ class SessionRequest(TypedDict):
     graph: NotRequired["str | GraphDefinition"]
     checkpoint: NotRequired["str | None"]
     restore: NotRequired['Literal["all", "parameters"] | None']
-    optimizer: NotRequired["str | OptimizerChoice | None"]
+    optimizer: NotRequired["OptimizerKind | OptimizerChoice | None"]
     clip: NotRequired["ClipChoice | None"]
     seed: NotRequired["int | None"]
     precision: NotRequired['Literal["float32", "float64", "mixed_float16", "mixed_bfloat16"] | None']
@@ -2830,11 +4344,130 @@ class SetRequest(TypedDict):
     parameters: "Mapping[str, Any]"
 
 
+class SgdOptimizer(TypedDict):
+    """Stochastic gradient descent with momentum (Polyak 1964), semantics of torch.optim.SGD."""
+
+    kind: 'Literal["sgd"]'
+    groups: NotRequired["Sequence[GroupChoice] | None"]
+    lr: NotRequired["float"]
+    maximize: NotRequired["bool"]
+    momentum: NotRequired["float"]
+    dampening: NotRequired["float"]
+    weight_decay: NotRequired["float"]
+    decoupled: NotRequired["bool"]
+    nesterov: NotRequired["bool"]
+
+
 class ShuffleChoice(TypedDict):
     """The order of an epoch's examples: every one equally likely, in groups, within a window, or as they come."""
 
     kind: NotRequired['Literal["rows", "shards", "window", "none"] | None']
     size: NotRequired["int | None"]
+
+
+class SigmoidLayer(TypedDict):
+    """Logistic function 1 / (1 + exp(-x))."""
+
+    layer: 'Literal["sigmoid"]'
+    name: NotRequired["str"]
+
+
+class SiluLayer(TypedDict):
+    """x sigmoid(x)."""
+
+    layer: 'Literal["silu"]'
+    name: NotRequired["str"]
+
+
+class SinusoidalInitializer(TypedDict):
+    """Positions [steps, width]: sin(t / base^(2i / width)) in feature 2i, cosine in 2i + 1 (Vaswani et al. 2017)."""
+
+    kind: 'Literal["sinusoidal"]'
+    base: NotRequired["float"]
+
+
+class SinusoidalPositionsLayer(TypedDict):
+    """Add sin(step / 10000^(2i / width)) to feature 2i and its cosine to 2i + 1 (Vaswani et al. 2017)."""
+
+    layer: 'Literal["sinusoidal_positions"]'
+    name: NotRequired["str"]
+
+
+class SmoothL1LossLoss(TypedDict):
+    """Absolute error, rounded off into a parabola below |x - target| = beta: huber_loss / beta; beta 0 is l1_loss."""
+
+    kind: 'Literal["smooth_l1_loss"]'
+    target: NotRequired["Any"]
+    beta: NotRequired["float"]
+    reduction: NotRequired['Literal["mean", "sum", "none"]']
+    sample_weight: NotRequired["str | None"]
+    per_example: NotRequired["bool"]
+
+
+class SoftMarginLossLoss(TypedDict):
+    """log(1 + exp(-target x)), finite for any finite x; the target broadcasts to x."""
+
+    kind: 'Literal["soft_margin_loss"]'
+    target: NotRequired["Any"]
+    reduction: NotRequired['Literal["mean", "sum", "none"]']
+    sample_weight: NotRequired["str | None"]
+    per_example: NotRequired["bool"]
+
+
+class SoftmaxLayer(TypedDict):
+    """exp(x) / sum(exp(x)) along `axis`; NaN where every element is -inf."""
+
+    layer: 'Literal["softmax"]'
+    name: NotRequired["str"]
+    axis: NotRequired["int"]
+
+
+class SoftminLayer(TypedDict):
+    """softmax of -x along `axis`."""
+
+    layer: 'Literal["softmin"]'
+    name: NotRequired["str"]
+    axis: NotRequired["int"]
+
+
+class SoftplusLayer(TypedDict):
+    """log(1 + exp(beta x)) / beta, a smooth relu; x itself where beta x > threshold."""
+
+    layer: 'Literal["softplus"]'
+    name: NotRequired["str"]
+    beta: NotRequired["float"]
+    threshold: NotRequired["float"]
+
+
+class SoftshrinkLayer(TypedDict):
+    """x moved towards 0 by lambd, and 0 where |x| <= lambd."""
+
+    layer: 'Literal["softshrink"]'
+    name: NotRequired["str"]
+    lambd: NotRequired["float"]
+
+
+class SoftsignLayer(TypedDict):
+    """x / (1 + |x|)."""
+
+    layer: 'Literal["softsign"]'
+    name: NotRequired["str"]
+
+
+class SparseInitializer(TypedDict):
+    """Normal with deviation `std`, and in each column the share `sparsity` (rounded up) of rows 0 (Martens 2010)."""
+
+    kind: 'Literal["sparse"]'
+    sparsity: "float"
+    std: NotRequired["float"]
+
+
+class SqueezeLayer(TypedDict):
+    """Drop the axis `axis`, whose extent is 1, such as the last one of predictions [rows, 1]."""
+
+    layer: 'Literal["squeeze"]'
+    name: NotRequired["str"]
+    axis: NotRequired["int"]
 
 
 class Status(TypedDict):
@@ -2858,6 +4491,15 @@ class StepProblem(TypedDict):
     detail: "str"
     expected_seq: NotRequired["int | None"]
     errors: "list[ProblemError]"
+
+
+class StepSchedule(TypedDict):
+    """base * gamma ** (t // step_size), as torch's StepLR."""
+
+    kind: 'Literal["step"]'
+    per: NotRequired['Literal["epoch", "step"]']
+    step_size: "int"
+    gamma: NotRequired["float"]
 
 
 class SweepChoice(TypedDict):
@@ -2885,6 +4527,15 @@ class SweepSummary(TypedDict):
     ranking: "list[RankedVariant]"
 
 
+class SwigluLayer(TypedDict):
+    """silu(gate) x; packed, the gate is the first half along `axis`, or the second one when `swapped` (as in ggml)."""
+
+    layer: 'Literal["swiglu"]'
+    name: NotRequired["str"]
+    axis: NotRequired["int"]
+    swapped: NotRequired["bool"]
+
+
 class SystemOverview(TypedDict):
     """Versions, space, queue, workers and limits."""
 
@@ -2904,6 +4555,20 @@ class SystemOverview(TypedDict):
     memory: "Memory"
     tenant: "TenantQuotas"
     limits: "Limits"
+
+
+class TanhLayer(TypedDict):
+    """Hyperbolic tangent."""
+
+    layer: 'Literal["tanh"]'
+    name: NotRequired["str"]
+
+
+class TanhshrinkLayer(TypedDict):
+    """x - tanh(x)."""
+
+    layer: 'Literal["tanhshrink"]'
+    name: NotRequired["str"]
 
 
 class TenantQuotas(TypedDict):
@@ -3026,6 +4691,29 @@ class ThreadpoolStepRequest(TypedDict):
     seq: NotRequired["int | None"]
 
 
+class ThresholdLayer(TypedDict):
+    """x where x > threshold (or is NaN), else `value`; integers stay integers."""
+
+    layer: 'Literal["threshold"]'
+    name: NotRequired["str"]
+    threshold: "float"
+    value: "float"
+
+
+class TopKAccuracyMetric(TypedDict):
+    """Share of rows whose target class is among the `k` classes with the highest scores, of equals the first ones."""
+
+    kind: 'Literal["top_k_accuracy"]'
+    name: NotRequired["str | None"]
+    predictions: NotRequired["str | None"]
+    targets: NotRequired["str | None"]
+    form: NotRequired[
+        'Literal["class_logits", "class_log_probabilities", "class_probabilities", "class_scores", "binary_logits", "binary_probabilities", "numbers"] | None'
+    ]
+    ignore_index: NotRequired["int | None"]
+    k: NotRequired["int"]
+
+
 class TraceNonfiniteRequest(TypedDict):
     """A step that is gone through in search of what is not finite."""
 
@@ -3034,6 +4722,163 @@ class TraceNonfiniteRequest(TypedDict):
     buffers: NotRequired["Mapping[str, Any] | None"]
     seed: NotRequired["int | None"]
     training: NotRequired["bool | None"]
+
+
+class TransformerDecoderLayer(TypedDict):
+    """A stack of transformer_decoder_layer that attend to `memory`, optionally with a `norm` at the end."""
+
+    layer: 'Literal["transformer_decoder"]'
+    name: NotRequired["str"]
+    memory: "str"
+    heads: "int"
+    layers: "int"
+    width: NotRequired["int"]
+    dropout: NotRequired["float"]
+    activation: NotRequired['Literal["relu", "gelu"]']
+    eps: NotRequired["float"]
+    norm_first: NotRequired["bool"]
+    bias: NotRequired["bool"]
+    norm: NotRequired["bool"]
+    causal: NotRequired["bool"]
+    mask: NotRequired["str | None"]
+    padding_mask: NotRequired["str | None"]
+    memory_mask: NotRequired["str | None"]
+    memory_padding_mask: NotRequired["str | None"]
+
+
+class TransformerDecoderLayerLayer(TypedDict):
+    """Self-attention, attention to `memory` and two linear layers, each added to its input and normalised."""
+
+    layer: 'Literal["transformer_decoder_layer"]'
+    name: NotRequired["str"]
+    memory: "str"
+    heads: "int"
+    width: NotRequired["int"]
+    dropout: NotRequired["float"]
+    activation: NotRequired['Literal["relu", "gelu"]']
+    eps: NotRequired["float"]
+    norm_first: NotRequired["bool"]
+    bias: NotRequired["bool"]
+    causal: NotRequired["bool"]
+    mask: NotRequired["str | None"]
+    padding_mask: NotRequired["str | None"]
+    memory_mask: NotRequired["str | None"]
+    memory_padding_mask: NotRequired["str | None"]
+
+
+class TransformerEncoderLayer(TypedDict):
+    """A stack of transformer_encoder_layer, each with its own weights, optionally with a `norm` at the end."""
+
+    layer: 'Literal["transformer_encoder"]'
+    name: NotRequired["str"]
+    heads: "int"
+    layers: "int"
+    width: NotRequired["int"]
+    dropout: NotRequired["float"]
+    activation: NotRequired['Literal["relu", "gelu"]']
+    eps: NotRequired["float"]
+    norm_first: NotRequired["bool"]
+    bias: NotRequired["bool"]
+    norm: NotRequired["bool"]
+    causal: NotRequired["bool"]
+    mask: NotRequired["str | None"]
+    padding_mask: NotRequired["str | None"]
+
+
+class TransformerEncoderLayerLayer(TypedDict):
+    """Self-attention and two linear layers over [rows, steps, features], each added to its input and normalised."""
+
+    layer: 'Literal["transformer_encoder_layer"]'
+    name: NotRequired["str"]
+    heads: "int"
+    width: NotRequired["int"]
+    dropout: NotRequired["float"]
+    activation: NotRequired['Literal["relu", "gelu"]']
+    eps: NotRequired["float"]
+    norm_first: NotRequired["bool"]
+    bias: NotRequired["bool"]
+    causal: NotRequired["bool"]
+    mask: NotRequired["str | None"]
+    padding_mask: NotRequired["str | None"]
+
+
+class TransformerLayer(TypedDict):
+    """An encoder of x [rows, columns, features] and a decoder of `target` that attends to what it makes of x."""
+
+    layer: 'Literal["transformer"]'
+    name: NotRequired["str"]
+    target: "str"
+    heads: NotRequired["int"]
+    encoder_layers: NotRequired["int"]
+    decoder_layers: NotRequired["int"]
+    width: NotRequired["int"]
+    dropout: NotRequired["float"]
+    activation: NotRequired['Literal["relu", "gelu"]']
+    eps: NotRequired["float"]
+    norm_first: NotRequired["bool"]
+    bias: NotRequired["bool"]
+    causal: NotRequired["bool"]
+    mask: NotRequired["str | None"]
+    padding_mask: NotRequired["str | None"]
+    target_mask: NotRequired["str | None"]
+    target_padding_mask: NotRequired["str | None"]
+    memory_mask: NotRequired["str | None"]
+    memory_padding_mask: NotRequired["str | None"]
+
+
+class TripletMarginLossLoss(TypedDict):
+    """max(0, margin + d(anchor, positive) - d(anchor, negative)), d the p-norm of the difference + eps by rows."""
+
+    kind: 'Literal["triplet_margin_loss"]'
+    positive: NotRequired["Any"]
+    negative: NotRequired["Any"]
+    margin: NotRequired["float"]
+    p: NotRequired["float"]
+    eps: NotRequired["float"]
+    swap: NotRequired["bool"]
+    reduction: NotRequired['Literal["mean", "sum", "none"]']
+    split: NotRequired["int | None"]
+    sample_weight: NotRequired["str | None"]
+    per_example: NotRequired["bool"]
+
+
+class TruncatedNormalInitializer(TypedDict):
+    """Normal, drawn again until it lies between `low` and `high`."""
+
+    kind: 'Literal["truncated_normal"]'
+    mean: NotRequired["float"]
+    std: NotRequired["float"]
+    low: NotRequired["float"]
+    high: NotRequired["float"]
+
+
+class UnflattenLayer(TypedDict):
+    """Part the axis `axis` into axes of the extents `sizes`, one of which may be -1; see torch.nn.Unflatten."""
+
+    layer: 'Literal["unflatten"]'
+    name: NotRequired["str"]
+    axis: "int"
+    sizes: "Sequence[int]"
+
+
+class UniformInitializer(TypedDict):
+    """Uniform between `low` and `high`."""
+
+    kind: 'Literal["uniform"]'
+    low: NotRequired["float"]
+    high: NotRequired["float"]
+
+
+class UpsampleLayer(TypedDict):
+    """x [N, C, *spatial] with its 1 to 3 spatial axes resampled to `size`, or to `scale` times theirs, as in PyTorch."""
+
+    layer: 'Literal["upsample"]'
+    name: NotRequired["str"]
+    size: NotRequired["int | Sequence[int] | None"]
+    scale: NotRequired["float | Sequence[float] | None"]
+    mode: NotRequired['Literal["nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area"]']
+    align_corners: NotRequired["bool"]
+    antialias: NotRequired["bool"]
 
 
 class ValidationChoice(TypedDict):
@@ -3070,6 +4915,28 @@ class VhpWant(TypedDict):
     vhp: "HessianProductSpec"
 
 
+class WarmUpSchedule(TypedDict):
+    """A linear rise to the first rate of `schedule` in total_iters, then that schedule from its t 0."""
+
+    kind: 'Literal["warm_up"]'
+    per: NotRequired['Literal["epoch", "step"]']
+    schedule: "ScheduleChoice"
+    total_iters: NotRequired["int"]
+    start_factor: NotRequired["float"]
+
+
+class WeightedMseLossLoss(TypedDict):
+    """weight (x - target)²; the weight broadcasts to x. The mean divides by the number of elements, as in ggmlR."""
+
+    kind: 'Literal["weighted_mse_loss", "weighted_mse"]'
+    target: NotRequired["Any"]
+    weight: NotRequired["Any"]
+    by_weight: NotRequired["bool"]
+    reduction: NotRequired['Literal["mean", "sum", "none"]']
+    sample_weight: NotRequired["str | None"]
+    per_example: NotRequired["bool"]
+
+
 class WindowsChoice(TypedDict):
     """Examples that are windows over rows in order: for time series and text."""
 
@@ -3098,11 +4965,59 @@ class WorstElement(TypedDict):
     nonfinite: "dict[str, str]"
 
 
+class XavierNormalInitializer(TypedDict):
+    """Normal with deviation scale * sqrt(2 / (fan in + fan out)) (Glorot and Bengio 2010)."""
+
+    kind: 'Literal["xavier_normal"]'
+    scale: NotRequired["float"]
+    fan_in: NotRequired["int | None"]
+    fan_out: NotRequired["int | None"]
+
+
+class XavierUniformInitializer(TypedDict):
+    """Uniform within scale * sqrt(6 / (fan in + fan out)) (Glorot and Bengio 2010)."""
+
+    kind: 'Literal["xavier_uniform"]'
+    scale: NotRequired["float"]
+    fan_in: NotRequired["int | None"]
+    fan_out: NotRequired["int | None"]
+
+
 class ZeroGradRequest(TypedDict):
     """Sets the accumulated gradients to zero, or to none with `set_to_none`."""
 
     seq: NotRequired["int | None"]
     set_to_none: NotRequired["bool"]
+
+
+class ZeroPad1dLayer(TypedDict):
+    """Surround the 1 spatial axis of [batch, channels, ...] with 0."""
+
+    layer: 'Literal["zero_pad1d"]'
+    name: NotRequired["str"]
+    padding: "int | Sequence[int]"
+
+
+class ZeroPad2dLayer(TypedDict):
+    """Surround the 2 spatial axes of [batch, channels, ...] with 0."""
+
+    layer: 'Literal["zero_pad2d"]'
+    name: NotRequired["str"]
+    padding: "int | Sequence[int]"
+
+
+class ZeroPad3dLayer(TypedDict):
+    """Surround the 3 spatial axes of [batch, channels, ...] with 0."""
+
+    layer: 'Literal["zero_pad3d"]'
+    name: NotRequired["str"]
+    padding: "int | Sequence[int]"
+
+
+class ZerosInitializer(TypedDict):
+    """All 0."""
+
+    kind: 'Literal["zeros"]'
 
 
 class FitOptions(TypedDict):
@@ -3116,9 +5031,9 @@ class FitOptions(TypedDict):
     """Input: the class names of its text column in the order of their numbers, or an object that also names the class of unknown texts; by default the sorted texts of the training data. Other data are mapped by name. With from_checkpoint, null numbers the texts of an input by this fit's own data."""
     preset: NotRequired['Literal["ggml_opt_fit"] | None']
     """Source of the defaults; `ggml_opt_fit` has the semantics of that function."""
-    optimizer: NotRequired["OptimizerChoice | None"]
+    optimizer: NotRequired["OptimizerKind | OptimizerChoice | None"]
     """By default adam."""
-    schedule: NotRequired["ScheduleChoice | None"]
+    schedule: NotRequired["ScheduleKind | ScheduleChoice | None"]
     """By default constant."""
     clip: NotRequired["ClipChoice | None"]
     """Gradient clipping."""
@@ -3162,7 +5077,7 @@ class FitOptions(TypedDict):
     """ema, swa, or an object with options; by default none."""
     freeze: NotRequired["Sequence[FreezeChoice] | None"]
     """Parameters that keep their values in some epochs."""
-    metrics: NotRequired["Sequence[str | MetricChoice] | None"]
+    metrics: NotRequired["Sequence[MetricKind | MetricChoice] | None"]
     """Kinds of metrics, or objects with their options."""
     early_stopping: NotRequired["EarlyStoppingChoice | None"]
     """By default the fit runs to its end."""
