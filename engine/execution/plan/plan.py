@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -170,12 +170,15 @@ def is_whole(listing: Listing, layout: Layout, number: int) -> bool:
     )
 
 
-def layouts(listing: Listing) -> tuple[list[Layout], set[int]]:
-    """Lay out every value; also return the indices of view instructions that need no step at run time."""
+def layouts(listing: Listing, steps: Collection[int] = ()) -> tuple[list[Layout], set[int]]:
+    """Lay out every value; also return the indices of view instructions that need no step at run time.
+
+    Those at the indices `steps` are steps, and copy, even where a view could be taken.
+    """
     result = [Layout(number, 0, contiguous_strides(spec)) for number, spec in enumerate(listing.specs)]
     free: set[int] = set()
     for index, instruction in enumerate(listing.instructions):
-        if instruction.op.view:
+        if instruction.op.view and index not in steps:
             layout = _view(listing, instruction, result[instruction.inputs[0]])
             if layout is not None:
                 result[instruction.outputs[0]] = layout

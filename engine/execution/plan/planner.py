@@ -91,7 +91,7 @@ class _Planner:
         if shards > 1:
             self.sharding = shard(listing, layouts(listing)[1], rows, shards)
             self.own = assign_shard_buffers(listing, self.sharding)
-        self.layouts, self.free = layouts(listing)
+        self.layouts, self.free = layouts(listing, self._copies_of_parts())
         # A view that has to be copied where it is of a part would have no place among the phases.
         self.views_stay = self.sharding is None or self.sharding.free <= self.free
         self.made_at = {n: i for i, ins in enumerate(listing.instructions) if i not in self.free for n in ins.outputs}
@@ -103,6 +103,19 @@ class _Planner:
         self.place: dict[int, tuple[int, int]] = {}  # base -> (allocation, byte offset)
         self.fixed: set[int] = set()  # allocations that no other value may be written over
         self.copies: list[tuple[int, int]] = []
+
+    def _copies_of_parts(self) -> set[int]:
+        """Return the places of views that copy each shard's part to its place in a whole value.
+
+        Such a view could be taken of the part, whose axis may have an extent of 1, but not of the whole.
+        """
+        if self.sharding is None:
+            return set()
+        return {
+            place
+            for place, instruction in enumerate(self.listing.instructions)
+            if instruction.op.view and place not in self.sharding.free and instruction.outputs[0] not in self.own
+        }
 
     def plan(self) -> Plan:
         listing = self.listing

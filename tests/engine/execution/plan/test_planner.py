@@ -13,6 +13,7 @@ from engine.core.value import Spec, Value
 from engine.execution.plan.fusion import overwritable
 from engine.execution.plan.planner import make_plan
 from engine.execution.plan.printer import plan_text
+from engine.execution.plan.verifier import verify_plan
 from engine.graph.simplify import Instruction
 from engine.ops import OPS
 from tests.support.rows import each_row
@@ -350,6 +351,17 @@ def test_a_state_is_not_written_over_while_other_shards_read_parts_of_it_along_a
     )
     assert plan.shards == 2
     assert bool(plan.copies) is not straight
+
+
+def test_what_all_shards_need_whole_is_no_view_of_one_part(monkeypatch):
+    monkeypatch.setattr("engine.execution.plan.planner.worthwhile_shards", lambda listing: 2)
+    x = Value((2, 2, 3, 1), np.dtype(np.float64), None)
+    # Split along an axis of which a part has extent 1: the part is in order, so that a view reshapes it, the whole not.
+    middle = ops.exp(ops.permute(x, axes=(1, 0, 2, 3)))
+    rows = ops.reshape(ops.reshape(ops.permute(middle, axes=(0, 2, 1, 3)), shape=(2, 3, 2)), shape=(6, 2))
+    plan = make_plan({"x": x}, {}, {"sums": ops.cumsum(rows, axis=1)}, {}, rows=["x"], most_shards=2)
+    assert plan.shards == 2
+    verify_plan(plan)
 
 
 def readable():
