@@ -406,8 +406,10 @@ def dot_over(a: Array, b: Array, axes: tuple[int, ...]) -> Array:
     run, length = _trailing(a, axes)
     if run == 0:
         return sum_array(a * b, axes, True)
-    lead = a.shape[: a.ndim - run]
-    return _rest(np.vecdot(a.reshape(*lead, length), b.reshape(*lead, length)), a, axes, run)
+    shape = (*a.shape[: a.ndim - run], length)
+    # BLAS adds in another order where elements lie apart: the same numbers must not depend on how they are stored.
+    rows, others = (np.ascontiguousarray(x).reshape(shape) for x in (a, b))
+    return _rest(np.vecdot(rows, others), a, axes, run)
 
 
 def max_over(x: Array, axis: int) -> Array:
