@@ -91,8 +91,9 @@ def read_point(
     seed = reader.typed(request.get("seed", 0), int, "/seed", "seed", 0)
     training = reader.typed(request.get("training", training), bool, "/training", "training", training)
     inputs = _tensors(definition, request, "inputs", reader)
+    present = request.get("inputs") or {}
     for name in needed_inputs(definition, (*definition.losses, *_wanted(definition, wanted))):
-        if name not in inputs and name not in request.get("inputs", {}):
+        if isinstance(present, Mapping) and name not in present:
             reader.fault("/inputs", "missing_field", f"the input {name!r} is required")
     given = {}
     for table in STATES:
