@@ -7,6 +7,8 @@ import engine
 from tests.extent import FULL
 
 WITHOUT_STATE = ("sgd", "chain")
+MAY_AGREE = ("lion",)
+"""Steps by signs, which may be the same without the state of before."""
 EVERY_KIND = [kind for kind in engine.optim.OPTIMIZERS if kind not in engine.optim.CLOSURE_OPTIMIZERS]
 KINDS = EVERY_KIND if FULL else ["sgd", "adam", "adafactor", "muon", "chain"]
 """Without memory, with moments, with factors, of matrices, of one's own; tests/engine/session has every kind."""
@@ -48,10 +50,10 @@ def test_uninterrupted_is_resumed_and_neither_is_a_load_without_optimizer_state(
         assert (steps(whole, 3), bits(whole)) == (rest, end)
         assert whole.load(saved, optimizer=False) == 0
         steps(whole, 3)
-        assert (bits(whole) == end) == (kind in WITHOUT_STATE)
+        assert kind in MAY_AGREE or (bits(whole) == end) == (kind in WITHOUT_STATE)
     with client.session(checkpoint=saved.id, optimizer=optimizer) as other:
         assert other.info.step in (3, None)
         assert (steps(other, 3), bits(other)) == (rest, end)
     with client.session(checkpoint=saved.id, optimizer=optimizer, restore="parameters") as afresh:
         steps(afresh, 3)
-        assert (bits(afresh) == end) == (kind in WITHOUT_STATE)
+        assert kind in MAY_AGREE or (bits(afresh) == end) == (kind in WITHOUT_STATE)

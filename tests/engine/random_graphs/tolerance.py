@@ -148,9 +148,10 @@ class Tolerance:
             common = np.quantile(spread, self._common) if is_float(expected.dtype) else 0.0
             allowed = FACTOR * (spread + common + UNITS * unit * np.abs(wide)) + tiny(expected.dtype)
             same = (other == wide) | (np.isnan(other) & np.isnan(wide)) | loose
-            wrong = ~same & ~(np.abs(other - wide) <= allowed)
+            distance = np.abs(other - wide)
+            wrong = ~same & ~(distance <= allowed)
         if wrong.any():
-            worst = int(np.argmax(np.where(wrong, np.nan_to_num(np.abs(other - wide), nan=np.inf), -1.0)))
+            worst = int(np.argmax(np.where(wrong, np.nan_to_num(distance, nan=np.inf), -1.0)))
             yield (
                 f"{name}: {int(wrong.sum())} of {wrong.size} elements are wrong; the worst, {worst}, is "
                 f"{other.reshape(-1)[worst]!r}, not {wide.reshape(-1)[worst]!r} +- {allowed.reshape(-1)[worst]:.3g}"
