@@ -42,8 +42,13 @@ class PostgresServer:
         self.port = _free_port()
         with (self.folder / "data" / "postgresql.conf").open("a") as file:
             file.write(_CONFIGURATION.format(fsync="on" if durable else "off") + f"port = {self.port}\n")
+        with (self.folder / "data" / "pg_hba.conf").open("r+") as file:
+            rules = file.read()
+            file.seek(0)
+            file.write("host all guarded 127.0.0.1/32 scram-sha-256\n" + rules)
         self._numbers = itertools.count(1)
         self.start()
+        self.execute("CREATE ROLE guarded LOGIN PASSWORD 'another'")
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
