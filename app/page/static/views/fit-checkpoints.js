@@ -1,4 +1,4 @@
-/** The checkpoints of a fit: download one, predict with it, or start another fit from it. */
+/** The checkpoints of a fit: download one, predict with it, evaluate it, or start another fit from it. */
 
 import { html, saveBlob, useState } from "../lib/ui.js";
 import { addressOf, list, Problem, request, send, storedKey } from "../lib/api.js";
@@ -6,6 +6,7 @@ import { formatAge, formatBytes, formatKey, formatNumber, formatTime, shortId } 
 import { usePolling } from "../lib/poll.js";
 import { navigate, route, setQuery } from "../lib/route.js";
 import { ask, notify } from "../parts/dialog.js";
+import { Evaluate } from "./fit-evaluate.js";
 import { Predict } from "./fit-predict.js";
 
 const EVERY = 10;
@@ -16,8 +17,9 @@ export function CheckpointsTab({ watch, fit }) {
   if (found === null) return html`<p class="loading" role="status">Reading checkpoints …</p>`;
   if (found.length === 0) return html`<section class="card empty"><p>No checkpoints yet.</p></section>`;
   const metric = fit.best?.metric ?? "loss";
-  const chosen = found.find((each) => each.id === route.value.query.predict);
+  const [chosen, evaluated] = ["predict", "evaluate"].map((name) => found.find((each) => each.id === route.value.query[name]));
   return html`${chosen && html`<${Predict} key=${chosen.id} fit=${fit} checkpoint=${chosen} />`}
+  ${evaluated && html`<${Evaluate} key=${evaluated.id} fit=${fit} checkpoint=${evaluated} />`}
   <section class="card">
     <div class="scroll" tabindex="0" role="region" aria-label="Checkpoints">
     <table>
@@ -30,7 +32,7 @@ export function CheckpointsTab({ watch, fit }) {
           <td class="number num">${each.nonfinite[metric] ?? formatNumber(each.metrics[metric])}</td>
           <td class="number num">${formatBytes(each.size_bytes)}</td>
           <td class="muted nowrap" title=${formatTime(each.created_at)}>${formatAge(each.created_at)}</td>
-          <td class="nowrap"><${Download} checkpoint=${each} /> <button aria-pressed=${each === chosen} onClick=${() => setQuery({ predict: each === chosen ? "" : each.id })}>Predict</button> <button onClick=${() => fork(fit, each)}>Fork</button></td>
+          <td class="nowrap"><${Download} checkpoint=${each} /> <button aria-pressed=${each === chosen} onClick=${() => setQuery({ predict: each === chosen ? "" : each.id, evaluate: "" })}>Predict</button> <button aria-pressed=${each === evaluated} onClick=${() => setQuery({ evaluate: each === evaluated ? "" : each.id, predict: "" })}>Evaluate</button> <button onClick=${() => fork(fit, each)}>Fork</button></td>
         </tr>`,
       )}</tbody>
     </table></div>
