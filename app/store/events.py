@@ -31,8 +31,11 @@ _METRICS_AFTER = (
 )
 _METRIC_ROWS = _METRICS_AFTER.with_only_columns(events.c.metric_seq, events.c.body)
 _TIMED_ROWS = _METRICS_AFTER.with_only_columns(events.c.metric_seq, events.c.body, events.c.created_at)
-_METRIC_BODIES = select(events.c.metric_seq, events.c.body, events.c.created_at).where(
-    _OF_FIT, events.c.metric_seq.in_(bindparam("metric_seqs", expanding=True))
+# Without an order SQLite reads all events of the fit, by their primary key, in place of a few by this index.
+_METRIC_BODIES = (
+    select(events.c.metric_seq, events.c.body, events.c.created_at)
+    .where(_OF_FIT, events.c.metric_seq.in_(bindparam("metric_seqs", expanding=True)))
+    .order_by(events.c.metric_seq)
 )
 _REOPEN = (
     update(events)

@@ -7,12 +7,14 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
 
 from app.domain.documents import nearest
 from app.domain.errors import Finding, Invalid
+from app.service.fits.curve_extremes import BLOCK_ROWS, CurveExtremes
 from app.service.resources.read_through_cache import ReadThroughCache
 from app.store.unit_of_work import Store
 
@@ -292,6 +294,7 @@ class Metrics:
         self._cache: ReadThroughCache[int] = ReadThroughCache(RECENT_MAX)
         self._contents = CurveSummaries(store)
         self._rows = MetricRowCache(store)
+        self._extremes = CurveExtremes(partial(scan_rows, store))
         store.on_change(self._cache.invalidate)
 
     async def last(self, fit_id: str) -> int:
@@ -333,13 +336,20 @@ class Metrics:
             bodies = dict(scan_rows(self._store, fit_id, after, last, timestamps=rows.timestamps))
         else:
             share = ROWS_A_BUCKET * (1 if rows.split else SPLITS)
-            extremes = _Extremes(after, total, max(1, points // share), rows)
-            for seq, body in scan_rows(self._store, fit_id, after, last):
-                extremes.see(seq, body)
+            seqs = self._find_extremes(fit_id, after, last, max(1, points // share), rows)
             with self._store.read() as work:
-                bodies = work.events.metric_bodies(fit_id, extremes.seqs(), timestamps=rows.timestamps)
+                bodies = work.events.metric_bodies(fit_id, seqs, timestamps=rows.timestamps)
         passed = (rows.apply(bodies[seq]) for seq in sorted(bodies))
         return MetricPage(tuple(body for body in passed if body is not None), max(last, after), last, findings)
+
+    def _find_extremes(self, fit_id: str, after: int, last: int, buckets: int, rows: RowFilter) -> set[int]:
+        if after == 0 and last >= buckets * BLOCK_ROWS:
+            key = rows.keys[0] if rows.keys else MAIN
+            return self._extremes.find(fit_id, key, rows.split, last, buckets)
+        extremes = _Extremes(after, last - after, buckets, rows)
+        for seq, body in scan_rows(self._store, fit_id, after, last):
+            extremes.see(seq, body)
+        return extremes.seqs()
 
     def unmatched(self, fit_id: str, after: int, stored: int, rows: RowFilter) -> tuple[Finding, ...]:
         """Return what of a query matches none of the `stored` rows of a fit, and may match one to come.

@@ -100,6 +100,21 @@ def test_bodies_of_named_metric_rows_are_found_however_many(with_fits: Store) ->
         assert uow.events.metric_bodies("fit_2", [1]) == {}
 
 
+@pytest.mark.sqlite
+def test_some_rows_of_a_long_curve_are_found_by_their_index(with_fits: Store) -> None:
+    statements: list[str] = []
+    driver = with_fits._database.connection.connection.driver_connection
+    assert driver is not None
+    with with_fits.begin() as uow:
+        driver.set_trace_callback(statements.append)
+        uow.events.metric_bodies("fit_1", [2, 5])
+        uow.events.after("fit_1", 3, 10, metrics=False)
+        driver.set_trace_callback(None)
+    for statement in statements:
+        (plan,) = (row[-1] for row in driver.execute(f"EXPLAIN QUERY PLAN {statement}"))
+        assert "(fit_id=? AND metric_seq=?" in plan
+
+
 def test_a_journal_goes_with_its_fit(with_fits: Store) -> None:
     with with_fits.begin() as uow:
         uow.events.append_metrics("fit_1", rows(1, 5))
