@@ -14,6 +14,7 @@ from pydantic.json_schema import models_json_schema
 from app.api import session_static, session_training
 from app.api.descriptions import describe_fields, describe_parameters
 from app.api.openapi_kinds import add_kinds
+from app.api.operation_examples import add_examples
 from app.api.schemas.datasets import InlineDataset
 from app.api.schemas.diagnostics import (
     ComputeRequest,
@@ -116,6 +117,7 @@ def _complete(document: dict[str, Any]) -> None:
     for name, schema in schemas.items():
         _state_presence(schema, sent=name in sent)
     add_kinds(document)
+    add_examples(document)
     components["schemas"] = dict(sorted(schemas.items()))
 
 

@@ -193,7 +193,8 @@ def _attribute_schema(attribute: Mapping[str, Any]) -> Json:
         words = f"{words}, {attribute['range']}"
     schema["description"] = f"{words[:1].upper()}{words[1:]}."
     if "default" in attribute:
-        schema["default"] = attribute["default"]
+        default = attribute["default"]
+        schema["default"] = list(default) if isinstance(default, tuple) else default
     return schema
 
 

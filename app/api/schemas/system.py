@@ -60,11 +60,11 @@ class TenantQuotas(ResourceShape):
 
     name: str | None = Field(description="Name of the tenant.")
     queued: int
-    queued_max: int
+    queued_max: int = Field(description="Most fits that may be queued.")
     running: int
     running_max: int | None = Field(description="null: not limited.")
     sessions: int = Field(description="Open sessions.")
-    sessions_max: int
+    sessions_max: int = Field(description="Most open sessions.")
     stored_bytes: int = Field(description="What its datasets, checkpoints and captured gradients take.")
     stored_bytes_max: int | None = Field(description="null: not limited.")
 
