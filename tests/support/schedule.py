@@ -56,12 +56,13 @@ def prepare(items: list[pytest.Item]) -> None:
             item.add_marker("server")
     counts = Counter(item.path for item in items)
 
-    def place(item: pytest.Item) -> float:
-        if not item.path.is_relative_to(ROOT / ENGINE):
+    def place(path: Path) -> float:
+        if not path.is_relative_to(ROOT / ENGINE):
             return float("-inf")
-        return 1.0 if counts[item.path] > PART and kind_of(item.path) else -counts[item.path]
+        return 1.0 if counts[path] > PART and kind_of(path) else -counts[path]
 
-    items.sort(key=place)
+    places = {path: place(path) for path in counts}
+    items.sort(key=lambda item: places[item.path])
 
 
 class Schedule(LoadFileScheduling):

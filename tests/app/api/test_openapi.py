@@ -2,6 +2,7 @@ import json
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,9 @@ from fastapi.routing import APIRoute
 
 from app.api.openapi import check_operation_ids
 from app.http.request_scope import OPEN_PATHS
-from tests.support.contract import contract
+from app.main.application import openapi_document
 
 ROOT = Path(__file__).parents[3]
-DOCUMENT = contract()
-OPERATIONS = [operation for path in DOCUMENT["paths"].values() for operation in path.values()]
 VERBS = {
     "append", "cancel", "check", "clear", "close", "compute", "copy", "create", "delete", "differentiate", "download",
     "draw", "duplicate", "evaluate", "expand",
@@ -24,6 +23,16 @@ VERBS = {
     "pause", "plan", "predict", "print", "profile", "replace", "replay", "reset", "resume", "revoke", "run", "save",
     "scrape", "select", "set", "stream", "trace", "update", "validate", "view", "zero",
 }  # fmt: skip
+
+
+@cache
+def document() -> dict[str, Any]:
+    """Return the document in the order in which the server gives it out."""
+    return openapi_document()
+
+
+def operations() -> list[dict[str, Any]]:
+    return [operation for path in document()["paths"].values() for operation in path.values()]
 
 
 def references(node: Any) -> set[str]:
@@ -34,7 +43,7 @@ def references(node: Any) -> set[str]:
 
 
 def test_the_server_gives_out_the_same_document(http: httpx.Client) -> None:
-    assert http.get("/openapi.json").json() == DOCUMENT
+    assert http.get("/openapi.json").json() == document()
 
 
 def test_the_document_is_the_same_in_another_process() -> None:
@@ -42,11 +51,11 @@ def test_the_document_is_the_same_in_another_process() -> None:
     environment = {"PYTHONHASHSEED": "1"}
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == json.dumps(DOCUMENT)
+    assert done.stdout.strip() == json.dumps(document())
 
 
 def test_every_operation_is_a_verb_and_a_noun() -> None:
-    names = [operation["operationId"] for operation in OPERATIONS]
+    names = [operation["operationId"] for operation in operations()]
     assert len({*names}) == len(names)
     for name in names:
         verb, _, noun = name.partition("_")
@@ -63,8 +72,8 @@ def test_two_operations_of_one_name_stop_the_start() -> None:
 
 
 def test_every_operation_has_one_shape_of_errors_and_says_what_it_does() -> None:
-    assert DOCUMENT["openapi"].startswith("3.1")
-    for operation in OPERATIONS:
+    assert document()["openapi"].startswith("3.1")
+    for operation in operations():
         assert operation["responses"]["default"] == {"$ref": "#/components/responses/Problem"}
         assert "422" not in operation["responses"]
         assert operation["description"]
@@ -72,14 +81,14 @@ def test_every_operation_has_one_shape_of_errors_and_says_what_it_does() -> None
 
 
 def test_every_reference_leads_somewhere_and_every_shape_is_used() -> None:
-    found = references(DOCUMENT)
-    shapes = {f"#/components/schemas/{name}" for name in DOCUMENT["components"]["schemas"]}
-    responses = {f"#/components/responses/{name}" for name in DOCUMENT["components"]["responses"]}
+    found = references(document())
+    shapes = {f"#/components/schemas/{name}" for name in document()["components"]["schemas"]}
+    responses = {f"#/components/responses/{name}" for name in document()["components"]["responses"]}
     assert found == shapes | responses
 
 
 def test_every_operation_says_which_scope_a_key_needs() -> None:
-    for path, operations in DOCUMENT["paths"].items():
+    for path, operations in document()["paths"].items():
         for method, operation in operations.items():
             if path in OPEN_PATHS:
                 assert operation["security"] == []
@@ -91,34 +100,34 @@ def test_every_operation_says_which_scope_a_key_needs() -> None:
 
 
 def test_uploads_are_declared_as_bytes_and_streams_as_streams() -> None:
-    content = DOCUMENT["paths"]["/v1/datasets"]["post"]["requestBody"]["content"]
+    content = document()["paths"]["/v1/datasets"]["post"]["requestBody"]["content"]
     assert content["application/x-npy"]["schema"] == {"type": "string", "format": "binary"}
     assert content["application/json"]["schema"] == {"$ref": "#/components/schemas/InlineDataset"}
-    events = DOCUMENT["paths"]["/v1/fits/{fit_id}/events"]["get"]["responses"]["200"]["content"]
+    events = document()["paths"]["/v1/fits/{fit_id}/events"]["get"]["responses"]["200"]["content"]
     assert events.keys() == {"text/event-stream"}
 
 
 def test_descriptions_are_sentences() -> None:
-    for operation in OPERATIONS:
+    for operation in operations():
         assert re.match(r"[A-Z].*[.]$", operation["description"], re.DOTALL), operation["description"]
 
 
 def test_every_operation_parameter_and_field_is_described() -> None:
-    missing = [op["operationId"] for op in OPERATIONS if not op.get("summary") or not op.get("description")]
+    missing = [op["operationId"] for op in operations() if not op.get("summary") or not op.get("description")]
     missing += [
         f"{op['operationId']}?{p['name']}"
-        for op in OPERATIONS
+        for op in operations()
         for p in op.get("parameters", ())
         if not p.get("description")
     ]
-    for name, schema in DOCUMENT["components"]["schemas"].items():
+    for name, schema in document()["components"]["schemas"].items():
         fields = schema.get("properties", {})
         missing += [f"{name}.{field}" for field, spec in fields.items() if not {"description", "$ref"} & spec.keys()]
     assert missing == []
 
 
 def test_the_verbs_of_ggml_have_a_tag_of_their_own_at_the_end() -> None:
-    tags = [operation["tags"] for operation in OPERATIONS]
+    tags = [operation["tags"] for operation in operations()]
     ggml = tags.count(["ggml"])
     assert ggml == 32
     assert tags[-ggml:] == [["ggml"]] * ggml
