@@ -137,7 +137,7 @@ def test_the_verbs_of_ggml_have_a_tag_of_their_own_at_the_end() -> None:
 def test_every_operation_has_an_example() -> None:
     """The examples are the steps of the HTTP reference, which a test sends to a server."""
     missing = []
-    for operation in OPERATIONS:
+    for operation in operations():
         bodies = [operation.get("requestBody", {}), *operation["responses"].values()]
         shown = [each for body in bodies for each in body.get("content", {}).values()]
         if not any("example" in each for each in (*shown, *operation.get("parameters", ()))):
