@@ -50,6 +50,7 @@ VIEWS = {
     "#/fits/{fit}/request?as=python": "client.fit(",
     "#/compare?fits={fit},{other}": "Ranking by",
     "#/graphs": "iris",
+    "#/playground?example=rosenbrock": "Second derivatives",
     "#/graphs/{graph}": "Nodes as a table",
     "#/datasets": "flower float32[4]",
     "#/datasets/{dataset}": "versicolor",

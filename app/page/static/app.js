@@ -17,11 +17,13 @@ import { SystemView } from "./views/system.js";
 
 const GraphsView = lazy(() => import("./views/graphs.js"), "GraphsView");
 const GraphView = lazy(() => import("./views/graph.js"), "GraphView");
+const PlaygroundView = lazy(() => import("./views/playground.js"), "PlaygroundView");
 
 const SYSTEM_EVERY = 10;
 const SECTIONS = [
   { path: "fits", label: "Fits" },
   { path: "graphs", label: "Graphs" },
+  { path: "playground", label: "Playground" },
   { path: "datasets", label: "Datasets" },
   { path: "system", label: "System" },
 ];
@@ -57,6 +59,7 @@ function View({ section, path }) {
   if (section === "fits") return html`<${FitsView} />`;
   if (section === "graphs" && path[1]) return html`<${GraphView} id=${path[1]} key=${path[1]} />`;
   if (section === "graphs") return html`<${GraphsView} />`;
+  if (section === "playground") return html`<${PlaygroundView} />`;
   if (section === "datasets" && path[1]) return html`<${DatasetView} id=${path[1]} key=${path[1]} />`;
   if (section === "datasets") return html`<${DatasetsView} />`;
   if (section === "compare") return html`<${CompareView} />`;

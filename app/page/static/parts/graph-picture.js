@@ -35,8 +35,8 @@ export function GraphPicture({ nodes, open, chosen, onChoose, onToggle, label })
   const scale = zoom ?? fitting;
   const current = boxes.some((box) => box.id === chosen) ? chosen : boxes[0]?.id;
   const onKeyDown = (event) => move(event, { picture, frame: frame.current, current, onToggle });
-  return html`<div class="picture">
-    <div class="picture-tools" role="group" aria-label="Size of the picture">
+  return html`<div class="graph-picture">
+    <div class="graph-tools" role="group" aria-label="Size of the picture">
       <button class="icon" aria-label="Smaller" onClick=${() => setZoom(ZOOMS.findLast((each) => each < scale - 0.01) ?? scale)}>−</button>
       <button class="quiet num" onClick=${() => setZoom(null)} title="Fit the picture into the page">${Math.round(scale * 100)} %</button>
       <button class="icon" aria-label="Larger" onClick=${() => setZoom(ZOOMS.find((each) => each > scale + 0.01) ?? scale)}>+</button>

@@ -1,0 +1,97 @@
+"""The playground: text with faults marked, values, gradients and Hessian, and the way to a fit."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import quote
+
+from tests.page.conftest import tab_of
+from tests.support.server import ServerProcess
+
+HOSTILE = "<script>window.hit=1</script><img src=x onerror=window.hit=1>"
+
+
+def rows_of(page: Any, label: str) -> dict[str, str]:
+    """Return the last cell of each row of a table in a region, by the head of the row."""
+    shown: dict[str, str] = page.get_by_role("region", name=label, exact=True).evaluate(
+        "region => Object.fromEntries([...region.querySelectorAll('tbody tr')].map("
+        "row => [row.querySelector('th').textContent, row.lastElementChild.textContent]))"
+    )
+    return shown
+
+
+def test_a_line_is_checked_and_computed_while_it_is_typed(browser: Any, served: ServerProcess) -> None:
+    before = len(served.http.get("/v1/graphs?limit=200").json()["data"])
+    with tab_of(browser, served.url) as tab:
+        page = tab.page
+        tab.open("#/playground")
+        page.get_by_role("region", name="Hessian").wait_for()
+        assert rows_of(page, "Outputs and losses") == {"f": "16"}
+        assert rows_of(page, "Gradients") == {"∂f/∂a": "4", "∂f/∂b": "1", "∂f/∂x": "12"}
+        assert rows_of(page, "Hessian")["x"] == "6"
+        page.locator("[data-box='value grad for x']").or_(page.locator("[data-box^='group ∇']")).first.wait_for()
+        tab.check_accessibility()
+        page.get_by_label("Program", exact=True).fill("g = a * 2\nf = g + tanhh(b)")
+        fault = page.get_by_role("button", name=re.compile("line 2: .*did you mean 'tanh'"))
+        fault.wait_for()
+        assert page.locator("mark").all_text_contents() == ["tanhh"]
+        tab.check_accessibility()
+        fault.click()
+        place = "[document.activeElement.selectionStart, document.activeElement.selectionEnd]"
+        assert page.evaluate(place) == [18, 23]
+        page.keyboard.type("exp")
+        page.get_by_label("Value of b").fill("0")
+        page.get_by_role("rowheader", name="∂f/∂b").wait_for()
+        seven = (
+            page.get_by_role("region", name="Outputs and losses")
+            .get_by_role("row")
+            .filter(has_text=re.compile("^f.*7$"))
+        )
+        seven.wait_for()
+        page.reload()
+        seven.wait_for()
+        tab.open("#/graphs")
+        page.get_by_label("Search graphs").wait_for()
+        page.wait_for_load_state("networkidle")
+    assert len(served.http.get("/v1/graphs?limit=200").json()["data"]) <= before + 1
+
+
+def test_layers_become_a_fit(browser: Any, served: ServerProcess, trained: dict[str, str]) -> None:
+    assert trained["dataset"]
+    with tab_of(browser, served.url) as tab:
+        page = tab.page
+        tab.open("#/playground")
+        page.get_by_label("Example").select_option("iris")
+        editor = page.get_by_label("Graph as JSON")
+        editor.wait_for()
+        text = editor.input_value()
+        editor.fill(text.replace('"units": 16', '"unit": 16'))
+        page.get_by_role("button", name=re.compile("layers.1.unit: .*did you mean 'units'")).wait_for()
+        assert page.locator("mark").all_text_contents() == ['"unit": 16']
+        editor.fill(text[:-1])
+        page.get_by_role("button", name=re.compile("is expected here")).wait_for()
+        editor.fill(text)
+        editor.press("Control+Enter")
+        page.get_by_role("rowheader", name="∂loss/∂linear_1.bias").wait_for()
+        page.locator("[data-box='group ∇ linear_0']").wait_for()
+        tab.check_accessibility()
+        page.get_by_label("Epochs").fill("2")
+        page.get_by_role("button", name="Start the fit").click()
+        page.wait_for_url(re.compile("#/fits/fit_"))
+        page.locator("h1 .state-succeeded").wait_for()
+        page.go_back()
+        page.get_by_label("Graph as JSON").wait_for()
+
+
+def test_texts_of_an_address_are_never_markup(browser: Any, served: ServerProcess) -> None:
+    texts = [f'{{"form": "program", "text": "f = a {HOSTILE}"}}', HOSTILE, '{"form": 3, "text": null}']
+    with tab_of(browser, served.url) as tab:
+        tab.page.set_viewport_size({"width": 360, "height": 700})
+        for text in texts:
+            tab.page.goto("about:blank")
+            tab.open(f"#/playground?p={quote(text)}&box={quote(HOSTILE)}&open={quote(HOSTILE)}&of={quote(HOSTILE)}")
+            tab.page.get_by_role("heading", name="Playground").wait_for()
+            tab.page.locator("#faults > *").first.wait_for()
+            assert tab.page.evaluate("window.hit") is None
+            assert tab.page.evaluate("document.documentElement.scrollWidth") <= 360
