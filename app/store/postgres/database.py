@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+import psycopg
 from sqlalchemy import URL, Connection, Engine, create_engine, make_url
 from sqlalchemy.engine.base import Transaction
 from sqlalchemy.exc import ArgumentError, DBAPIError
@@ -40,6 +41,9 @@ _PARAMETERS = {
     "tcp_user_timeout": "5000",
     "options": "-c statement_timeout=30000 -c lock_timeout=10000 -c idle_in_transaction_session_timeout=60000",
 }
+
+_BEGIN = b"BEGIN"
+_BEGIN_READING = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 _logger = logging.getLogger(__name__)
 
@@ -86,7 +90,6 @@ class PostgresDatabase:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._reading = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         self._thread = threading.local()
         self._closing = threading.Event()
         self._changes = Changes(engine)
@@ -110,8 +113,9 @@ class PostgresDatabase:
             raise RuntimeError("this thread has a unit of work already; pass it on, two cannot commit apart")
         self._thread.in_use = True
         try:
-            with database_faults(), self._connected(read_only) as connection:
-                transaction = connection.begin()
+            with database_faults(), self._begun(read_only) as connection:
+                transaction = connection.get_transaction()
+                assert transaction is not None
                 try:
                     yield connection
                 except BaseException:
@@ -124,17 +128,32 @@ class PostgresDatabase:
         finally:
             self._thread.in_use = False
 
-    def _connected(self, read_only: bool) -> Connection:
-        """Return a connection that works; where there is none to be had, try for CONNECT_AGAIN_SECONDS."""
-        engine = self._reading if read_only else self.engine
+    def _begun(self, read_only: bool) -> Connection:
+        """Return a connection with a transaction; where there is none to be had, try for CONNECT_AGAIN_SECONDS."""
         give_up_at = time.monotonic() + CONNECT_AGAIN_SECONDS
         while True:
             try:
-                return engine.connect()
+                connection = self.engine.connect()
+                if self._begin(connection, _BEGIN_READING if read_only else _BEGIN):
+                    return connection
             except DBAPIError as error:
                 if not is_lost(error) or time.monotonic() > give_up_at or self._closing.is_set():
                     raise
-            self._pause()
+                self._pause()
+
+    def _begin(self, connection: Connection, statement: bytes) -> bool:
+        """Begin a transaction at once, not with its first statement; False if the pool's connection was lost."""
+        # In libpq's words: so it takes no more time than to begin with the first statement, and nothing is done yet.
+        connection.begin()
+        driver: Any = connection.connection.driver_connection
+        try:
+            if driver.pgconn.exec_(statement).status == psycopg.pq.ExecStatus.COMMAND_OK:
+                return True
+        except psycopg.OperationalError:
+            pass
+        connection.invalidate()
+        connection.close()
+        return False
 
     def _commit(self, connection: Connection, transaction: Transaction) -> None:
         # NULL where nothing was written.
@@ -153,7 +172,7 @@ class PostgresDatabase:
         _logger.warning("the connection was lost during a commit; asking what became of it")
         while not self._closing.is_set():
             try:
-                with self._reading.connect() as connection, connection.begin():
+                with self.engine.connect() as connection, connection.begin():
                     status = connection.exec_driver_sql("SELECT pg_xact_status(%s::xid8)", (xid,)).scalar()
             except DBAPIError as error:
                 if not is_lost(error):
@@ -204,7 +223,6 @@ def connect(options: PostgresOptions) -> Engine:
         max_overflow=0,
         pool_timeout=POOL_SECONDS,
         pool_use_lifo=True,  # so that those that are not needed grow old, and are closed by who is in between
-        pool_pre_ping=True,
     )
 
 
