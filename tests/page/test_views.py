@@ -53,7 +53,7 @@ VIEWS = {
     "#/playground?example=rosenbrock": "Second derivatives",
     "#/graphs/{graph}": "Nodes as a table",
     "#/datasets": "flower float32[4]",
-    "#/datasets/{dataset}": "versicolor",
+    "#/datasets/{dataset}": "those of all rows",
     "#/system": "Usable cores",
     "#/system/sessions": "POST /v1/sessions",
     "#/system/keys": "Create a key",
@@ -186,6 +186,16 @@ def test_a_key_is_asked_for_and_kept_for_the_tab(browser: Any, start_server: Sta
             tab.open(f"#/fits/{fit}/checkpoints")
             tab.page.get_by_role("button", name="Download").first.click()
         assert download.value.suggested_filename.endswith(".safetensors")
+
+
+def test_a_checkpoint_is_evaluated_on_a_dataset(browser: Any, served: ServerProcess, trained: dict[str, str]) -> None:
+    with tab_of(browser, served.url) as tab:
+        tab.open("#/fits/{fit}/checkpoints?evaluate={checkpoint}".format(**trained))
+        tab.page.locator("form").get_by_role("button", name="Evaluate").click()
+        tab.page.get_by_role("region", name="Confusion matrix").wait_for()
+        counts = tab.page.locator(".matrix td").all_text_contents()
+        assert sum(map(int, counts)) == 150
+        tab.check_accessibility()
 
 
 @pytest.mark.usefixtures("trained")

@@ -203,6 +203,7 @@ class CurveSummary:
     last_step: int = 0
     keys: set[str] = field(default_factory=set)
     splits: set[str] = field(default_factory=set)
+    growing: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def see(self, seq: int, body: str) -> None:
         """Count a row."""
@@ -237,6 +238,8 @@ class CurveSummaries:
             self._known.move_to_end(fit_id)
             if len(self._known) > FITS_MAX:
                 self._known.popitem(last=False)
+        # Only who asks about this fit waits while its rows are read.
+        with contents.growing:
             if any(_match_failures(contents, keys, every, split)):
                 for seq, body in scan_rows(self._store, fit_id, contents.rows, stored):
                     contents.see(seq, body)

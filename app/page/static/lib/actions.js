@@ -22,6 +22,7 @@ export const ACTIONS = [
     fits: (fit) => !fit.terminal,
   },
   { name: "extend", label: "Extend", fits: (fit) => fit.state === "succeeded" },
+  { name: "fork", label: "Fork", fits: (fit) => fit.step > 0 && !fit.sweep },
   {
     name: "delete",
     label: "Delete",
@@ -39,6 +40,7 @@ export const ACTIONS = [
  */
 export async function act(action, chosen) {
   const possible = chosen.filter(action.fits);
+  if (action.name === "fork") return forkEach(possible);
   const body = await confirmed(action, possible);
   if (body === null) return false;
   const results = await Promise.all(possible.map((fit) => actOn(action, fit, body)));
@@ -46,6 +48,47 @@ export async function act(action, chosen) {
   for (const problem of failed.slice(0, 3)) notify(problem);
   if (failed.length === 0) notify(`${action.label}: ${countOf(possible)}`);
   return failed.length === 0;
+}
+
+/**
+ * Ask for the epochs, and start a fit from a checkpoint.
+ * @param {any} fit
+ * @param {any} checkpoint
+ * @returns {Promise<any>} the new fit, or null if there is none
+ */
+export async function forkFit(fit, checkpoint) {
+  const answer = await ask({
+    title: `Start a fit from step ${checkpoint.step} of ${nameOf(fit)}?`,
+    text: "A new fit begins with the parameters and the optimizer state of this checkpoint.",
+    action: "Start fit",
+    fields: [{ name: "epochs", label: "Epochs in all", type: "number", value: String(checkpoint.epoch + (fit.request.epochs ?? 10)), min: "1" }],
+  });
+  if (answer === null) return null;
+  try {
+    const json = { from_checkpoint: checkpoint.id, epochs: Number(answer.epochs) };
+    const forked = await request("v1/fits", { method: "POST", json });
+    putFit(forked);
+    return forked;
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    notify(error);
+    return null;
+  }
+}
+
+/** Start a fit from the latest checkpoint of each, one question after the other. */
+async function forkEach(chosen) {
+  let made = 0;
+  for (const fit of chosen) {
+    try {
+      if (await forkFit(fit, await request(`v1/fits/${fit.id}/checkpoints/latest`))) made += 1;
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      notify(error);
+    }
+  }
+  if (made) notify(`Fork: ${formatCount(made, "fit")} started`);
+  return made === chosen.length;
 }
 
 /** Return the body of the request; undefined for none, null if the reader says no. */

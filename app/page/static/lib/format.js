@@ -10,7 +10,7 @@ export function formatNumber(value) {
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   if (value === 0) return "0";
   const size = Math.abs(value);
-  if (Number.isInteger(value) && size < 1e6) return value.toLocaleString("en");
+  if (Number.isInteger(value) && size < 1e12) return value.toLocaleString("en");
   if (size >= 1e5 || size < 1e-3) return value.toExponential(2);
   return value.toPrecision(4).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
 }

@@ -1,10 +1,10 @@
-/** A small curve of the loss in a row of the table, read when the row is shown. */
+/** A small curve of a value in a row of the table, read when the row is shown. */
 
 import { html, signal, useEffect } from "../lib/ui.js";
 import { Problem, request } from "../lib/api.js";
 import { thin } from "../lib/curves.js";
 import { visible } from "../lib/poll.js";
-import { formatNumber } from "../lib/format.js";
+import { formatKey, formatNumber } from "../lib/format.js";
 
 const POINTS = 60;
 const WIDTH = 112;
@@ -15,15 +15,15 @@ const EVERY = 4000;
 /** @type {Map<string, {curve: import("../vendor/signals-core.js").Signal<number[]>, last: number, step: number, at: number}>} */
 const known = new Map();
 
-/** @param {{fit: any, metric?: string}} props */
-export function Sparkline({ fit }) {
-  const entry = entryOf(fit.id);
+/** @param {{fit: any, metric?: string}} props - `metric` as in the last row: `loss`, `val_loss` */
+export function Sparkline({ fit, metric = "loss" }) {
+  const entry = entryOf(`${fit.id} ${metric}`);
   useEffect(() => {
-    if (visible.value && entry.step !== fit.step && Date.now() - entry.at > EVERY) read(entry, fit);
-  }, [fit.id, fit.step, visible.value, Math.floor(Date.now() / EVERY)]);
+    if (visible.value && metric in fit.latest && entry.step !== fit.step && Date.now() - entry.at > EVERY) read(entry, fit, metric);
+  }, [fit.id, metric, fit.step, visible.value, Math.floor(Date.now() / EVERY)]);
   const values = entry.curve.value;
   if (values.length < 2) return html`<span class="spark muted">–</span>`;
-  const label = `loss from ${formatNumber(values[0])} to ${formatNumber(values.at(-1))}`;
+  const label = `${formatKey(metric)} from ${formatNumber(values[0])} to ${formatNumber(values.at(-1))}`;
   return html`<svg class="spark" width=${WIDTH} height=${HEIGHT} viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label=${label}>
     <polyline points=${pointsOf(values)} />
   </svg>`;
@@ -39,13 +39,15 @@ function entryOf(id) {
   return entry;
 }
 
-async function read(entry, fit) {
+async function read(entry, fit, metric) {
+  const key = metric.replace(/^val_/, "");
+  const split = key === metric ? "train" : "validation";
   entry.at = Date.now();
   // The first time the server thins the curve, then the new rows are enough.
   const part = entry.last === 0 ? `downsample=${POINTS}` : `after=${entry.last}&limit=2000`;
   try {
-    const page = await request(`v1/fits/${fit.id}/metrics?keys=loss&split=train&${part}`);
-    const values = page.data.map((row) => row.values.loss).filter((value) => value !== null && value !== undefined);
+    const page = await request(`v1/fits/${fit.id}/metrics?keys=${encodeURIComponent(key)}&split=${split}&${part}`);
+    const values = page.data.map((row) => row.values[key]).filter((value) => value !== null && value !== undefined);
     entry.last = page.next_after;
     entry.step = fit.step;
     if (values.length) entry.curve.value = thin([...entry.curve.peek(), ...values], 2 * POINTS);

@@ -2,7 +2,7 @@
 
 import { html } from "../lib/ui.js";
 import { formatNumber } from "../lib/format.js";
-import { heatColor } from "../lib/heat.js";
+import { lineColor } from "../lib/heat.js";
 import { hashOf } from "../lib/route.js";
 
 /** @typedef {{key: string, label: string, log: boolean, texts: string[] | null, values: (number | null)[], shown: (index: number) => string}} Axis */
@@ -60,7 +60,7 @@ export function ParallelCoordinates({ items, axes, color, focus, onFocus }) {
       const places = axes.flatMap((axis, index) => (axis.values[row] === null ? [] : [`${x(index).toFixed(1)},${y(index, axis.values[row]).toFixed(1)}`]));
       const value = color.values[row];
       const title = `${item.name}: ${axes.map((axis) => `${axis.label} ${axis.shown(row)}`).join(", ")}`;
-      return html`<polyline key=${item.id} class=${item.id === focus ? "focus" : focus ? "other" : ""} points=${places.join(" ")} stroke=${value === null ? "#999999" : heatColor(shade(value))}
+      return html`<polyline key=${item.id} class=${item.id === focus ? "focus" : focus ? "other" : ""} points=${places.join(" ")} stroke=${value === null ? "#999999" : lineColor(shade(value))}
         onMouseEnter=${() => onFocus(item.id)} onMouseLeave=${() => onFocus("")} onClick=${() => (location.hash = hashOf(["fits", item.id]))}><title>${title}</title></polyline>`;
     })}
     ${axes.map((axis, index) => html`<g key=${axis.key}><line class="axis" x1=${x(index)} x2=${x(index)} y1=${MARGIN.top} y2=${HEIGHT - MARGIN.bottom} />
@@ -84,7 +84,7 @@ export function Scatter({ items, across, up, color, focus, onFocus }) {
     ${items.map((item, row) => {
       if (across.values[row] === null || up.values[row] === null) return null;
       const value = color.values[row];
-      return html`<a key=${item.id} href=${hashOf(["fits", item.id])} aria-label=${`${item.name}: ${across.label} ${across.shown(row)}, ${up.label} ${up.shown(row)}`}><circle class=${item.id === focus ? "focus" : ""} cx=${x(across.values[row])} cy=${y(up.values[row])} r=${item.id === focus ? 9 : 6} fill=${value === null ? "#999999" : heatColor(shade(value))}
+      return html`<a key=${item.id} href=${hashOf(["fits", item.id])} aria-label=${`${item.name}: ${across.label} ${across.shown(row)}, ${up.label} ${up.shown(row)}`}><circle class=${item.id === focus ? "focus" : ""} cx=${x(across.values[row])} cy=${y(up.values[row])} r=${item.id === focus ? 9 : 6} fill=${value === null ? "#999999" : lineColor(shade(value))}
         onMouseEnter=${() => onFocus(item.id)} onMouseLeave=${() => onFocus("")}><title>${`${item.name}: ${across.label} ${across.shown(row)}, ${up.label} ${up.shown(row)}`}</title></circle></a>`;
     })}
   </svg></div>`;

@@ -30,8 +30,8 @@ export function Together({ found, options, keys }) {
     </div>
     ${axes.length === 0
       ? html`<p class="empty">The requests are the same: there is nothing to draw the result over.</p>`
-      : html`<${ParallelCoordinates} items=${items} axes=${[...axes, result]} color=${result} focus=${focus} onFocus=${setFocus} />
-        <${Scatter} items=${items} across=${across} up=${result} color=${result} focus=${focus} onFocus=${setFocus} />`}
+      : html`<div class="plots"><${ParallelCoordinates} items=${items} axes=${[...axes, result]} color=${result} focus=${focus} onFocus=${setFocus} />
+        <${Scatter} items=${items} across=${across} up=${result} color=${result} focus=${focus} onFocus=${setFocus} /></div>`}
     <${Ranking} found=${found} axes=${axes} target=${target} focus=${focus} onFocus=${setFocus} />`;
 }
 

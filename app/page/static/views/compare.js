@@ -32,6 +32,7 @@ export function CompareView() {
     if (names.peek().size === 0) refreshNames().catch(() => undefined);
   }, []);
   usePolling(async () => {
+    if (ids.length === 0) return;
     const read = (await Promise.all(ids.map((id) => readFit(id, found)))).filter(Boolean);
     setFound(read);
     setCurves(await readCurves(read.slice(0, CURVES_MAX), key, split, curves));

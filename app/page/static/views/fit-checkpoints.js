@@ -1,11 +1,12 @@
 /** The checkpoints of a fit: download one, predict with it, evaluate it, or start another fit from it. */
 
 import { html, saveBlob, useState } from "../lib/ui.js";
-import { addressOf, list, Problem, request, send, storedKey } from "../lib/api.js";
+import { forkFit } from "../lib/actions.js";
+import { addressOf, list, Problem, send, storedKey } from "../lib/api.js";
 import { formatAge, formatBytes, formatKey, formatNumber, formatTime, shortId } from "../lib/format.js";
 import { usePolling } from "../lib/poll.js";
 import { navigate, route, setQuery } from "../lib/route.js";
-import { ask, notify } from "../parts/dialog.js";
+import { notify } from "../parts/dialog.js";
 import { Evaluate } from "./fit-evaluate.js";
 import { Predict } from "./fit-predict.js";
 
@@ -56,19 +57,6 @@ function Download({ checkpoint }) {
 }
 
 async function fork(fit, checkpoint) {
-  const answer = await ask({
-    title: `Start a fit from step ${checkpoint.step}?`,
-    text: "A new fit begins with the parameters and the optimizer state of this checkpoint.",
-    action: "Start fit",
-    fields: [{ name: "epochs", label: "Epochs in all", type: "number", value: String(checkpoint.epoch + (fit.request.epochs ?? 10)), min: "1" }],
-  });
-  if (answer === null) return;
-  const json = { from_checkpoint: checkpoint.id, epochs: Number(answer.epochs) };
-  try {
-    const forked = await request("v1/fits", { method: "POST", json });
-    navigate(["fits", forked.id]);
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    notify(error);
-  }
+  const forked = await forkFit(fit, checkpoint);
+  if (forked) navigate(["fits", forked.id]);
 }

@@ -3,7 +3,7 @@
 import { html, useEffect, useState } from "../lib/ui.js";
 import { list, Problem, request } from "../lib/api.js";
 import { formatNumber } from "../lib/format.js";
-import { heatColor } from "../lib/heat.js";
+import { lineColor } from "../lib/heat.js";
 import { usePolling } from "../lib/poll.js";
 import { route, setQuery } from "../lib/route.js";
 import { problemText } from "../parts/dialog.js";
@@ -74,7 +74,7 @@ function Ridges({ shown, name }) {
     ${shown.map((each, index) => {
       const base = top + ROW * index;
       return html`<g key=${each.step}><text x=${LEFT - 10} y=${base} text-anchor="end">step ${each.step}</text>
-        <path d=${ridge(each.histogram, scaleOf(index), base)} fill=${heatColor(0.15 + (0.7 * index) / Math.max(1, shown.length - 1))}><title>${`step ${each.step}: norm ${formatNumber(each.norm)}, from ${formatNumber(each.min)} to ${formatNumber(each.max)}`}</title></path>
+        <path d=${ridge(each.histogram, scaleOf(index), base)} fill=${lineColor(index / Math.max(1, shown.length - 1))}><title>${`step ${each.step}: norm ${formatNumber(each.norm)}, from ${formatNumber(each.min)} to ${formatNumber(each.max)}`}</title></path>
         <text x=${WIDTH - RIGHT + 10} y=${base}>${`${formatNumber(ends[index][0])} … ${formatNumber(ends[index][1])}`}</text></g>`;
     })}
     ${(own ? [] : [0, 0.25, 0.5, 0.75, 1]).map((part) => {

@@ -20,7 +20,8 @@ const COLUMNS = [
   { key: "state", label: "State", value: (fit) => STATES.indexOf(fit.state) },
   { key: "progress", label: "Progress", value: (fit) => fit.progress, wide: true },
   { key: "time", label: "Time", value: (fit) => fit.eta_seconds ?? fit.running_seconds },
-  { key: "curve", label: "Loss curve", wide: true },
+  { key: "owner", label: "Owner", value: ownerOf, wide: true, optional: true },
+  { key: "curve", label: "Curve", wide: true },
   { key: "loss", label: "Loss", value: (fit) => fit.latest.loss, number: true },
   { key: "val_loss", label: "Val. loss", value: (fit) => fit.latest.val_loss, number: true, wide: true },
   { key: "metric", label: "Metric", value: metricValue, number: true, wide: true },
@@ -39,6 +40,8 @@ export function FitsView() {
   );
   if (all === null) return html`<p class="loading" role="status">Reading fits …</p>`;
   if (all.size === 0 && !query.q && !query.state) return html`<${Welcome} />`;
+  const owned = [...all.values()].some(ownerOf);
+  const curve = query.curve ?? "loss";
   const selected = shown.filter((fit) => chosen.has(fit.id));
   const toggle = (id) => setChosen((before) => flip(before, id));
   const toggleAll = () => setChosen(selected.length === shown.length ? new Set() : new Set(shown.map((fit) => fit.id)));
@@ -46,12 +49,13 @@ export function FitsView() {
     <div class="bar">
       <h1>Fits</h1>
       <${Search} value=${query.q ?? ""} />
+      <${CurveChoice} all=${[...all.values()]} value=${curve} />
       <${States} all=${[...all.values()]} chosen=${query.state ?? ""} />
     </div>
     <${Selection} selected=${selected} clear=${() => setChosen(new Set())} />
     <${Rows} items=${shown} label="Fits" empty="No fit matches the filter."
-      head=${html`<${Head} sort=${query.sort ?? "-created"} all=${shown.length > 0 && selected.length === shown.length} some=${selected.length > 0} toggleAll=${toggleAll} />`}
-      row=${(fit) => html`<${Row} key=${fit.id} fit=${fit} chosen=${chosen.has(fit.id)} toggle=${toggle} />`} />
+      head=${html`<${Head} sort=${query.sort ?? "-created"} all=${shown.length > 0 && selected.length === shown.length} some=${selected.length > 0} toggleAll=${toggleAll} owned=${owned} />`}
+      row=${(fit) => html`<${Row} key=${fit.id} fit=${fit} chosen=${chosen.has(fit.id)} toggle=${toggle} owned=${owned} curve=${curve} />`} />
     <p class="muted count" role="status">${shown.length === all.size ? formatCount(all.size, "fit") : `${shown.length} of ${formatCount(all.size, "fit")}`}</p>`;
 }
 
@@ -95,11 +99,11 @@ function Selection({ selected, clear }) {
   </div>`;
 }
 
-function Head({ sort, all, some, toggleAll }) {
+function Head({ sort, all, some, toggleAll, owned }) {
   const [key, down] = sort.startsWith("-") ? [sort.slice(1), true] : [sort, false];
   return html`<tr>
     <th class="check"><input type="checkbox" aria-label="Select all fits" checked=${all} ref=${(box) => box && (box.indeterminate = some && !all)} onChange=${toggleAll} /></th>
-    ${COLUMNS.map((column) => {
+    ${COLUMNS.filter((column) => owned || !column.optional).map((column) => {
       const active = column.key === key;
       return html`<th key=${column.key} class=${cellClass(column)} aria-sort=${active ? (down ? "descending" : "ascending") : undefined}>
         ${column.value
@@ -110,7 +114,7 @@ function Head({ sort, all, some, toggleAll }) {
   </tr>`;
 }
 
-function Row({ fit, chosen, toggle }) {
+function Row({ fit, chosen, toggle, owned, curve }) {
   const name = nameOf(fit);
   const open = (event) => {
     if (!event.target.closest("a, button, input")) navigate(["fits", fit.id]);
@@ -121,12 +125,25 @@ function Row({ fit, chosen, toggle }) {
     <td><${StateChip} state=${fit.state} phase=${fit.phase} />${fit.attempt > 1 && html` <small class="muted" title="attempts">×${fit.attempt}</small>`}</td>
     <td class="wide"><${Progress} fit=${fit} /></td>
     <td class="num nowrap">${timeText(fit)}</td>
-    <td class="wide"><${Sparkline} fit=${fit} /></td>
+    ${owned && html`<td class="wide">${ownerOf(fit) ?? "–"}</td>`}
+    <td class="wide"><${Sparkline} fit=${fit} metric=${curve} /></td>
     <td class="number num">${formatNumber(fit.latest.loss)}</td>
     <td class="number num wide">${formatNumber(fit.latest.val_loss)}</td>
     <td class="number num wide" title=${formatKey(metricName(fit))}>${formatNumber(metricValue(fit))}</td>
     <td class="wide nowrap muted" title=${formatTime(fit.created_at)}>${formatAge(fit.created_at)}</td>
   </tr>`;
+}
+
+/** Whose fit it is, as far as its labels say. */
+function ownerOf(fit) {
+  return fit.labels.owner ?? fit.labels.user;
+}
+
+/** The value whose curves are shown, of those that the fits have. */
+function CurveChoice({ all, value }) {
+  const keys = [...new Set(all.flatMap((fit) => Object.keys(fit.latest)))].filter((key) => !key.includes("/"));
+  if (!keys.includes(value)) keys.unshift(value);
+  return html`<label>Curve <select value=${value} onChange=${(event) => setQuery({ curve: event.target.value === "loss" ? "" : event.target.value })}>${keys.map((key) => html`<option key=${key} value=${key}>${formatKey(key)}</option>`)}</select></label>`;
 }
 
 /** The labels of a fit; a label is a filter. */
