@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from adjoint_client import Client
-from app.cli.demo.runner import running_server
 from tests.clients.session_server import SessionServer, serving_sessions
+from tests.support.server import serving
 
 _LINE = {
     "inputs": {"x": ["batch", 2], "y": ["batch"]},
@@ -29,8 +29,8 @@ def line():
 
 @pytest.fixture(scope="session")
 def url(tmp_path_factory) -> Iterator[str]:
-    with running_server(tmp_path_factory.mktemp("server")) as url:
-        yield url
+    with serving(tmp_path_factory.mktemp("server")) as server:
+        yield server.url
 
 
 @pytest.fixture

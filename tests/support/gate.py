@@ -21,8 +21,15 @@ import app.worker.fork_server
 from tests.support.gate import hold_workers
 
 hold_workers(Path({gate!r}))
+{prepare}
 app.worker.fork_server.main()
 os._exit(0)
+"""
+WARM = """
+from tests.support.warming import load_kernels, train_once
+
+load_kernels()
+train_once()
 """
 SECONDS = 0.002
 """Between two looks at the file."""
@@ -38,7 +45,12 @@ class Gate:
     @property
     def command(self) -> tuple[str, ...]:
         """The command line of a fork server whose workers heed the gate."""
-        return (sys.executable, "-P", "-c", FORK_SERVER.format(gate=str(self.path)))
+        return (sys.executable, "-P", "-c", FORK_SERVER.format(gate=str(self.path), prepare=""))
+
+    @property
+    def warm_command(self) -> tuple[str, ...]:
+        """That of one for many fits, which has loaded what they need."""
+        return (sys.executable, "-P", "-c", FORK_SERVER.format(gate=str(self.path), prepare=WARM))
 
     @contextmanager
     def holding(self, step: int) -> Iterator[Callable[[int], None]]:

@@ -20,6 +20,7 @@ from app.domain.ids import new_id
 from app.http.request_scope import OPEN_PATHS, scope_needed
 from app.service.admin.keys import KeyRing, Keys
 from app.store.unit_of_work import Store
+from tests.extent import FULL
 from tests.support.contract import contract
 from tests.support.manual_clock import ManualClock
 from tests.support.server import ServerProcess, StartServer, serving
@@ -28,6 +29,8 @@ from tests.support.tables import check_each
 YEARS_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 OPERATIONS = [(method.upper(), path) for path, operations in contract()["paths"].items() for method in operations]
 GUARDED = [(method, path) for method, path in OPERATIONS if path not in OPEN_PATHS]
+BAD_KEYS = {"revoked": "unknown_key", "expired": "expired_key", "unknown": "unknown_key", "guessed": "unknown_key"}
+"""With the code that refuses each; beside no key, a route gets one of them in turn, in `make chaos` all."""
 NEXT_LOWER = {Scope.TRAIN: Scope.READ, Scope.ADMIN: Scope.TRAIN}
 GRAPH = {"inputs": {"a": []}, "program": "f = a"}
 PAUSED_FIT = {
@@ -80,26 +83,20 @@ def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
         yield Keyed(server, sent, records)
 
 
+def code_of(answer: httpx.Response) -> tuple[int, str]:
+    return answer.status_code, answer.json()["code"]
+
+
 def test_only_a_good_key_with_the_right_scope_reaches_a_route(keyed: Keyed) -> None:
     def check(route: tuple[str, str]) -> None:
         method, path = route
-        codes = {
-            name: (answer.status_code, answer.json()["code"])
-            for name in (None, "revoked", "expired", "unknown", "guessed")
-            for answer in (keyed.send(method, path, name),)
-        }
-        assert codes == {
-            None: (401, "unauthorized"),
-            "revoked": (401, "unknown_key"),
-            "expired": (401, "expired_key"),
-            "unknown": (401, "unknown_key"),
-            "guessed": (401, "unknown_key"),
-        }
+        assert code_of(keyed.send(method, path, None)) == (401, "unauthorized")
+        for bad in BAD_KEYS if FULL else [[*BAD_KEYS][GUARDED.index(route) % len(BAD_KEYS)]]:
+            assert code_of(keyed.send(method, path, bad)) == (401, BAD_KEYS[bad])
         needed = scope_needed(method, path)
         assert needed is not None
         if needed in NEXT_LOWER:
-            answer = keyed.send(method, path, NEXT_LOWER[needed])
-            assert (answer.status_code, answer.json()["code"]) == (403, "scope_missing")
+            assert code_of(keyed.send(method, path, NEXT_LOWER[needed])) == (403, "scope_missing")
         for good in {needed, Scope.ADMIN}:
             answer = keyed.send(method, path, good)
             assert answer.status_code < 500
