@@ -87,6 +87,8 @@ from engine.data import (
 from engine.data.checkpoint import Checkpoint, read_tensors, state_digest, write_tensors
 from engine.data.made_columns import open_preprocessed
 from engine.data.table import Preprocessing, TextColumn, preprocessing_of_checkpoint
+from engine.data.table.facts import ColumnFacts
+from engine.data.table.proposal import Proposal, propose_columns, propose_fit
 from engine.diagnostics import (
     Nonfinite,
     Operand,
@@ -191,6 +193,7 @@ __all__ = [
     "ClosureOptimizer",
     "Collective",
     "CollectiveError",
+    "ColumnFacts",
     "ColumnInfo",
     "ComputeError",
     "ComputeManner",
@@ -242,6 +245,7 @@ __all__ = [
     "Predictor",
     "Preprocessing",
     "Priority",
+    "Proposal",
     "RankAborted",
     "RankLost",
     "Recipe",
@@ -349,6 +353,8 @@ __all__ = [
     "preprocessing_of_checkpoint",
     "probability_cross_entropy_loss",
     "profile_step",
+    "propose_columns",
+    "propose_fit",
     "rand",
     "randn",
     "read_class_encodings",

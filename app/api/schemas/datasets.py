@@ -1,10 +1,13 @@
 """Datasets on the wire."""
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+import engine
 from app.api.schemas.values import Moment, PageShape, ResourceShape, TensorDocument
+from app.domain.records import DatasetRecord
+from app.service.fits.tables import column_facts
 
 
 class InlineDataset(BaseModel):
@@ -29,6 +32,15 @@ class DatasetColumn(ResourceShape):
     classes: list[str] | None
 
 
+class ProposedColumns(ResourceShape):
+    """What a fit could do to each column; `columns` of a fit takes it as it is, or changed."""
+
+    columns: dict[str, list[dict[str, Any]]] = Field(
+        description="By input: numbers, and categories, whose indices are for embeddings."
+    )
+    left_out: dict[str, str] = Field(description="The reason, for each column that is not proposed.")
+
+
 class Dataset(ResourceShape):
     """A stored dataset."""
 
@@ -44,7 +56,17 @@ class Dataset(ResourceShape):
         "are uploaded again."
     )
     columns: list[DatasetColumn]
+    proposed: ProposedColumns = Field(
+        description="Transforms guessed from types, ranges and texts of the columns; a fit with a target uses them."
+    )
     created_at: Moment
+
+    @classmethod
+    def show(cls, dataset: DatasetRecord) -> Self:
+        """Build from a record."""
+        proposal = engine.propose_columns(*column_facts([dataset]))
+        proposed = ProposedColumns(columns=proposal.section(), left_out=dict(proposal.left_out))
+        return cls.from_record(dataset, proposed=proposed)
 
 
 class DatasetList(PageShape[Dataset]):

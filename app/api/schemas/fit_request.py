@@ -132,6 +132,14 @@ class FitRequest(RequestShape):
         default=None, description="Id of a dataset; a list of ids, whose rows are joined in their order; or a dataset."
     )
     feeds: dict[str, str] | None = Field(default=None, description="Input: column; by default of equal names.")
+    target: Annotated[str, Field(min_length=1, max_length=512)] | None = Field(
+        default=None,
+        description="In place of a graph: the column to predict by all others. Graph (a tabular layer), columns, loss, "
+        "metrics and options of training are proposed from the dataset, and shown in the request of the fit.",
+    )
+    task: Literal["classification", "regression"] | None = Field(
+        default=None, description="What to make of the target; by default what the column looks like."
+    )
     columns: dict[str, str | dict[str, Any] | list[str | dict[str, Any]]] | None = Field(
         default=None,
         description="Input: the raw columns that it is made of, with their transforms: a column, an object with column "
@@ -228,7 +236,8 @@ class FitRequest(RequestShape):
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        missing = [repr(name) for name in ("graph", "dataset") if name not in self.model_fields_set]
+        needed = ("dataset",) if self.target is not None else ("graph", "dataset")
+        missing = [repr(name) for name in needed if name not in self.model_fields_set]
         if missing and self.from_checkpoint is None:
             names = {"names": " and ".join(missing)}
             raise PydanticCustomError("missing_field", "{names} must be given, or else from_checkpoint", names)
@@ -239,7 +248,9 @@ class FitRequest(RequestShape):
         return self.model_dump(exclude_unset=True)
 
 
-NOT_OF_RECIPE = frozenset({"graph", "dataset", "resources", "sweep", "labels", "start_paused", "from_checkpoint"})
+NOT_OF_RECIPE = frozenset(
+    {"target", "task", "graph", "dataset", "resources", "sweep", "labels", "start_paused", "from_checkpoint"}
+)
 MORE_MAX = 10**9
 
 More = Annotated[int, Field(ge=1, le=MORE_MAX)]

@@ -50,7 +50,9 @@ def check_captures(
         raise TooLarge(detail, limit=limit, code="gradients_exceeded", findings=[finding])
 
 
-NOT_RECIPE = frozenset({"graph", "dataset", "labels", "resources", "sweep", "start_paused", "from_checkpoint"})
+NOT_RECIPE = frozenset(
+    {"target", "task", "graph", "dataset", "labels", "resources", "sweep", "start_paused", "from_checkpoint"}
+)
 """Fields of a fit request that are for the service; the others are for the engine."""
 ESTIMATES_KEPT = 1024
 """Estimates that are kept, each of some hundred bytes, and as many of sweeps."""

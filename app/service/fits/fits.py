@@ -75,6 +75,7 @@ class Fits:
             fork, asked = self._fork(request), request.get("classes") or ()
             request = request if fork is None else fork.completed(request)
             inputs = self._inputs.read(request, stored)
+            request = inputs.request
             request = complete_classes(request, inputs.definition.inputs, inputs.datasets, asked)
             self._check_inputs(inputs, fork)
             fit, *variants = self._build_records(request, inputs, None if fork is None else fork.runtime_of(request))

@@ -12,6 +12,7 @@ from app.domain.fit import ids_in
 from app.domain.ids import is_id
 from app.domain.records import DatasetRecord, GraphRecord
 from app.service.fits.admission import Candidate
+from app.service.fits.tables import completed_table_fit
 from app.service.resources.datasets import Ingestion, UploadOptions
 from app.service.resources.engine_documents import GRAPH_LIMITS, inline_graph, invalid, read_definition
 from app.service.resources.read_through_cache import ReadThroughCache
@@ -28,6 +29,7 @@ class FitInputs:
     definition: engine.Definition
     datasets: Sequence[DatasetRecord]
     validation: Sequence[DatasetRecord]
+    request: Mapping[str, Any]
     graph_is_inline: bool
     rows_are_new: bool
 
@@ -77,17 +79,20 @@ class InputReader:
 
         Invalid, with pointers into the request, if there is no such thing or it cannot be read.
         """
-        graph, dataset = request["graph"], request["dataset"]
+        graph, dataset = request.get("graph"), request["dataset"]
         inline = isinstance(dataset, Mapping)
         with self._store.read() as work:
             known = resolve("/graph", "graph", graph, work.graphs.get) if isinstance(graph, str) else None
             kept_rows = () if inline else resolve_datasets("/dataset", dataset, work)
             held_out = (request.get("validation") or {}).get("dataset")
             validation = resolve_datasets("/validation/dataset", held_out, work)
+        rows = (self._ingest(dataset, stored),) if inline else kept_rows
+        if request.get("target") is not None:
+            request = completed_table_fit(request, rows)
+            graph = request["graph"]
         definition = read_definition(graph, "/graph", self._limits) if known is None else self._definition(known)
         record = known or inline_graph(definition, self._store, self._clock)
-        rows = (self._ingest(dataset, stored),) if inline else kept_rows
-        return FitInputs(record, definition, rows, validation, known is None, inline)
+        return FitInputs(record, definition, rows, validation, request, known is None, inline)
 
     def _definition(self, graph: GraphRecord) -> engine.Definition:
         """Return the definition of a stored graph, which never changes."""

@@ -84,7 +84,10 @@ class Preprocessing:
         for name, each in self.inputs.items():
             transform = each.items[0].transform
             if each.single and isinstance(transform, Category) and transform.integer and not transform.reserved:
-                found[name] = tuple(str(level) for level in each.items[0].state["levels"])
+                state = each.items[0].state
+                names = [str(level) for level in state["levels"]]
+                # Numbers between the levels that no training row holds.
+                found[name] = (*names, *(f"unused {place}" for place in range(len(names), state["indices"])))
         return found
 
     def transform(self, name: str, columns: Mapping[str, RawColumn], rows: Rows, dtype: DType) -> Array:

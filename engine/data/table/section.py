@@ -120,6 +120,13 @@ def _read_item(reader: Reader, document: Any, pointer: str) -> Iterator[Item]:
         yield from (Item(name, transform, pointer) for name in names)
 
 
+def read_transform(item: Any, facts: ColumnFacts) -> Transform | None:
+    """Return the transform that an item gives a column; None if it is malformed, which `read_section` reports."""
+    reader = Reader()
+    transform = None if isinstance(item, str) else _read_transform(reader, item, "")
+    return None if reader.findings else Item("", transform, "").resolved(facts)
+
+
 def _read_transform(reader: Reader, document: Mapping[str, Any], pointer: str) -> Any:
     options = {name: value for name, value in document.items() if name not in _OPTIONS}
     kind = document.get("kind")

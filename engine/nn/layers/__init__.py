@@ -16,6 +16,7 @@ from engine.nn.layers import embedding
 from engine.nn.layers import shape
 from engine.nn.layers import transformer
 from engine.nn.layers import transformer_stack
+from engine.nn.layers import tabular
 
 # isort: on
 from engine.nn.layers.losses import LOSSES, loss_catalogue
@@ -39,6 +40,7 @@ __all__ = [
     "positional_encoding",
     "recurrent",
     "shape",
+    "tabular",
     "transformer",
     "transformer_stack",
 ]

@@ -125,6 +125,7 @@ class AsyncClient(AsyncResources, AsyncCatalogues):
         name: str | None = None,
         columns: str | None = None,
         header: bool | None = None,
+        missing: Sequence[str] = (),
     ) -> Dataset:
         """Store a dataset: arrays by column, a data frame, or a file (csv, json, ndjson, npy, npz, parquet, ...).
 
@@ -133,7 +134,8 @@ class AsyncClient(AsyncResources, AsyncCatalogues):
         `columns` selects and groups the columns of a CSV file or data frame by name, as in
         `x:float32[4]=sepal_length..petal_width,species:class`, or by position if a file has no header, as in
         `x:float32[4],species:class`. `header` says whether line 1 of a file names the columns; None lets the server
-        decide, which refuses a file where that is not clear.
+        decide, which refuses a file where that is not clear. `missing` are cells of a CSV file that stand for missing
+        values beside empty ones: `["NA", "?"]`.
 
         Raises:
             ServerError: the server cannot read the data; `findings` say where.
@@ -145,6 +147,8 @@ class AsyncClient(AsyncResources, AsyncCatalogues):
             query["name"] = name
         elif isinstance(source, str | PathLike):
             query["name"] = Path(source).stem
+        if missing:
+            query["missing"] = ",".join(missing)
         return await self._upload(table.open, table.size, table.kind, query)
 
     async def _upload(self, body: Callable[[], Body], size: int, kind: str, query: Mapping[str, str]) -> Dataset:
@@ -154,13 +158,16 @@ class AsyncClient(AsyncResources, AsyncCatalogues):
 
     async def fit(
         self,
-        graph: GraphLike,
+        graph: GraphLike | None,
         dataset: DatasetLike,
         *,
         validation: Validation | None = None,
         **fields: Unpack[FitOptions],
     ) -> AsyncFitHandle:
         """Start to fit `graph` (an id, a graph or a definition) to `dataset` (an id, a dataset or arrays by column).
+
+        Without a graph, `target="price"` names the column to predict; the server proposes the rest, and shows it in the
+        request of the fit.
 
         Several datasets, in a list, are joined in their order. `validation` is a share of the rows to hold out, other
         datasets, or an object with its options. The rest are the fields of a fit: `epochs` or `steps` is needed;
@@ -206,7 +213,7 @@ class AsyncClient(AsyncResources, AsyncCatalogues):
 
     async def _submit(
         self,
-        graph: GraphLike,
+        graph: GraphLike | None,
         dataset: DatasetLike,
         validation: Validation | None,
         fields: Mapping[str, Any],
@@ -214,7 +221,9 @@ class AsyncClient(AsyncResources, AsyncCatalogues):
         given: Any = dataset
         if isinstance(given, Mapping) or is_frame(given):
             given = await self.upload(given)
-        request: dict[str, Any] = {"graph": reference(graph), "dataset": references(given), **fields}
+        request: dict[str, Any] = {"dataset": references(given), **fields}
+        if graph is not None:
+            request["graph"] = reference(graph)
         if isinstance(validation, float):
             request["validation"] = {"split": validation}
         elif validation is not None:

@@ -93,7 +93,7 @@ class ClassificationReport(Record):
 class Dataset(Record):
     """A stored dataset."""
 
-    _records: ClassVar[Mapping[str, str]] = {"columns": "DatasetColumn"}
+    _records: ClassVar[Mapping[str, str]] = {"columns": "DatasetColumn", "proposed": "ProposedColumns"}
     _moments: ClassVar[frozenset[str]] = frozenset(["created_at"])
     id: "str"
     object: 'Literal["dataset"]'
@@ -104,6 +104,7 @@ class Dataset(Record):
     rows: "int"
     corrupt: "bool"
     columns: "list[DatasetColumn]"
+    proposed: "ProposedColumns"
     created_at: "datetime"
 
 
@@ -321,6 +322,13 @@ class ParameterSummary(Record):
     name: "str"
     dtype: "str"
     shape: "list[int]"
+
+
+class ProposedColumns(Record):
+    """What a fit could do to each column; `columns` of a fit takes it as it is, or changed."""
+
+    columns: "dict[str, list[dict[str, Any]]]"
+    left_out: "dict[str, str]"
 
 
 class RankedVariant(Record):

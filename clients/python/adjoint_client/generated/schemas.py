@@ -1081,6 +1081,7 @@ class Dataset(TypedDict):
     rows: "int"
     corrupt: "bool"
     columns: "list[DatasetColumn]"
+    proposed: "ProposedColumns"
     created_at: "str"
 
 
@@ -1483,6 +1484,8 @@ class FitRequest(TypedDict):
     graph: NotRequired["str | GraphDefinition"]
     dataset: NotRequired["str | Sequence[str] | InlineDataset"]
     feeds: NotRequired["Mapping[str, str] | None"]
+    target: NotRequired["str | None"]
+    task: NotRequired['Literal["classification", "regression"] | None']
     columns: NotRequired["Mapping[str, str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]] | None"]
     classes: NotRequired["Mapping[str, Sequence[str] | ClassNamesChoice | None] | None"]
     preset: NotRequired['Literal["ggml_opt_fit"] | None']
@@ -3652,6 +3655,13 @@ class ProfiledNode(TypedDict):
     flops: "int"
 
 
+class ProposedColumns(TypedDict):
+    """What a fit could do to each column; `columns` of a fit takes it as it is, or changed."""
+
+    columns: "dict[str, list[dict[str, Any]]]"
+    left_out: "dict[str, str]"
+
+
 class QueueCounts(TypedDict):
     """Numbers of queued and running fits."""
 
@@ -5025,6 +5035,10 @@ class FitOptions(TypedDict):
 
     feeds: NotRequired["Mapping[str, str] | None"]
     """Input: column; by default of equal names."""
+    target: NotRequired["str | None"]
+    """In place of a graph: the column to predict by all others. Graph (a tabular layer), columns, loss, metrics and options of training are proposed from the dataset, and shown in the request of the fit."""
+    task: NotRequired['Literal["classification", "regression"] | None']
+    """What to make of the target; by default what the column looks like."""
     columns: NotRequired["Mapping[str, str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]] | None"]
     """Input: the raw columns that it is made of, with their transforms: a column, an object with column (or columns), kind (number, category, date, boolean, text) and options, or a list of those, side by side. Statistics come from the training rows and are part of the model: predictions take raw values."""
     classes: NotRequired["Mapping[str, Sequence[str] | ClassNamesChoice | None] | None"]
