@@ -168,7 +168,10 @@ class TrainingBackend:
             optional = frozenset(self._inputs).difference(needed) if names is None else ()
             fed = self._inputs if names is None else names
             return self._rows.inputs(rows, call.options.get("feeds"), fed, optional)
-        given = engine.encode_texts(self._rows.classes, call.options.get("inputs") or {})
+        if needed is None:
+            needed = self._session.inputs_needed("losses", training=False) if names is None else names
+        made = self._session.encode(call.options.get("inputs") or {}, needed)
+        given = engine.encode_texts(self._rows.classes, made)
         call = replace(call, options={**call.options, "inputs": given})
         return _read_tensors(call, "inputs", self._inputs if names is None else names, self._session.fed_inputs)
 
@@ -287,6 +290,8 @@ def _read_tensors(call: Call, field: str, names: tuple[str, ...], specs: Mapping
 
 
 def _read_tensor(tensor: Any, pointer: str, spec: _Typed | None) -> Any:
-    """Read a tensor of a JSON document as one of the dtype of `spec`."""
+    """Read a tensor of a JSON document as one of the dtype of `spec`; one that is made of raw columns is read already."""
+    if isinstance(tensor, np.ndarray):
+        return tensor
     with engine_faults():
         return engine.read_tensor_document(tensor, pointer, None if spec is None else spec.dtype)

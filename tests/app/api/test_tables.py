@@ -56,7 +56,7 @@ def test_a_table_trains_with_a_target_alone_and_predicts_raw_values(http, passen
     found = http.post(f"/v1/checkpoints/{checkpoint}:evaluate", json={"dataset": passengers["id"]})
     assert found.json()["metrics"]["accuracy"] > 0.95
     session = created(http.post("/v1/sessions", json={"checkpoint": checkpoint}))["id"]
-    answer = http.post(f"/v1/sessions/{session}/predict", json={"inputs": raw})
+    answer = http.post(f"/v1/sessions/{session}:predict", json={"inputs": raw})
     assert answer.status_code == 200, answer.text
     np.testing.assert_allclose(np.reshape(answer.json()["outputs"]["tabular_0.outputs"]["data"], (2, 2)), logits)
     http.delete(f"/v1/sessions/{session}")

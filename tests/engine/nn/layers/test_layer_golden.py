@@ -29,6 +29,7 @@ WITHOUT_MODULE = {
     "reglu": "no PyTorch module: an op with tests of its own",
     "swiglu": "no PyTorch module: an op with tests of its own",
     "rotary_positions": "PyTorch has no such module: see test_layers",
+    "tabular": "made of layers with golden values: see test_layers",
     **{kind: "random: see test_layers" for kind in LAYERS if "dropout" in kind},
 }
 

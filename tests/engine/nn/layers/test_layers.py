@@ -44,6 +44,7 @@ SAMPLES = {
         STEPS,
     ),
     "rotary_positions": ({"heads": 2}, STEPS),
+    "tabular": ({"units": [3, 1], "squeeze": True, "normalize": True}, ["batch", 4]),
     "parallel": ({"layers": ["tanh", {"layer": "linear", "units": 2}]}, ["batch", 4]),
     "sinusoidal_positions": ({}, STEPS),
     "learned_positions": ({"length": 5}, STEPS),
