@@ -290,7 +290,7 @@ def _read_tensors(call: Call, field: str, names: tuple[str, ...], specs: Mapping
 
 
 def _read_tensor(tensor: Any, pointer: str, spec: _Typed | None) -> Any:
-    """Read a tensor of a JSON document as one of the dtype of `spec`; one that is made of raw columns is read already."""
+    """Read a tensor of a JSON document as one of the dtype of `spec`; an array is one already."""
     if isinstance(tensor, np.ndarray):
         return tensor
     with engine_faults():
