@@ -2474,6 +2474,7 @@ LayerChoice = Union[
     "TransformerEncoderLayer",
     "TransformerDecoderLayer",
     "TransformerLayer",
+    "TabularLayer",
 ]
 
 
@@ -2587,6 +2588,7 @@ LayerKind = Literal[
     "transformer_encoder",
     "transformer_decoder",
     "transformer",
+    "tabular",
 ]
 
 
@@ -4565,6 +4567,24 @@ class SystemOverview(TypedDict):
     memory: "Memory"
     tenant: "TenantQuotas"
     limits: "Limits"
+
+
+class TabularLayer(TypedDict):
+    """Embeddings of categories beside the numbers x [batch, n], through dense layers of `units`."""
+
+    layer: 'Literal["tabular"]'
+    name: NotRequired["str"]
+    categories: NotRequired["str | None"]
+    rows: NotRequired["Sequence[int]"]
+    embedding_width: NotRequired["int | None"]
+    units: NotRequired["Sequence[int]"]
+    activation: NotRequired[
+        'Literal["relu", "sigmoid", "tanh", "gelu", "silu", "softplus", "softmax", "log_softmax", "leaky_relu", "elu", "relu6", "celu", "selu", "mish", "softmin", "softsign", "logsigmoid", "hardsigmoid", "hardswish", "hardtanh", "hardshrink", "softshrink", "tanhshrink", "rrelu", "none"]'
+    ]
+    dropout: NotRequired["float"]
+    embedding_dropout: NotRequired["float"]
+    normalize: NotRequired["bool"]
+    squeeze: NotRequired["bool"]
 
 
 class TanhLayer(TypedDict):
