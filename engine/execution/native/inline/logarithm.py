@@ -129,10 +129,23 @@ def _expm1_32(x: Any) -> Any:
 
 
 def _expm1_64(x: Any) -> Any:
-    # The rational approximation of Cephes' expm1.
-    z = x * x
-    p = x * ((1.2617719307481059087798e-4 * z + 3.0299440770744196129956e-2) * z + 9.9999999999999999991025e-1)
-    q = (3.0019850513866445504159e-6 * z + 2.5244834034968410419224e-3) * z + 2.2726554820815502876593e-1
-    near = p / (q * z + 2.0 - p)
-    far = exp(x) - 1.0
-    return near + near if abs(x) < 0.5 else far
+    # x = n ln 2 + r: exp(x) - 1 = 2^n (exp(r) - 1) + (2^n - 1). Subtracting 1 from exp(x) would lose digits between -1
+    # and 1. exp(r) = 1 + r + r^2 q(r) on |r| <= 1/2, where q interpolates at Chebyshev nodes.
+    t = -60.0 if x < -60.0 else x
+    t = 710.0 if t > 710.0 else t
+    n = 0.0 if abs(t) < 0.5 else np.floor(t * 1.4426950408889634074 + 0.5)
+    r = t - n * 6.93145751953125e-1 - n * 1.42860682030941723212e-6
+    q = 2.0955762289494408e-09
+    q = q * r + 2.5162744626460177e-08
+    q = q * r + 2.755712159501279e-07
+    q = q * r + 2.755704244819296e-06
+    q = q * r + 2.480158751780227e-05
+    q = q * r + 0.00019841270144086635
+    q = q * r + 0.0013888888888792352
+    q = q * r + 0.008333333333198127
+    q = q * r + 0.04166666666666679
+    q = q * r + 0.16666666666666835
+    q = q * r + 0.5
+    half = float_of((np.int64(n) + 1022) << 52)  # 2^(n - 1): the largest results have an n that is no exponent
+    value = (half * (q * r * r + r) + (half - 0.5)) * 2.0
+    return value if x != 0.0 else x
