@@ -36,6 +36,8 @@ def main() -> None:
             "fit": f"#/fits/{ids[-1]}?smooth=0.8",
             "gradients": f"#/fits/{ids[-1]}/gradients",
             "graph": f"#/fits/{ids[-1]}/graph",
+            "plan": f"#/fits/{ids[-1]}/graph?part=plan&step=30",
+            "playground": "#/playground?example=rosenbrock",
             "compare": f"#/compare?fits={','.join(ids[: len(RATES)])}&smooth=0.7",
         }
         _take(url, addresses)
@@ -65,7 +67,7 @@ def _take(url: str, addresses: dict[str, str]) -> None:
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         for name, address in addresses.items():
             page.goto(f"{url}/{address}")
-            page.wait_for_selector("canvas, svg")
+            page.wait_for_selector("main canvas, main svg")
             page.wait_for_timeout(1500)  # for all curves, of which there may be any number
             page.screenshot(path=IMAGES / f"{name}.png")
         browser.close()

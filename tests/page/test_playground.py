@@ -84,6 +84,22 @@ def test_layers_become_a_fit(browser: Any, served: ServerProcess, trained: dict[
         page.get_by_label("Graph as JSON").wait_for()
 
 
+def test_every_example_is_valid(browser: Any, served: ServerProcess) -> None:
+    with tab_of(browser, served.url) as tab:
+        tab.open("#/playground")
+        choice = tab.page.get_by_label("Example")
+        names = [option.get_attribute("value") for option in choice.locator("option").all()]
+        for name in filter(None, names):
+            choice.select_option(name)
+            tab.page.wait_for_url(re.compile(f"example={name}"))
+            tab.page.locator("#faults").get_by_text("✓").wait_for()
+        graph = served.http.post("/v1/graphs", json={"inputs": {"x": []}, "program": "f = x * 3"}).json()["id"]
+        tab.open(f"#/graphs/{graph}")
+        tab.page.get_by_role("link", name="Open in the playground").click()
+        tab.page.get_by_label("Graph as JSON").wait_for()
+        tab.page.locator("#faults").get_by_text("✓ 1 node,").wait_for()
+
+
 def test_texts_of_an_address_are_never_markup(browser: Any, served: ServerProcess) -> None:
     texts = [f'{{"form": "program", "text": "f = a {HOSTILE}"}}', HOSTILE, '{"form": 3, "text": null}']
     with tab_of(browser, served.url) as tab:

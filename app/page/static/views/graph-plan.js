@@ -1,7 +1,7 @@
 /** The plan of a step as a time line: what runs when, which memory holds what, and what shards run side by side. */
 
 import { html, useEffect, useMemo, useRef, useState } from "../lib/ui.js";
-import { formatBytes, formatNumber, formatShape } from "../lib/format.js";
+import { formatBytes, formatCount, formatNumber, formatShape } from "../lib/format.js";
 import { livesOf, liveBytes } from "../lib/plan-memory.js";
 import { useResource } from "../lib/poll.js";
 import { route, setQuery } from "../lib/route.js";
@@ -54,7 +54,7 @@ function Plan({ plan }) {
       <div><dt>Work</dt><dd class="num">${formatFlops(plan.flops)}</dd></div>
       <div><dt>Peak memory</dt><dd class="num">${formatBytes(plan.peak_bytes)}</dd></div>
       <div><dt>Shared arena</dt><dd class="num">${formatBytes(plan.arena_bytes)}</dd></div>
-      <div><dt>Shards</dt><dd class="num">${plan.shards} <small class="muted">in ${formatNumber(plan.phases.length)} phases</small></dd></div>
+      <div><dt>Shards</dt><dd class="num">${plan.shards} <small class="muted">in ${formatCount(plan.phases.length, "phase")}</small></dd></div>
       <div><dt>Fused groups</dt><dd class="num">${formatNumber(plan.fused_groups.length)}</dd></div>
       ${plan.numpy_steps && html`<div><dt>Left to NumPy</dt><dd class="num">${formatNumber(plan.numpy_steps.length)}</dd></div>`}
     </dl>

@@ -47,7 +47,7 @@ export function Structure({ graph, listed, batch, children }) {
       <${Totals} nodes=${nodes} batch=${batch} />
     </div>
     <div class="graph-frame">
-      <${GraphPicture} nodes=${nodes} open=${open} chosen=${query.box ?? ""} onChoose=${choose} onToggle=${toggle} label=${`Picture of the graph, ${formatCount(boxes.length, "box").replace("boxs", "boxes")}`} />
+      <${GraphPicture} nodes=${nodes} open=${open} chosen=${query.box ?? ""} onChoose=${choose} onToggle=${toggle} label=${`Picture of the graph, boxes: ${formatNumber(boxes.length)}`} />
       <aside class="graph-side" aria-label="The chosen box">
         ${chosen ? html`<${BoxDetails} box=${chosen} boxes=${boxes} edges=${edges} open=${open} toggle=${toggle} choose=${choose} />` : html`<${Legend} />`}
       </aside>

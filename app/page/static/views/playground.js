@@ -9,7 +9,7 @@ import { defaultVariable, documentOf, freeNames, ROLES } from "../lib/program.js
 import { useResource } from "../lib/poll.js";
 import { navigate, route, setQuery } from "../lib/route.js";
 import { MarkedEditor, showMark } from "../parts/marked-editor.js";
-import { problemText } from "../parts/dialog.js";
+import { notify, problemText } from "../parts/dialog.js";
 import { Structure } from "./graph-structure.js";
 import { PlaygroundValues } from "./playground-values.js";
 import { PlaygroundFit } from "./playground-fit.js";
@@ -28,9 +28,11 @@ export function PlaygroundView() {
   const latest = useRef(source);
   const setSource = (next) => show((latest.current = next));
   useEffect(() => {
-    if (query.p === written.current) return undefined;
-    if (query.graph) return readGraph(query.graph, setSource);
-    setSource(initialSource(query));
+    // The address may have changed again since this was rendered: what counts is the one that is shown now.
+    const now = route.peek().query;
+    if (now.p === written.current) return undefined;
+    if (now.graph) return readGraph(now.graph, setSource);
+    setSource(initialSource(now));
     return undefined;
   }, [query.p, query.example, query.graph]);
   const change = (changes) => {
@@ -93,7 +95,7 @@ function readGraph(id, setSource) {
   let current = true;
   request(`v1/graphs/${id}`).then(
     (graph) => current && setSource({ form: "document", variables: {}, text: JSON.stringify(graph.definition, null, 2) }),
-    (problem) => current && setSource({ form: "document", variables: {}, text: `{}`, refused: problemText(problem) }),
+    (problem) => current && notify(problem),
   );
   return () => (current = false);
 }
