@@ -21,7 +21,7 @@ WIDTH, HEIGHT = 1200, 820
 RATES = (0.002, 0.005, 0.02)
 """Learning rates of the fits that are compared."""
 
-LONG = {"epochs": 4000, "labels": {"team": "vision", "run": "long"}}
+LONG = {"epochs": 100_000, "labels": {"team": "vision", "run": "long"}}
 """A fit that is still running when the pictures are taken."""
 
 
