@@ -1,5 +1,8 @@
 """How every route reads a request: declared query parameters, headers and bodies only; and tags its response."""
 
+import asyncio
+import random
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Iterable
 from typing import Any
@@ -11,7 +14,14 @@ from fastapi.routing import APIRoute
 
 from app.api.bodies import content_type, has_body, read_body, read_json_body
 from app.domain.documents import escape, nearest
-from app.domain.errors import ApiError, Finding, Invalid, UnsupportedMedia
+from app.domain.errors import (
+    ApiError,
+    DatabaseUnavailable,
+    Finding,
+    Invalid,
+    TransactionConflict,
+    UnsupportedMedia,
+)
 from app.http.problems import names_action
 from app.http.responses import add_entity_tag
 from app.http.validation import FINDINGS_MAX, combine_findings, redact
@@ -150,10 +160,10 @@ class StrictRoute(APIRoute):
             if names_action(request.path_params):
                 raise HTTPException(405)
             if not reads_json:
-                return add_entity_tag(request, await handle(request))
+                return add_entity_tag(request, await handle_again(handle, request))
             read = await _read(request)
             try:
-                return add_entity_tag(request, await handle(read))
+                return add_entity_tag(request, await handle_again(handle, read))
             except ApiError as error:
                 raise redact(error, await read.json()) from error
 
@@ -165,6 +175,35 @@ async def _read(request: Request) -> ReadRequest:
     if kind not in JSON_TYPES:
         raise UnsupportedMedia("this route reads JSON; send Content-Type: application/json")
     return ReadRequest(request, *await read_json_body(request))
+
+
+REPEAT_SECONDS = (0.05, 0.2)
+"""Pauses before a request is handled again whose transaction was rolled back."""
+
+PATIENT_SECONDS = 1.0
+"""A request that took longer than this to be refused is not handled again: its client is told to come back."""
+
+
+async def handle_again(handle: Handler, request: Request) -> Response:
+    """Handle a request, and again where the database refused it and nothing was done.
+
+    Only requests that may be repeated: those that read, and JSON with an Idempotency-Key.
+    """
+    began = time.monotonic()
+    for pause in REPEAT_SECONDS:
+        try:
+            return await handle(request)
+        except (TransactionConflict, DatabaseUnavailable):
+            if not _is_repeatable(request) or time.monotonic() - began > PATIENT_SECONDS:
+                raise
+        await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 (so that two do not meet again)
+    return await handle(request)
+
+
+def _is_repeatable(request: Request) -> bool:
+    return request.method in {"GET", "HEAD"} or (
+        isinstance(request, ReadRequest) and "idempotency-key" in request.headers
+    )
 
 
 def router(tag: str) -> APIRouter:

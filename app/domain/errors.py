@@ -342,6 +342,10 @@ class DatabaseBusy(RetryLater):
     title = "The database is busy"
 
 
+class TransactionConflict(DatabaseBusy):
+    """Concurrent transactions got in each other's way, and this one was rolled back: nothing was changed."""
+
+
 class DatabaseUnavailable(RetryLater):
     """The connection to the database is lost, or cannot be made. Nothing was changed, unless the detail says so."""
 

@@ -16,6 +16,7 @@ from app.domain.errors import (
     Invalid,
     StorageFailed,
     StorageFull,
+    TransactionConflict,
 )
 
 LOST = ("08", "57P0")
@@ -74,7 +75,7 @@ def _named(error: DBAPIError) -> ApiError | None:
         return DatabaseUnavailable("the connection to the database is lost, and nothing was changed; try again")
     if state.startswith(CONCURRENT):
         _logger.info("a transaction was rolled back (%s): %s", state, reason_of(error.orig))
-        return DatabaseBusy("others are changing the same rows; nothing was changed, try again")
+        return TransactionConflict("others are changing the same rows; nothing was changed, try again")
     for start, (kind, detail) in _REASONS.items():
         if state.startswith(start):
             _logger.error("the database failed (%s): %s", state, reason_of(error.orig))

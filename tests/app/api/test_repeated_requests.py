@@ -1,0 +1,46 @@
+"""A request that the database refused, and that may be repeated, is handled again before its client hears of it."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from fastapi import Request, Response
+
+from app.api.routing import REPEAT_SECONDS, ReadRequest, handle_again
+from app.domain.errors import ApiError, DatabaseBusy, DatabaseUnavailable, TransactionConflict
+
+KEY = [(b"idempotency-key", b"k")]
+
+
+def request(method: str, headers: list[tuple[bytes, bytes]], *, json: bool) -> Request:
+    scope: dict[str, Any] = {"type": "http", "method": method, "headers": headers, "path": "/", "query_string": b""}
+    bare = Request(scope)
+    return ReadRequest(bare, b"{}", {}) if json else bare
+
+
+@pytest.mark.parametrize(
+    ("error", "sent", "times", "handled"),
+    [
+        (TransactionConflict("x"), request("GET", [], json=False), 2, 3),
+        (DatabaseUnavailable("x"), request("POST", KEY, json=True), 1, 2),
+        (TransactionConflict("x"), request("POST", KEY, json=False), 1, 1),  # its body is gone
+        (TransactionConflict("x"), request("POST", [], json=True), 1, 1),
+        (DatabaseBusy("x"), request("GET", [], json=False), 1, 1),  # who waited for SQLite has waited long enough
+        (TransactionConflict("x"), request("GET", [], json=False), 9, 1 + len(REPEAT_SECONDS)),
+    ],
+)
+def test_what_may_be_repeated_is_handled_again(error: ApiError, sent: Request, times: int, handled: int) -> None:
+    calls: list[Request] = []
+
+    async def handle(received: Request) -> Response:
+        calls.append(received)
+        if len(calls) <= times:
+            raise error
+        return Response()
+
+    if handled > times:
+        asyncio.run(handle_again(handle, sent))
+    else:
+        with pytest.raises(type(error)):
+            asyncio.run(handle_again(handle, sent))
+    assert len(calls) == handled
