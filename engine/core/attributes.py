@@ -202,8 +202,8 @@ class Range:
 
     def __str__(self) -> str:
         """Return the range in words, to follow "must be"."""
-        low = f"greater than {self.low:g}" if self.above else f"at least {self.low:g}"
-        high = f"less than {self.high:g}" if self.below else f"at most {self.high:g}"
+        low = f"greater than {_shown(self.low)}" if self.above else f"at least {_shown(self.low)}"
+        high = f"less than {_shown(self.high)}" if self.below else f"at most {_shown(self.high)}"
         return low if math.isinf(self.high) else f"{low} and {high}"
 
     def holds(self, value: Any) -> bool:
@@ -219,6 +219,11 @@ class Range:
     def outside(self, value: Any) -> Any:
         """Return the number out of range: `value`, or the first one of a list."""
         return next(item for item in value if not self.holds(item)) if isinstance(value, tuple) else value
+
+
+def _shown(number: float) -> str:
+    """Return a number for a person: a whole one without an exponent."""
+    return str(int(number)) if abs(number) < 1e15 and number == int(number) else f"{number:g}"
 
 
 Length = Annotated[int, Range(1)]

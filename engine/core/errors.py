@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
+from types import MappingProxyType
 from typing import Literal
 
 REFUSALS = (ArithmeticError, ValueError, IndexError, TypeError)
@@ -255,6 +256,77 @@ def name_op(error: EngineError, name: str) -> None:
         error.args = (f"{name}: {error}", *error.args[1:])
 
 
+OTHER_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "dense": ("linear",),
+        "fc": ("linear",),
+        "fullyconnected": ("linear",),
+        "gemm": ("linear", "matmul"),
+        "concatenate": ("concat",),
+        "cat": ("concat",),
+        "batchnormalization": ("batch_norm",),
+        "batchnorm1d": ("batch_norm",),
+        "batchnorm2d": ("batch_norm",),
+        "layernormalization": ("layer_norm",),
+        "maxpooling1d": ("max_pool1d",),
+        "maxpooling2d": ("max_pool2d",),
+        "averagepooling2d": ("avg_pool2d",),
+        "globalaveragepooling2d": ("global_avg_pool",),
+        "swish": ("silu",),
+        "sparsecategoricalcrossentropy": ("cross_entropy",),
+        "categoricalcrossentropy": ("cross_entropy",),
+        "binarycrossentropy": ("bce_with_logits_loss", "bce_loss"),
+        "meansquarederror": ("mse_loss", "rmse"),
+        "meanabsoluteerror": ("l1_loss", "mae"),
+        "mse": ("mse_loss", "rmse"),
+        "acc": ("accuracy",),
+        "glorotuniform": ("xavier_uniform",),
+        "glorotnormal": ("xavier_normal",),
+        "heuniform": ("kaiming_uniform",),
+        "henormal": ("kaiming_normal",),
+        "cosineannealing": ("cosine",),
+        "cosineannealinglr": ("cosine",),
+        "steplr": ("step",),
+        "exponentiallr": ("exponential",),
+        "learningrate": ("lr",),
+        "epsilon": ("eps",),
+        "l2": ("weight_decay",),
+        "filters": ("channels",),
+        "outchannels": ("channels",),
+        "outfeatures": ("units",),
+        "kernelsize": ("kernel",),
+        "rate": ("p", "lr"),
+        "fp16": ("float16", "mixed_float16"),
+        "bf16": ("bfloat16", "mixed_bfloat16"),
+        "fp32": ("float32",),
+        "zscore": ("standard",),
+        "int": ("int64",),
+        "long": ("int64",),
+        "integer": ("int64",),
+        "short": ("int16",),
+        "byte": ("uint8",),
+        "float": ("float32",),
+        "single": ("float32",),
+        "double": ("float64",),
+        "half": ("float16",),
+        "boolean": ("bool",),
+    }
+)
+"""Names of layers, losses, metrics, initializers, schedules and dtypes in other frameworks, in lower case without
+separators, and the names here that may be meant; the first one that is accepted is suggested."""
+
+_SEPARATORS = re.compile(r"[^a-z0-9]+")
+
+
+def _meant(name: str, names: Iterable[str]) -> str | None:
+    """Return the name that another spelling, or another framework's name, stands for."""
+    asked = _SEPARATORS.sub("", name.lower())
+    plain = {_SEPARATORS.sub("", each.lower()): each for each in names}
+    if asked in plain:
+        return plain[asked]
+    return next((each for each in OTHER_NAMES.get(asked, ()) if each in plain.values()), None)
+
+
 def accepted_names(name: object, known: Iterable[str], catalogue: str = "") -> str:
     """Return what to say behind an unknown name of a choice: the nearest name, and those that are accepted.
 
@@ -268,12 +340,14 @@ def accepted_names(name: object, known: Iterable[str], catalogue: str = "") -> s
 def _accepted_names(name: str, names: tuple[str, ...], catalogue: str) -> str:
     asked = GGML_PREFIX.sub("", name.lower())
     by_lower = {each.lower(): each for each in names}
+    meant = _meant(asked, names)
     if len(names) <= MOST_LISTED:
         matches = get_close_matches(asked, by_lower, n=1, cutoff=0.6)
-        guess = f"; did you mean {by_lower[matches[0]]!r}?" if matches else ""
+        guess = meant or (by_lower[matches[0]] if matches else None)
+        guess = f"; did you mean {guess!r}?" if guess else ""
         return f"{guess}; accepted are {', '.join(names) or 'none'}"
     matches = get_close_matches(asked, by_lower, n=3, cutoff=0.0)
-    first = f"; did you mean {by_lower[matches[0]]!r}?"
+    first = f"; did you mean {meant or by_lower[matches[0]]!r}?"
     others = ", ".join(by_lower[match] for match in matches)
     return f"{first}; of {len(names)} accepted names the nearest are {others}; {catalogue} lists all"
 
@@ -285,5 +359,6 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 @lru_cache(maxsize=64)  # likewise
 def _nearest(name: str, known: tuple[str, ...]) -> str:
-    matches = get_close_matches(name, known, n=1, cutoff=0.6)
+    meant = _meant(name, known)
+    matches = [meant] if meant else get_close_matches(name, known, n=1, cutoff=0.6)
     return f"; did you mean {matches[0]!r}?" if matches else ""

@@ -268,7 +268,9 @@ class _Parser:
         if token.text in self.leaves:
             return token.text
         known = [*self.leaves, *self.assigned]
-        raise _fault(token, f"{token.text!r} is not known{nearest(token.text, known)}", "unknown_name")
+        raise _fault(
+            token, f"{token.text!r} is not known{nearest(token.text, known) or _listed(known)}", "unknown_name"
+        )
 
     def op_name(self) -> Token:
         token = self.token
@@ -389,3 +391,8 @@ def _number(token: Token) -> int | float:
     if number == float("inf"):
         raise _fault(token, f"{text[:40]} is too large for a float64")
     return number
+
+
+def _listed(names: list[str]) -> str:
+    """Return which names are known, as the end of a sentence; the first ones of many."""
+    return f"; known are {', '.join(names[:20])}" if names else ""

@@ -14,7 +14,7 @@ from engine.core.value import Array, Shape, Value
 from engine.graph.definition import Definition, NodeSpec, StateSpec, plain
 from engine.graph.limits import LIMITS
 from engine.graph.loss_spec import append_loss
-from engine.graph.shape_inference import choose_trial_dims
+from engine.graph.shape_inference import choose_trial_dims, trial_note
 from engine.graph.trace import Trace, apply_node, build
 from engine.nn.initializers import resolve
 from engine.nn.layers import find_layer
@@ -202,7 +202,8 @@ def _expand(
             except DocumentError:
                 raise
             except EngineError as error:
-                raise DocumentError([Finding(f"/layers/{index}", error.code, str(error))]) from error
+                detail = f"{error}{trial_note(dims) if error.code == 'shape_mismatch' else ''}"
+                raise DocumentError([Finding(f"/layers/{index}", error.code, detail)]) from error
         output = parts.references[x.key]
         losses: tuple[str, ...] = ()
         outputs: tuple[str, ...] = (output,)

@@ -76,7 +76,11 @@ def append_loss(document: Any, x: Value, stack: LayerStack) -> tuple[Value, ...]
     """
     reader = Reader()
     document = {"kind": document} if isinstance(document, str) else reader.mapping(document, "/loss")
-    kind = reader.typed(document.get("kind"), str, "/loss/kind", "kind", "")
+    kind = ""
+    if "kind" in document:
+        kind = reader.typed(document["kind"], str, "/loss/kind", "kind", "")
+    elif not reader.findings:
+        reader.fault("/loss", "missing_field", "the field 'kind' is required: the kind of the loss")
     reader.finish()
     op = _find_loss(kind)
     return _LossBuilder(op, LOSSES[op.name], document, x, stack).build()
@@ -186,6 +190,8 @@ class _LossBuilder:
             numbers = "give numbers, or " if operand is not None and operand.takes == "numbers" else ""
             known = ", ".join(inputs) or "(there is no second input)"
             detail = f"{numbers}name the input that holds the {option} ({wanted}): one of {known}"
+            if isinstance(name, str):
+                detail = f"there is no input called {name[:64]!r}: {detail}"
             self.reader.fault(f"/loss/{option}", "unknown_name", detail + hint)
         return found
 

@@ -95,10 +95,14 @@ def _all_faults(definition: Definition, dims: Mapping[str, int], limits: GraphLi
             except DocumentError as error:
                 reader.error("", error)
                 broken.add(node.name)
-    return [replace(finding, detail=finding.detail + _at(dims)) for finding in reader.findings]
+    return [
+        finding if finding.code == "unknown_name" else replace(finding, detail=finding.detail + trial_note(dims))
+        for finding in reader.findings
+    ]
 
 
-def _at(dims: Mapping[str, int]) -> str:
+def trial_note(dims: Mapping[str, int]) -> str:
+    """Return the numbers that stand for named extents in the shapes of an error, as the end of a sentence."""
     if not dims:
         return ""
     return f" (tried with {', '.join(f'{name} = {number}' for name, number in dims.items())})"

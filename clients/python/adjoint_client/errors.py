@@ -50,7 +50,10 @@ class ServerError(AdjointError):
 
     def _text(self) -> str:
         lines = [f"{self.status} {self.code}: {self.detail or self.title}"]
-        lines += [f"  {finding.pointer or '/'}: {finding.detail}" for finding in self.findings]
+        for finding in self.findings:
+            place = finding.pointer or "/"
+            # What is the only fault has been said in the first line.
+            lines.append(f"  at {place}" if finding.detail == self.detail else f"  {place}: {finding.detail}")
         return "\n".join(lines)
 
     @classmethod

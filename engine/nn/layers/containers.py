@@ -133,7 +133,11 @@ def read_layer(entry: Any, pointer: str, reader: Reader, depth: int = 0) -> tupl
         reader.fault(pointer, "limit_exceeded", f"layers within layers go {DEEPEST} deep at most")
         return "", "", {}
     entry = {"layer": entry} if isinstance(entry, str) else reader.mapping(entry, pointer)
-    kind = reader.typed(entry.get("layer"), str, f"{pointer}/layer", "layer", "")
+    before, kind = len(reader.findings), ""
+    if "layer" in entry:
+        kind = reader.typed(entry["layer"], str, f"{pointer}/layer", "layer", "")
+    elif len(reader.findings) == before:
+        reader.fault(pointer, "missing_field", "the field 'layer' is required: the kind of the layer")
     name = reader.typed(entry.get("name", ""), str, f"{pointer}/name", "name", "")
     if name and not NAME.match(f"_.{name}" if depth else name):  # names within follow that of the layer around them
         reader.fault(f"{pointer}/name", "name_invalid", NAME_RULE)
