@@ -132,8 +132,8 @@ def read_layer(entry: Any, pointer: str, reader: Reader, depth: int = 0) -> tupl
     if depth > DEEPEST:
         reader.fault(pointer, "limit_exceeded", f"layers within layers go {DEEPEST} deep at most")
         return "", "", {}
-    entry = {"layer": entry} if isinstance(entry, str) else reader.mapping(entry, pointer)
     before, kind = len(reader.findings), ""
+    entry = {"layer": entry} if isinstance(entry, str) else reader.mapping(entry, pointer)
     if "layer" in entry:
         kind = reader.typed(entry["layer"], str, f"{pointer}/layer", "layer", "")
     elif len(reader.findings) == before:

@@ -206,7 +206,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"micro_batch_size": 0}, "/micro_batch_size", "at least 1"),
     ({"micro_batch_size": 9}, "/micro_batch_size", "at most batch_size, 8"),
     ({"batch_size": 2**31 + 1}, "/batch_size", "at most"),
-    ({"epochs": 1_000_001}, "/epochs", "at most 1e+06"),
+    ({"epochs": 1_000_001}, "/epochs", "at most 1000000"),
     ({"seed": -1}, "/seed", "at least 0"),
     ({"prefetch": 65}, "/prefetch", "at most 64"),
     ({"shuffle": "yes"}, "/shuffle", "true, false or an object"),

@@ -382,7 +382,7 @@ def test_the_catalogue_gives_its_ranges():
     (entry,) = (entry for entry in engine.optimizer_catalogue() if entry["kind"] == "lbfgs")
     assert set(CLOSURE_OPTIMIZERS) == {"lbfgs"}
     attributes = {attribute["name"]: attribute for attribute in entry["attrs"]}
-    assert attributes["max_iter"]["range"] == "at least 1 and at most 1e+06"
+    assert attributes["max_iter"]["range"] == "at least 1 and at most 1000000"
     assert (attributes["lr"]["default"], attributes["max_eval"]["default"]) == (1.0, None)
     assert isinstance(make_optimizer({"kind": "lbfgs", "line_search": None}), LBFGS)
     with pytest.raises(AttributeValueError):
