@@ -1,6 +1,7 @@
 """Serves the files of the web page: `/` and `/page/...`."""
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
@@ -37,7 +38,11 @@ POLICY = (
 HEADERS: Mapping[str, str] = MappingProxyType(
     {"Content-Security-Policy": POLICY, "Referrer-Policy": "no-referrer", "Cache-Control": "no-cache"}
 )
+IMMUTABLE = "public, max-age=31536000, immutable"
+"""For addresses that hold the version of all files: a browser that has them asks for nothing but the page itself."""
 INDEX = "index.html"
+_VERSION_BYTES = 8
+_VERSIONED = re.compile(r"([0-9a-f]{16})/(.+)", re.ASCII)
 
 routes = router("page")
 
@@ -45,29 +50,51 @@ routes = router("page")
 @routes.get("/", include_in_schema=False)
 def show_page(if_none_match: IfNoneMatch = None) -> Response:
     """Return the page. It needs no key, and asks for one where the API does."""
-    return _file(INDEX, if_none_match)
+    return _answer(_index(), INDEX, if_none_match)
 
 
 @routes.get("/page/{name:path}", include_in_schema=False)
 def get_page_file(name: Annotated[str, Path(max_length=128)], if_none_match: IfNoneMatch = None) -> Response:
-    """Return a script, a style sheet or a picture of the page."""
-    return _file(name, if_none_match)
+    """Return a script, a style sheet or a picture of the page, also by an address with a version before its path.
 
-
-def _file(name: str, if_none_match: str | None) -> Response:
-    content = contents().get(name)
+    A page that was opened before an update of the server gets the present file for its old version.
+    """
+    versioned = _VERSIONED.fullmatch(name)
+    path = name if versioned is None else versioned[2]
+    content = contents().get(path)
     if content is None:
         raise NotFound("the page has no such file")
-    tag = _tag(name)
+    is_present = versioned is not None and versioned[1] == version()
+    return _answer(content, path, if_none_match, IMMUTABLE if is_present else HEADERS["Cache-Control"])
+
+
+def _answer(content: bytes, name: str, if_none_match: str | None, caching: str = HEADERS["Cache-Control"]) -> Response:
+    tag = _tag(content)
     if matches(if_none_match, tag):
         return not_modified(tag)
     media_type = CONTENT_TYPES[PurePosixPath(name).suffix]
-    return Response(content, media_type=media_type, headers={**HEADERS, "ETag": tag})
+    return Response(content, media_type=media_type, headers={**HEADERS, "Cache-Control": caching, "ETag": tag})
 
 
 @cache
-def _tag(name: str) -> str:
-    return f'"{hashlib.blake2b(contents()[name], digest_size=TAG_BYTES).hexdigest()}"'
+def _tag(content: bytes) -> str:
+    return f'"{hashlib.blake2b(content, digest_size=TAG_BYTES).hexdigest()}"'
+
+
+@cache
+def _index() -> bytes:
+    """Return the page with the version in the addresses of its scripts and style sheets."""
+    return contents()[INDEX].replace(b'="page/', f'="page/{version()}/'.encode())
+
+
+@cache
+def version() -> str:
+    """Return what names the contents of all files together."""
+    digest = hashlib.blake2b(digest_size=_VERSION_BYTES)
+    for name, content in sorted(contents().items()):
+        digest.update(f"{name} {len(content)} ".encode())
+        digest.update(content)
+    return digest.hexdigest()
 
 
 @cache

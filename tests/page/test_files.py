@@ -32,6 +32,13 @@ def test_the_page_comes_from_the_server_without_a_key(start_server: StartServer)
         assert "frame-ancestors 'none'" in policy
         assert "unsafe" not in policy
     assert http.get("/", headers={"If-None-Match": http.get("/").headers["etag"]}).status_code == 304
+    addresses = re.findall(r'(?:src|href)="(page/[^"]+)"', http.get("/").text)
+    for address in addresses:
+        versioned = http.get(f"/{address}")
+        assert versioned.status_code == 200, address
+        assert "immutable" in versioned.headers["cache-control"]
+    older = re.sub(r"[0-9a-f]{16}", "0" * 16, addresses[-1])
+    assert http.get(f"/{older}").headers["cache-control"] == http.get("/").headers["cache-control"] == "no-cache"
     assert http.get("/v1/fits").status_code == 401
     for name in ("vendor/NOTICE.md", "..%2Ffiles.py", "lib", ""):
         assert http.get(f"/page/{name}").status_code == 404

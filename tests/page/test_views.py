@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import re
 import signal
+import sqlite3
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from app.store.database import FILE_NAME
 from tests.extent import FULL
 from tests.page.conftest import create_graph, start_fit, tab_of, upload_iris
+from tests.support.patience import LONGEST_WAIT
 from tests.support.server import ServerProcess, StartServer
 
 HOSTILE = "<script>window.hit=1</script><img src=x onerror=window.hit=1>"
 KEY = "a-key-for-the-tests-of-the-page"
+
+
+SHOW = (
+    "state => { Object.defineProperty(document, 'visibilityState', {value: state, configurable: true});"
+    " document.dispatchEvent(new Event('visibilitychange')); }"
+)
 
 
 def wait_for_rows(page: Any, least: int) -> dict[str, int]:
@@ -165,6 +174,39 @@ def test_many_fits_are_a_few_rows(browser: Any, start_server: StartServer) -> No
     assert len(states) == count
 
 
+@pytest.mark.sqlite
+def test_a_long_curve_is_drawn_by_its_extremes(browser: Any, start_server: StartServer) -> None:
+    count, spike = (1_000_000 if FULL else 30_000), 777
+    first = start_server()
+    fit = start_fit(first.http, graph=create_graph(first.http), dataset=upload_iris(first.http), start_paused=True)
+    first.stop()
+    with sqlite3.connect(first.data_dir / FILE_NAME) as database:
+        rows = (
+            (fit, 10 + seq, "metric", long_curve_row(seq, 9.5 if seq == spike else seq / count), seq, seq * 1000)
+            for seq in range(1, count + 1)
+        )
+        database.executemany(
+            "INSERT INTO events (fit_id, seq, kind, body, metric_seq, created_at) VALUES (?, ?, ?, ?, ?, ?)", rows
+        )
+        database.execute("UPDATE fits SET latest = ? WHERE id = ?", ('{"loss":1.0}', fit))
+    database.close()
+    http = start_server().http
+    answer = http.get(f"/v1/fits/{fit}/metrics?downsample=200&keys=loss", timeout=LONGEST_WAIT).json()
+    assert len(answer["data"]) <= 200
+    assert max(answer["data"], key=lambda row: row["values"]["loss"])["seq"] == spike
+    with tab_of(browser, str(http.base_url).rstrip("/")) as tab:
+        tab.open(f"#/fits/{fit}")
+        tab.page.locator(f"[data-last='{count}']").wait_for()
+        assert 1000 < wait_for_rows(tab.page, 1000)["rows"] <= 10_000
+        tab.open(f"#/fits/{fit}/gradients")
+        tab.page.get_by_text("No gradient was captured").wait_for()
+
+
+def long_curve_row(seq: int, loss: float) -> str:
+    values = f'{{"loss":{loss},"grad_norm/linear_0.weight":{loss}}}'
+    return f'{{"seq":{seq},"step":{seq},"epoch":1,"split":"train","values":{values},"nonfinite":{{}}}}'
+
+
 def test_a_key_is_asked_for_and_kept_for_the_tab(browser: Any, start_server: StartServer) -> None:
     server = start_server(api_key=KEY)
     headers = {"Authorization": f"Bearer {KEY}"}
@@ -198,24 +240,45 @@ def test_a_checkpoint_is_evaluated_on_a_dataset(browser: Any, served: ServerProc
         tab.check_accessibility()
 
 
+def test_a_hidden_page_closes_its_stream_and_misses_nothing(browser: Any, start_server: StartServer) -> None:
+    http = (server := start_server()).http
+    record = {"every_steps": 20}
+    fit = start_fit(http, graph=create_graph(http), dataset=upload_iris(http), epochs=None, steps=10**7, record=record)
+    with tab_of(browser, server.url) as tab:
+        tab.open(f"#/fits/{fit}")
+        wait_for_rows(tab.page, 20)
+        with tab.page.expect_event("requestfailed", lambda request: "/events?" in request.url):
+            tab.page.evaluate(SHOW, "hidden")
+        step = http.get(f"/v1/fits/{fit}").json()["step"]
+        answer = http.get(f"/v1/fits/{fit}")
+        while answer.json()["step"] < step + 1000:
+            known = {"If-None-Match": answer.headers["ETag"]}
+            changed = http.get(f"/v1/fits/{fit}", params={"wait": 1, "until": "change"}, headers=known)
+            answer = changed if changed.status_code == 200 else answer
+        before = tab.page.evaluate("() => Number(document.querySelector('[data-rows]').dataset.rows)")
+        tab.page.evaluate(SHOW, "visible")
+        assert wait_for_rows(tab.page, before + 50)["rows"] >= before + 50
+        http.post(f"/v1/fits/{fit}:cancel")
+        tab.page.locator("h1 .state-cancelled").wait_for()
+        tab.page.wait_for_function(
+            "() => { const {rows, last} = document.querySelector('[data-rows]').dataset; return rows === last; }"
+        )
+
+
 @pytest.mark.usefixtures("trained")
 def test_nothing_is_asked_while_the_page_is_hidden(browser: Any, served: ServerProcess) -> None:
-    show = (
-        "state => { Object.defineProperty(document, 'visibilityState', {value: state, configurable: true});"
-        " document.dispatchEvent(new Event('visibilitychange')); }"
-    )
     with tab_of(browser, served.url) as tab:
         tab.page.clock.install()
         tab.open("#/fits")
         tab.page.get_by_text("team:vision").first.wait_for()
-        tab.page.evaluate(show, "hidden")
+        tab.page.evaluate(SHOW, "hidden")
         tab.page.wait_for_load_state("networkidle")
         asked: list[str] = []
         tab.page.on("request", lambda request: asked.append(request.url))
         tab.page.clock.run_for(120_000)
         assert asked == []
         with tab.page.expect_request("**/v1/fits?*"):
-            tab.page.evaluate(show, "visible")
+            tab.page.evaluate(SHOW, "visible")
 
 
 def test_keys_are_created_and_revoked(browser: Any, start_server: StartServer) -> None:
