@@ -19,6 +19,7 @@ from app.api.schemas.datasets import Dataset, DatasetList, DatasetRows
 from app.domain.documents import JSON, NPY, NPZ, SAFETENSORS
 from app.domain.errors import Finding, Invalid, UnsupportedMedia
 from app.http.responses import JsonResponse, check_digest, read_digest
+from app.ingest.csv_dialect import Decimal, Delimiter, Encoding
 from app.ingest.limits import Header as HeaderOption
 from app.ingest.limits import IngestOptions
 from app.service.resources.datasets import UploadOptions
@@ -74,6 +75,11 @@ async def _terms(
     ] = None,
     header: Annotated[HeaderOption, Query(description=HEADER)] = "auto",
     missing: Annotated[str | None, Query(max_length=1024, description=MISSING)] = None,
+    delimiter: Annotated[
+        Delimiter, Query(description="What separates the cells of a CSV file; auto decides by its first lines.")
+    ] = "auto",
+    decimal: Annotated[Decimal, Query(description="What begins the fraction of a number in a CSV file.")] = "point",
+    encoding: Annotated[Encoding, Query(description="Encoding of a CSV file.")] = "utf-8",
 ) -> UploadOptions:
     kind = content_type(request)
     if format is not None and kind in FORMATS and FORMATS[kind] != format:
@@ -83,7 +89,9 @@ async def _terms(
     if known is None:
         accepted = ", ".join((*FORMATS, OCTETS))
         raise UnsupportedMedia(f"send one of {accepted}; the last one with ?format=")
-    return UploadOptions(known, name, IngestOptions(columns, column, header, _words(missing)))
+    return UploadOptions(
+        known, name, IngestOptions(columns, column, header, _words(missing), delimiter, decimal, encoding)
+    )
 
 
 @routes.post(

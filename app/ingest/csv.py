@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from app.ingest.classes import MISSING, OR_DECLARE, Locate, looks_like_number, reads_as_number
 from app.ingest.columns import ColumnSet, pointer_to
+from app.ingest.csv_dialect import SAMPLE_BYTES, detect_dialect, with_points
 from app.ingest.csv_header import (
     CellGroup,
-    check_delimiter,
     default_names,
     group_by_name,
     group_by_position,
@@ -125,6 +125,7 @@ def _bad_number(cell: str, expected: Expected, where: str) -> IngestError:
         return IngestError("number_out_of_range", expected.pointer, f"{where}: the number does not fit float64")
     detail = f"{where}: not a number; write 1234.5 or 1e3, digits 0 to 9, no spaces, no _, no separators of thousands"
     advice = OR_DECLARE if expected.dtype is None and not expected.number else ""
+    advice = f"; if a comma begins the fraction, say decimal=comma{advice}" if "," in cell else advice
     return IngestError("bad_number", expected.pointer, f"{detail}, no unit; leave a missing one empty{advice}")
 
 
@@ -136,13 +137,15 @@ class _Reading:
     cells: tuple[int, ...]
     doubtful_name: str | None
     missing: frozenset[str] = frozenset()
+    decimal_comma: bool = False
 
 
 def read_csv(file: BufferedReader, _size_bytes: int, columns: ColumnSet, options: IngestOptions) -> None:
     """Read the records; `options.columns_spec` selects, groups and types the columns by name, or by position if the
     file has no header (`options.header`).
     """
-    records = RecordReader(file, columns.limits)
+    dialect = detect_dialect(file.peek(SAMPLE_BYTES)[:SAMPLE_BYTES], options)
+    records = RecordReader(file, columns.limits, dialect)
     first = records.first()
     if not first:
         raise IngestError("empty", "", "the file is empty, or its first line is; that line must name the columns")
@@ -150,7 +153,6 @@ def read_csv(file: BufferedReader, _size_bytes: int, columns: ColumnSet, options
     selections = None if options.columns_spec is None else parse_columns_spec(options.columns_spec)
     named = has_header(first, selections, options.header)
     if selections is None:
-        check_delimiter(first)
         names = first if named else default_names(len(first))
         groups = [CellGroup(ColumnPlan(name), (place,)) for place, name in enumerate(names)]
     elif named:
@@ -159,16 +161,25 @@ def read_csv(file: BufferedReader, _size_bytes: int, columns: ColumnSet, options
         groups = group_by_position(len(first), selections)
     doubtful = named and options.header == "auto" and selections is None
     where = "the columns option" if selections else "line 1"
-    readings = _open(groups, columns, where, doubtful=doubtful, missing=frozenset(options.missing))
+    readings = _open(
+        groups, columns, where, doubtful=doubtful, missing=frozenset(options.missing), decimal=dialect.decimal
+    )
     if not named:
         records.rewind()
     _read_rows(records, len(first), readings)
 
 
 def _open(
-    groups: Sequence[CellGroup], columns: ColumnSet, where: str, *, doubtful: bool, missing: frozenset[str]
+    groups: Sequence[CellGroup],
+    columns: ColumnSet,
+    where: str,
+    *,
+    doubtful: bool,
+    missing: frozenset[str],
+    decimal: str,
 ) -> list[_Reading]:
     readings: list[_Reading] = []
+    decimal_comma = decimal == "comma"
     seen: set[str] = set()
     for number, group in enumerate(groups, 1):
         name = group.plan.name
@@ -178,7 +189,7 @@ def _open(
             detail = f"column {number} of {where}: {name!r} is taken; {advice}"
             raise IngestError("duplicate_name", pointer_to(name), detail)
         seen.add(name)
-        readings.append(_Reading(column, group.cells, name if doubtful else None, missing))
+        readings.append(_Reading(column, group.cells, name if doubtful else None, missing, decimal_comma))
     return readings
 
 
@@ -202,6 +213,8 @@ def _add(block: Records, reading: _Reading) -> None:
     cells = block.columns(reading.cells)
     if reading.missing:
         cells = ["" if cell in reading.missing else cell for cell in cells]
+    if reading.decimal_comma and not column.takes_text and not block.numeric:
+        cells = with_points(cells, block.lines[0], pointer_to(column.plan.name))
     width = len(reading.cells)
 
     def locate(index: int) -> str:

@@ -25,7 +25,6 @@ from math import prod
 
 from app.ingest.classes import MISSING, reads_as_number
 from app.ingest.limits import IngestError
-from app.ingest.sources import line_pointer
 from app.ingest.values import CLASS, NUMERIC_DTYPES, ColumnPlan
 
 _MAX_CHARACTERS = 64 << 10
@@ -238,13 +237,6 @@ def group_by_position(width: int, selections: Sequence[ColumnSelection]) -> list
         groups.append(CellGroup(selection.plan, tuple(range(start, stop))))
         start = stop
     return groups
-
-
-def check_delimiter(first: Sequence[str]) -> None:
-    """Refuse a file whose first line holds no comma, and another character that separates cells in such files."""
-    if len(first) == 1 and any(mark in first[0] for mark in ";\t|"):
-        detail = "line 1 holds no comma, and a semicolon, tab or bar; save the file with commas between the cells"
-        raise IngestError("bad_name", line_pointer(1), detail)
 
 
 def unclear_header(name: str) -> IngestError:

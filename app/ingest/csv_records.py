@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from io import BufferedReader
 from itertools import chain
 
+from app.ingest.csv_dialect import Dialect
 from app.ingest.limits import IngestError, IngestLimits, too_large
 from app.ingest.sources import BOM, decode, line_pointer
 
 _BLOCK_BYTES = 1 << 19  # cells of a block of this size still fit the processor's cache
-_NOT_SEPARATORS = bytes(set(range(256)) - set(b",\n"))
-_NUMBERS_AND_SEPARATORS = b"0123456789+-.eE,\n"
-_QUOTED = re.compile(r'"([^"]*+(?:""[^"]*+)*+)"(?=,|\Z)')
-_PLAIN = re.compile(r'[^",]*+(?=,|\Z)')
+_NUMBERS = b"0123456789+-.eE\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +42,18 @@ class Records:
 class RecordReader:
     """Reads the first record, then the others block by block."""
 
-    def __init__(self, file: BufferedReader, limits: IngestLimits) -> None:
+    def __init__(self, file: BufferedReader, limits: IngestLimits, dialect: Dialect | None = None) -> None:
         self._file = file
         self._limits = limits
+        dialect = dialect or Dialect()
+        self._encoding = dialect.encoding
+        self._delimiter = dialect.delimiter
+        mark = dialect.delimiter.encode()
+        self._not_separators = bytes(set(range(256)) - set(mark + b"\n"))
+        self._numbers_and_separators = _NUMBERS + mark
+        escaped = re.escape(dialect.delimiter)
+        self._quoted = re.compile(rf'"([^"]*+(?:""[^"]*+)*+)"(?={escaped}|\Z)')
+        self._plain = re.compile(rf'[^"{escaped}]*+(?={escaped}|\Z)')
         self._line = 1
         self._blank = 0
         self._start = len(BOM) if file.read(len(BOM)) == BOM else 0
@@ -64,7 +71,7 @@ class RecordReader:
 
     def blocks(self, width: int) -> Iterator[Records]:
         """Yield all further records, each of which must have `width` cells."""
-        row_separators = b"," * (width - 1) + b"\n"
+        row_separators = self._delimiter.encode() * (width - 1) + b"\n"
         while data := self._whole_records(min(_BLOCK_BYTES, self._limits.max_record_bytes)):
             block = self._plain_block(data, width, row_separators) or self._careful_block(data, width)
             if block.cells:
@@ -94,11 +101,11 @@ class RecordReader:
         rows = data.count(b"\n")
         if b'"' in data or b"\r" in data or b"\n\n" in data or data.startswith(b"\n") or self._blank:
             return None
-        if data.translate(None, _NOT_SEPARATORS) != row_separators * rows:
+        if data.translate(None, self._not_separators) != row_separators * rows:
             return None
         lines = range(self._line, self._line + rows)
-        numeric = not data.translate(None, _NUMBERS_AND_SEPARATORS)
-        cells = decode(data, lines.start)[:-1].replace("\n", ",").split(",")
+        numeric = not data.translate(None, self._numbers_and_separators)
+        cells = decode(data, lines.start, self._encoding)[:-1].replace("\n", self._delimiter).split(self._delimiter)
         self._line = lines.stop
         return Records(cells, width, lines, numeric)
 
@@ -115,7 +122,7 @@ class RecordReader:
 
     def _records(self, data: bytes) -> Iterator[tuple[int, list[str]]]:
         """Line number and cells of every record in `data`; blank lines are taken at the end of the file only."""
-        lines = iter(decode(data, self._line).removesuffix("\n").split("\n"))
+        lines = iter(decode(data, self._line, self._encoding).removesuffix("\n").split("\n"))
         for line in lines:
             number = self._line
             record = self._joined(line, lines) if line.count('"') % 2 else line
@@ -126,7 +133,7 @@ class RecordReader:
                 detail = f'line {self._blank} is blank; remove it, or write "" for a missing value'
                 raise IngestError("ragged", line_pointer(self._blank), detail)
             else:
-                yield number, _cells(record.removesuffix("\r"), number)
+                yield number, self._cells(record.removesuffix("\r"), number)
 
     def _joined(self, first: str, lines: Iterator[str]) -> str:
         """The record that starts with the line `first`, in which a quote is open, and goes on in `lines`."""
@@ -139,22 +146,23 @@ class RecordReader:
                 return "\n".join(parts)
         raise _bad_quoting("a quote is opened and never closed", number)
 
-
-def _cells(record: str, number: int) -> list[str]:
-    if '"' not in record:
-        if "\r" in record:
-            raise _bad_quoting("a carriage return within the line; end lines with LF or CRLF", number)
-        return record.split(",")
-    cells: list[str] = []
-    position = 0
-    while position <= len(record):
-        quoted = record.startswith('"', position)
-        match = (_QUOTED if quoted else _PLAIN).match(record, position)
-        if match is None:
-            raise _bad_quoting('a quote within a cell; quote the whole cell and double the quote: "say ""hi"""', number)
-        cells.append(match[1].replace('""', '"') if quoted else match[0])
-        position = match.end() + 1
-    return cells
+    def _cells(self, record: str, number: int) -> list[str]:
+        if '"' not in record:
+            if "\r" in record:
+                raise _bad_quoting("a carriage return within the line; end lines with LF or CRLF", number)
+            return record.split(self._delimiter)
+        cells: list[str] = []
+        position = 0
+        while position <= len(record):
+            quoted = record.startswith('"', position)
+            match = (self._quoted if quoted else self._plain).match(record, position)
+            if match is None:
+                raise _bad_quoting(
+                    'a quote within a cell; quote the whole cell and double the quote: "say ""hi"""', number
+                )
+            cells.append(match[1].replace('""', '"') if quoted else match[0])
+            position = match.end() + 1
+        return cells
 
 
 def _bad_quoting(why: str, number: int) -> IngestError:

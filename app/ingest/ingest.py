@@ -78,6 +78,9 @@ def _check_options(format: str, options: IngestOptions) -> None:
         raise IngestError("bad_columns", "/columns", f"the columns option is for CSV files, and this is {format}")
     if options.header != "auto" and format != "csv":
         raise IngestError("conflict", "/header", f"the header option is for CSV files, and this is {format}")
+    for name, default in (("delimiter", "auto"), ("decimal", "point"), ("encoding", "utf-8")):
+        if getattr(options, name) != default and format != "csv":
+            raise IngestError("conflict", f"/{name}", f"the {name} option is for CSV files, and this is {format}")
     if options.missing and format != "csv":
         raise IngestError("conflict", "/missing", f"the missing option is for CSV files, and this is {format}")
     if options.column is not None and format != "npy":

@@ -90,6 +90,9 @@ class IngestOptions:
         columns_spec: columns of the dataset out of those of a CSV file, see `columns_spec`.
         column: name of the column that a `.npy` file becomes; None stands for `x`.
         header: whether line 1 of a CSV file names its columns, see `csv_header`.
+        delimiter: the character between the cells of a CSV file, see `csv_dialect`.
+        decimal: whether a point or a comma begins the fraction of a number in a CSV file.
+        encoding: the encoding of a CSV file.
         missing: cells of a CSV file that stand for missing values, beside empty ones.
     """
 
@@ -97,6 +100,9 @@ class IngestOptions:
     column: str | None = None
     header: Header = "auto"
     missing: tuple[str, ...] = ()
+    delimiter: Literal["auto", "comma", "semicolon", "tab", "bar"] = "auto"
+    decimal: Literal["point", "comma"] = "point"
+    encoding: Literal["utf-8", "latin-1", "windows-1252"] = "utf-8"
 
 
 LONGEST = 512

@@ -134,13 +134,18 @@ def line_pointer(number: int) -> str:
     return f"/lines/{number}"
 
 
-def decode(data: bytes, first_line: int) -> str:
-    """The text of lines of which the first has the number `first_line`; what is not UTF-8, or is NUL, is refused."""
+def decode(data: bytes, first_line: int, encoding: str = "utf-8") -> str:
+    """The text of lines of which the first has the number `first_line`; what is not in the encoding, or is NUL, is
+    refused.
+    """
     try:
-        text = data.decode("utf-8")
+        text = data.decode(encoding)
     except UnicodeDecodeError as error:
         number = first_line + data.count(b"\n", 0, error.start)
-        raise IngestError("bad_utf8", line_pointer(number), f"line {number} is not UTF-8; save the file so") from None
+        advice = "save the file so, or say encoding=windows-1252 or latin-1 if it is from an older program"
+        raise IngestError(
+            "bad_utf8", line_pointer(number), f"line {number} is not {encoding.upper()}; {advice}"
+        ) from None
     if "\0" in text:
         number = first_line + text.count("\n", 0, text.index("\0"))
         raise IngestError("nul_byte", line_pointer(number), f"line {number} holds a NUL character; remove it")

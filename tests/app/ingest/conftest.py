@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ def read(tmp_path: Path) -> Read:
         columns_spec: str | None = None,
         limits: IngestLimits | None = None,
         header: Header = "auto",
+        **dialect: Any,
     ) -> IngestResult:
         folder = tmp_path / str(next(numbers))
         folder.mkdir()
@@ -31,7 +33,8 @@ def read(tmp_path: Path) -> Read:
         upload.write_bytes(data)
         target = folder / "columns"
         target.mkdir()
-        return read_file(upload, format, target, IngestOptions(columns_spec, header=header), limits or IngestLimits())
+        options = IngestOptions(columns_spec, header=header, **dialect)
+        return read_file(upload, format, target, options, limits or IngestLimits())
 
     return read_bytes
 

@@ -1,5 +1,7 @@
 """Messy CSV files: what is read equals what a careful reader would say, or the file is refused."""
 
+from math import nan
+
 import numpy as np
 import pytest
 
@@ -78,3 +80,36 @@ def encode(rng):
     if kind < 4:
         return f"{rng.normal() * 10.0 ** rng.integers(-3, 6):.{rng.integers(1, 18)}g}"
     return ""
+
+
+DIALECTS = {
+    "decimal commas": ("Größe;Ort\n1,5;Köln\n-2;\n", {"decimal": "comma"}, [[1.5, -2], ["Köln", None]]),
+    "bars and quotes": ('a|b\n1|"x|y"\n2|"z ""q"""\n', {}, [[1, 2], ["x|y", 'z "q"']]),
+    "words for missing values": ("a\tb\n?\tx\n3\tNA\n", {"missing": ("?", "NA")}, [[nan, 3], ["x", None]]),
+}
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize("encoding", ["utf-8", "windows-1252"])
+def test_dialects(name, encoding, read):
+    text, options, expected = DIALECTS[name]
+    result = read(text.replace("Größe", "a").replace("Ort", "b").encode(encoding), "csv", encoding=encoding, **options)
+    for column, values in zip(result.columns, expected, strict=True):
+        found = np.load(column.path).tolist()
+        found = [column.classes[code] if code >= 0 else None for code in found] if column.classes else found
+        assert np.array_equal(found, values, equal_nan=True) if column.classes is None else found == values
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "code", "fix"),
+    [
+        (b"a;b\n1.234,5;1\n", {"decimal": "comma"}, "bad_number", "without them"),
+        (b"a;b\n1,5;1\n", {}, "bad_number", "decimal=comma"),
+        (b"a,b\n1,5\n", {"decimal": "comma", "delimiter": "comma"}, "conflict", "delimiter=semicolon"),
+        (b"a,b\nK\xf6ln,5\n", {}, "bad_utf8", "encoding=windows-1252"),
+        (b"PK\x03\x04xl/workbook.xml", {}, "bad_format", "export the sheet as CSV"),
+    ],
+)
+def test_dialects_are_refused_with_advice(data, options, code, fix, refusal):
+    error = refusal(data, "csv", **options)
+    assert (error.code, fix in error.detail) == (code, True), error.detail

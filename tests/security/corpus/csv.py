@@ -7,7 +7,7 @@ REFUSED = {
     "header only": ("a,b\n", "no_rows"),
     "header only without newline": ("a,b", "no_rows"),
     "whole numbers in line 1": ("1,2\n3,4\n", "header_unclear"),
-    "semicolons": ("a;b\n1;2\n", "bad_name"),
+    "semicolons beside commas": ("a,b;c\n1,2;3\n", "delimiter_unclear"),
     "space in a name": ("a, b\n1,2\n", "bad_name"),
     "empty name": ("a,\n1,2\n", "bad_name"),
     "script as name": ("<script>\n1\n", "bad_name"),

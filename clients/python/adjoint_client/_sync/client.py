@@ -126,6 +126,9 @@ class Client(Resources, Catalogues):
         columns: str | None = None,
         header: bool | None = None,
         missing: Sequence[str] = (),
+        delimiter: Literal["auto", "comma", "semicolon", "tab", "bar"] = "auto",
+        decimal: Literal["point", "comma"] = "point",
+        encoding: Literal["utf-8", "latin-1", "windows-1252"] = "utf-8",
     ) -> Dataset:
         """Store a dataset: arrays by column, a data frame, or a file (csv, json, ndjson, npy, npz, parquet, ...).
 
@@ -135,7 +138,7 @@ class Client(Resources, Catalogues):
         `x:float32[4]=sepal_length..petal_width,species:class`, or by position if a file has no header, as in
         `x:float32[4],species:class`. `header` says whether line 1 of a file names the columns; None lets the server
         decide, which refuses a file where that is not clear. `missing` are cells of a CSV file that stand for missing
-        values beside empty ones: `["NA", "?"]`.
+        values beside empty ones: `["NA", "?"]`; `delimiter`, `decimal` and `encoding` say how the file is written.
 
         Raises:
             ServerError: the server cannot read the data; `findings` say where.
@@ -149,6 +152,8 @@ class Client(Resources, Catalogues):
             query["name"] = Path(source).stem
         if missing:
             query["missing"] = ",".join(missing)
+        dialect = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding}
+        query.update({key: value for key, value in dialect.items() if value not in ("auto", "point", "utf-8")})
         return self._upload(table.open, table.size, table.kind, query)
 
     def _upload(self, body: Callable[[], Body], size: int, kind: str, query: Mapping[str, str]) -> Dataset:

@@ -48,7 +48,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "create_dataset": Operation(
         "POST",
         "/v1/datasets",
-        ("name", "format", "columns", "column", "header", "missing"),
+        ("name", "format", "columns", "column", "header", "missing", "delimiter", "decimal", "encoding"),
         (
             "application/json",
             "application/octet-stream",
