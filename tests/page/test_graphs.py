@@ -12,6 +12,11 @@ from tests.support.server import ServerProcess
 
 HOSTILE = "<script>window.hit=1</script>"
 BLOCKS = 70
+UPWARD = (
+    "() => [...document.querySelectorAll('path.edge:not(.saved)')].map(path => path.getAttribute('d').split(/[MC ]/))"
+    ".filter(d => Number(d.at(-1)) <= Number(d[2])).length"
+)
+"""How many edges lead upward."""
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +61,7 @@ def test_a_graph_is_drawn_with_its_backward_pass_and_opened_by_layer(
         page.locator("[data-box='value batch_norm_0.weight']").wait_for()
         page.get_by_role("button", name="Backward pass").click()
         page.locator("[data-box='group ∇ loss']").wait_for(state="detached")
+        assert page.evaluate(UPWARD) == 0
 
 
 def test_a_plan_a_profile_and_a_program_are_shown(browser: Any, served: ServerProcess, trained: dict[str, str]) -> None:
@@ -93,6 +99,11 @@ def test_a_thousand_nodes_are_usable_and_names_are_never_markup(browser: Any, se
         page = tab.page
         tab.open("#/graphs")
         page.get_by_role("link", name=HOSTILE).click()
+        page.locator("[data-box='group ∇ linear_0']").wait_for()
+        page.get_by_role("button", name="Backward pass").click()
+        page.locator("[data-box='group ∇ linear_0']").wait_for(state="detached")
+        assert page.evaluate(UPWARD) == 0
+        page.get_by_role("button", name="Backward pass").click()
         page.locator("[data-box='group ∇ linear_0']").wait_for()
         assert page.locator("[data-box]").count() < 300
         page.get_by_role("button", name="Open all layers").click()

@@ -95,9 +95,9 @@ export function boxesOf(nodes, open) {
   let groups = groupBy(nodes, (node) => node.group || `\n${node.id}`);
   const layers = [...groups].filter(([, members]) => members.length > 1).map(([name]) => name);
   if (groups.size > DRAWN_MAX) groups = chunks(groups);
-  const boxes = [...groups].flatMap(([name, members]) =>
+  const boxes = inOrder(nodes, [...groups].flatMap(([name, members]) =>
     members.length > 1 && !open.has(name) ? [folded(name, members)] : members.map((node) => single(node, members.length > 1 ? name : "")),
-  );
+  ));
   const place = new Map(boxes.flatMap((box) => box.members.flatMap((node) => node.names.map((name) => [name, box.id]))));
   const edges = new Map();
   for (const box of boxes) {
@@ -107,6 +107,13 @@ export function boxesOf(nodes, open) {
     }
   }
   return { boxes, edges: [...edges.values()], groups: [...new Set([...layers, ...groups.keys()])].filter((name) => !name.startsWith("\n")) };
+}
+
+/** Boxes in the order of execution: what is given first, and a layer where its first value is computed. */
+function inOrder(nodes, boxes) {
+  const index = new Map(nodes.map((node, place) => [node.id, place]));
+  const start = (box) => index.get((box.members.find((node) => !isLeaf(node)) ?? box.members[0]).id);
+  return boxes.sort((one, other) => start(one) - start(other));
 }
 
 /** Groups of neighbours, for graphs of too many: leaves, forward and backward nodes apart. */
