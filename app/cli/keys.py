@@ -1,6 +1,7 @@
 """`adjoint keys`: make, list, revoke and reset the keys of a server, whether it runs or not."""
 
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -46,14 +47,16 @@ def create_key(
     """Make a key, and print what clients send; nobody can tell it later.
 
     The scope train includes read, and admin both. The first key needs admin, for from then on no request is answered
-    without a key; you are asked before that, unless --yes is given.
+    without a key; you are asked before that, unless --yes is given. Which server or data directory it is for is said on
+    standard error.
     """
+    place = _place(url, data_dir)
     with administration(url, key_file, data_dir) as office:
         if "admin" in scopes and not yes and _is_open(office, url):
-            confirm("the first key closes the server: from then on every request needs one")
+            confirm(f"the first key closes {place}: from then on every request needs one")
         made = office.create_key(name, [scope.strip() for scope in scopes.split(",")], expires, tenant)
     sys.stdout.write(f"{made['key']}\n")
-    sys.stderr.write(f"{made['id']}: keep the key above, it is shown this once\n")
+    sys.stderr.write(f"{made['id']}: a key of {place}; keep it, it is shown this once\n")
 
 
 @keys.command("list")
@@ -90,6 +93,11 @@ def reset_keys(data_dir: DataOption = DEFAULT_DATA_DIR, yes: YesOption = False) 
             confirm("all keys end, and no request needs one until the next is made")
         count = office.reset_keys()
     sys.stdout.write(f"{count} keys deleted; the server is open on loopback until one is made\n")
+
+
+def _place(url: str | None, data_dir: Path) -> str:
+    """Return which server is administered, in words."""
+    return f"the server at {url}" if url else f"the server of the data directory {data_dir.absolute()}"
 
 
 def _is_open(office: Administration, url: str | None) -> bool:

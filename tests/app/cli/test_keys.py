@@ -45,6 +45,7 @@ def test_keys_are_made_offline_and_beside_the_running_server(
     assert run(["keys", "create", "--name", "ci", "--scopes", "read, train", "--expires", "2100-01-01T00:00:00Z"]) == 0
     train, said = capsys.readouterr()
     assert KEY.fullmatch(train)
+    assert f"a key of the server at {url}" in said
     key_id = said.partition(":")[0]
     assert run(["keys", "revoke", key_id]) == 0
     capsys.readouterr()
@@ -96,7 +97,7 @@ def test_the_first_key_is_asked_for_and_a_reset_opens_the_server(
     data, online = ["--data-dir", str(tmp_path / "data")], ["--url", server.url]
     first = ["keys", "create", "--name", "boss", "--scopes", "admin"]
     assert run([*first, *online]) == REFUSED
-    assert "closes the server" in capsys.readouterr().err
+    assert "the first key closes the server " in capsys.readouterr().err
     assert server.http.get("/v1/keys").json()["data"] == []
     for answer, status in (("n\n", 1), ("y\n", 0)):
         stdin = io.StringIO(answer)
