@@ -87,13 +87,16 @@ class Changes:
         return psycopg.connect(*arguments, autocommit=True, **options)
 
     def _listen(self, on_change: Callable[[str], object], on_gap: Callable[[], object]) -> None:
-        had_lock = self._connection is not None
+        had_lock, warned = self._connection is not None, False
         while not self._closing.is_set():
             try:
                 connection = self._connection = self._connection or self._connected()
                 if had_lock and not _locked(connection):
                     _logger.error("another server has taken the database over; stop this one")
                 connection.execute(f"LISTEN {CHANNEL}")
+                if warned:
+                    _logger.info("the database sends notifications again")
+                warned = False
                 on_gap()
                 while not self._closing.is_set():
                     for notification in connection.notifies(timeout=POLL_SECONDS):
@@ -101,16 +104,18 @@ class Changes:
                         if self._closing.is_set():
                             break
             except psycopg.Error as error:
-                _logger.warning("notifications of the database are interrupted: %s", reason_of(error))
+                level = logging.DEBUG if warned else logging.WARNING  # once for an outage, however long it lasts
+                _logger.log(level, "notifications of the database are interrupted: %s", reason_of(error))
+                warned = True
                 if self._connection is not None:
                     self._connection.close()
                 self._connection = None
                 self._closing.wait(random.uniform(0.1, 0.5))  # noqa: S311 (so that not all come back at once)
 
     def _heard(self, text: str, on_change: Callable[[str], object]) -> None:
-        sender, *changed = text.split()
-        if sender != self._sender:
-            for name in changed:
+        names = text.split()  # of any form: other programs may use the channel
+        if names[:1] != [self._sender]:
+            for name in names[1:]:
                 on_change(name)
 
     def _announce(self) -> None:

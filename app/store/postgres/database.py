@@ -92,6 +92,7 @@ class PostgresDatabase:
         self.engine = engine
         self._thread = threading.local()
         self._closing = threading.Event()
+        self._is_away = False
         self._changes = Changes(engine)
 
     @classmethod
@@ -129,15 +130,22 @@ class PostgresDatabase:
             self._thread.in_use = False
 
     def _begun(self, read_only: bool) -> Connection:
-        """Return a connection with a transaction; where there is none to be had, try for CONNECT_AGAIN_SECONDS."""
-        give_up_at = time.monotonic() + CONNECT_AGAIN_SECONDS
+        """Return a connection with a transaction; where there is none to be had, try for CONNECT_AGAIN_SECONDS.
+
+        Once that was in vain, try once only, until PostgreSQL is there again: nobody else is held up.
+        """
+        give_up_at = time.monotonic() + (0.0 if self._is_away else CONNECT_AGAIN_SECONDS)
         while True:
             try:
                 connection = self.engine.connect()
                 if self._begin(connection, _BEGIN_READING if read_only else _BEGIN):
+                    self._is_away = False
                     return connection
             except DBAPIError as error:
-                if not is_lost(error) or time.monotonic() > give_up_at or self._closing.is_set():
+                if not is_lost(error) or self._closing.is_set():
+                    raise
+                if time.monotonic() > give_up_at:
+                    self._is_away = True
                     raise
                 self._pause()
 

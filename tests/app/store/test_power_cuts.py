@@ -180,6 +180,7 @@ def test_whatever_a_power_cut_leaves_opens_with_all_that_was_acknowledged(
     assert tried >= IMAGES_MIN[mode]
 
 
+@pytest.mark.sqlite
 def test_the_search_finds_a_file_that_is_changed_without_a_journal(
     tmp_path: Path, store: Store, a_graph: Callable[..., GraphRecord]
 ) -> None:
