@@ -34,6 +34,7 @@ PUT_TOGETHER: Mapping[str, str] = {
     "engine/optim/groups.py": "what the standard library makes of a few patterns of names, in groups that are decided",
     "engine/core/errors.py": "a name of the source, escaped",
     "app/http/validation.py": "a number, escaped",
+    "app/ingest/csv_records.py": "the character between cells, one of four, escaped",
     "engine/graph/loss_spec.py": "the name of an op",
 }
 """Where a pattern is made as it is used, of what, and so why it is harmless."""
