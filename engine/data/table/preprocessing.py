@@ -24,6 +24,9 @@ from engine.data.table.section import Item, Section, read_section, section_docum
 COLUMNS = "columns"
 """The entry of a checkpoint's meta that holds the preprocessing of its model."""
 
+CHUNK_VALUES = 2**22
+"""Values of float64 that are computed at a time: a wide one-hot column takes fewer rows."""
+
 RawColumns = Mapping[str, Array | Sequence[Array] | TextColumn]
 
 
@@ -98,8 +101,9 @@ class Preprocessing:
         """
         fitted = self.inputs[name]
         into = np.empty((len(rows), fitted.width), dtype)
-        for start in range(0, len(rows), CHUNK):
-            part, place = rows[start : start + CHUNK], 0
+        step = max(1, min(CHUNK, CHUNK_VALUES // max(fitted.width, 1)))
+        for start in range(0, len(rows), step):
+            part, place = rows[start : start + step], 0
             for item in fitted.items:
                 values = item.transform.apply(item.state, columns[item.column], part)
                 with np.errstate(over="ignore"):
