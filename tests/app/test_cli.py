@@ -337,7 +337,8 @@ def test_every_command_explains_itself(capsys):
     assert main(["--help"]) == 0
     commands = re.findall(r"^  (\w+) ", capsys.readouterr().out.partition("Commands:")[2], re.MULTILINE)
     expected = (
-        "serve demo fit watch cancel pause resume extend predict evaluate bundle replay system backup restore verify "
+        "serve demo fit watch cancel pause resume extend predict evaluate bundle replay system backup restore migrate "
+        "verify "
         "ops layers optimizers openapi fits datasets graphs checkpoints sessions keys audit"
     )
     assert commands == expected.split()
