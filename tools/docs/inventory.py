@@ -170,7 +170,7 @@ _CONSTANTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
 INTERNAL = (
     "app/http/rate_limit.py",
     "app/http/audit.py",
-    "app/api/checkpoints.py",
+    "app/api/predictions.py",
     "app/http/rate_limit.py",
     "app/http/client_address.py",
     "app/http/validation.py",
