@@ -338,8 +338,7 @@ def test_every_command_explains_itself(capsys):
     commands = re.findall(r"^  (\w+) ", capsys.readouterr().out.partition("Commands:")[2], re.MULTILINE)
     expected = (
         "serve demo fit watch cancel pause resume extend predict evaluate bundle replay system backup restore migrate "
-        "verify "
-        "ops layers optimizers openapi fits datasets graphs checkpoints sessions keys audit"
+        "verify ops layers optimizers openapi fits datasets graphs checkpoints sessions keys audit"
     )
     assert commands == expected.split()
     for command in commands[1:]:
