@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
@@ -63,16 +64,8 @@ def _words(missing: str | None) -> tuple[str, ...]:
     return () if missing is None else tuple(dict.fromkeys(word for word in missing.split(",") if word))
 
 
-async def _terms(
-    request: Request,
-    name: Annotated[str | None, Query(min_length=1, max_length=200, description="A name for the dataset.")] = None,
-    format: Annotated[
-        FormatName | None, Query(description="Format of the body; required with application/octet-stream.")
-    ] = None,
+async def _csv_options(
     columns: Annotated[str | None, Query(max_length=16384, description=COLUMNS)] = None,
-    column: Annotated[
-        str | None, Query(max_length=64, description='Name of the column that a .npy file becomes; default "x".')
-    ] = None,
     header: Annotated[HeaderOption, Query(description=HEADER)] = "auto",
     missing: Annotated[str | None, Query(max_length=1024, description=MISSING)] = None,
     delimiter: Annotated[
@@ -80,6 +73,24 @@ async def _terms(
     ] = "auto",
     decimal: Annotated[Decimal, Query(description="What begins the fraction of a number in a CSV file.")] = "point",
     encoding: Annotated[Encoding, Query(description="Encoding of a CSV file.")] = "utf-8",
+) -> IngestOptions:
+    return IngestOptions(columns, None, header, _words(missing), delimiter, decimal, encoding)
+
+
+CsvOptionsDep = Annotated[IngestOptions, Depends(_csv_options)]
+"""How a CSV file in the body is to be read."""
+
+
+async def _terms(
+    request: Request,
+    csv: CsvOptionsDep,
+    name: Annotated[str | None, Query(min_length=1, max_length=200, description="A name for the dataset.")] = None,
+    format: Annotated[
+        FormatName | None, Query(description="Format of the body; required with application/octet-stream.")
+    ] = None,
+    column: Annotated[
+        str | None, Query(max_length=64, description='Name of the column that a .npy file becomes; default "x".')
+    ] = None,
 ) -> UploadOptions:
     kind = content_type(request)
     if format is not None and kind in FORMATS and FORMATS[kind] != format:
@@ -89,9 +100,7 @@ async def _terms(
     if known is None:
         accepted = ", ".join((*FORMATS, OCTETS))
         raise UnsupportedMedia(f"send one of {accepted}; the last one with ?format=")
-    return UploadOptions(
-        known, name, IngestOptions(columns, column, header, _words(missing), delimiter, decimal, encoding)
-    )
+    return UploadOptions(known, name, replace(csv, column=column))
 
 
 @routes.post(

@@ -13,7 +13,7 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Header, Query, Request, Response
 
 from app.api.bodies import content_type, read_body, read_json_body, receive
-from app.api.datasets import COLUMNS, FORMATS, HEADER
+from app.api.datasets import FORMATS, CsvOptionsDep
 from app.api.deps import CheckpointId, CheckpointsDep, PredictionsDep, Services, SettingsDep, SlowDep, services_of
 from app.api.diagnostics import REFUSALS, ThreadsDep, answer_of
 from app.api.openapi_parts import binary_answer, query_parameters, upload_body
@@ -33,8 +33,6 @@ from app.domain.errors import ApiError, Finding, Invalid, UnsupportedMedia, stor
 from app.domain.frames import to_json
 from app.http.responses import select_media_type
 from app.http.validation import redact, validated, validated_text
-from app.ingest.limits import Header as HeaderOption
-from app.ingest.limits import IngestOptions
 from app.ingest.table_files import CSV, NDJSON, PARQUET, TABLE_TYPES
 from app.service.fits.predictions import EvaluationChoice, PredictionChoice, RowChoice, Rows
 from app.service.resources.datasets import UploadOptions
@@ -66,12 +64,8 @@ async def _answer_type(
     return select_media_type(accept, (own, *(each for each in ANSWERS.values() if each != own)))
 
 
-async def _table_terms(
-    request: Request,
-    columns: Annotated[str | None, Query(max_length=16384, description=f"{COLUMNS} With a CSV body.")] = None,
-    header: Annotated[HeaderOption, Query(description=f"{HEADER} With a CSV body.")] = "auto",
-) -> UploadOptions:
-    return UploadOptions(TABLES.get(content_type(request), "json"), None, IngestOptions(columns, None, header))
+async def _table_terms(request: Request, csv: CsvOptionsDep) -> UploadOptions:
+    return UploadOptions(TABLES.get(content_type(request), "json"), None, csv)
 
 
 @dataclass(frozen=True, slots=True)

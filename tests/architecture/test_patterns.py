@@ -33,7 +33,6 @@ SOURCES = [
 PUT_TOGETHER: Mapping[str, str] = {
     "engine/optim/groups.py": "what the standard library makes of a few patterns of names, in groups that are decided",
     "engine/core/errors.py": "a name of the source, escaped",
-    "app/http/validation.py": "a number, escaped",
     "app/ingest/csv_records.py": "the character between cells, one of four, escaped",
     "engine/graph/loss_spec.py": "the name of an op",
 }

@@ -34,6 +34,7 @@ OF_A_THING = [(method, path) for method, path in OPERATIONS if "{" in path]
 # By a part of the path, the first that is in it.
 GOOD_BODIES: dict[str, dict[str, Any]] = {
     ":extend": {"epochs": 1},
+    ":evaluate": {"dataset": {"columns": {"x": [1.0]}}},
     ":graph_compute": {},
     ":backward": {"tape_id": "tape_1", "cotangents": {}},
     ":batch": {"steps": [{"verb": "zero_grad"}]},

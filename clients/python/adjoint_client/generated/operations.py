@@ -48,7 +48,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "create_dataset": Operation(
         "POST",
         "/v1/datasets",
-        ("name", "format", "columns", "column", "header", "missing", "delimiter", "decimal", "encoding"),
+        ("name", "format", "column", "columns", "header", "missing", "delimiter", "decimal", "encoding"),
         (
             "application/json",
             "application/octet-stream",
@@ -123,7 +123,21 @@ OPERATIONS: Mapping[str, Operation] = {
     "evaluate_checkpoint": Operation(
         "POST",
         "/v1/checkpoints/{checkpoint_id}:evaluate",
-        ("feeds", "columns", "header", "start", "stop", "threshold", "batch_size", "bins", "points"),
+        (
+            "feeds",
+            "columns",
+            "header",
+            "missing",
+            "delimiter",
+            "decimal",
+            "encoding",
+            "start",
+            "stop",
+            "threshold",
+            "batch_size",
+            "bins",
+            "points",
+        ),
         (
             "application/json",
             "application/vnd.apache.parquet",
@@ -288,6 +302,10 @@ OPERATIONS: Mapping[str, Operation] = {
             "feeds",
             "columns",
             "header",
+            "missing",
+            "delimiter",
+            "decimal",
+            "encoding",
             "format",
             "start",
             "stop",
