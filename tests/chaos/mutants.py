@@ -172,11 +172,11 @@ def plant_in_server() -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Serve, or be the fork server of such a server."""
-    if arguments == ["work"]:
+    if arguments[:1] == ["work"]:
         from app.worker import fork_server
 
         plant_in_worker()
-        fork_server.main()
+        fork_server.main(*arguments[1:])
         return 0
     from app.config.settings import Settings
     from app.main.application import run
