@@ -181,7 +181,7 @@ REPEAT_SECONDS = (0.05, 0.2)
 """Pauses before a request is handled again whose transaction was rolled back."""
 
 PATIENT_SECONDS = 1.0
-"""A request that took longer than this to be refused is not handled again: its client is told to come back."""
+"""A request that took longer than this to be refused is not handled again: its client is asked to retry."""
 
 
 async def handle_again(handle: Handler, request: Request) -> Response:

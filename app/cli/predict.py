@@ -57,7 +57,7 @@ def predict(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Include the probability of each class.")
     ] = False,
-    top_k: Annotated[int | None, typer.Option(min=1, help="Include so many of the most probable classes.")] = None,
+    top_k: Annotated[int | None, typer.Option(min=1, help="Number of the most probable classes to include.")] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Include the values of outputs that predict classes.")] = False,
     as_json: JsonOption = False,
     url: UrlOption = DEFAULT_URL,

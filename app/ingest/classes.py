@@ -58,7 +58,7 @@ class ClassCoder:
         self._strict = strict
 
     def encode(self, texts: Sequence[str], locate: Locate) -> NDArray[np.int64]:
-        """Provisional codes of `texts`, -1 for an empty one; `locate` tells where in the file the k-th one is."""
+        """Provisional codes of `texts`, -1 for an empty one; `locate` gives the place of the k-th one in the file."""
         distinct = set(texts)
         self.missing = self.missing or "" in distinct
         fresh = distinct - self._codes.keys() - {""}

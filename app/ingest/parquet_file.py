@@ -14,7 +14,7 @@ Array = NDArray[Any]
 
 MAGIC = b"PAR1"
 GROUP_BYTES = 8 << 20
-"""A row group is written when its columns have so many bytes; they stand in memory until then."""
+"""A row group is written when its columns reach this many bytes; they are in memory until then."""
 GROUP_ROWS = 1 << 17
 
 BOOLEAN, INT64, FLOAT, DOUBLE, BYTE_ARRAY = 0, 2, 4, 5, 6

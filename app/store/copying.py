@@ -31,7 +31,7 @@ def copy_rows(source: Connection, open_target: OpenTarget) -> Iterator[tuple[str
     """Copy what the tables of `source` have beyond those of the target, in one transaction for each batch.
 
     Rows go in the order of their primary keys, so a copy that was stopped goes on after the last row that arrived; both
-    databases are at the newest schema, and nobody else writes to them. Yields the name of each table, before the first
+    databases are at the newest schema, and no other process writes. Yields the name of each table, before the first
     batch and after each, with the number of its rows so far.
     """
     for table in _TABLES:

@@ -263,7 +263,7 @@ class Database:
         """Do nothing: one server has the file."""
 
     def listen(self, on_change: Callable[[str], object], on_gap: Callable[[], object]) -> None:
-        """Do nothing: nobody else changes anything."""
+        """Do nothing: no other process changes anything."""
 
     def give_up(self) -> None:
         """Do nothing: the file is there."""

@@ -90,7 +90,7 @@ class Datasets:
     def in_use(self, dataset_id: str) -> bool:
         """Whether a fit that is not terminal trains or validates on the dataset, or an open session takes its rows."""
         if self._for_update:
-            self._connection.execute(_LOCK, {"dataset_id": dataset_id})  # nobody begins to use it while it is deleted
+            self._connection.execute(_LOCK, {"dataset_id": dataset_id})  # so that no reference is added
         return bool(self._connection.execute(_IN_USE, {"dataset_id": dataset_id}).scalar_one())
 
     def delete(self, dataset_id: str) -> None:

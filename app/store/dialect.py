@@ -7,7 +7,7 @@ from sqlalchemy import Connection, delete, insert
 
 from app.store.tables import shares
 
-# In the driver's own words: put together row by row from an expression, an insert costs three times as much.
+# Text for the driver: an insert compiled row by row from an expression costs three times as much.
 _INSERT_METRIC = "INSERT INTO events (fit_id, seq, kind, body, metric_seq, created_at) VALUES (?, ?, 'metric', ?, ?, ?)"
 
 

@@ -101,7 +101,7 @@ class Events:
         return [Event(*row) for row in found.all()]
 
     def metric_rows(self, fit_id: str, after: int, limit: int, *, timestamps: bool = False) -> list[tuple[int, str]]:
-        """Return `metrics` as bare (metric_seq, JSON text): for whoever reads very many to keep a few.
+        """Return `metrics` as bare (metric_seq, JSON text): for readers of very many that keep a few.
 
         With `timestamps` the text holds the time at which the row was stored, see `add_time`.
         """

@@ -73,7 +73,7 @@ class Graphs:
     def in_use(self, graph_id: str) -> bool:
         """Whether a fit that is not terminal or an open session uses the graph, or a checkpoint needs it to predict."""
         if self._for_update:
-            self._connection.execute(_LOCK, {"graph_id": graph_id})  # nobody begins to use it while it is deleted
+            self._connection.execute(_LOCK, {"graph_id": graph_id})  # so that no reference is added
         return bool(self._connection.execute(_IN_USE, {"graph_id": graph_id}).scalar_one())
 
     def delete(self, graph_id: str) -> None:

@@ -13,7 +13,7 @@ from app.store.unit_of_work import StoreDatabase
 def transfer(source: StoreDatabase, target: StoreDatabase) -> Generator[tuple[str, int]]:
     """Copy all rows to an empty database, or go on with a copy that was stopped.
 
-    Nobody else uses the two. Yields the name of each table as its rows arrive, with their number so far; what is
+    No other process uses the two. Yields the name of each table as its rows arrive, with their number so far; what is
     copied is compared at the end. DatabaseUnusable if the target holds anything else, the source is of no data
     directory, or the copy differs.
     """

@@ -172,7 +172,7 @@ class Store:
     def read(self) -> Iterator[UnitOfWork]:
         """Open a unit of work that changes nothing, and sees everything as it is at one moment.
 
-        Nobody waits for it. Do not begin another one in it.
+        No other transaction waits for it. Do not begin another one in it.
         """
         with self._database.transaction(read_only=True) as connection:
             yield UnitOfWork(connection, self._clock.now(), current_tenant(), self._dialect)

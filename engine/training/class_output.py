@@ -33,7 +33,7 @@ class ClassOutput:
         return self.form in PROBABLE or self.form not in BY_CLASS
 
     def class_names(self, classes: int) -> list[str]:
-        """Return the names of so many classes; numbers where the target had no names."""
+        """Return the names of that number of classes; numbers where the target had no names."""
         known = self.names is not None and len(self.names) == classes
         return list(self.names or ()) if known else [str(number) for number in range(classes)]
 

@@ -12,7 +12,7 @@ Scan = Callable[[str, int, int], Iterator[tuple[int, str]]]
 """Yields the rows of a fit after a number and up to another, each with its `seq`."""
 
 BLOCK_ROWS = 50
-"""Rows that are summed up together; a bucket of a thinned curve is made of whole blocks."""
+"""Rows that are summarized together; a bucket of a thinned curve is made of whole blocks."""
 BLOCKS_MAX = 200_000
 """Blocks in memory, of all curves: some 300 bytes each."""
 

@@ -24,7 +24,7 @@ class TenantQuota:
         self._bytes_max = bytes_max
 
     def used_bytes(self) -> int:
-        """Return how many bytes the tenant who asks stores, of what counts for its quota; 0 for nobody."""
+        """Return how many bytes the tenant who asks stores, of what counts for its quota; 0 without a tenant."""
         tenant = current_tenant()
         if tenant is None:
             return 0

@@ -1,6 +1,6 @@
 """Which fits and sessions have changed, from server to server, by LISTEN and NOTIFY.
 
-A notification only saves latency: whoever waits looks into the tables at intervals too. So they are sent after the
+A notification only saves latency: waiting requests read the tables at intervals too. So they are sent after the
 commit, by a thread that gathers them: PostgreSQL would have transactions that notify commit one after the other.
 """
 
@@ -29,7 +29,7 @@ TAKE_OVER_SECONDS = 5.0
 
 POLL_SECONDS = 0.25
 BATCH_IDS = 100
-"""So many ids at most in a notification, whose text may have 8000 bytes."""
+"""Largest number of ids in a notification, whose text may have 8000 bytes."""
 
 _NOTIFY = "SELECT pg_notify(%s, text) FROM unnest(%s::text[]) AS announced (text)"
 

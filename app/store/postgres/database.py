@@ -132,7 +132,7 @@ class PostgresDatabase:
     def _begun(self, read_only: bool) -> Connection:
         """Return a connection with a transaction; where there is none to be had, try for CONNECT_AGAIN_SECONDS.
 
-        Once that was in vain, try once only, until PostgreSQL is there again: nobody else is held up.
+        Once that failed, try once only until PostgreSQL is reachable again, so that other requests are not delayed.
         """
         give_up_at = time.monotonic() + (0.0 if self._is_away else CONNECT_AGAIN_SECONDS)
         while True:
@@ -173,7 +173,7 @@ class PostgresDatabase:
                 raise
 
     def _has_committed(self, xid: str) -> bool:
-        """Ask PostgreSQL what became of a transaction, until it is there to tell.
+        """Ask PostgreSQL what became of a transaction, until it can answer.
 
         DatabaseUnavailable where this is closed before that: what comes next finds out from the tables.
         """

@@ -1,4 +1,4 @@
-"""PostgreSQL's ways: advisory locks, rows in arrays, and turns that nobody waits for."""
+"""PostgreSQL's dialect: advisory locks, rows in arrays, and rows claimed without waiting."""
 
 import hashlib
 from collections.abc import Collection, Sequence

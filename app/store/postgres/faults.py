@@ -1,4 +1,4 @@
-"""What PostgreSQL, or the way to it, may do to those that use the database, as errors of ours."""
+"""Failures of PostgreSQL and of the connection to it, as errors of the domain."""
 
 import logging
 from collections.abc import Iterator, Mapping

@@ -42,7 +42,7 @@ def table_body(
 
     Raises:
         TypeError: a column of a data frame holds something else than numbers, texts, or equally long lists.
-        ValueError: the name of a file tells no format that the server takes.
+        ValueError: the name of a file has no ending of a format that the server takes.
     """
     options = {"columns": columns, "header": None if header is None else str(header).lower()}
     query = {key: value for key, value in options.items() if value is not None}

@@ -20,7 +20,7 @@ def content_type(path: Path) -> str:
     """Return the content type of a file by its name.
 
     Raises:
-        ValueError: the name tells no format that the server takes.
+        ValueError: the name has no ending of a format that the server takes.
     """
     try:
         return CONTENT_TYPES[path.suffix.lower()]

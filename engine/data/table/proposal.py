@@ -19,7 +19,7 @@ NUMBERS, CATEGORIES, TARGET = "numbers", "categories", "target"
 """The inputs of a proposed graph."""
 
 ONE_HOT_LEVELS = 10
-"""Up to so many levels a column becomes one-hot; more of them have an embedding."""
+"""Up to this number of levels a column becomes one-hot; with more it gets an embedding."""
 LOOKED_AT = 1000
 """Texts of a column that are looked at for dates."""
 MOST_CLASSES = 1000

@@ -81,7 +81,7 @@ function findingsOf(dataset, sample) {
   const add = (column, text) => found.push({ column: column.name, text });
   for (const column of dataset.columns) {
     if (column.missing) add(column, `lacks ${formatNumber(column.missing)} values, ${percent(column.missing / dataset.rows)} of the rows: fill them, or leave the rows out.`);
-    if (!column.classes && column.minimum !== null && column.minimum === column.maximum) add(column, `is ${formatNumber(column.minimum)} in every row: it tells nothing.`);
+    if (!column.classes && column.minimum !== null && column.minimum === column.maximum) add(column, `is ${formatNumber(column.minimum)} in every row: it carries no information.`);
     if (column.classes) addClasses(column, sample, add);
     else if (isIdentifier(column, sample)) add(column, "is another whole number in almost every row: an identifier is learned by heart.");
   }

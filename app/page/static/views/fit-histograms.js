@@ -9,13 +9,13 @@ import { route, setQuery } from "../lib/route.js";
 import { problemText } from "../parts/dialog.js";
 
 const EVERY = 10;
-/** Of more captured steps so many are shown, evenly spaced. */
+/** Largest number of captured steps that are shown, evenly spaced. */
 const STEPS_MAX = 30;
 const WIDTH = 900;
 const LEFT = 80;
 const RIGHT = 150;
 const ROW = 26;
-/** Where the widest histogram is so many times as wide as the narrowest, each gets an axis of its own. */
+/** From this ratio of the widest to the narrowest histogram on, each has an axis of its own. */
 const WIDTHS_MAX = 20;
 /** How far a histogram reaches into the rows above it, in rows. */
 const REACH = 2.4;

@@ -9,7 +9,7 @@ import { problemText } from "../parts/dialog.js";
 
 const ROWS = 4;
 const SHOWN = 12;
-/** Second derivatives of so many elements are a table that can be read, and one request. */
+/** Largest number of elements whose second derivatives are shown, as a table from one request. */
 const HESSIAN_MAX = 64;
 const PAIRS_MAX = 5;
 
