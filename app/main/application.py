@@ -41,7 +41,7 @@ from app.api.fits import EncodedFits
 from app.api.openapi import check_operation_ids, openapi
 from app.api.system import FitMetrics
 from app.config.settings import Settings, is_loopback, server_version
-from app.domain.errors import InsecureBind
+from app.domain.errors import InsecureBind, RetryLater
 from app.http import problems
 from app.http.audit import AuditMiddleware
 from app.http.client_address import ClientAddressMiddleware
@@ -83,6 +83,8 @@ async def _keep_house(chores: Sequence[Chore], seconds: float, over: asyncio.Eve
                     await chore()
                 else:
                     await asyncio.to_thread(chore)
+            except RetryLater as error:  # the database is away, for example
+                _logger.warning("housekeeping is postponed: %s", error.detail)
             except Exception:
                 # It comes round again, and nothing else must end for it.
                 _logger.exception("housekeeping met a fault and goes on")
