@@ -79,7 +79,7 @@ def test_what_is_so_already_is_no_operation(harness: FolderHarness, again: Calla
 
 def test_a_folder_that_could_not_be_synced_is_made_anew_the_next_time(tmp_path: Path) -> None:
     durable = Durable(fail_at=2)
-    with pytest.raises(OSError, match="told to fail"):
+    with pytest.raises(OSError, match="set to fail"):
         durable.mkdir(tmp_path / "a")
     durable.mkdir(tmp_path / "a")
     assert durable.operations == 4, "mkdir, sync; mkdir, sync"

@@ -124,6 +124,7 @@ FIXED = {
     "sampling": {"weights": "balanced", "of": "label"},
     "windows": {"spans": {"x": [0, 4]}},
     "normalize": {"x": {"kind": "standard"}},
+    "columns": {"x": ["age"]},
     "class_weights": "balanced",
     "classes": {"y": ["a", "b"]},
     "drop_last": True,
