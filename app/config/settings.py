@@ -100,7 +100,7 @@ class ServerSettings(DatabaseSettings):
         default=2000, ge=1, le=1_000_000, description="Requests that one API key may send in a burst."
     )
     requests_at_once: int = Field(default=256, ge=1, le=1_000_000, description="Concurrent requests of one API key.")
-    max_requests_at_once: int = Field(default=512, ge=1, le=100_000, description="Concurrent requests of all clients.")
+    max_requests_at_once: int = Field(default=1024, ge=1, le=100_000, description="Concurrent requests of all clients.")
     max_waiting: int = Field(
         default=1000, ge=1, le=100_000, description="Additional concurrent long-poll and streaming requests."
     )
