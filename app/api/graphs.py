@@ -93,7 +93,7 @@ def list_graph_nodes(
     """List the nodes of a graph.
 
     Lists the nodes in execution order, with the backward nodes if asked for. With `batch`, each has its FLOPs and
-    bytes at so many rows.
+    bytes for a batch of that size.
     """
     return JsonResponse(GraphNodes(data=graphs.nodes(graph_id, backward=backward, batch=batch)))
 

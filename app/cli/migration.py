@@ -16,7 +16,7 @@ from app.store.transfer import transfer
 from app.system.durable import Durable
 
 MOVED = f"{FILE_NAME}.moved"
-"""What the file is called after the move: a server that looks for it refuses to begin anew beside the stored files."""
+"""What the file is called after the move: without it a server refuses to start beside the stored files."""
 
 
 class NotMigrated(Exception):  # noqa: N818 (named as what happened)

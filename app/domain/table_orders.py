@@ -31,7 +31,7 @@ class RowFiles:
     stop: int | None = None
 
     def chosen(self, count: int) -> range:
-        """Return the chosen ones of so many examples; Invalid if there are none, or fewer."""
+        """Return the chosen ones of `count` examples; Invalid if there are none, or fewer."""
         stop = count if self.stop is None else self.stop
         if stop > count or not 0 <= self.start < stop:
             detail = f"there are {count} rows, numbered from 0; start must be below stop, and stop {count} at most"

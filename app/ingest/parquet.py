@@ -165,7 +165,7 @@ def _taker(leaf: Leaf, width: int, columns: ColumnSet) -> _Numbers | _Texts:
 
 
 def _batches(file: BufferedReader, footer: Footer, rows: int) -> Iterator[list[Any]]:
-    """Yield the columns of at most so many rows at a time, in the order of the schema."""
+    """Yield the columns of a limited number of rows at a time, in the order of the schema."""
     arrow = import_module("pyarrow")
     try:
         source = load().ParquetFile(

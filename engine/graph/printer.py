@@ -56,11 +56,11 @@ class NodeLine:
 def graph_nodes(definition: Definition, *, backward: bool = False, batch: int | None = None) -> list[dict[str, Any]]:
     """List the primitive nodes in the order of execution: forward, then (on request) backward.
 
-    With `batch`, each has the floating-point operations and the bytes of its output at so many rows; those of a node
+    With `batch`, each has the floating-point operations and the bytes of its output; those of a node
     with several outputs are counted at the first.
 
     Raises:
-        DocumentError: the graph does not accept so many rows.
+        DocumentError: the graph does not accept this batch size.
     """
     lines = [line for line in _lines(definition, backward=backward) if line.op]
     if batch is None:

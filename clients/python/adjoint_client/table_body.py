@@ -24,7 +24,7 @@ DATASET_ID = "ds_"
 
 @dataclass(frozen=True, slots=True)
 class TableBody:
-    """The body of a request that brings a table: `open` returns its bytes anew for each attempt."""
+    """The body of a request that brings a table: `open` returns its bytes from the start for each attempt."""
 
     open: Callable[[], Any]
     size: int

@@ -16,7 +16,7 @@ LINE = {
     "program": "pred = x @ w + c\nloss = mean((pred - y) ** 2)",
     "outputs": ["pred"],
 }
-POINTS = {
+POINTS: dict[str, Any] = {
     "name": "points",
     "columns": {"x": [[i / 8, -i / 16] for i in range(16)], "y": [i / 4 for i in range(16)]},
 }

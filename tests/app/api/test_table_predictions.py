@@ -104,8 +104,8 @@ def test_rows_of_a_dataset_and_of_a_table_are_predicted_alike(
 
 
 def test_numbers_are_predicted_and_evaluated_in_the_units_of_the_target(http: httpx.Client) -> None:
-    target = [1e6 + 4000 * value for value in POINTS["columns"]["y"]]  # type: ignore[index]
-    columns = {"x": POINTS["columns"]["x"], "y": target}  # type: ignore[index]
+    target = [1e6 + 4000 * value for value in POINTS["columns"]["y"]]
+    columns = {"x": POINTS["columns"]["x"], "y": target}
     graph = {
         "inputs": {"x": ["batch", 2], "y": ["batch"]},
         "parameters": {"w": [2], "c": []},
