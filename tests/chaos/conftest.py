@@ -39,7 +39,7 @@ COUNTS: Mapping[str, Counts] = {
         deaths=20,
         races=500,
         uploads_cut=200,
-        schedules=100_000,
+        schedules=10_000,
         footprints=200,
     ),
 }

@@ -1,7 +1,7 @@
 """Random graphs, stacks of layers and fits, new ones in each run: the same numbers however they are run.
 
 What fails is told by a seed and a number, shrunk: `python -m tests.engine.random_graphs` runs it again, and
-LAW_SEED gives the seed of a whole run of the tests. `make chaos` runs two hundred times as many.
+LAW_SEED gives the seed of a whole run of the tests. `make chaos` runs twenty times as many.
 """
 
 import gc
@@ -13,7 +13,7 @@ from tests.extent import FULL
 
 COUNTS = {"graphs": (10, 10), "layers": (2, 6), "fits": (2, 3)}
 """Of each kind, how many tests there are, and how many cases in each."""
-FULL_TIMES = 200
+FULL_TIMES = 20
 
 
 @pytest.mark.parametrize(
