@@ -1,11 +1,11 @@
 """The examples of the OpenAPI document: the request and the recorded answer of each operation's first step."""
 
-import json
 from typing import Any
 
 from tools.docs.http_client import answers
 from tools.docs.http_steps import STEPS, Step
 from tools.docs.inventory import ROOT
+from tools.docs.markdown import FILE_WIDTH, compact
 
 FILE = ROOT / "app" / "api" / "operation_examples.json"
 JSON = "application/json"
@@ -18,7 +18,7 @@ def examples_text() -> str:
     first: dict[str, Any] = {}
     for step in STEPS:
         first.setdefault(step.operation, _example(step, recorded[step.operation], ids))
-    return json.dumps(first, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    return compact(dict(sorted(first.items())), FILE_WIDTH) + "\n"
 
 
 def _saved(step: Step, recorded: Any) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 
 from tools.docs.http_steps import STEPS, Step
+from tools.docs.markdown import FILE_WIDTH, compact
 
 ANSWERS = Path(__file__).with_name("http_answers.json")
 PATIENCE = 120.0
@@ -122,4 +123,4 @@ def answers() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    ANSWERS.write_text(json.dumps(record(sys.argv[1]), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    ANSWERS.write_text(compact(record(sys.argv[1]), FILE_WIDTH) + "\n", "utf-8")
