@@ -139,7 +139,6 @@ from engine.ops.random.random import seed
 from engine.optim import (
     ClosureOptimizer,
     LossScaler,
-    ScaledStep,
     Scheduler,
     TapeOptimizer,
     clip_grad_adaptive_,
@@ -173,9 +172,6 @@ from engine.training.recipe import (
     read_recipe,
 )
 from engine.training.sweep import Sweep
-
-Point = MetricRow
-"""A second name of MetricRow."""
 
 __all__ = [
     "ADJUSTABLE",
@@ -237,7 +233,6 @@ __all__ = [
     "OptResult",
     "OutOfContextMemory",
     "Plan",
-    "Point",
     "PoolBusy",
     "PoolError",
     "PoolMissing",
@@ -252,7 +247,6 @@ __all__ = [
     "Record",
     "Rendezvous",
     "RowLosses",
-    "ScaledStep",
     "Scheduler",
     "Sequential",
     "Session",

@@ -138,7 +138,7 @@ class Reporter:
             self._send_metric_rows()
             self._send(message)
 
-    def report_step(self, fit: engine.Fit, rows: Sequence[engine.Point]) -> None:
+    def report_step(self, fit: engine.Fit, rows: Sequence[engine.MetricRow]) -> None:
         """Report the rows of a step, and the position of the fit after it."""
         rows_as_json = [row.to_json() for row in rows]
         with self._lock:

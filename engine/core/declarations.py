@@ -16,16 +16,6 @@ from engine.core.value import Shape, Spec
 Promotion = Literal["common", "float", "none"]
 Autocast = Literal["half", "float32", "widest", "unchanged"]
 View = Literal["", "strided", "reshape"]
-PredictionForm = Literal[
-    "class_logits",
-    "class_log_probabilities",
-    "class_probabilities",
-    "class_scores",
-    "binary_logits",
-    "binary_probabilities",
-    "numbers",
-]
-
 Flops = Callable[[Mapping[str, Any], Sequence[Shape], Sequence[Shape]], int]
 """Arithmetic operations of one application, from attributes, input shapes and output shapes."""
 Scratch = Callable[[Mapping[str, Any], Sequence[Spec], Sequence[Spec]], int]
@@ -99,6 +89,7 @@ class Memory:
         state_updates: which output holds the new value of which input, for running statistics.
         packs: the op lays its inputs out at the places `offsets` of one vector; plans compute them there.
         scratch: bytes of what the kernel allocates beside its outputs; only what grows with the operands counts.
+        moments: inputs that hold the moments of an optimizer, which a reset sets to 0.
         keeps_workspace: the kernel allocates in the thread's workspace, which keeps its memory from call to call.
     """
 
@@ -107,6 +98,7 @@ class Memory:
     state_updates: Mapping[int, int] = field(default_factory=dict)
     packs: bool = False
     scratch: Scratch | None = None
+    moments: tuple[int, ...] = ()
     keeps_workspace: bool = False
 
 
@@ -122,6 +114,10 @@ class Algebra:
         identity: the op returns its first input when neither shape nor dtype changes.
         keeps_elements: the elements of the first input in their order, in another shape or dtype.
         piecewise_constant: the derivative is 0 wherever there is one.
+        conversion: the result is the first input in another dtype.
+        barrier: the result is the first input, ordered after the second; passes must not merge or move across it.
+        difference: the result is the first input minus the second.
+        total: the result is a sum of elements of the first input.
     """
 
     elementwise: bool | None = None
@@ -130,23 +126,10 @@ class Algebra:
     identity: bool = False
     keeps_elements: bool = False
     piecewise_constant: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """What a loss compares: its first two inputs are predictions and targets.
-
-    Attributes:
-        form: what the predictions are.
-        class_axis: their axis of classes; 1 is the only axis of a vector.
-        weighted_mean: a mean divides by the weights of the classes of those targets that are not ignored.
-        variance: the third input is the variance of the predictions.
-    """
-
-    form: PredictionForm
-    class_axis: int = 1
-    weighted_mean: bool = False
-    variance: bool = False
+    conversion: bool = False
+    barrier: bool = False
+    difference: bool = False
+    total: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ from engine.core.declarations import (
     Documentation,
     Fans,
     Flops,
-    Loss,
     Memory,
     Numerics,
     Sharding,
@@ -48,6 +47,7 @@ from engine.core.errors import (
     name_op,
 )
 from engine.core.half_precision import SMALL, round_results, widen_halves
+from engine.core.losses import Loss
 from engine.core.modes import MODES, recording_calls
 from engine.core.samples import Sample
 from engine.core.shape_rules import broadcast, broadcast_bool, same, same_bool, same_number
@@ -122,7 +122,7 @@ class Op(Generic[R]):
                 views need none.
             flops: arithmetic operations; by default one for each element of the largest operand.
             fans: fan-in and fan-out of a parameter among the inputs, for ops that are products with a weight.
-            loss: what a loss compares, for metrics and reports.
+            loss: predictions and operands of a loss, for the `layers` form, metrics and reports.
         """
         self.name = body.__name__.rstrip("_")
         self.body = body

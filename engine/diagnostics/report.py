@@ -17,7 +17,6 @@ from engine.graph.definition import Definition, NodeSpec
 from engine.graph.fans import fan_findings
 from engine.graph.limits import LIMITS
 from engine.graph.shape_inference import InferredShapes, dims_at, infer_shapes
-from engine.nn.layers.losses import LOSSES
 from engine.optim import make_transform
 from engine.optim.groups import one_group
 from engine.training.recipe import Recipe, Record
@@ -42,11 +41,10 @@ def broadcast_findings(definition: Definition, probed: InferredShapes) -> list[F
 
 def _unequal(node: NodeSpec, probed: InferredShapes) -> Iterator[str]:
     op = lookup(node.op)
-    loss = LOSSES.get(op.name)
     shapes = [probed.shape(operand) if isinstance(operand, str) else None for operand in node.inputs]
-    if loss is not None and shapes and shapes[0] is not None:
-        for operand, shape in zip(loss.operands, shapes[1:], strict=False):
-            if operand.name in loss.paired and shape is not None and shape != shapes[0]:
+    if op.loss is not None and shapes and shapes[0] is not None:
+        for operand, shape in zip(op.loss.operands, shapes[1:], strict=False):
+            if operand.name in op.loss.paired and shape is not None and shape != shapes[0]:
                 yield (
                     f"{op.name} of predictions {shapes[0]} and {operand.name} {shape}: they broadcast, and each row "
                     "is compared with others"

@@ -19,7 +19,6 @@ from engine.ggml.storage import Storage
 from engine.ggml.tensor_table import EvaluationOrder, TensorTable
 from engine.ggml.threadpool import Threadpool
 from engine.graph.trace import check_loss
-from engine.ops.optimizer.opt_step import opt_step_adamw
 
 
 class Graph(Inspection):
@@ -268,12 +267,12 @@ class Graph(Inspection):
         """
         self._check_grads()
         if momenta:
-            steps = {v.node for v in self.nodes if v.node is not None and v.node.op is opt_step_adamw}
+            steps = {v.node for v in self.nodes if v.node is not None and v.node.op.memory.moments}
             if not steps:
                 raise GraphError("the graph holds no AdamW step (opt_step_adamw) whose moments could be reset")
             for step in steps:
-                for moment in step.inputs[2:4]:
-                    self._storage.set(moment, 0)
+                for index in step.op.memory.moments:
+                    self._storage.set(step.inputs[index], 0)
         if grads and self._gradients is not None:
             for _, leaf in self._gradients.sums:
                 self._storage.set(leaf, 0)

@@ -21,16 +21,13 @@ from engine.core.errors import (
     escape,
     nearest,
 )
+from engine.core.losses import Loss, LossOperand
 from engine.core.options import Reader
 from engine.core.registry import Op, find_op
 from engine.core.unsupported_ops import refuse_unsupported
 from engine.core.value import Array, Value
 from engine.graph.tensors import read_tensor
-from engine.nn.layers.losses import BY_EXAMPLE, LOSSES, Loss, Operand, is_by_example
-from engine.ops.loss.ctc import ctc_loss
-from engine.ops.loss.loss import mse_loss
-
-"""Losses whose mean over class targets divides by the weights of the targets."""
+from engine.nn.layers.losses import PER_ROW_OPTIONS, has_row_losses, loss_declarations
 
 FACTORS = ("weight", "pos_weight")
 """Operands that multiply losses."""
@@ -82,12 +79,12 @@ def append_loss(document: Any, x: Value, stack: LayerStack) -> tuple[Value, ...]
     elif not reader.findings:
         reader.fault("/loss", "missing_field", "the field 'kind' is required: the kind of the loss")
     reader.finish()
-    op = _find_loss(kind)
-    return _LossBuilder(op, LOSSES[op.name], document, x, stack).build()
+    op, loss = _find_loss(kind)
+    return _LossBuilder(op, loss, document, x, stack).build()
 
 
-def _find_loss(kind: str) -> Op[Any]:
-    """Return the op of a loss.
+def _find_loss(kind: str) -> tuple[Op[Any], Loss]:
+    """Return the op of a loss and its declaration.
 
     Raises:
         DocumentError: there is no such loss; the message lists them.
@@ -97,16 +94,17 @@ def _find_loss(kind: str) -> Op[Any]:
     except UnsupportedOp as error:
         raise DocumentError([Finding("/loss/kind", error.code, str(error))]) from error
     op = find_op(kind)
-    if op is None or op.name not in LOSSES:
+    if op is None or op.loss is None:
+        known = loss_declarations()
         asked = GGML_LOSSES.get(kind.upper().removeprefix("GGML_OPT_LOSS_TYPE_"), kind)
         if asked in REDUCTIONS:
-            hint = f"; {REDUCTIONS[asked]}; losses are {', '.join(LOSSES)}"
+            hint = f"; {REDUCTIONS[asked]}; losses are {', '.join(known)}"
         else:
-            hint = accepted_names(asked, LOSSES, "GET /v1/losses")
+            hint = accepted_names(asked, known, "GET /v1/losses")
         detail = f"there is no loss called {kind[:64]!r}{hint}"
         code = "unknown_name" if op is None else AttributeValueError.code
         raise DocumentError([Finding("/loss/kind", code, detail)])
-    return op
+    return op, op.loss
 
 
 class _LossBuilder:
@@ -120,7 +118,7 @@ class _LossBuilder:
 
     def build(self) -> tuple[Value, ...]:
         """Check everything, add the nodes and return the outputs beside the loss."""
-        options = BY_EXAMPLE if is_by_example(self.op) else ()
+        options = PER_ROW_OPTIONS if has_row_losses(self.op) else ()
         self._read_attributes(("split",) * bool(self.loss.parts) + options)
         split = self._option("split", int | None, None)
         sample_weight = self._option("sample_weight", str | None, None)
@@ -195,7 +193,7 @@ class _LossBuilder:
             self.reader.fault(f"/loss/{option}", "unknown_name", detail + hint)
         return found
 
-    def _make_constant(self, operand: Operand, given: Any) -> Value | None:
+    def _make_constant(self, operand: LossOperand, given: Any) -> Value | None:
         """Turn numbers in the document into a constant."""
         faults = len(self.reader.findings)
         array = read_tensor(given, f"/loss/{operand.name}", self.reader, FLOAT32)
@@ -228,7 +226,7 @@ class _LossBuilder:
             value = self.operands[operand.name]
             if value is None or operand.name not in FACTORS or not shape:
                 continue
-            if operand.by_class and axis is not None:
+            if operand.by_class:
                 classes = shape[min(axis, len(shape) - 1)]
                 good, wanted = value.shape == (classes,), f"{classes} numbers: one for each class"
             else:
@@ -257,10 +255,10 @@ class _LossBuilder:
 
     def _arrange(self) -> None:
         """Bring what flows rows first into the order of the op, and fill in lengths that are not named."""
-        if self.op is not ctc_loss:
+        if not self.loss.time_major:
             return
         if self.x.ndim != 3:
-            detail = f"ctc_loss takes log-probabilities [rows, steps, classes], not {list(self.x.shape)}"
+            detail = f"{self.op.name} takes log-probabilities [rows, steps, classes], not {list(self.x.shape)}"
             raise DocumentError([Finding("/loss", "shape_mismatch", detail)])
         steps, lengths = self.x.shape[1], self.operands["target_lengths"]
         if self.operands["input_lengths"] is None and lengths is not None:
@@ -293,7 +291,7 @@ class _LossBuilder:
         if not values.ndim:
             detail = "losses by example need predictions with an axis of rows; these have one loss in all"
             raise DocumentError([Finding("/loss", "shape_mismatch", detail)])
-        if self.op is ctc_loss and reduction == "mean":
+        if self.loss.time_major and reduction == "mean":
             values = self._over_lengths(values)
         rows = self._of_rows(values, "sum" if reduction in ("sum", "batchmean") else "mean")
         if weights is not None:
@@ -327,17 +325,11 @@ class _LossBuilder:
         return self._add("reshape", weights, name="row_weights", shape=(-1,)) if weights.ndim > 1 else weights
 
     def _append_weighted(self, values: Value, rows: Value, weights: Value, reduction: str) -> None:
-        if (self.op is mse_loss and self.operands["weight"] is not None) or self.attrs.get("by_weight"):
+        if (self.loss.mean_by_weight and self.operands["weight"] is not None) or self.attrs.get("by_weight"):
             detail = f"{self.op.name} divides by the sum of its weight already; give weight or sample_weight"
             raise DocumentError([Finding("/loss/sample_weight", "attribute_invalid", detail)])
         target = self.operands.get("target")
-        if (
-            reduction == "mean"
-            and self.op.loss
-            and self.op.loss.weighted_mean
-            and target is not None
-            and not is_float(target.dtype)
-        ):
+        if reduction == "mean" and self.loss.weighted_mean and target is not None and not is_float(target.dtype):
             self._weighted_by_class(values, weights, target)
             return
         total = self._add("mul", rows, weights, name="weighted")

@@ -160,7 +160,7 @@ class Rematerializer:
 def _repeat_widening(value: Value, cotangent: Value) -> Value:
     """Return the result of a cast from a half type to float32, cast once more behind a barrier; others as they are."""
     node = value.node
-    if node is None or node.op is not cast or value.dtype != FLOAT32:
+    if node is None or not node.op.algebra.conversion or value.dtype != FLOAT32:
         return value
     (half,) = node.inputs
     if not is_float(half.dtype) or half.dtype.itemsize != 2:
@@ -301,7 +301,7 @@ def schedule_casts(listing: Listing) -> Listing:
     latest: dict[int, int] = {}
     bases: dict[int, int] = {}
     for index, instruction in enumerate(instructions):
-        if instruction.op is cast and _feeds_only_barriers(listing, instruction, readers):
+        if instruction.op.algebra.conversion and _feeds_only_barriers(listing, instruction, readers):
             after = latest.get(bases.get(instruction.inputs[0], instruction.inputs[0]), -1)
             moving.setdefault(after, []).append(instruction)
             moved.add(index)
@@ -335,7 +335,7 @@ def _feeds_only_barriers(listing: Listing, instruction: Instruction, readers: di
     pending = [instruction.outputs[0]]
     while pending:
         for reader in readers.get(pending.pop(), ()):
-            if reader.op is barrier:
+            if reader.op.algebra.barrier:
                 continue
             if not reader.op.view:
                 return False

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.core.declarations import PredictionForm
 from engine.core.dtypes import FLOAT64
+from engine.core.losses import PredictionForm
 from engine.core.value import Array
 from engine.training.metrics.operands import BY_CLASS, PROBABLE
 

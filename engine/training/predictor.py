@@ -26,7 +26,6 @@ from engine.graph.limits import LIMITS
 from engine.graph.shape_inference import InferredShapes, infer_shapes
 from engine.graph.tensors import check_feeds
 from engine.graph.trace import Trace, bind_dims
-from engine.nn.layers import LOSSES
 from engine.training.class_output import ClassOutput
 from engine.training.metrics import find_comparison
 from engine.training.metrics.operands import BY_CLASS, NUMBERS
@@ -264,7 +263,7 @@ def _before_losses(definition: Definition) -> tuple[str, ...]:
     """Return the first input of each loss that is a loss op of a computed value."""
     nodes = {node.name: node for node in definition.nodes}
     losses = [nodes[loss.partition(":")[0]] for loss in definition.losses if loss.partition(":")[0] in nodes]
-    firsts = [node.inputs[0] for node in losses if lookup(node.op).name in LOSSES]
+    firsts = [node.inputs[0] for node in losses if lookup(node.op).loss is not None]
     return tuple(dict.fromkeys(f for f in firsts if isinstance(f, str) and f.partition(":")[0] in nodes))
 
 

@@ -139,7 +139,7 @@ def plant_in_worker() -> None:
         taken_up.add(id(fit))
         RESTORED.get(_name_of(fit), _nothing)(fit)
 
-    def proceeded(fit: Any, end: int | None = None) -> list[engine.Point]:
+    def proceeded(fit: Any, end: int | None = None) -> list[engine.MetricRow]:
         if _name_of(fit) and fit.step >= DIES_AT and id(fit) not in taken_up:
             time.sleep(TOLD_SECONDS)
             os.kill(os.getpid(), signal.SIGKILL)

@@ -13,7 +13,7 @@ from engine.data.normalization import KINDS, read_normalize
 from engine.execution.native import KNOWN_EXECUTORS, chosen
 from engine.ggml.opt_params import LossType, OptimizerType, parse_kind
 from engine.nn.initializers import INITIALIZERS, resolve
-from engine.nn.layers import LAYERS, LOSSES
+from engine.nn.layers import LAYERS, loss_declarations
 from engine.nn.layers.table import find_layer
 from engine.optim.optimizers import OPTIMIZERS, TRANSFORMS, make_optimizer, read_transforms
 from engine.optim.schedules.schedule import SCHEDULES
@@ -38,8 +38,8 @@ def graph(loss="mse", **layer):
 ONE_STEP = {"steps": 1, "batch_size": 1}
 # What is asked for by an unknown name, that name, the nearest one, and all that are accepted.
 CHOICES = {
-    "loss": (graph, "msee_loss", "mse_loss", LOSSES),
-    "ggml's loss in a graph": (graph, "GGML_OPT_LOSS_TYPE_MEAN_SQUARED_ERROR", "mse_loss", LOSSES),
+    "loss": (graph, "msee_loss", "mse_loss", loss_declarations()),
+    "ggml's loss in a graph": (graph, "GGML_OPT_LOSS_TYPE_MEAN_SQUARED_ERROR", "mse_loss", loss_declarations()),
     "op": (lookup, "sofmax", "softmax", OPS),
     "layer": (find_layer, "linea", "linear", LAYERS),
     "activation": (lambda name: graph(activation=name), "rellu", "relu", ()),

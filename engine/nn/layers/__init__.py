@@ -19,12 +19,11 @@ from engine.nn.layers import transformer_stack
 from engine.nn.layers import tabular
 
 # isort: on
-from engine.nn.layers.losses import LOSSES, loss_catalogue
+from engine.nn.layers.losses import loss_catalogue, loss_declarations
 from engine.nn.layers.table import LAYERS, find_layer, layer_catalogue
 
 __all__ = [
     "LAYERS",
-    "LOSSES",
     "activation",
     "attention",
     "containers",
@@ -35,6 +34,7 @@ __all__ = [
     "find_layer",
     "layer_catalogue",
     "loss_catalogue",
+    "loss_declarations",
     "normalization",
     "pooling",
     "positional_encoding",

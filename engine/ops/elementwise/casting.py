@@ -24,7 +24,7 @@ def _cast(x: Value, *, dtype: DType) -> Spec:
     shape_rule=_cast,
     aliases=("astype", "to"),
     numerics=Numerics(autocast="unchanged"),
-    algebra=Algebra(affine=True, identity=True, keeps_elements=True),
+    algebra=Algebra(affine=True, identity=True, keeps_elements=True, conversion=True),
     sharding=ELEMENTWISE,
     samples=[sample((2, 3), dtype="float64")],
 )
@@ -109,12 +109,14 @@ copy.vjp(lambda g, y, x: g)
     shape_rule=same,
     aliases=("optimization_barrier",),
     memory=Memory(view="strided"),
+    algebra=Algebra(barrier=True),
     samples=[sample((2, 3)), sample((2, 3), (4,))],
 )
 def barrier(x: Array, after: Array | None = None) -> Array:
-    """x itself, to be had only once `after` has been computed: what is made of it is not merged with what is made of x.
+    """x itself, available only once `after` has been computed.
 
-    It keeps a second computation of something apart from the first, as jax.lax.optimization_barrier.
+    Operations on the result are not merged with equal operations on x, so that a value is computed a second time
+    (rematerialization), as with jax.lax.optimization_barrier.
     """
     return x
 

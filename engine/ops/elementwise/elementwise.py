@@ -40,7 +40,12 @@ def add(a: Array, b: Array, *, out: Array | None = None) -> Array:
 add.vjp(lambda g, y, a, b: (g, g))
 
 
-@primitive(shape_rule=broadcast, numerics=PROMOTE_COMMON, algebra=Algebra(additive=True, affine=True), samples=PAIRS)
+@primitive(
+    shape_rule=broadcast,
+    numerics=PROMOTE_COMMON,
+    algebra=Algebra(additive=True, affine=True, difference=True),
+    samples=PAIRS,
+)
 def sub(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """Difference a - b, elementwise with broadcasting."""
     return np.subtract(a, b, out=out) if a.dtype != np.bool_ else np.logical_xor(a, b, out=out)

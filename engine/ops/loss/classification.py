@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
-from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION, CallForms, Documentation, Loss
+from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION, CallForms, Documentation
 from engine.core.dtypes import FLOAT64, computing_dtype, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.losses import CLASS_SCORES, CLASS_WEIGHT, CLASSES, Loss, target
 from engine.core.registry import composite, primitive
 from engine.core.samples import integers, normal, positive, sample, uniform
 from engine.core.shape_rules import require_float, require_integer
@@ -26,7 +27,12 @@ from engine.ops.shape.shape import permute, reshape
 @composite(
     call=CallForms(by_place=()),
     numerics=PRECISE_COMPOSITION,
-    loss=Loss(form="class_logits", weighted_mean=True),
+    loss=Loss(
+        f"logits, {CLASS_SCORES}",
+        (target(f"{CLASSES}; or probabilities, floating, in the shape of the logits"), CLASS_WEIGHT),
+        "class_logits",
+        weighted_mean=True,
+    ),
     samples=[
         sample((4, 3), integers(0, 3, 4)),
         sample((4, 3), integers(0, 3, 4), positive(3), ignore_index=1, label_smoothing=0.1),
@@ -75,7 +81,12 @@ def cross_entropy(
     aliases=("nll",),
     call=CallForms(by_place=()),
     numerics=PRECISE_COMPOSITION,
-    loss=Loss(form="class_log_probabilities", weighted_mean=True),
+    loss=Loss(
+        f"log-probabilities, {CLASS_SCORES}",
+        (target(CLASSES), CLASS_WEIGHT),
+        "class_log_probabilities",
+        weighted_mean=True,
+    ),
     samples=[
         sample((4, 3), integers(0, 3, 4)),
         sample((2, 3, 2), integers(0, 3, 2, 2), positive(3), ignore_index=0),

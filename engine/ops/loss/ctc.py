@@ -9,6 +9,7 @@ import numpy as np
 from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION
 from engine.core.dtypes import BOOL, FLOAT16, FLOAT32, INT64, computing_dtype
 from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.losses import Loss, LossOperand, target
 from engine.core.registry import composite, primitive
 from engine.core.samples import Argument, Sample, integers, sample
 from engine.core.shape_rules import require_float, require_integer
@@ -301,6 +302,15 @@ def _(g: Value, log_probs: Value, targets: Value, input_lengths: Value, target_l
 @composite(
     aliases=("ctc",),
     numerics=PRECISE_COMPOSITION,
+    loss=Loss(
+        "log-probabilities, floating [rows, steps, classes]",
+        (
+            target("integers [rows, longest]: the classes of each row, without the blank"),
+            LossOperand("input_lengths", "integers [rows]: steps of each row; left out, all of them", False),
+            LossOperand("target_lengths", "integers [rows]: classes of each row"),
+        ),
+        time_major=True,
+    ),
     samples=[
         sample((4, 2, 3), _lists(2, 2), integers(4, 5, 2), integers(1, 3, 2)),
         sample((4, 2, 3), integers(0, 2, 3), integers(3, 5, 2), Argument((2,), lambda _, __: np.array([1, 2])), blank=2,

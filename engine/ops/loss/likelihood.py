@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from engine.core.declarations import PRECISE_COMPOSITION, Loss, Memory
+from engine.core.declarations import PRECISE_COMPOSITION, Memory
 from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, GradientError, ShapeError
+from engine.core.losses import LOGITS, NUMBERS, Loss, LossOperand, target, weight
 from engine.core.registry import composite, primitive
 from engine.core.samples import booleans, positive, sample, uniform
 from engine.core.shape_rules import broadcast_shapes, require_float, same
@@ -16,24 +17,25 @@ from engine.ops.activation.softmax import log_softmax
 from engine.ops.elementwise.casting import cast, stop_gradient
 from engine.ops.elementwise.comparison import gt, where
 from engine.ops.elementwise.elementwise import clamp, exp, log, power, square
-from engine.ops.loss.loss import Reduction, bce_with_logits_loss, fit_together, reduced
+from engine.ops.loss.loss import Reduction, bce_with_logits_loss, fit_together, reduced, require_equal
 from engine.ops.reduce.reduce import sum
 from engine.ops.shape.shape import unsqueeze
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 
 
-def _require_equal(op: str, x: Value, target: Value) -> None:
-    if x.shape != target.shape:
-        raise ShapeError(
-            f"{op}: the input has shape {list(x.shape)}, the target {list(target.shape)}: they must be equal; "
-            "reshape one of them"
-        )
-
-
 @composite(
     numerics=PRECISE_COMPOSITION,
-    loss=Loss(form="numbers", variance=True),
+    loss=Loss(
+        "means, floating [rows, ...]",
+        (
+            target(),
+            LossOperand("var", "variances: the shape of the means, or without their last axis", True, "numbers"),
+        ),
+        "numbers",
+        paired=("target",),
+        parts=("var",),
+    ),
     samples=[
         sample((2, 3), (2, 3), positive(2, 3)),
         sample((2, 3), (2, 3), positive(2), full=True, reduction="sum"),
@@ -68,6 +70,11 @@ def gaussian_nll_loss(
 
 @composite(
     numerics=PRECISE_COMPOSITION,
+    loss=Loss(
+        "logarithms of rates, or without log_input rates, floating [rows, ...]",
+        (target("counts, in the shape of the predictions"),),
+        paired=("target",),
+    ),
     samples=[
         sample((2, 3), positive(2, 3)),
         sample(positive(2, 3), uniform(1.2, 3.0, 2, 3), log_input=False, full=True, reduction="none"),
@@ -99,7 +106,7 @@ def poisson_nll_loss(
 @composite(
     aliases=("sigmoid_focal_loss",),
     numerics=PRECISE_COMPOSITION,
-    loss=Loss(form="binary_logits"),
+    loss=Loss(LOGITS, (target("0 to 1, in the shape of the logits"),), "binary_logits", paired=("target",)),
     samples=[
         sample((2, 3), booleans(2, 3)),
         sample((4,), uniform(0.0, 1.0, 4), alpha=-1.0, gamma=1.5, reduction="none"),
@@ -114,7 +121,7 @@ def focal_loss(
     alpha weighs the targets 1 and 1 - alpha the targets 0; below 0 there are no such weights. As torchvision's
     sigmoid_focal_loss, whose reduction is "none" unless given.
     """
-    _require_equal("focal_loss", logits, target)
+    require_equal("focal_loss", logits, target)
     if alpha > 1:
         raise AttributeValueError(f"focal_loss: alpha {alpha} must be at most 1")
     target = cast(target, dtype=logits.dtype)
@@ -130,7 +137,7 @@ def focal_loss(
 @composite(
     aliases=("weighted_mse",),
     numerics=PRECISE_COMPOSITION,
-    loss=Loss(form="numbers"),
+    loss=Loss(NUMBERS, (target(), weight(required=True)), "numbers", paired=("target",)),
     samples=[
         sample((2, 3), (2, 3), positive(2, 1)),
         sample((2, 3), (2, 3), positive(2, 3), by_weight=True),
@@ -144,7 +151,7 @@ def weighted_mse_loss(
 
     `by_weight` divides by the sum of the weights instead, as PyTorch's mse_loss with a weight.
     """
-    _require_equal("weighted_mse_loss", x, target)
+    require_equal("weighted_mse_loss", x, target)
     if broadcast_shapes(x.shape, weight.shape) != x.shape:
         raise ShapeError(f"weighted_mse_loss: weight {list(weight.shape)} does not broadcast to {list(x.shape)}")
     losses = square(x - target) * weight
@@ -170,7 +177,13 @@ def _(g: Value, y: Value, x: Value) -> object:
 @composite(
     aliases=("ggml_cross_entropy_loss",),
     numerics=PRECISE_COMPOSITION,
-    loss=Loss(form="class_logits", class_axis=-1),
+    loss=Loss(
+        "logits, floating [..., classes]",
+        (target("probabilities in the shape of the logits"),),
+        "class_logits",
+        class_axis=-1,
+        paired=("target",),
+    ),
     samples=[sample((2, 3), booleans(2, 3)), sample((3,), booleans(3))],
 )
 def ggml_cross_entropy(logits: Value, labels: Value) -> Value:
@@ -179,7 +192,7 @@ def ggml_cross_entropy(logits: Value, labels: Value) -> Value:
     The labels are probabilities of the shape of the logits. They have no gradient: asking for one is an error. A logit
     of -inf gives NaN even where the label is 0.
     """
-    _require_equal("ggml_cross_entropy", logits, labels)
+    require_equal("ggml_cross_entropy", logits, labels)
     require_float("ggml_cross_entropy", logits)
     if not logits.ndim:
         raise ShapeError("ggml_cross_entropy needs logits [..., classes], got a number without axes")

@@ -11,8 +11,9 @@ from typing import Literal
 import numpy as np
 
 from engine.core.batching import spread
-from engine.core.declarations import PRECISE_COMPOSITION, PRECISE_FUNCTION, CallForms, Loss
+from engine.core.declarations import PRECISE_COMPOSITION, PRECISE_FUNCTION, CallForms
 from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.losses import LOGITS, NUMBERS, Loss, LossOperand, target, weight
 from engine.core.registry import composite, primitive
 from engine.core.samples import Sample, booleans, normal, positive, sample, uniform
 from engine.core.shape_rules import broadcast_shapes, require_float
@@ -27,6 +28,9 @@ Reduction = Literal["mean", "sum", "none"]
 
 LOG_FLOOR = -100.0
 """Logarithms in bce_loss are cut off here, as in PyTorch, so that a probability of 0 costs 100 and not infinity."""
+
+
+OF_NUMBERS = Loss(NUMBERS, (target(),), "numbers", paired=("target",))
 
 
 def reduced(losses: Value, reduction: str) -> Value:
@@ -49,7 +53,8 @@ def warn_if_empty(losses: Value) -> None:
         )
 
 
-def _require_equal(op: str, x: Value, target: Value) -> None:
+def require_equal(op: str, x: Value, target: Value) -> None:
+    """Refuse an input and a target of unequal shapes."""
     if x.shape != target.shape:
         raise ShapeError(
             f"{op}: the input has shape {list(x.shape)}, the target {list(target.shape)}: they must be equal; "
@@ -84,7 +89,7 @@ def _pairs(*extra: dict[str, object]) -> list[Sample]:
 @composite(
     aliases=("mse",),
     numerics=PRECISE_COMPOSITION,
-    loss=Loss(form="numbers"),
+    loss=Loss(NUMBERS, (target(), weight()), "numbers", paired=("target",), mean_by_weight=True),
     samples=[
         *_pairs(),
         sample((2, 3), (2, 3), positive(2, 3)),
@@ -109,7 +114,7 @@ def mse_loss(x: Value, target: Value, weight: Value | None = None, *, reduction:
     return sum(losses * weight) / sum(broadcast_to(weight, shape=losses.shape))
 
 
-@composite(aliases=("l1", "mae"), numerics=PRECISE_COMPOSITION, loss=Loss(form="numbers"), samples=_pairs())
+@composite(aliases=("l1", "mae"), numerics=PRECISE_COMPOSITION, loss=OF_NUMBERS, samples=_pairs())
 def l1_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
     """Absolute error |x - target|; the gradient at 0 is 0."""
     fit_together("l1_loss", x, target, warn=True)
@@ -120,7 +125,7 @@ def l1_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
     aliases=("huber",),
     call=CallForms(by_place=("reduction", "delta")),
     numerics=PRECISE_COMPOSITION,
-    loss=Loss(form="numbers"),
+    loss=OF_NUMBERS,
     samples=_pairs({"delta": 0.5}, {"delta": 5.0}),
 )
 def huber_loss(x: Value, target: Value, *, delta: float = 1.0, reduction: Reduction = "mean") -> Value:
@@ -140,7 +145,7 @@ def _huber(error: Value, delta: float) -> Value:
 @composite(
     call=CallForms(by_place=()),
     numerics=PRECISE_COMPOSITION,
-    loss=Loss(form="numbers"),
+    loss=OF_NUMBERS,
     samples=_pairs({"beta": 0.5}, {"beta": 5.0}, {"beta": 0.0}),
 )
 def smooth_l1_loss(x: Value, target: Value, *, beta: float = 1.0, reduction: Reduction = "mean") -> Value:
@@ -154,7 +159,7 @@ def smooth_l1_loss(x: Value, target: Value, *, beta: float = 1.0, reduction: Red
 
 def _bce_terms(p: Value, target: Value) -> Spec:
     require_float("bce_loss", p, target)
-    _require_equal("bce_loss", p, target)
+    require_equal("bce_loss", p, target)
     return p.spec
 
 
@@ -188,7 +193,12 @@ def _(g: Value, y: Value, p: Value, target: Value) -> object:
 @composite(
     aliases=("bce",),
     numerics=PRECISE_COMPOSITION,
-    loss=Loss(form="binary_probabilities"),
+    loss=Loss(
+        "probabilities 0 to 1, floating [rows, ...]",
+        (target("0 to 1, in the shape of p"), weight()),
+        "binary_probabilities",
+        paired=("target",),
+    ),
     samples=[
         sample(uniform(0.1, 0.9, 2, 3), uniform(0.0, 1.0, 2, 3)),
         sample(uniform(0.1, 0.9, 4), booleans(4), reduction="none"),
@@ -215,7 +225,16 @@ def _weighted(op: str, losses: Value, weight: Value | None) -> Value:
 @composite(
     aliases=("bce_with_logits", "binary_cross_entropy_with_logits"),
     numerics=PRECISE_COMPOSITION,
-    loss=Loss(form="binary_logits"),
+    loss=Loss(
+        LOGITS,
+        (
+            target("0 to 1, floating, in the shape of the logits"),
+            LossOperand("pos_weight", "numbers that broadcast to the logits", False, "numbers"),
+            weight("numbers that broadcast to the logits"),
+        ),
+        "binary_logits",
+        paired=("target",),
+    ),
     samples=[
         sample((2, 3), uniform(0.0, 1.0, 2, 3)),
         sample((4,), booleans(4), reduction="sum"),
@@ -236,7 +255,7 @@ def bce_with_logits_loss(
     `pos_weight` multiplies the share of the positive targets and `weight` the loss of each element, before the
     reduction; both broadcast to the logits.
     """
-    _require_equal("bce_with_logits_loss", logits, target)
+    require_equal("bce_with_logits_loss", logits, target)
     rest = (1.0 - target) * logits
     log_yes = logsigmoid(logits)
     if pos_weight is None:
@@ -252,6 +271,11 @@ def bce_with_logits_loss(
 @composite(
     call=CallForms(by_place=()),
     numerics=PRECISE_COMPOSITION,
+    loss=Loss(
+        "log-probabilities, floating [rows, ...]",
+        (target("probabilities, or with log_target log-probabilities, in the shape of the predictions"),),
+        paired=("target",),
+    ),
     samples=[
         sample((2, 3), uniform(0.1, 0.9, 2, 3)),
         sample((2, 3), uniform(0.1, 0.9, 2, 3), reduction="batchmean"),

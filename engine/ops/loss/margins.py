@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.core.declarations import PRECISE_COMPOSITION, CallForms, Loss
+from engine.core.declarations import PRECISE_COMPOSITION, CallForms
 from engine.core.dtypes import BOOL, INT64
 from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.losses import CLASS_WEIGHT, SIGNS, Loss, LossOperand, target
 from engine.core.modes import charge_table
 from engine.core.registry import composite, primitive
 from engine.core.samples import Argument, booleans, integers, positive, sample, uniform
@@ -37,7 +38,12 @@ def _check_scores(op: str, x: Value) -> int:
 @composite(
     call=CallForms(orders=(("x", "target", "p", "margin", "weight"),)),
     numerics=PRECISE_COMPOSITION,
-    loss=Loss(form="class_scores", class_axis=-1),
+    loss=Loss(
+        "scores, floating [rows, classes]",
+        (target("integers 0 to classes - 1, [rows]"), CLASS_WEIGHT),
+        "class_scores",
+        class_axis=-1,
+    ),
     samples=[
         sample((4, 3), integers(0, 3, 4)),
         sample((4, 3), integers(0, 3, 4), positive(3), p=2, margin=0.7, reduction="none"),
@@ -119,7 +125,13 @@ def listed_labels(target: Array) -> tuple[Array, Array, Array]:
 
 
 @composite(
-    numerics=PRECISE_COMPOSITION, samples=[sample((3, 4), _lists(3, 4)), sample((3,), _lists(3), reduction="none")]
+    numerics=PRECISE_COMPOSITION,
+    loss=Loss(
+        "scores, floating [rows, classes]",
+        (target("integers [rows, classes]: in each row its classes, ended by -1"),),
+        paired=("target",),
+    ),
+    samples=[sample((3, 4), _lists(3, 4)), sample((3,), _lists(3), reduction="none")],
 )
 def multilabel_margin_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
     """Sum over the target classes y and the others j of max(0, 1 - x[y] + x[j]), divided by the number of classes.
@@ -144,7 +156,13 @@ def multilabel_margin_loss(x: Value, target: Value, *, reduction: Reduction = "m
 
 @composite(
     numerics=PRECISE_COMPOSITION,
-    loss=Loss(form="binary_logits"),
+    loss=Loss(
+        "scores, floating [..., classes]",
+        (target("0 or 1, in the shape of the scores"), CLASS_WEIGHT),
+        "binary_logits",
+        class_axis=-1,
+        paired=("target",),
+    ),
     samples=[
         sample((3, 4), booleans(3, 4)),
         sample((3, 4), positive(3, 4), positive(4), reduction="none"),
@@ -185,6 +203,15 @@ def _require_ranks(op: str, **values: Value) -> Shape:
 
 @composite(
     numerics=PRECISE_COMPOSITION,
+    loss=Loss(
+        "the first of two scores, floating [rows, ...]",
+        (
+            LossOperand("other", "the second scores, in the shape of the first"),
+            target(f"{SIGNS}, in the shape of the scores"),
+        ),
+        paired=("other", "target"),
+        parts=("other",),
+    ),
     samples=[
         sample(uniform(1.1, 1.4, 2, 3), uniform(-0.5, 0.5, 2, 3), signs(2, 3)),
         sample(uniform(1.1, 1.4, 4), uniform(-0.5, 0.5, 4), signs(4), margin=0.5, reduction="none"),
@@ -203,6 +230,7 @@ def margin_ranking_loss(
 
 @composite(
     numerics=PRECISE_COMPOSITION,
+    loss=Loss("distances, floating [rows, ...]", (target(f"{SIGNS}, in their shape"),), paired=("target",)),
     samples=[
         sample(uniform(0.2, 0.8, 2, 3), signs(2, 3)),
         sample(uniform(1.2, 1.8, 4), signs(4), margin=1.5, reduction="sum"),
@@ -217,7 +245,12 @@ def hinge_embedding_loss(x: Value, target: Value, *, margin: float = 1.0, reduct
 
 @composite(
     numerics=PRECISE_COMPOSITION,
-    loss=Loss(form="binary_logits"),
+    loss=Loss(
+        "scores, floating [rows, ...]",
+        (target(f"{SIGNS}, in the shape of the scores"),),
+        "binary_logits",
+        paired=("target",),
+    ),
     samples=[sample((2, 3), signs(2, 3)), sample((4,), signs(4), reduction="none")],
 )
 def soft_margin_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
@@ -229,6 +262,12 @@ def soft_margin_loss(x: Value, target: Value, *, reduction: Reduction = "mean") 
 
 @composite(
     numerics=PRECISE_COMPOSITION,
+    loss=Loss(
+        "the first of two vectors, floating [rows, width]",
+        (LossOperand("other", "the second vectors [rows, width]"), target(f"{SIGNS}, [rows]")),
+        paired=("other",),
+        parts=("other",),
+    ),
     samples=[
         sample((3, 4), (3, 4), signs(3)),
         sample((4,), (4,), signs(), margin=-0.5, reduction="sum"),
@@ -256,6 +295,15 @@ def cosine_embedding_loss(
 
 @composite(
     numerics=PRECISE_COMPOSITION,
+    loss=Loss(
+        "anchors, floating [rows, width]",
+        (
+            LossOperand("positive", "vectors of the anchors' kind, [rows, width]"),
+            LossOperand("negative", "vectors of another kind, [rows, width]"),
+        ),
+        paired=("positive", "negative"),
+        parts=("positive", "negative"),
+    ),
     samples=[
         sample((3, 4), (3, 4), (3, 4)),
         sample((3, 4), (3, 4), (3, 4), margin=3.0, p=3.0, swap=True, reduction="none"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import by_itself, folded
-from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION, Loss
+from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION
 from engine.core.dtypes import FLOAT16, FLOAT32, INT64
 from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.losses import CLASS_SCORES, Loss, target
 from engine.core.registry import composite, primitive
 from engine.core.samples import integers, positive, sample, uniform
 from engine.core.shape_rules import require_float, require_integer, require_rank
@@ -200,7 +201,12 @@ PAIR = (uniform(0.1, 0.9, 4, 3), uniform(0.1, 0.9, 4, 3))
 @composite(
     aliases=("categorical_crossentropy",),
     numerics=PRECISE_COMPOSITION,
-    loss=Loss(form="class_probabilities"),
+    loss=Loss(
+        f"probabilities, {CLASS_SCORES}",
+        (target("probabilities in the shape of the predictions"),),
+        "class_probabilities",
+        paired=("target",),
+    ),
     samples=[
         sample(*PAIR),
         sample(*PAIR, reduction="sum", eps=0.01),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.core.declarations import AUTOCAST_FLOAT32
+from engine.core.declarations import AUTOCAST_FLOAT32, Memory
 from engine.core.dtypes import FLOAT16, FLOAT32
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import primitive
@@ -70,6 +70,7 @@ def _opt_step_adamw(x: Value, grad: Value, m: Value, v: Value, params: Value) ->
     multi_output=True,
     differentiable=False,
     numerics=AUTOCAST_FLOAT32,
+    memory=Memory(moments=(2, 3)),
     samples=[sample((2, 3), (2, 3), (2, 3), positive(2, 3), _fixed(0.1, 0.9, 0.999, 1e-8, 0.01, 10.0, 1000.0))],
 )
 def opt_step_adamw(

@@ -123,7 +123,11 @@ def _split_sum(case: Case) -> Cut:
 
 
 @primitive(
-    shape_rule=reduction_sum, numerics=AUTOCAST_FLOAT32, sharding=along_first_axis(_split_sum), samples=REDUCTIONS
+    shape_rule=reduction_sum,
+    numerics=AUTOCAST_FLOAT32,
+    algebra=Algebra(total=True),
+    sharding=along_first_axis(_split_sum),
+    samples=REDUCTIONS,
 )
 def sum(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
     """Sum over `axis` (all axes when null); bool and integers give int64."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.declarations import PredictionForm
+from engine.core.losses import PredictionForm
 from engine.core.value import Array, Value
 from engine.ops.elementwise.elementwise import exp
 from engine.ops.reduce.reduce import max

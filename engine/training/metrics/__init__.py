@@ -1,6 +1,6 @@
 """Metrics of predictions, streamed over batches: statistics written in ops, joined, and read as numbers."""
 
-from engine.core.declarations import PredictionForm
+from engine.core.losses import PredictionForm
 from engine.training.metrics.class_counts import F1, ConfusionMatrix, Precision, Recall
 from engine.training.metrics.comparisons import Comparison, find_comparison, find_operands
 from engine.training.metrics.metric import Metric

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine.core.declarations import PredictionForm
 from engine.core.errors import EngineError, UnknownName, nearest
+from engine.core.losses import PredictionForm
 from engine.core.registry import OPS, lookup
 from engine.core.value import Value
 from engine.graph.definition import Definition, NodeSpec, needed_names
 from engine.graph.trace import Trace, output_index
-from engine.ops.elementwise.elementwise import sub
 from engine.training.metrics.operands import NUMBERS, Operands, derive, misfit
 
 
@@ -59,14 +58,14 @@ def numeric_comparisons(definition: Definition) -> Iterator[Comparison]:
         if comparison.form in NUMBERS and source in definition.inputs:
             yield replace(comparison, targets=source, operand=comparison.targets)
     for node in _nodes_of_losses(definition, nodes):
-        if lookup(node.op) is not sub or len(node.inputs) != 2:
+        if not lookup(node.op).algebra.difference or len(node.inputs) != 2:
             continue
         for operand, predictions in (node.inputs, node.inputs[::-1]):
             if not isinstance(predictions, str) or not isinstance(operand, str):
                 continue
             targets = _unshaped(nodes, operand)
             if targets in definition.inputs and _predicts(definition, nodes, predictions, targets):
-                yield Comparison(predictions, targets, "numbers", 1, None, sub.name, node.name, operand)
+                yield Comparison(predictions, targets, "numbers", 1, None, lookup(node.op).name, node.name, operand)
 
 
 def _unshaped(nodes: Mapping[str, NodeSpec], reference: str) -> str:
@@ -118,7 +117,7 @@ def find_operands(
 
 def _comparison(node: NodeSpec) -> Comparison | None:
     op = lookup(node.op)
-    if op.loss is None or len(node.inputs) < 2:
+    if op.loss is None or op.loss.form is None or len(node.inputs) < 2:
         return None
     predictions, targets = node.inputs[:2]
     if not isinstance(predictions, str) or not isinstance(targets, str):
@@ -134,9 +133,9 @@ def _references(known: list[Comparison], predictions: str | None, targets: str |
     if predictions is not None and targets is not None:
         return predictions, targets
     if not known:
-        losses = ", ".join(op.name for op in OPS.values() if op.loss)
+        losses = ", ".join(op.name for op in OPS.values() if op.loss and op.loss.form)
         raise UnknownName(
-            f"the graph has none of the losses that tell what is compared ({losses}): "
+            f"the graph has none of the losses that determine what is compared ({losses}): "
             "name the values to compare in `predictions` and `targets`"
         )
     comparison = (related or known)[0]

@@ -10,9 +10,9 @@ from typing import Annotated, ClassVar, Literal, Protocol
 import numpy as np
 
 from engine.core.attributes import Range
-from engine.core.declarations import PredictionForm
 from engine.core.dtypes import FLOAT64, INT64, is_float
 from engine.core.errors import AttributeValueError
+from engine.core.losses import PredictionForm
 from engine.core.options import NAME
 from engine.core.value import Array, Value
 from engine.graph.trace import Trace

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
-from engine.core.declarations import PredictionForm
 from engine.core.dtypes import BOOL, FLOAT64, INT64, computing_dtype, is_float
 from engine.core.errors import ShapeError
+from engine.core.losses import PredictionForm
 from engine.core.value import Shape, Value
 from engine.ops.activation.softmax import log_softmax
 from engine.ops.elementwise.casting import cast

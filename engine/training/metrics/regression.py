@@ -9,9 +9,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from engine.core.declarations import PredictionForm
 from engine.core.dtypes import FLOAT64, INT64
 from engine.core.errors import AttributeValueError
+from engine.core.losses import PredictionForm
 from engine.core.value import Array, Value
 from engine.graph.trace import Trace
 from engine.ops.elementwise.casting import cast

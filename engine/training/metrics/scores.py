@@ -10,9 +10,9 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from engine.core.attributes import Range
-from engine.core.declarations import PredictionForm
 from engine.core.dtypes import FLOAT64
 from engine.core.errors import AttributeValueError
+from engine.core.losses import PredictionForm
 from engine.core.value import Array, Value
 from engine.ops.elementwise.casting import cast
 from engine.ops.elementwise.comparison import eq, gt, isnan, logical_and, logical_or, lt, where

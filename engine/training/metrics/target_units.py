@@ -136,4 +136,4 @@ def _reshaped(definition: Definition, reference: str) -> set[str]:
 def _has_variance(comparison: Comparison) -> bool:
     """Return whether the third operand is a predicted variance."""
     loss = lookup(comparison.op).loss
-    return loss is not None and loss.variance
+    return loss is not None and loss.has_variance

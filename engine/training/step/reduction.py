@@ -67,7 +67,10 @@ def only_loss(definition: Definition) -> NodeSpec | None:
 def named_reduction(definition: Definition) -> Reduction:
     """Return the reduction by the name or the attribute of the loss's op; by default a mean."""
     node = only_loss(definition)
-    summed = node is not None and (find_op(node.op) is sum or node.attrs.get("reduction") == "sum")
+    if node is None:
+        return "mean"
+    op = find_op(node.op)
+    summed = (op is not None and op.algebra.total) or node.attrs.get("reduction") == "sum"
     return "sum" if summed else "mean"
 
 

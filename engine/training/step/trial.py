@@ -13,7 +13,6 @@ from engine.core.value import Array
 from engine.execution.plan import NumpyExecutor
 from engine.graph.definition import Definition
 from engine.graph.trace import bind_dims
-from engine.nn.layers import LOSSES
 from engine.training.step.plan_cache import cached_plan
 from engine.training.step.plans import plan_evaluation
 from engine.training.step.reduction import Reduction, named_reduction, only_loss, weighted_loss
@@ -35,7 +34,7 @@ def batch_reduction(definition: Definition, *, parted: bool = True) -> Reduction
     said: Reduction = "weighted" if weighted_loss(definition) is not None else named_reduction(definition)
     node = only_loss(definition)
     op = None if node is None else find_op(node.op)
-    if not parted and op is not None and op.name in LOSSES:
+    if not parted and op is not None and op.loss is not None:
         return said
     try:
         first, second = _rows(definition, 0), _rows(definition, 1)

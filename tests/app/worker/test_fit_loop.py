@@ -334,7 +334,7 @@ def test_a_fault_loses_no_row_and_tells_clients_only_what_they_may_know(
 ) -> None:
     advance_chunk = engine.Fit.advance_chunk
 
-    def faulty(fit: engine.Fit, end: int | None = None) -> list[engine.Point]:
+    def faulty(fit: engine.Fit, end: int | None = None) -> list[engine.MetricRow]:
         if fit.step == 2:
             raise fault
         return advance_chunk(fit, end)
@@ -469,7 +469,7 @@ def test_a_fault_of_another_rank_is_the_verdict(
 ) -> None:
     advance = engine.Fit.advance
 
-    def faulty(fit: engine.Fit) -> list[engine.Point]:
+    def faulty(fit: engine.Fit) -> list[engine.MetricRow]:
         if fit.step == 2 and fit._collective.rank == rank:
             raise fault
         return advance(fit)

@@ -118,8 +118,8 @@ class Standing:
     best: dict[str, Any] | None = None
 
 
-def point(seq: int) -> engine.Point:
-    return engine.Point(seq, seq, 1, "train", {"loss": 0.5})
+def point(seq: int) -> engine.MetricRow:
+    return engine.MetricRow(seq, seq, 1, "train", {"loss": 0.5})
 
 
 @dataclass

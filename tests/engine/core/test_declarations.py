@@ -38,9 +38,21 @@ def names_of_ops(node: ast.AST) -> bool:
     return any(isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value in OPS for n in ast.walk(node))
 
 
+def imported_ops(tree: ast.Module) -> set[str]:
+    """Return the names under which a module imports ops."""
+    return {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("engine.ops")
+        for alias in node.names
+        if alias.name in OPS
+    }
+
+
 def test_no_module_outside_ops_and_lowerings_names_an_op() -> None:
     found: list[str] = []
     for path, tree in modules():
+        ops = imported_ops(tree)
         tables = {
             target.id
             for statement in tree.body
@@ -52,6 +64,10 @@ def test_no_module_outside_ops_and_lowerings_names_an_op() -> None:
             sides: list[ast.expr] = []
             if isinstance(node, ast.Compare):
                 sides = [node.left, *node.comparators]
+                if any(isinstance(name, ast.Name) and name.id in ops for name in ast.walk(node)) and any(
+                    isinstance(operator, ast.Is | ast.IsNot | ast.In | ast.NotIn) for operator in node.ops
+                ):
+                    found.append(f"{path}:{node.lineno}: {ast.unparse(node)}")
             elif isinstance(node, ast.Subscript):
                 sides = [node.value, node.slice]
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":

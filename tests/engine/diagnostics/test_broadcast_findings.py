@@ -4,17 +4,17 @@ import pytest
 
 import engine
 from engine.core.errors import DocumentError
-from engine.nn.layers.losses import LOSSES
+from engine.nn.layers import loss_declarations
 from tests.support.rows import each_row
 
 SHAPES = (["n"], ["n", 1], ["n", 3], [1], ["n", 1, 1])
-PAIRED = [(kind, name) for kind, loss in LOSSES.items() for name in loss.paired]
+PAIRED = [(kind, name) for kind, loss in loss_declarations().items() for name in loss.paired]
 
 
 def inputs_of(kind, paired, predictions, given):
     """Return the inputs of a graph in which one operand of a loss has the shape `given`."""
     shapes = {"x": predictions}
-    for operand in LOSSES[kind].operands:
+    for operand in loss_declarations()[kind].operands:
         if operand.required:
             rows = kind == "cosine_embedding_loss" and operand.name == "target"
             shapes[operand.name] = given if operand.name == paired else predictions[:1] if rows else predictions

@@ -25,7 +25,7 @@ ALL = RowFilter()
 
 
 def body(seq: int, loss: float, split: str = "train", key: str = "loss") -> str:
-    return engine.Point(seq, seq, 1, split, {key: loss, "lr": 0.1}).to_json()
+    return engine.MetricRow(seq, seq, 1, split, {key: loss, "lr": 0.1}).to_json()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 import engine
 from engine.core.errors import DocumentError
-from engine.nn.layers import LAYERS, LOSSES
+from engine.nn.layers import LAYERS, loss_declarations
 from engine.nn.layers.activation import PLAIN, Activation
 from tests.support.rows import each_row
 
@@ -459,7 +459,7 @@ def rows_for(kind, spec, generator):
     return generator.uniform(0.1, 0.9, shape)
 
 
-@each_row("kind", LOSSES)
+@each_row("kind", loss_declarations())
 def test_every_loss_ends_a_stack_and_trains(kind):
     target = {} if kind == "triplet_margin_loss" else {"t": TARGETS.get(kind, {"shape": NUMBERS, "dtype": "float32"})}
     others = {**target, **MORE.get(kind, {})}

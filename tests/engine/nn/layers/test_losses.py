@@ -9,7 +9,7 @@ import pytest
 import engine
 from engine.core.errors import DocumentError
 from engine.core.registry import lookup
-from engine.nn.layers import LOSSES
+from engine.nn.layers import loss_declarations
 from tests.support.rows import each_row
 
 pytestmark = pytest.mark.law
@@ -117,7 +117,7 @@ def test_the_weights_of_rows_multiply_their_losses(case):
 
 
 def test_every_loss_has_golden_values_or_a_reason_for_none():
-    assert set(LOSSES) == {case["kind"] for case in CASES} | set(WITHOUT_GOLDEN)
+    assert set(loss_declarations()) == {case["kind"] for case in CASES} | set(WITHOUT_GOLDEN)
 
 
 X = {"shape": ["rows", 3]}
@@ -256,7 +256,7 @@ def test_a_wrong_option_of_a_loss_is_found_where_it_stands(loss, pointer, messag
     assert [finding.pointer for finding in caught.value.findings] == [pointer]
 
 
-@each_row("entry", engine.loss_catalogue(), ids=LOSSES)
+@each_row("entry", engine.loss_catalogue(), ids=loss_declarations())
 def test_the_catalogue_tells_what_predictions_and_operands_a_loss_takes(entry):
     assert entry["predictions"]
     assert [operand["name"] for operand in entry["operands"]]

@@ -273,7 +273,7 @@ def test_a_loss_that_is_not_finite_still_makes_valid_rows():
 
 @pytest.mark.parametrize(("value", "word"), [(math.nan, "nan"), (math.inf, "inf"), (-math.inf, "-inf")])
 def test_a_number_that_json_lacks_is_named(value, word):
-    row = json.loads(engine.Point(1, 1, 1, "train", {"loss": value, "lr": 0.5}).to_json())
+    row = json.loads(engine.MetricRow(1, 1, 1, "train", {"loss": value, "lr": 0.5}).to_json())
     assert row["values"] == {"loss": None, "lr": 0.5}
     assert row["nonfinite"] == {"loss": word}
 
