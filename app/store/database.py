@@ -1,7 +1,5 @@
 """Failures of SQLite and of the disk below it, as errors of the domain.
 
-Alembic takes longer to import than everything else here, so it is imported only if there is something to do.
-
 SQLite 3.7.0 to 3.51.2 can lose committed transactions when two connections write or checkpoint a write-ahead log at
 once (fixed in 3.51.3, and in 3.44.6 and 3.50.7). So one process opens the file, through one connection, and an
 affected SQLite keeps a rollback journal instead.
@@ -97,7 +95,14 @@ def revision(connection: Connection) -> str | None:
 
 
 def bring_up_to_date(connection: Connection) -> None:
-    """Run the migrations that are missing, all or none; DatabaseUnusable if a newer server wrote the database."""
+    """Create the newest schema in an empty database, or run the migrations that are missing, all or none.
+
+    DatabaseUnusable if a newer server wrote the database.
+    """
+    with connection.begin():
+        if connection.exec_driver_sql("SELECT 1 FROM sqlite_master").first() is None:
+            schema.create(connection)
+            return
     present = revision(connection)
     if present != HEAD:
         _without_foreign_keys(connection, lambda: schema.migrate(connection, present, _check_foreign_keys))

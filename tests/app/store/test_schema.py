@@ -31,22 +31,49 @@ def database(tmp_path: Path) -> Iterator[Database]:
     opened.close()
 
 
-def test_the_migrations_make_the_tables_that_the_code_expects(database: Database) -> None:
-    context = MigrationContext.configure(
-        database.connection, opts={"compare_type": True, "compare_server_default": True}
-    )
+@pytest.fixture
+def migrated(tmp_path: Path) -> Iterator[Database]:
+    """Open a database that began at the first revision and went through all that followed."""
+    (tmp_path / "migrated").mkdir()
+    _upgrade(tmp_path / "migrated" / FILE_NAME, "0001")
+    opened = Database.open(tmp_path / "migrated")
+    yield opened
+    opened.close()
+
+
+def _upgrade(path: Path, revision: str) -> None:
+    """Run the migrations of an empty database up to a revision."""
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.connect() as connection:
+        config = Config(attributes={"connection": connection})
+        config.set_main_option("script_location", "app.store:migrations")
+        command.upgrade(config, revision)
+    engine.dispose()
+
+
+def _contents(database: Database) -> tuple[dict[tuple[str, str], str | None], list[str]]:
+    """Return the statements, without white space, that made everything in the database, and its revision."""
     with database.connection.begin():
+        made = database.connection.exec_driver_sql("SELECT type, name, sql FROM sqlite_master").all()
+        revisions = database.connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalars().all()
+    return {(kind, name): sql and "".join(sql.split()) for kind, name, sql in made}, [*revisions]
+
+
+def test_the_migrations_make_the_tables_that_the_code_expects(migrated: Database) -> None:
+    context = MigrationContext.configure(
+        migrated.connection, opts={"compare_type": True, "compare_server_default": True}
+    )
+    with migrated.connection.begin():
         assert compare_metadata(context, metadata) == []
 
 
-def test_the_migrations_make_them_word_for_word(database: Database) -> None:
-    with database.connection.begin():
-        made: dict[str, str] = dict(
-            database.connection.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE type = 'table'").all()
-        )
+def test_the_migrations_make_word_for_word_what_a_new_database_has(migrated: Database, database: Database) -> None:
+    made, revisions = _contents(migrated)
     for table in metadata.sorted_tables:
         expected = str(CreateTable(table).compile(dialect=sqlite.dialect()))
-        assert "".join(made[table.name].split()) == "".join(expected.split())
+        assert made["table", table.name] == "".join(expected.split())
+    assert _contents(database) == (made, revisions)
+    assert revisions == [HEAD]
 
 
 def test_the_head_in_the_code_is_the_newest_revision() -> None:
@@ -60,16 +87,15 @@ def test_a_new_database_is_at_the_head(database: Database) -> None:
     assert not database.connection.in_transaction()
 
 
-def test_foreign_keys_are_on_again_after_migrating(database: Database) -> None:
-    assert database.connection.exec_driver_sql("PRAGMA foreign_keys").scalar_one() == 1
+def test_foreign_keys_are_on_again_after_migrating(migrated: Database) -> None:
+    assert migrated.connection.exec_driver_sql("PRAGMA foreign_keys").scalar_one() == 1
 
 
 @pytest.mark.slow
-def test_opening_an_up_to_date_database_imports_neither_alembic_nor_postgresql(tmp_path: Path) -> None:
-    Database.open(tmp_path).close()
+def test_opening_a_new_or_up_to_date_database_imports_neither_alembic_nor_postgresql(tmp_path: Path) -> None:
     program = (
         "import sys, pathlib, app.main.application; from app.store.database import Database;"
-        "Database.open(pathlib.Path(sys.argv[1])).close();"
+        "[Database.open(pathlib.Path(sys.argv[1])).close() for _ in range(2)];"
         "unwanted = ('alembic', 'psycopg', 'app.store.postgres', 'sqlalchemy.dialects.postgresql');"
         "assert not [name for name in sys.modules if name.startswith(unwanted)]"
     )
@@ -102,12 +128,7 @@ def test_a_migration_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
 
 def test_a_fit_of_the_first_revision_ended_for_no_known_reason(tmp_path: Path) -> None:
     path = tmp_path / FILE_NAME
-    engine = create_engine(f"sqlite:///{path}")
-    with engine.connect() as connection:
-        config = Config(attributes={"connection": connection})
-        config.set_main_option("script_location", "app.store:migrations")
-        command.upgrade(config, "0001")
-    engine.dispose()
+    _upgrade(path, "0001")
     with sqlite3.connect(path) as old:
         names = [name for _, name, *_ in old.execute("PRAGMA table_info(fits)")]
         texts = {"id": "fit_1", "state": "succeeded", "request": "{}", "labels": "{}", "latest": "{}"}
@@ -133,12 +154,7 @@ REQUESTS = {
 
 def test_a_stored_fit_keeps_what_it_did_about_a_loss_that_is_not_finite(tmp_path: Path) -> None:
     path = tmp_path / FILE_NAME
-    engine = create_engine(f"sqlite:///{path}")
-    with engine.connect() as connection:
-        config = Config(attributes={"connection": connection})
-        config.set_main_option("script_location", "app.store:migrations")
-        command.upgrade(config, "0010")
-    engine.dispose()
+    _upgrade(path, "0010")
     with sqlite3.connect(path) as old:
         names = [(name, default) for _, name, _, _, default, _ in old.execute("PRAGMA table_info(fits)")]
         columns = [name for name, default in names if default is None]
