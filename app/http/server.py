@@ -1,6 +1,7 @@
 """The HTTP server: uvicorn, which goes on answering while the work behind it comes to a halt."""
 
 import asyncio
+import logging
 import resource
 import socket
 from collections.abc import Callable
@@ -18,8 +19,14 @@ GRACE_SECONDS = 3
 BACKLOG = 2048
 ACCEPTED_AT_ONCE = 64
 """Connections that are accepted in one turn of the event loop: each takes it about a tenth of a millisecond."""
+TICK_SECONDS = 1.0
+"""Interval of changes of the date in the headers of answers."""
+CLOSING_SECONDS, CLOSING_SECONDS_MAX = 0.001, 0.1
+"""Intervals of looks for connections that are still open at the end: the first, and the longest."""
 OTHER_FILES = 1024
 """Open files besides connections: those that are sent, the database, pipes to processes."""
+
+_logger = logging.getLogger(__name__)
 
 
 class Server(uvicorn.Server):
@@ -30,7 +37,7 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._on_ready = on_ready
         self._drain = drain
-        self._drained: asyncio.Task[None] | None = None
+        self._wake: Callable[[], object] = lambda: None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to listen."""
@@ -40,18 +47,47 @@ class Server(uvicorn.Server):
         if self.started:
             self._on_ready()
 
-    async def on_tick(self, counter: int) -> bool:
-        """Look whether to end, ten times a second."""
-        over = await super().on_tick(counter)
-        if over and self._drained is None:
-            # Here rather than in `handle_exit`, which runs within a signal handler and must take no lock.
-            self._drained = asyncio.create_task(asyncio.to_thread(self._drain))
-        return over and self._drained is not None and self._drained.done()
+    async def main_loop(self) -> None:
+        """Answer requests until a signal, and go on until `drain` has returned; unlike uvicorn's, nothing is polled."""
+        loop, signaled = asyncio.get_running_loop(), asyncio.Event()
+        self._wake = partial(loop.call_soon_threadsafe, signaled.set)
+        await self._tick_until(loop.create_task(signaled.wait()))
+        # Here rather than in `handle_exit`, which runs within a signal handler and must take no lock.
+        await self._tick_until(loop.create_task(asyncio.to_thread(self._drain)))
+
+    async def _tick_until(self, task: asyncio.Task[Any]) -> None:
+        """Keep the date of answers up to date while the task runs."""
+        while not task.done():
+            await self.on_tick(0)
+            await asyncio.wait([task], timeout=TICK_SECONDS)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End connections and the application; unlike uvicorn's, this waits no longer than there are connections."""
+        for listener in (*self.servers, *(sockets or ())):
+            listener.close()
+        for connection in [*self.server_state.connections]:
+            connection.shutdown()
+        try:
+            async with asyncio.timeout(GRACE_SECONDS):
+                await self._until_answered()
+        except TimeoutError:
+            _logger.warning("%d requests are cut: they took too long to end", len(self.server_state.tasks))
+            for task in self.server_state.tasks:
+                task.cancel()
+        if not self.force_exit:
+            await self.lifespan.shutdown()
+
+    async def _until_answered(self) -> None:
+        pause = CLOSING_SECONDS
+        while (self.server_state.connections or self.server_state.tasks) and not self.force_exit:
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, CLOSING_SECONDS_MAX)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to end. The signal is not raised again afterwards: having ended as asked is a success."""
         super().handle_exit(sig, frame)
         self._captured_signals.clear()
+        self._wake()
 
 
 def bound_socket(host: str, port: int) -> socket.socket:

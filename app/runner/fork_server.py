@@ -162,16 +162,16 @@ class ForkServer:
             self._exits, self.unavailable_reason = 0, None
         return None
 
-    def end(self, since_heartbeat: float | None = None) -> ForkServerExit:
+    def end(self, since_heartbeat: float | None = None, *, kill: bool = False) -> ForkServerExit:
         """End the fork server and its workers; return how it ended.
 
-        With `silence`, the seconds without a response, it is killed; otherwise it gets time to exit.
+        It is killed where asked for, or when silent for `since_heartbeat` seconds; otherwise it gets time to exit.
         """
         assert self._channel is not None
         assert self._process is not None
         # It ends when it reads the end of its orders.
         self._channel.close()
-        if since_heartbeat is not None:
+        if kill or since_heartbeat is not None:
             self._process.kill()
         try:
             status = self._process.wait(END_SECONDS)

@@ -154,8 +154,8 @@ class LocalRunner:
         """Kill every process and wait until it is gone."""
         self._opened = False
         if (channel := self._server.channel) is not None:
-            # The kernel kills its workers with the fork server.
-            self._server.end()
+            # It kills its workers and waits for them; one that has none may still be loading the engine.
+            self._server.end(kill=not self._workers)
             self._selector.unregister(channel)
         for worker in self._workers.values():
             self._unregister(worker)
