@@ -16,6 +16,8 @@ from engine.execution.native.kernel import declare_symbols
 
 BARRIER = 0
 """The address of a call that is none: here threads wait for one another."""
+FAILURE = 8
+"""Bytes from the word `halt` to the word that is not 0 after a Python function has raised."""
 
 
 @cache
@@ -23,7 +25,9 @@ def call_interpreter() -> Any:
     """Return the compiled loop `run(table, length, times, halt, barrier, threads)`; it needs no lock of Python's.
 
     `table` is the address of `length` pairs of words, a kernel and its block; it is gone through `times` times, or
-    until the word at `halt` is not 0. The loop returns how often it went through. Subnormal numbers are zeros.
+    until the word at `halt` is not 0. The loop returns how often it went through. Subnormal numbers are zeros, except
+    in callbacks to Python, whose second word is below 0. When one has failed the calls that remain, of every run, are
+    skipped, but not the barriers: threads see the failure at different places.
     """
     declare_symbols()
     signature = types.int64(*[types.int64] * 6)
@@ -41,6 +45,12 @@ def _run(table: Any, length: Any, times: Any, halt: Any, barrier: Any, threads: 
             kernel = pairs[2 * place]
             if kernel == BARRIER:
                 wait(barrier, threads)
+            elif load(halt + FAILURE) != 0:
+                continue
+            elif pairs[2 * place + 1] < 0:
+                set_control_word(before)
+                call(kernel, pairs[2 * place + 1])
+                set_control_word(numba.int32(before | FLUSH))
             else:
                 call(kernel, pairs[2 * place + 1])
     if threads > 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -13,6 +13,7 @@ from engine.core.value import Array
 from engine.execution.native import kernels
 from engine.execution.native.blas import numpy_blas
 from engine.execution.native.call_interpreter import BARRIER, call_interpreter
+from engine.execution.native.callbacks import PythonCall, PythonCalls
 from engine.execution.native.kernels.chains import Chained
 from engine.execution.native.lowering import LOWERINGS, Call, Status, Work, address_of, word
 from engine.execution.native.thread_pool import thread_pool
@@ -23,12 +24,10 @@ from engine.execution.plan.sharding import ALL_REDUCE
 
 assert kernels  # declares the lowerings
 
-PythonCall = Callable[[], object]
-
 
 @dataclass
 class Segment:
-    """Calls without Python in between: for each phase those of each shard; a joint phase is one of shard 0."""
+    """Calls of one run: for each phase those of each shard; a joint phase is one of shard 0."""
 
     phases: list[list[list[tuple[int, int]]]] = field(default_factory=list)
     _tables: dict[tuple[int, int], Array] = field(default_factory=dict)
@@ -70,31 +69,34 @@ class NativeExecutor(NumpyExecutor):
         self._checks: list[PythonCall] = []
         self._chained = Chained()
         self._scratch: list[Array] = []
+        self._halt = np.zeros(8, np.int64)
+        self._python = PythonCalls(self._halt)
         super().__init__(plan, state)
 
     def _bind(self) -> None:
         self._of_shards = [self._shard_arrays() for _ in range(self.plan.shards)] if self.plan.shards > 1 else []
-        self._segments: list[Segment | PythonCall] = []
+        self._steps = Segment()
         self._status = np.zeros(8 * (len(self.plan.steps) * self.plan.shards + 1), np.int64)
         lowered = [self._lowered_phase(phase) for phase in self.plan.phases]
         lowered.append([[self._copied(target, source) for target, source in self.plan.copies]])
         self._make_scratch(lowered)
         for phase in lowered:
-            self._append(phase)
+            encoded = [
+                [pair for item in items for pair in self._encoded(item, shard)] for shard, items in enumerate(phase)
+            ]
+            if any(encoded):
+                self._steps.phases.append(encoded)
         self._barrier = np.zeros(16, np.int64)
-        self._halt = np.zeros(8, np.int64)
         self._run_table = call_interpreter()
 
     @property
-    def whole(self) -> Segment | None:
-        """All steps, if every one is compiled."""
-        if len(self._segments) == 1 and isinstance(self._segments[0], Segment):
-            return self._segments[0]
-        return None
+    def whole(self) -> Segment:
+        """All steps; those without a kernel are calls of Python functions."""
+        return self._steps
 
     @property
     def halt_address(self) -> int:
-        """Where a kernel says that nothing is to run after this run."""
+        """The address of the word by which a kernel says that nothing is to run after this run."""
         return address_of(self._halt)
 
     def run_many(self, segment: Segment, times: int) -> int:
@@ -103,24 +105,18 @@ class NativeExecutor(NumpyExecutor):
         Raises:
             EngineError: an operand was not what an op takes.
         """
-        self._halt[0] = 0
+        self._halt.fill(0)
         with numpy_blas().one_thread():
             done = self.run_segment(segment, times)
-        self._halt[0] = 0
+        self._halt.fill(0)
         if self._status.any():
             self._refuse()
+        self._python.raise_failure()
         return done
 
     def run(self) -> None:
         """Run every step once."""
-        with numpy_blas().one_thread(), np.errstate(all="ignore"):
-            for segment in self._segments:
-                if isinstance(segment, Segment):
-                    self.run_segment(segment)
-                else:
-                    segment()
-        if self._status.any():
-            self._refuse()
+        self.run_many(self._steps, 1)
 
     def _refuse(self) -> None:
         """Let the NumPy kernel of a step whose operands were refused say why."""
@@ -220,37 +216,18 @@ class NativeExecutor(NumpyExecutor):
                 needed[shard] = max([needed[shard], *sizes])
         self._scratch = [aligned(size) for size in needed]
 
-    def _append(self, phase: Sequence[Sequence[list[Call] | PythonCall]]) -> None:
-        """Add a phase: to the stretch before it if all of it is compiled, else step by step."""
-        if all(isinstance(item, list) for items in phase for item in items):
-            encoded = [
-                [self._encoded(call, shard) for item in items if isinstance(item, list) for call in item]
-                for shard, items in enumerate(phase)
-            ]
-            if any(encoded):
-                self._last_segment().phases.append(encoded)
-            return
-        for shard, items in enumerate(phase):
-            for item in items:
-                if isinstance(item, list):
-                    self._last_segment().phases.append([[self._encoded(call, shard) for call in item]])
-                else:
-                    self._segments.append(item)
-
-    def _last_segment(self) -> Segment:
-        last = self._segments[-1] if self._segments else None
-        if not isinstance(last, Segment):
-            last = Segment()
-            self._segments.append(last)
-        return last
-
-    def _encoded(self, call: Call, shard: int) -> tuple[int, int]:
-        """Return the words of a call in the table: the addresses of the kernel and of its block."""
-        scratch = address_of(self._scratch[shard])
-        block = np.array([word(argument, scratch) for argument in call.arguments], np.int64)
-        self.calls.append(call)
-        self._blocks.append(block)
-        return call.kernel.address(call.dtype), address_of(block)
+    def _encoded(self, item: list[Call] | PythonCall, shard: int) -> list[tuple[int, int]]:
+        """Return the pairs of words of a step in the table: the address of a kernel, and that of its block."""
+        if not isinstance(item, list):
+            return [self._python.added(item)]
+        pairs = []
+        for call in item:
+            scratch = address_of(self._scratch[shard])
+            block = np.array([word(argument, scratch) for argument in call.arguments], np.int64)
+            self.calls.append(call)
+            self._blocks.append(block)
+            pairs.append((call.kernel.address(call.dtype), address_of(block)))
+        return pairs
 
 
 def _copy(source: Array, target: Array) -> list[Call] | PythonCall:

@@ -1,0 +1,86 @@
+"""Steps without a kernel inside tables of kernel calls: they run in their place, and what they raise comes out."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import engine
+from engine.core.errors import EngineError
+from engine.execution.native.call_interpreter import BARRIER, call_interpreter
+from engine.execution.native.callbacks import PythonCalls
+from engine.execution.native.executor import NativeExecutor
+from engine.execution.native.lowering import address_of
+from engine.training.step import plan_training
+
+FACTOR = {
+    "inputs": {"x": ["batch", 3, 3]},
+    "parameters": {"w": {"shape": [], "init": {"kind": "ones"}}},
+    "program": "loss = mean(cumsum(cholesky(x * w), axis=1) ** 2)",
+}
+
+
+def matrices(rows=8):
+    return np.broadcast_to(np.eye(3) * 4, (rows, 3, 3)).copy()
+
+
+def test_a_failure_on_one_thread_stops_no_other_and_the_rest_is_skipped():
+    halt, barrier, seen = np.zeros(8, np.int64), np.zeros(16, np.int64), []
+    calls = PythonCalls(halt)
+
+    def fail():
+        raise EngineError("not this")
+
+    wait = (BARRIER, 0)
+    tables = [
+        np.array(rows, np.int64)
+        for rows in (
+            [calls.added(fail), wait, calls.added(lambda: seen.append("after")), wait],
+            [wait, calls.added(lambda: seen.append("other")), wait],
+        )
+    ]
+
+    def run(table):
+        call_interpreter()(address_of(table), len(table), 3, address_of(halt), address_of(barrier), 2)
+
+    helper = threading.Thread(target=run, args=(tables[1],))
+    helper.start()
+    run(tables[0])
+    helper.join()
+    assert seen == []
+    with pytest.raises(EngineError, match="not this"):
+        calls.raise_failure()
+    calls.raise_failure()  # it is raised once
+
+
+def test_steps_of_numpy_run_in_the_loop_of_many_steps_and_between_the_calls_of_each_shard(monkeypatch):
+    monkeypatch.setattr("engine.execution.plan.planner.worthwhile_shards", lambda listing: 2)
+    recipe = engine.read_recipe({"steps": 24, "batch_size": 8, "precision": "float64", "record": {"every_steps": 12}})
+    losses = {}
+    for executor in ("numpy", "native"):
+        fit = engine.Fit(engine.parse_graph(FACTOR), recipe, {"x": matrices(16)}, executor=executor)
+        calls = 0
+        while not fit.done:
+            fit.advance_chunk()
+            calls += 1
+        losses[executor] = fit.model.parameters["w"].copy()
+    assert calls < 24  # some steps ran together
+    np.testing.assert_allclose(losses["native"], losses["numpy"], rtol=1e-9)
+
+
+def test_what_a_step_raises_leaves_the_parameters_as_they_were():
+    recipe = engine.read_recipe({"steps": 2, "batch_size": 8, "precision": "float64"})
+    fit = engine.Fit(engine.parse_graph(FACTOR), recipe, {"x": matrices()}, executor="numpy")
+    plan = plan_training(fit.model, {"batch": 8}, fit.recipe)
+    state = {name: array.copy() for name, array in fit.model.arrays.items()}
+    executor = NativeExecutor(plan, state)
+    assert "cholesky" in executor.python_steps or "cumsum" in executor.python_steps
+    executor.inputs["x"][...] = -matrices()
+    executor.inputs[":lr:0"][...] = 0.1
+    with pytest.raises(EngineError, match="positive definite"):
+        executor.run()
+    for name, array in fit.model.arrays.items():
+        np.testing.assert_array_equal(state[name], array, err_msg=name)
+    executor.inputs["x"][...] = matrices()
+    executor.run()
+    assert any((state[name] != array).any() for name, array in fit.model.arrays.items())
