@@ -10,7 +10,8 @@ from engine.core.dtypes import DType
 from engine.core.value import Array
 from engine.execution.native import kernels
 from engine.execution.native.kernel import Kernel
-from engine.execution.native.lowering import LOWERINGS, Call, Work
+from engine.execution.native.lowering import Call, Work
+from engine.execution.native.packing import calls_of
 from engine.execution.plan.plan import Buffer, Plan, Step
 from engine.execution.plan.schedule import buffer_of, schedule_phase
 from engine.execution.plan.sharding import ALL_REDUCE
@@ -37,10 +38,9 @@ def _lowered(plan: Plan) -> Iterator[tuple[Step, Sequence[Call] | None]]:
         step = run.step
         if step.op is ALL_REDUCE or step.op.memory.packs:
             continue
-        lowering = LOWERINGS.get(step.op.name)
         inputs = [_stand_in(buffer_of(plan, seen)) for seen in run.inputs]
         outputs = [_stand_in(buffer_of(plan, seen)) for seen in run.outputs]
-        yield step, None if lowering is None else lowering(Work(inputs, outputs, step.attrs))
+        yield step, calls_of(step.op.name, Work(inputs, outputs, step.attrs))
 
 
 def _stand_in(buffer: Buffer) -> Array:

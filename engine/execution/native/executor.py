@@ -14,8 +14,10 @@ from engine.execution.native import kernels
 from engine.execution.native.blas import numpy_blas
 from engine.execution.native.call_interpreter import BARRIER, call_interpreter
 from engine.execution.native.callbacks import PythonCall, PythonCalls
+from engine.execution.native.kernels.arrangement import copied
 from engine.execution.native.kernels.chains import Chained
 from engine.execution.native.lowering import LOWERINGS, Call, Status, Work, address_of, word
+from engine.execution.native.packing import calls_of
 from engine.execution.native.thread_pool import thread_pool
 from engine.execution.plan.numpy_executor import NumpyExecutor, aligned, prepare, view
 from engine.execution.plan.plan import Phase, Plan, Step
@@ -163,11 +165,9 @@ class NativeExecutor(NumpyExecutor):
             return _all_reduced(inputs, outputs[0])
         if step.op.memory.packs:
             return _packed(step, inputs, outputs[0])
-        lowering = LOWERINGS.get(step.op.name)
-        if lowering is not None:
-            calls = lowering(Work(inputs, outputs, step.attrs))
-            if calls is not None:
-                return [self._checked(call, partial(step.op.body, *inputs, **step.attrs)) for call in calls]
+        calls = calls_of(step.op.name, Work(inputs, outputs, step.attrs))
+        if calls is not None:
+            return [self._checked(call, partial(step.op.body, *inputs, **step.attrs)) for call in calls]
         call = prepare(step, inputs, outputs)
         if call is None:
             return []
@@ -231,8 +231,8 @@ class NativeExecutor(NumpyExecutor):
 
 
 def _copy(source: Array, target: Array) -> list[Call] | PythonCall:
-    calls = LOWERINGS["copy"](Work([source], [target], {}))
-    return partial(np.copyto, target, source) if calls is None else list(calls)
+    calls = copied(source, target)
+    return partial(np.copyto, target, source) if calls is None else calls
 
 
 def _packed(step: Step, pieces: list[Array], vector: Array) -> list[Call] | PythonCall:

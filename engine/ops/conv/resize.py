@@ -28,20 +28,21 @@ SUPPORTS = {"linear-antialias": 1.0, "cubic-antialias": 2.0}
 """How far the kernels of the smoothing methods reach, in elements."""
 
 
-class _Taps(NamedTuple):
+class Taps(NamedTuple):
     """For each result the elements it is made of and their weights: [taps, size]. Elements never decrease."""
 
     places: Array
     weights: Array
 
 
-def _taps(extent: int, size: int, method: Method, align_corners: bool, scale: float | None) -> _Taps:
+def taps_of(extent: int, size: int, method: Method, align_corners: bool, scale: float | None) -> Taps:
+    """Return what `size` results along an axis of `extent` elements are made of; see resample for the attributes."""
     if method in ("nearest", "nearest-exact"):
         # In float32, as PyTorch does, so that the same element is chosen where rounding decides.
         step = np.float32(1 / scale if scale else extent / size)
         start = np.float32(0.5 if method == "nearest-exact" else 0)
         places = np.floor((np.arange(size, dtype=np.float32) + start) * step).astype(np.int64)
-        return _Taps(np.minimum(places, extent - 1)[None], np.ones((1, size)))
+        return Taps(np.minimum(places, extent - 1)[None], np.ones((1, size)))
     if method in SUPPORTS:
         return _smoothing_taps(extent, size, method, align_corners, scale)
     at = _coordinates(extent, size, align_corners, scale)
@@ -49,13 +50,13 @@ def _taps(extent: int, size: int, method: Method, align_corners: bool, scale: fl
         at = np.maximum(at, 0)
         first = np.minimum(at.astype(np.int64), extent - 1)
         share = np.clip(at - first, 0, 1)
-        return _Taps(np.stack((first, np.minimum(first + 1, extent - 1))), np.stack((1 - share, share)))
+        return Taps(np.stack((first, np.minimum(first + 1, extent - 1))), np.stack((1 - share, share)))
     first = np.floor(at).astype(np.int64)
     places = np.clip(first + np.arange(-1, 3)[:, None], 0, extent - 1)
-    return _Taps(places, _cubic_weights(at - first))
+    return Taps(places, _cubic_weights(at - first))
 
 
-def _smoothing_taps(extent: int, size: int, method: str, align_corners: bool, scale: float | None) -> _Taps:
+def _smoothing_taps(extent: int, size: int, method: str, align_corners: bool, scale: float | None) -> Taps:
     """The elements under a kernel that is widened where fewer elements come out, so that each counts; as in Pillow."""
     step = 1 / scale if scale else extent / size
     if align_corners:
@@ -68,7 +69,7 @@ def _smoothing_taps(extent: int, size: int, method: str, align_corners: bool, sc
     places = first + np.arange(max(int(count.max(initial=1)), 1))[:, None]
     distances = np.abs(places - centres + 0.5) / wide
     weights = np.where(places - first < count, _triangle(distances) if "linear" in method else _keys(distances), 0)
-    return _Taps(np.minimum(places, extent - 1), weights / weights.sum(axis=0))
+    return Taps(np.minimum(places, extent - 1), weights / weights.sum(axis=0))
 
 
 def _triangle(distance: Array) -> Array:
@@ -142,7 +143,7 @@ def resample(
     `scale` is the step the coordinates are reckoned with; without it, the ratio of the extents is.
     """
     place, wide = axis % x.ndim, _wide(x)
-    taps = _taps(x.shape[place], size, method, align_corners, scale)
+    taps = taps_of(x.shape[place], size, method, align_corners, scale)
     if len(taps.places) == 1:
         return np.asarray(np.take(x, taps.places[0], axis=place))
     total = np.zeros((*x.shape[:place], size, *x.shape[place + 1 :]), wide.dtype)
@@ -191,7 +192,7 @@ def resample_back(
 ) -> Array:
     """What each of `extent` elements gave to the results x of a resampling along `axis`: its transpose."""
     place, wide = axis % x.ndim, _wide(x)
-    taps = _taps(extent, x.shape[place], method, align_corners, scale)
+    taps = taps_of(extent, x.shape[place], method, align_corners, scale)
     total = np.zeros((*x.shape[:place], extent, *x.shape[place + 1 :]), wide.dtype)
     lead = (slice(None),) * place
     for elements, weights in zip(*taps, strict=True):

@@ -34,6 +34,8 @@ SAME_BITS = (
     "isnan", "le", "lt", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "max_pool",
     "max_unpool", "minimum", "ne", "neg", "random_uniform", "relu", "relu_backward", "reshape", "scale",
     "sign", "slice_scatter", "sqrt", "square", "step", "sub", "threshold", "trunc", "where", "embedding",
+    "amax", "amin", "arange", "argmin", "diag_mask_inf", "diagonal_scatter", "eye", "full", "index_get", "linspace",
+    "one_hot", "ones", "pad", "tril", "triu", "zeros",
 )  # fmt: skip
 """Ops whose compiled kernels do what IEEE arithmetic says, as NumPy's do.
 
@@ -45,7 +47,7 @@ DECOMPOSITIONS = (
     "orthogonal_complement", "eigh", "reduced_svd", "pinv", "matrix_exp",
 )  # fmt: skip
 """Ops without compiled kernels whose results may be so large that in products of them all digits cancel."""
-LOGARITHMS = ("log_softmax", "softmax_cross_entropy", "logaddexp")
+LOGARITHMS = ("log_softmax", "softmax_cross_entropy", "logaddexp", "logsumexp")
 """Ops whose results are logarithms of sums: near 0 they are as exact as a sum that is near 1."""
 
 

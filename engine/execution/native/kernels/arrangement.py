@@ -11,17 +11,24 @@ from engine.core.shape_rules import normalize_axes
 from engine.core.value import Array
 from engine.execution.native.kernel import FLOATS, Kernel, real
 from engine.execution.native.kernels.elementwise import UNARY_KERNELS, operands, unary
-from engine.execution.native.lowering import Call, Work, lowers
+from engine.execution.native.lowering import LOWERINGS, Call, Work, lowers
 
-zero = Kernel(unary, name="zero", parts={"apply": lambda _: real(0)})
+NARROW: tuple[DType, ...] = (np.dtype(np.uint8), np.dtype(np.uint16))
 
-SAME_SIZE: Mapping[int, DType] = {4: np.dtype(np.float32), 8: np.dtype(np.float64)}
-"""As what numbers of any kind are copied: their bits stay."""
+zero = Kernel(unary, (*FLOATS, *NARROW), name="zero", parts={"apply": lambda _: real(0)})
+narrow_copy = Kernel(unary, NARROW, name="narrow_copy", parts={"apply": lambda x: x})
+
+SAME_SIZE: Mapping[int, DType] = {1: NARROW[0], 2: NARROW[1], 4: FLOATS[0], 8: FLOATS[1]}
+"""As what numbers of any kind, truth values too, are copied: their bits stay."""
+UNROLLED = 32
+"""An axis of so many elements at most is gone through by a call for each."""
+KINDS = "fiubV"
+"""Kinds of dtypes that are copied; bfloat16 is of kind V to NumPy."""
 
 
 def copied(x: Array, out: Array) -> list[Call] | None:
     """Return the calls that copy an array into another of its shape."""
-    return _moved(UNARY_KERNELS["copy"], x, out)
+    return _moved(UNARY_KERNELS["copy"] if x.itemsize > 2 else narrow_copy, x, out)
 
 
 def zeroed(out: Array) -> list[Call] | None:
@@ -32,19 +39,27 @@ def zeroed(out: Array) -> list[Call] | None:
 def _moved(code: Kernel, x: Array, out: Array) -> list[Call] | None:
     if not out.size:
         return []
-    if x.dtype != out.dtype or x.itemsize not in SAME_SIZE or x.dtype.kind not in "fiu":
+    if x.dtype != out.dtype or x.itemsize not in SAME_SIZE or x.dtype.kind not in KINDS:
         return None
-    x, out = _as_floats(x), _as_floats(out)
+    x, out = _as_bits(x), _as_bits(out)
     words = operands(Work([x], [out], {}))
-    return None if words is None else [Call(code, out.dtype, words)]
+    if words is not None:
+        return [Call(code, out.dtype, words)]
+    # Too many axes that cannot be joined: the shortest one is unrolled.
+    extent, axis = min((extent, axis) for axis, extent in enumerate(out.shape) if extent > 1)
+    if extent > UNROLLED:
+        return None
+    x = np.broadcast_to(x, out.shape)
+    parts = [(_window(x, axis, slice(i, i + 1)), _window(out, axis, slice(i, i + 1))) for i in range(extent)]
+    return joined_calls(*(_moved(code, *part) for part in parts))
 
 
-def _as_floats(x: Array) -> Array:
-    """View numbers as floating ones of their size."""
+def _as_bits(x: Array) -> Array:
+    """View numbers as those of their size that kernels copy."""
     return x if x.dtype in FLOATS else x.view(SAME_SIZE[x.itemsize])
 
 
-def _joined(*parts: list[Call] | None) -> list[Call] | None:
+def joined_calls(*parts: list[Call] | None) -> list[Call] | None:
     """Return the calls one after another; None where one part has none."""
     calls: list[Call] = []
     for part in parts:
@@ -52,6 +67,15 @@ def _joined(*parts: list[Call] | None) -> list[Call] | None:
             return None
         calls += part
     return calls
+
+
+copied_numbers = LOWERINGS["copy"]
+
+
+@lowers("copy")
+def _(work: Work) -> list[Call] | None:
+    calls = copied_numbers(work)  # these may be part of a chain
+    return copied(work.inputs[0], work.outputs[0]) if calls is None else list(calls)
 
 
 @lowers("reshape")
@@ -76,7 +100,7 @@ def _(work: Work) -> list[Call] | None:
         if x.ndim == out.ndim and x.size:
             parts.append(copied(x, _window(out, axis, slice(start, start + x.shape[axis]))))
             start += x.shape[axis]
-    return _joined(*parts)
+    return joined_calls(*parts)
 
 
 @lowers("slice_scatter")
@@ -86,9 +110,9 @@ def _(work: Work) -> list[Call] | None:
     stop = start + x.shape[axis] * step
     target = copied(x, _window(out, axis, slice(start, stop, step)))
     if step > 1:
-        return _joined(zeroed(out), target)
+        return joined_calls(zeroed(out), target)
     before, behind = (_window(out, axis, s) for s in (slice(start), slice(stop, None)))
-    return _joined(zeroed(before), target, zeroed(behind))
+    return joined_calls(zeroed(before), target, zeroed(behind))
 
 
 def _window(out: Array, axis: int, places: slice) -> Array:

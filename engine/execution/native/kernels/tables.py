@@ -17,21 +17,27 @@ INDICES = (np.dtype(np.int32), np.dtype(np.int64))
 
 
 @inline
-def index_at(address: Any, wide: Any, i: Any) -> Any:
-    """Return index number i of int64, or of int32 unless `wide`."""
+def index_at(address: Any, wide: Any, i: Any, step: Any, together: Any, apart: Any) -> Any:
+    """Return index number i of int64, or of int32 unless `wide`.
+
+    `together` of them lie `step` bytes apart, and so many begin `apart` bytes after those before.
+    """
+    place = address + i * step
+    if i >= together:
+        place = address + (i // together) * apart + (i % together) * step
     if wide:
-        return view(address + i * 8, 1, np.int64)[0]
-    return np.int64(view(address + i * 4, 1, np.int32)[0])
+        return view(place, 1, np.int64)[0]
+    return np.int64(view(place, 1, np.int32)[0])
 
 
 @kernel
 def lookup(a: Any) -> None:
     """Words: how many; numbers in a row; the table's rows; table; indices, are they int64; out; where to say that an
-    index is none of the table's.
+    index is none of the table's; how the indices lie, as in `index_at`.
     """
     length, rows = a[1], a[2]
     for i in range(a[0]):
-        index = index_at(a[4], a[5], i)
+        index = index_at(a[4], a[5], i, a[8], a[9], a[10])
         if index < -rows or index >= rows:
             view(a[7], 1, np.int64)[0] = 1
             continue
@@ -50,18 +56,22 @@ def add_by_index(a: Any) -> None:
 
     Words: how many; numbers in a row; the table's rows; x, bytes from row to row; indices, are they int64; out; the row
     that stays 0, or -1; scratch for the start of each of its rows' indices and one more, for these in order, and for a
-    sum of float64; how many rows of x lie evenly apart, and the bytes from the first of so many to that of the next.
+    sum of float64; how many rows of x lie evenly apart, and the bytes from the first of so many to that of the next;
+    how the indices lie, as in `index_at`; where to say that an index is none of the table's, 0 where that is known.
     """
     count, length, rows = a[0], a[1], a[2]
     starts, order, sums = view(a[9], rows + 1, np.int64), view(a[10], count, np.int64), view(a[11], length, np.float64)
     # Counting sort: stable, and every row of the table is summed while it is in the cache.
     fill(starts, 0)
     for i in range(count):
-        starts[index_at(a[5], a[6], i) % rows + 1] += 1
+        index = index_at(a[5], a[6], i, a[14], a[15], a[16])
+        if a[17] != 0 and (index < -rows or index >= rows):
+            view(a[17], 1, np.int64)[0] = 1
+        starts[index % rows + 1] += 1
     for row in range(rows):
         starts[row + 1] += starts[row]
     for i in range(count):
-        row = index_at(a[5], a[6], i) % rows
+        row = index_at(a[5], a[6], i, a[14], a[15], a[16]) % rows
         order[starts[row]] = i
         starts[row] += 1
     # Now starts[row] is where the row's indices end.
@@ -92,7 +102,7 @@ def pick(a: Any) -> None:
     for r in range(a[0]):
         x, out = view(a[3] + r * a[4], extent, real), view(a[8] + r * picked * itemsize, picked, real)
         for i in range(picked):
-            index = index_at(a[5] + r * a[6], a[7], i)
+            index = index_at(a[5] + r * a[6], a[7], i, 8 if a[7] else 4, picked, 0)
             if index < -extent or index >= extent:
                 view(a[9], 1, np.int64)[0] = 1
             else:
@@ -111,42 +121,68 @@ def place(a: Any) -> None:
         x, out = view(a[3] + r * a[4], given, real), view(a[8] + r * extent * itemsize, extent, real)
         fill(out, real(0))
         for i in range(given):
-            index = index_at(a[5] + r * a[6], a[7], i)
+            index = index_at(a[5] + r * a[6], a[7], i, 8 if a[7] else 4, given, 0)
             if index < -extent or index >= extent:
                 view(a[9], 1, np.int64)[0] = 1
             else:
                 out[index + extent if index < 0 else index] += x[i]
 
 
+def looked_up(table: Array, index: Array, out: Array) -> list[Call] | None:
+    """Return the calls that copy rows of a table, one for each index."""
+    lots = row_lots(index, index)
+    if index.dtype not in INDICES or lots is None or not (out.size and alike(out, table)):
+        return None
+    words = (index.size, out.size // index.size, len(table), table, index, index.itemsize == 8, out, Status(), *lots)
+    return [Call(lookup, out.dtype, words)]
+
+
+def added_up(x: Array, index: Array, out: Array, padding: int | None, *, checked: bool) -> list[Call] | None:
+    """Return the calls that add rows, one for each index, to those of a table of zeros.
+
+    A row of the table, `padding`, may stay 0. Indices that are `checked` are known to be the table's.
+    """
+    if index.dtype not in INDICES or x.dtype != out.dtype or not (out.size and x.size and alike(out)):
+        return None
+    length = out.size // len(out)
+    lots, index_lots = row_lots(x, index), row_lots(index, index)
+    if lots is None or index_lots is None:
+        return None
+    rows, together, apart = lots
+    kept = -1 if padding is None else padding % len(out)
+    sizes = [-(-size * 8 // 64) * 64 for size in (len(out) + 1, index.size, length)]
+    words = (
+        index.size, length, len(out), x, rows, index, index.itemsize == 8, out, kept,
+        Scratch(), Scratch(sizes[0]), Scratch(sizes[0] + sizes[1]), together, apart, *index_lots,
+        0 if checked else Status(),
+    )  # fmt: skip
+    return [Call(add_by_index, out.dtype, words, scratch=sum(sizes))]
+
+
 @lowers("embedding")
 def _(work: Work) -> list[Call] | None:
     (table, index), (out,) = work.inputs, work.outputs
-    if index.dtype not in INDICES or not index.flags.c_contiguous or not (out.size and alike(out, table)):
-        return None
-    words = (index.size, out.size // index.size, len(table), table, index, index.itemsize == 8, out, Status())
-    return [Call(lookup, out.dtype, words)]
+    return looked_up(table, index, out)
 
 
 @lowers("add_rows")
 def _(work: Work) -> list[Call] | None:
     (x, index), (out,) = work.inputs, work.outputs
-    if index.dtype not in INDICES or not index.flags.c_contiguous or x.dtype != out.dtype:
+    return added_up(x, index, out, work.attrs["padding_idx"], checked=True)
+
+
+@lowers("index_get")
+def _(work: Work) -> list[Call] | None:
+    (x, *indices), (out,) = work.inputs, work.outputs
+    return looked_up(x, indices[0], out) if tuple(work.attrs["axes"]) in ((0,), (-x.ndim,)) else None
+
+
+@lowers("index_scatter")
+def _(work: Work) -> list[Call] | None:
+    (x, *indices), (out,) = work.inputs, work.outputs
+    if tuple(work.attrs["axes"]) not in ((0,), (-out.ndim,)):
         return None
-    if not (out.size and x.size and alike(out)):
-        return None
-    length = out.size // len(out)
-    lots = row_lots(x, index)
-    if lots is None:
-        return None
-    rows, together, apart = lots
-    padding = work.attrs["padding_idx"]
-    kept = -1 if padding is None else padding % len(out)
-    sizes = [-(-size * 8 // 64) * 64 for size in (len(out) + 1, index.size, length)]
-    words = (
-        index.size, length, len(out), x, rows, index, index.itemsize == 8, out, kept,
-        Scratch(), Scratch(sizes[0]), Scratch(sizes[0] + sizes[1]), together, apart,
-    )  # fmt: skip
-    return [Call(add_by_index, out.dtype, words, scratch=sum(sizes))]
+    return added_up(x, indices[0], out, None, checked=False)
 
 
 @lowers("gather")
@@ -182,6 +218,8 @@ def row_lots(x: Array, index: Array) -> tuple[int, int, int] | None:
 
     None where they lie unevenly.
     """
+    if not index.size:
+        return None
     step = row_step(x, index.size)
     if step is not None:
         return step, index.size, 0

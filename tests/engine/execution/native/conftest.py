@@ -13,7 +13,8 @@ from engine.core.attributes import bind
 from engine.core.registry import OPS
 from engine.core.value import Array
 from engine.execution.native import kernels
-from engine.execution.native.lowering import LOWERINGS, Status, Work, address_of, word
+from engine.execution.native.lowering import Status, Work, address_of, word
+from engine.execution.native.packing import calls_of
 from engine.execution.plan.numpy_executor import aligned
 
 assert kernels  # declares the lowerings
@@ -27,12 +28,13 @@ def run_compiled(op: str, inputs: Sequence[Array], outputs: Sequence[Array], att
 
     Fails where the op has no kernel for such operands.
     """
-    calls = LOWERINGS[op](Work(inputs, outputs, attrs))
+    calls = calls_of(op, Work(inputs, outputs, attrs))
     assert calls is not None, f"{op} has no kernel for these operands"
     status = np.zeros(1, np.int64)
+    # Nothing that lies in scratch memory may matter, but what one call of a step leaves there the next may find.
+    scratch = aligned(max((call.scratch for call in calls), default=0))
+    scratch.fill(255)
     for call in calls:
-        scratch = aligned(call.scratch)
-        scratch.fill(255)  # nothing that lies there may matter
         arguments = [status if isinstance(argument, Status) else argument for argument in call.arguments]
         block = np.array([word(argument, address_of(scratch)) for argument in arguments], np.int64)
         ctypes.CFUNCTYPE(None, ctypes.c_int64)(call.kernel.address(call.dtype))(address_of(block))

@@ -1,0 +1,173 @@
+"""Reductions that compare: largest and smallest elements, their places, and logarithms of sums of exponentials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.core.shape_rules import normalize_axes, normalize_axis
+from engine.core.value import Array
+from engine.execution.native.inline.arithmetic import exp
+from engine.execution.native.inline.pointers import view
+from engine.execution.native.inline.rows import PIECE, fill, larger, largest
+from engine.execution.native.kernel import FLOATS, Kernel, itemsize, kernel, real
+from engine.execution.native.lowering import LOWERINGS, Call, Scratch, Work, lowers
+
+
+def term(x: Any) -> Any:
+    """Stand for the number whose largest is sought."""
+    raise NotImplementedError
+
+
+def extreme(a: Any) -> None:
+    """Words: extents before, along and behind the reduced axes; x; out. NaN if there is one."""
+    extent, behind = a[1], a[2]
+    for lot in range(a[0]):
+        source = a[3] + lot * extent * behind * itemsize
+        out = view(a[4] + lot * behind * itemsize, behind, real)
+        if behind == 1:
+            row, top = view(source, extent, real), real(-np.inf)
+            for i in range(row.size):
+                top = larger(top, term(row[i]))
+            out[0] = term(top)
+        else:
+            fill(out, real(-np.inf))
+            for r in range(extent):
+                terms = view(source + r * behind * itemsize, behind, real)
+                for e in range(out.size):
+                    out[e] = larger(out[e], term(terms[e]))
+            for e in range(out.size):
+                out[e] = term(out[e])
+
+
+def place_of_extreme(a: Any) -> None:
+    """Words: extents before, along and behind the axis; x; out, int64. The first NaN counts as the extreme."""
+    extent, behind = a[1], a[2]
+    for lot in range(a[0]):
+        out = view(a[4] + lot * behind * 8, behind, np.int64)
+        x = view(a[3] + lot * extent * behind * itemsize, extent * behind, real)
+        for e in range(behind):
+            best, place = term(x[e]), 0
+            for r in range(1, extent):
+                number = term(x[r * behind + e])
+                if best == best and (number > best or number != number):
+                    best, place = number, r
+            out[e] = place
+
+
+@kernel
+def log_sum_exp(a: Any) -> None:
+    """Words: extents before, along and behind the reduced axes; x; out; scratch for columns, for float64 sums."""
+    extent, behind = a[1], a[2]
+    for lot in range(a[0]):
+        source = a[3] + lot * extent * behind * itemsize
+        out = view(a[4] + lot * behind * itemsize, behind, real)
+        if behind == 1:
+            row = view(source, extent, real)
+            top = largest(row)
+            # Of an infinite or NaN top differences would be NaN.
+            top = top if abs(top) < real(np.inf) else real(0)
+            total = 0.0
+            for start in range(0, extent, PIECE):
+                piece, part = row[start : start + PIECE], real(0)
+                for i in range(piece.size):
+                    part += exp(piece[i] - top)
+                total += np.float64(part)
+            out[0] = real(np.log(total) + np.float64(top))
+            continue
+        tops, sums = view(a[5], behind, real), view(a[6], behind, np.float64)
+        fill(tops, real(-np.inf))
+        fill(sums, 0.0)
+        for r in range(extent):
+            terms = view(source + r * behind * itemsize, behind, real)
+            for e in range(tops.size):
+                tops[e] = larger(tops[e], terms[e])
+        for e in range(tops.size):
+            tops[e] = tops[e] if abs(tops[e]) < real(np.inf) else real(0)
+        for r in range(extent):
+            terms = view(source + r * behind * itemsize, behind, real)
+            for e in range(sums.size):
+                sums[e] += np.float64(exp(terms[e] - tops[e]))
+        for e in range(out.size):
+            out[e] = real(np.log(sums[e]) + np.float64(tops[e]))
+
+
+SIGNS = {"max": lambda x: x, "min": lambda x: -x}
+EXTREMES = {f"a{name}": Kernel(extreme, name=f"a{name}", parts={"term": sign}) for name, sign in SIGNS.items()}
+PLACES = {f"arg{n}": Kernel(place_of_extreme, name=f"arg{n}", parts={"term": sign}) for n, sign in SIGNS.items()}
+
+
+def blocks(x: Array, out: Array, axes: Sequence[int]) -> tuple[int, int, int] | None:
+    """Return extents before, along and behind axes that lie side by side in memory; None where they do not.
+
+    Axes may lie in another order than they are numbered in, if the results then lie in theirs.
+    """
+    if x.dtype not in FLOATS or not x.size or not out.flags.c_contiguous:
+        return None
+    real_axes = [axis for axis in range(x.ndim) if x.shape[axis] != 1]
+    order = sorted(real_axes, key=lambda axis: -x.strides[axis])
+    step = x.itemsize
+    for axis in reversed(order):
+        if x.strides[axis] != step:
+            return None
+        step *= x.shape[axis]
+    kept = [axis for axis in order if axis not in axes]
+    if kept != sorted(kept):
+        return None
+    reduced = [place for place, axis in enumerate(order) if axis in axes]
+    first = reduced[0] if reduced else len(order)
+    if reduced and reduced != list(range(first, first + len(reduced))):
+        return None
+    extents = [x.shape[axis] for axis in order]
+    last = first + len(reduced)
+    return math.prod(extents[:first]), math.prod(extents[first:last]), math.prod(extents[last:])
+
+
+def _reduced(work: Work) -> tuple[int, int, int] | None:
+    (x,), (out,) = work.inputs, work.outputs
+    return blocks(x, out, normalize_axes(work.attrs["axis"], x.ndim)) if out.dtype == x.dtype else None
+
+
+def _extreme(op: str) -> None:
+    def lower(work: Work) -> list[Call] | None:
+        found = _reduced(work)
+        (x,), (out,) = work.inputs, work.outputs
+        return None if found is None else [Call(EXTREMES[op], x.dtype, (*found, x, out))]
+
+    lowers(op)(lower)
+
+
+def _place(op: str) -> None:
+    for_rows = LOWERINGS.get(op)
+
+    def lower(work: Work) -> list[Call] | None:
+        calls = None if for_rows is None else for_rows(work)
+        if calls is not None:
+            return list(calls)
+        (x,), (out,) = work.inputs, work.outputs
+        axis = work.attrs["axis"]
+        if axis is None and not x.flags.c_contiguous:
+            return None
+        found = blocks(x, out, range(x.ndim) if axis is None else (normalize_axis(axis, x.ndim),))
+        return None if found is None else [Call(PLACES[op], x.dtype, (*found, x, out))]
+
+    lowers(op)(lower)
+
+
+for _name in SIGNS:
+    _extreme(f"a{_name}")
+    _place(f"arg{_name}")
+
+
+@lowers("logsumexp")
+def _(work: Work) -> list[Call] | None:
+    (x,), (out,) = work.inputs, work.outputs
+    found = _reduced(work)
+    if found is None:
+        return None
+    behind = found[2]
+    own = -(-behind * x.itemsize // 64) * 64
+    return [Call(log_sum_exp, x.dtype, (*found, x, out, Scratch(), Scratch(own)), scratch=own + behind * 8)]

@@ -1,0 +1,65 @@
+"""The calls of a step: by the lowering of its op, on copies where it takes no operands of such strides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from engine.core.value import Array
+from engine.execution.native.kernels.arrangement import copied, joined_calls
+from engine.execution.native.lowering import LOWERINGS, Argument, Call, Scratch, Work, address_of
+
+LINE = 64
+"""Bytes that copies are aligned to."""
+
+
+def calls_of(op: str, work: Work) -> list[Call] | None:
+    """Return the calls that compute a step; None where no kernel takes its operands, contiguous copies neither."""
+    lowering = LOWERINGS.get(op)
+    if lowering is None:
+        return None
+    calls = lowering(work)
+    if calls is None and not all(array.flags.c_contiguous for array in (*work.inputs, *work.outputs)):
+        return _on_copies(op, work)
+    return None if calls is None else list(calls)
+
+
+def _on_copies(op: str, work: Work) -> list[Call] | None:
+    """Return calls that go by contiguous copies of operands, which lie in scratch memory."""
+    scattered = [a for a in (*work.inputs, *work.outputs) if not a.flags.c_contiguous]
+    sizes = [-(-array.nbytes // LINE) * LINE for array in scattered]
+    # Nothing is written here: kernels find the copies at these places of the scratch memory.
+    block = np.empty(sum(sizes) + LINE, np.uint8)
+    block = block[-block.ctypes.data % LINE :][: sum(sizes)]
+    places = np.cumsum([0, *sizes])
+    copies = {
+        id(array): block[at : at + array.nbytes].view(array.dtype).reshape(array.shape)
+        for array, at in zip(scattered, places, strict=False)
+    }
+    inputs = [copies.get(id(array), array) for array in work.inputs]
+    outputs = [copies.get(id(array), array) for array in work.outputs]
+    computed = LOWERINGS[op](replace(work, inputs=inputs, outputs=outputs))
+    calls = joined_calls(
+        *(copied(array, copies[id(array)]) for array in work.inputs if id(array) in copies),
+        None if computed is None else list(computed),
+        *(copied(copies[id(array)], array) for array in work.outputs if id(array) in copies),
+    )
+    return None if calls is None else [_relocated(call, block) for call in calls]
+
+
+def _relocated(call: Call, block: Array) -> Call:
+    """Return a call that finds in scratch memory what lies in a block of memory."""
+    start = address_of(block)
+
+    def moved(argument: Argument) -> Argument:
+        if isinstance(argument, Scratch):
+            return Scratch(block.nbytes + argument.offset)
+        if isinstance(argument, np.ndarray) and 0 <= address_of(argument) - start < max(block.nbytes, 1):
+            return Scratch(address_of(argument) - start)
+        return argument
+
+    arguments: Sequence[Argument] = [moved(argument) for argument in call.arguments]
+    # The words of a chain are made before there is scratch memory.
+    return replace(call, arguments=tuple(arguments), scratch=block.nbytes + call.scratch, elementwise=False)

@@ -1,0 +1,167 @@
+"""Kernels of less frequent ops against NumPy's: constants, padding, triangles, resampling, extremes, places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.core.dtypes import BFLOAT16
+from engine.core.value import Array
+from tests.support.rows import each_row
+
+RunBoth = Callable[..., tuple[list[Array], list[Array]]]
+RNG = np.random.default_rng(11)
+
+
+def numbers(*shape: int) -> Array:
+    """Draw normal numbers."""
+    return RNG.standard_normal(shape)
+
+
+SPECIAL = np.array([[np.nan, 1, -np.inf], [np.inf, 2, -np.inf], [-np.inf, -np.inf, -np.inf], [0.0, -0.0, 3]])
+REFLECT, REPLICATE, CIRCULAR = ({"mode": mode} for mode in ("reflect", "replicate", "circular"))
+EXACT: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
+    "zeros": ("zeros", [], {"shape": (3, 5)}),
+    "ones": ("ones", [], {"shape": (2, 3), "dtype": np.dtype(bool)}),
+    "full": ("full", [], {"shape": (7,), "value": -3}),
+    "eye": ("eye", [], {"rows": 3, "columns": 5}),
+    "arange": ("arange", [], {"stop": 7, "start": 1, "step": 2}),
+    "linspace": ("linspace", [], {"start": 0.0, "stop": 1.0, "steps": 7}),
+    "pad": ("pad", [numbers(2, 3, 4)], {"widths": ((0, 0), (1, 2), (3, 0)), "value": 2.5}),
+    "pad less": ("pad", [numbers(4, 5)], {"widths": ((-1, 2), (1, -2)), "value": 1.0}),
+    "pad nothing left": ("pad", [numbers(4, 5)], {"widths": ((-5, 3), (1, 2)), "value": 1.0}),
+    "pad a view": ("pad", [numbers(6, 5).T[::2]], {"widths": ((1, 0), (0, 1)), "value": 1.0}),
+    "reflect": ("pad", [numbers(2, 4, 5)], {"widths": ((0, 0), (3, 1), (2, 4)), **REFLECT}),
+    "replicate": ("pad", [numbers(2, 4, 5)], {"widths": ((1, 0), (3, 9), (2, 4)), **REPLICATE}),
+    "circular": ("pad", [numbers(2, 4, 5)], {"widths": ((0, 0), (4, 1), (2, 5)), **CIRCULAR}),
+    "tril": ("tril", [numbers(2, 4, 3)], {"diagonal": -1}),
+    "triu": ("triu", [numbers(2, 3, 5)], {"diagonal": 2}),
+    "triu of rows apart": ("triu", [numbers(4, 9)[:, 2:6]], {"diagonal": -7}),
+    "diag_mask_inf": ("diag_mask_inf", [numbers(3, 5)], {"n_past": 1}),
+    "diagonal_scatter": (
+        "diagonal_scatter",
+        [numbers(2, 3)],
+        {"shape": (3, 2, 4), "offset": 1, "axis0": 0, "axis1": -1},
+    ),
+    "nearest": ("resample", [numbers(2, 5, 3)], {"axis": 1, "size": 8, "method": "nearest"}),
+    "nearest of rows": ("resample", [numbers(2, 5)], {"axis": -1, "size": 3, "method": "nearest-exact"}),
+    "amax": ("amax", [numbers(3, 4, 5)], {"axis": (0, 1)}),
+    "amax of rows": ("amax", [SPECIAL], {"axis": 1, "keepdims": True}),
+    "amin of columns": ("amin", [SPECIAL], {"axis": 0}),
+    "amin of all": ("amin", [numbers(3, 4)], {}),
+    "amax of a transpose": ("amax", [numbers(3, 4).T], {"axis": 1}),
+    "argmax": ("argmax", [SPECIAL], {"axis": 0}),
+    "argmin": ("argmin", [SPECIAL], {"axis": 1}),
+    "argmin of planes": ("argmin", [numbers(3, 4, 5)], {"axis": 1, "keepdims": True}),
+    "argmax of all": ("argmax", [numbers(3, 4)], {}),
+    "one_hot": ("one_hot", [RNG.integers(-4, 4, (3, 7))[:, ::2]], {"classes": 4}),
+    "one_hot of bools": ("one_hot", [RNG.integers(0, 4, 5).astype(np.int32)], {"classes": 4, "dtype": np.dtype(bool)}),
+    "index_get": ("index_get", [numbers(6, 3), RNG.integers(-6, 6, (4, 2))], {"axes": (0,)}),
+    "embedding of a column": ("embedding", [numbers(6, 3), RNG.integers(-6, 6, (4, 3))[:, 1]], {}),
+    "embedding of columns": ("embedding", [numbers(6, 3), RNG.integers(-6, 6, (4, 3))[:, 1:]], {}),
+    "concat of bools": ("concat", [numbers(3, 2) > 0, numbers(3, 4) > 0], {"axis": 1}),
+    "copy of bools": ("copy", [(numbers(3, 4) > 0).T], {}),
+}
+CLOSE: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
+    "linear": ("resample", [numbers(2, 5, 3)], {"axis": 1, "size": 8, "method": "linear"}),
+    "linear of rows": ("resample", [numbers(2, 5)], {"axis": 1, "size": 9, "method": "linear", "align_corners": True}),
+    "cubic": ("resample", [numbers(4, 3)], {"axis": 0, "size": 7, "method": "cubic", "scale": 1.9}),
+    "smoothing": ("resample", [numbers(2, 9)], {"axis": 1, "size": 4, "method": "cubic-antialias"}),
+    "nearest back": ("resample_back", [numbers(2, 8, 3)], {"axis": 1, "extent": 5, "method": "nearest"}),
+    "linear back": ("resample_back", [numbers(2, 8)], {"axis": 1, "extent": 5, "method": "linear"}),
+    "logsumexp of rows": ("logsumexp", [numbers(3, 70)], {"axis": 1}),
+    "logsumexp of columns": ("logsumexp", [numbers(3, 7, 5)], {"axis": (0, 1), "keepdims": True}),
+    "logsumexp of a transpose": ("logsumexp", [numbers(3, 70).T], {"axis": 0}),
+    "logsumexp of all": ("logsumexp", [numbers(3, 7)], {}),
+    "logsumexp of special rows": ("logsumexp", [SPECIAL], {"axis": 1}),
+    "logsumexp of special columns": ("logsumexp", [SPECIAL], {"axis": 0}),
+    "index_scatter": (
+        "index_scatter",
+        [numbers(4, 2, 3), RNG.integers(-6, 6, (4, 2))],
+        {"axes": (0,), "shape": (6, 3)},
+    ),
+    "add_rows of a column": ("add_rows", [numbers(9, 4), RNG.integers(-6, 6, (9, 3))[:, 1]], {"rows": 6}),
+    "add_rows of columns": ("add_rows", [numbers(9, 2, 4), RNG.integers(-6, 6, (9, 3))[:, 1:]], {"rows": 6}),
+}
+
+
+def _at(dtype: str, operands: list[Any]) -> list[Array]:
+    """Convert floats; as few as possible of them move."""
+    return [x.astype(dtype, order="K", copy=False) if x.dtype == np.float64 else x for x in operands]
+
+
+@each_row("dtype", ["float32", "float64"])
+@each_row("name", EXACT)
+def test_what_is_chosen_or_moved_is_the_same_to_the_bit(name: str, dtype: str, run_both: RunBoth) -> None:
+    op, operands, attrs = EXACT[name]
+    if not operands and "dtype" not in attrs and op not in ("full", "arange"):
+        attrs = {**attrs, "dtype": np.dtype(dtype)}
+    ((made,), (wanted,)) = run_both(op, *_at(dtype, operands), **attrs)
+    np.testing.assert_array_equal(made, wanted)
+
+
+@each_row("dtype", ["float32", "float64"])
+@each_row("name", CLOSE)
+def test_sums_are_those_of_numpy(name: str, dtype: str, run_both: RunBoth) -> None:
+    op, operands, attrs = CLOSE[name]
+    ((made,), (wanted,)) = run_both(op, *_at(dtype, operands), **attrs)
+    tolerance = 2e-6 if dtype == "float32" else 1e-14
+    np.testing.assert_allclose(made, wanted, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("half", ["float16", "bfloat16"])
+def test_half_types_are_moved_by_their_bits(half: str, run_both: RunBoth) -> None:
+    x = numbers(3, 4).astype(BFLOAT16 if half == "bfloat16" else half)
+    for op, attrs in (("pad", {"widths": ((1, 0), (0, 2)), "value": 1.5}), ("tril", {}), ("copy", {})):
+        ((made,), (wanted,)) = run_both(op, x, **attrs)
+        np.testing.assert_array_equal(made.view(np.uint16), wanted.view(np.uint16))
+
+
+@each_row(
+    ("op", "shapes", "attrs"),
+    [
+        ("one_hot", [(2,)], {"classes": 5, "dtype": np.dtype("float32")}),
+        ("index_get", [(5, 3), (2,)], {"axes": (0,)}),
+        ("index_scatter", [(2, 3), (2,)], {"axes": (0,), "shape": (5, 3)}),
+    ],
+)
+@each_row("wrong", [5, -6, 2**40])
+def test_a_place_that_is_none_is_reported(
+    op: str, shapes: list[tuple[int, ...]], attrs: dict[str, Any], wrong: int, compiled: Callable[..., bool]
+) -> None:
+    index, others = np.array([1, wrong]), [numbers(*shape) for shape in shapes[:-1]]
+    out = np.zeros({"one_hot": (2, 5), "index_get": (2, 3), "index_scatter": (5, 3)}[op], attrs.get("dtype"))
+    assert not compiled(op, [*others, index], [out], attrs)
+    index[1] = 4
+    assert compiled(op, [*others, index], [out], attrs)
+
+
+SCATTERED: dict[str, tuple[str, list[Array], dict[str, Any]]] = {
+    "softmax of a transpose": ("softmax", [numbers(5, 7).T], {"axis": -1}),
+    "embedding in a view": ("embedding", [numbers(6, 8)[:, ::2], np.array([5, 0, -1])], {}),
+    "sum of a diagonal": ("sum", [numbers(4, 4).diagonal()], {}),
+    "places apart": ("reshape", [numbers(2, 3, 4, 5, 2, 3).transpose(0, 2, 4, 1, 3, 5)[:, ::2]], {"shape": (-1,)}),
+    "convolution": (
+        "convolution",
+        [numbers(2, 6, 9, 3).transpose(0, 3, 1, 2), numbers(4, 3, 3, 3)],
+        {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 1},
+    ),
+}
+
+
+@each_row("name", SCATTERED)
+def test_operands_that_lie_apart_are_copied_first(name: str, run_both: RunBoth) -> None:
+    op, operands, attrs = SCATTERED[name]
+    ((made,), (wanted,)) = run_both(op, *operands, **attrs)
+    np.testing.assert_allclose(made, wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_results_that_lie_apart_are_copied_last(run_both: RunBoth) -> None:
+    whole = np.zeros((7, 2, 5))
+    x = numbers(5, 7).T
+    ((made,), (wanted,)) = run_both("softmax", x, axis=-1, outputs=[whole[:, 1]])
+    np.testing.assert_allclose(made, wanted, rtol=1e-12)
+    assert not whole[:, 0].any()
