@@ -161,8 +161,13 @@ def region_of(plan: Plan, seen: BufferView) -> Region | None:
     part = 0 if parts is None else seen.part
     if seen.axis is not None and buffer.strides[seen.axis] < 0:  # a view in reverse: its first part is the last
         part = plan.shards - 1 - part
-    low = sum(min(0, step * (extent - 1)) for step, extent in zip(whole.strides, whole.spec.shape, strict=True))
-    high = sum(max(0, step * (extent - 1)) for step, extent in zip(whole.strides, whole.spec.shape, strict=True))
+    low = high = 0
+    for step, extent in zip(whole.strides, whole.spec.shape, strict=True):
+        reach = step * (extent - 1)
+        if reach < 0:
+            low += reach
+        else:
+            high += reach
     at = first + whole.offset
     return Region(
         space,

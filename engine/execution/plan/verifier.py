@@ -80,6 +80,7 @@ class _Verifier:
         self.memory: dict[Space, Intervals[_Content]] = {}
         self.pieces: dict[int, set[int]] = {}  # packed vector -> the values that were computed in their places there
         self.group_of = {place: group for group, places in enumerate(plan.groups) for place in places}
+        self.regions: dict[BufferView, Region | None] = {}
 
     def verify(self) -> None:
         plan = self.plan
@@ -129,9 +130,15 @@ class _Verifier:
             self._write(seen)
         return reads, writes
 
+    def _region(self, seen: BufferView) -> Region | None:
+        """Return where a value lies; most are looked up by several steps."""
+        if seen not in self.regions:
+            self.regions[seen] = region_of(self.plan, seen)
+        return self.regions[seen]
+
     def _bounded(self, seen: BufferView, about: str) -> Region | None:
         """Return a region that lies inside of its root."""
-        plan, region = self.plan, region_of(self.plan, seen)
+        plan, region = self.plan, self._region(seen)
         allocation = plan.allocations[plan.buffers[seen.number].allocation]
         if region is not None:
             first = allocation.offset if allocation.kind in ("arena", "shard") else 0
@@ -160,7 +167,7 @@ class _Verifier:
 
     def _write(self, seen: BufferView, base: int | None = None) -> None:
         """Note that a value lies where it is written."""
-        region = region_of(self.plan, seen)
+        region = self._region(seen)
         if region is None:
             return
         value = region.base if base is None else base
@@ -183,7 +190,7 @@ class _Verifier:
         Nothing may have been written between the pieces, which are zero from the start.
         """
         seen = run.outputs[0]
-        vector = region_of(self.plan, seen)
+        vector = self._region(seen)
         if vector is None:
             return []
         copied: list[Region] = []
@@ -218,19 +225,19 @@ class _Verifier:
     def _check_overlaps(self, run: StepRun, about: str) -> None:
         """Check that a result shares bytes with inputs only where the kernel may write over them."""
         for place, seen in enumerate(run.outputs):
-            result = region_of(self.plan, seen)
+            result = self._region(seen)
             if result is None:
                 continue
             allowed = overwritable(run.step, run.step.outputs[place])
             for position, other in enumerate(run.inputs):
-                read = region_of(self.plan, other)
+                read = self._region(other)
                 if read is None or not read.overlaps(result):
                     continue
                 if run.step.op is ALL_REDUCE or (position in allowed and read.lies_like(result)):
                     continue
                 raise PlanError(f"{about}: it is written over its input %{other.number} at {_place(result)}")
             for other in run.outputs[:place]:
-                second = region_of(self.plan, other)
+                second = self._region(other)
                 if second is not None and second.overlaps(result):
                     raise PlanError(f"{about}: its results lie over one another at {_place(result)}")
 

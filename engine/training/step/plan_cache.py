@@ -44,10 +44,27 @@ LEFT_OUT: dict[type, frozenset[str]] = {
 P = ParamSpec("P")
 
 
+class _Key:
+    """What identifies a plan, hashed once: a nested tuple would be hashed anew at every look-up."""
+
+    __slots__ = ("facts", "hash")
+
+    def __init__(self, facts: Hashable) -> None:
+        self.facts = facts
+        self.hash = hash(facts)
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.hash == other.hash and self.facts == other.facts
+
+
 @dataclass
 class _Entry:
     lock: Lock = field(default_factory=Lock)
     plan: Plan | None = None
+    constant_bytes: int = 0
 
 
 class PlanCache:
@@ -57,7 +74,7 @@ class PlanCache:
         """Limit the number of plans, and the bytes of their constants; the latest plan is always kept."""
         self._most = plans
         self._most_bytes = constant_bytes
-        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+        self._entries: OrderedDict[_Key, _Entry] = OrderedDict()
         self._lock = Lock()
 
     def __len__(self) -> int:
@@ -65,7 +82,7 @@ class PlanCache:
 
     def plan(self, make: Callable[P, Plan], *args: P.args, **kwargs: P.kwargs) -> Plan:
         """Return `make(*args, **kwargs)`, cached. Plans and their contents must not be modified."""
-        key = (make, fact(args), fact(kwargs))
+        key = _Key((make, fact(args), fact(kwargs)))
         with self._lock:
             entry = self._entries.setdefault(key, _Entry())
             self._entries.move_to_end(key)
@@ -73,6 +90,7 @@ class PlanCache:
             with entry.lock:
                 if entry.plan is None:
                     entry.plan = make(*args, **kwargs)
+                    entry.constant_bytes = sum(array.nbytes for array in entry.plan.constants.values())
         finally:
             with self._lock:
                 self._forget(key)
@@ -83,17 +101,17 @@ class PlanCache:
         with self._lock:
             self._entries.clear()
 
-    def _forget(self, key: Hashable) -> None:
+    def _forget(self, key: _Key) -> None:
         """Drop a failed request, and the least recently used plans beyond the limits."""
         entry = self._entries.get(key)
         if entry is not None and entry.plan is None:
             del self._entries[key]
-        sizes = {key: _constant_bytes(entry.plan) for key, entry in self._entries.items() if entry.plan is not None}
-        total = sum(sizes.values())
-        for oldest in list(sizes)[:-1]:
-            if len(sizes) <= self._most and total <= self._most_bytes:
+        made = [(key, entry.constant_bytes) for key, entry in self._entries.items() if entry.plan is not None]
+        count, total = len(made), sum(size for _, size in made)
+        for oldest, size in made[:-1]:
+            if count <= self._most and total <= self._most_bytes:
                 break
-            total -= sizes.pop(oldest)
+            count, total = count - 1, total - size
             del self._entries[oldest]
 
 
@@ -125,10 +143,6 @@ def fact(value: Any) -> Hashable:
         return (np.ndarray, value.dtype, value.shape, value.tobytes())
     # 1, 1.0 and True are equal, and so are 0.0 and -0.0, but plans made from them are not.
     return (type(value), repr(value)) if isinstance(value, int | float) else value
-
-
-def _constant_bytes(plan: Plan) -> int:
-    return sum(array.nbytes for array in plan.constants.values())
 
 
 class Executors:
