@@ -8,9 +8,10 @@ from anyio import to_thread
 from fastapi import Header, Query, Request, Response
 
 from app.api.bodies import content_type, receive
-from app.api.deps import CheckpointId, CheckpointsDep, FitId, PageDep, SettingsDep, SlowDep
+from app.api.deps import CheckpointId, CheckpointsDep, FitId, SettingsDep, SlowDep
 from app.api.downloads import TensorFormatDep, open_file, send_file, tensor_answer
 from app.api.idempotency import IdempotentDep
+from app.api.list_queries import CheckpointQuery
 from app.api.openapi_parts import binary_answer, upload_body
 from app.api.routing import router
 from app.api.schemas.checkpoints import (
@@ -32,12 +33,28 @@ OCTETS = "application/octet-stream"
 
 
 @routes.get("/v1/fits/{fit_id}/checkpoints", response_model=CheckpointList)
-def list_checkpoints(fit_id: FitId, page: PageDep, checkpoints: CheckpointsDep) -> Response:
+def list_checkpoints(fit_id: FitId, query: CheckpointQuery, checkpoints: CheckpointsDep) -> Response:
     """List the checkpoints of a fit.
 
     Lists the checkpoints that are kept for a fit, in pages.
     """
-    return JsonResponse(CheckpointList.show(checkpoints.of_fit(fit_id, page)))
+    return JsonResponse(CheckpointList.show(checkpoints.of_fit(fit_id, query.page, query.filters)))
+
+
+@routes.get("/v1/checkpoints", response_model=CheckpointList)
+def list_all_checkpoints(
+    query: CheckpointQuery,
+    checkpoints: CheckpointsDep,
+    fit: Annotated[str | None, Query(max_length=64, description="Only those of this fit.")] = None,
+    session: Annotated[str | None, Query(max_length=64, description="Only those of this session.")] = None,
+    graph: Annotated[str | None, Query(max_length=64, description="Only those of this graph.")] = None,
+) -> Response:
+    """List checkpoints.
+
+    Lists the checkpoints of all fits and sessions, and those that were uploaded, in pages, newest first by default.
+    """
+    found = checkpoints.list(query.page, query.filters, fit=fit, session=session, graph=graph)
+    return JsonResponse(CheckpointList.show(found))
 
 
 @routes.get("/v1/fits/{fit_id}/checkpoints/{alias}", response_model=Checkpoint)

@@ -11,9 +11,10 @@ from anyio import to_thread
 from fastapi import Depends, Header, Query, Request, Response
 
 from app.api.bodies import content_type, receive
-from app.api.deps import DatasetId, DatasetsDep, PageDep, SettingsDep, SlowDep
+from app.api.deps import DatasetId, DatasetsDep, SettingsDep, SlowDep
 from app.api.downloads import open_file, send_file
 from app.api.idempotency import IdempotentDep
+from app.api.list_queries import DatasetQuery
 from app.api.openapi_parts import binary_answer, upload_body
 from app.api.routing import router
 from app.api.schemas.datasets import Dataset, DatasetList, DatasetRows
@@ -137,12 +138,12 @@ async def create_dataset(
 
 
 @routes.get("/v1/datasets", response_model=DatasetList)
-def list_datasets(page: PageDep, datasets: DatasetsDep) -> Response:
+def list_datasets(query: DatasetQuery, datasets: DatasetsDep) -> Response:
     """List datasets.
 
     Lists the datasets of the caller's tenant in pages, newest first by default.
     """
-    return JsonResponse(DatasetList.show(datasets.list(page)))
+    return JsonResponse(DatasetList.show(datasets.list(query.page, query.filters)))
 
 
 @routes.get("/v1/datasets/{dataset_id}", response_model=Dataset)

@@ -85,7 +85,8 @@ async def _page(
         str | None, Query(description="`next_cursor` of the previous page; by default the first page.")
     ] = None,
     order: Annotated[
-        Literal["asc", "desc"], Query(description="Order by age; `desc` (the default) lists the newest first.")
+        Literal["asc", "desc"],
+        Query(description="Direction of the order; `desc` (the default): newest or highest first."),
     ] = "desc",
 ) -> PageRequest:
     most = services_of(request).settings.max_page

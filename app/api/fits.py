@@ -15,18 +15,17 @@ from app.api.deps import (
     FitsDep,
     IfMatch,
     IfNoneMatch,
-    PageDep,
     ReplaysDep,
     services_of,
 )
 from app.api.idempotency import IdempotentDep
+from app.api.list_queries import FitQuery
 from app.api.routing import Handler, StrictRoute, router
 from app.api.schemas.bundles import Bundle, ReplayRequest
 from app.api.schemas.fit_request import FitChanges, FitExtension, FitRequest
 from app.api.schemas.fits import Fit, FitList
 from app.api.schemas.sweeps import VariantList
 from app.domain.errors import PreconditionFailed
-from app.domain.fit import FitState
 from app.http.responses import JsonResponse, matches, not_modified
 from app.http.validation import validated
 from app.service.fits.replays import ReplayOptions
@@ -95,8 +94,6 @@ routes = router("fits")
 
 WAIT_MAX = 60.0
 
-State = Annotated[FitState | None, Query(description="Only fits in this state.")]
-Label = Annotated[str | None, Query(pattern=r"^[^:]{1,64}:.{0,256}$", description="Only fits with this key:value.")]
 Parent = Annotated[
     str | None, Query(description="Only variants of the sweep of this fit; by default no variants are listed.")
 ]
@@ -124,20 +121,12 @@ def create_fit(request: FitRequest, fits: FitsDep, idempotent: IdempotentDep) ->
 
 
 @routes.get("/v1/fits", response_model=FitList)
-def list_fits(
-    page: PageDep,
-    fits: FitsDep,
-    state: State = None,
-    label: Label = None,
-    parent: Parent = None,
-    origin: Origin = None,
-) -> Response:
+def list_fits(query: FitQuery, fits: FitsDep, parent: Parent = None, origin: Origin = None) -> Response:
     """List fits.
 
     Lists fits in pages, newest first by default. The variants of a sweep are listed only with `parent`.
     """
-    key, _, value = (label or "").partition(":")
-    return JsonResponse(FitList.show(fits.list(page, state, (key, value) if label else None, parent, origin)))
+    return JsonResponse(FitList.show(fits.list(query.page, query.filters, parent=parent, origin=origin)))
 
 
 async def get_fit(
@@ -229,8 +218,8 @@ def extend_fit(fit_id: FitId, extension: FitExtension, revision: FitRevisionDep,
 def update_fit(fit_id: FitId, changes: FitChanges, revision: FitRevisionDep, if_match: IfMatch = None) -> Response:
     """Change a fit.
 
-    Merges the body into the labels and the request of a fit (RFC 7396). Labels, priority and time limits may change
-    at any time; the recipe before the first step; hyperparameters also while the fit is paused.
+    Merges the body into the name, the labels and the request of a fit (RFC 7396). Name, labels, priority and time
+    limits may change at any time; the recipe before the first step; hyperparameters also while the fit is paused.
     """
 
     def check(view: FitView) -> None:

@@ -5,8 +5,9 @@ from typing import Annotated, Any, Literal
 from fastapi import Body, Query, Response
 from fastapi.responses import PlainTextResponse
 
-from app.api.deps import GraphId, GraphsDep, PageDep
+from app.api.deps import GraphId, GraphsDep
 from app.api.idempotency import IdempotentDep
+from app.api.list_queries import GraphQuery
 from app.api.openapi_parts import text_answer
 from app.api.routing import router
 from app.api.schemas.graphs import (
@@ -60,12 +61,12 @@ def validate_graph(definition: Definition, graphs: GraphsDep) -> Response:
 
 
 @routes.get("/v1/graphs", response_model=GraphList)
-def list_graphs(page: PageDep, graphs: GraphsDep) -> Response:
+def list_graphs(query: GraphQuery, graphs: GraphsDep) -> Response:
     """List graphs.
 
     Lists the graphs of the caller's tenant in pages, newest first by default.
     """
-    return JsonResponse(GraphList.show(graphs.list(page)))
+    return JsonResponse(GraphList.show(graphs.list(query.page, query.filters)))
 
 
 @routes.get("/v1/graphs/{graph_id}", response_model=Graph)

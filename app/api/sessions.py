@@ -5,22 +5,20 @@ from typing import Annotated
 
 from fastapi import Path, Query, Response
 
-from app.api.deps import PageDep, SessionId, SessionsDep
+from app.api.deps import SessionId, SessionsDep
 from app.api.idempotency import IdempotentDep
+from app.api.list_queries import SessionQuery
 from app.api.routing import router
 from app.api.schemas.checkpoints import Checkpoint
 from app.api.schemas.session_steps import SEQ_MAX, Operation
 from app.api.schemas.sessions import Session, SessionList, SessionRequest
 from app.api.session_steps import PATH, step_response
-from app.domain.session import SessionState
 from app.http.responses import JsonResponse
 
 routes = router("sessions")
 
 WAIT_MAX = 60.0
 
-State = Annotated[SessionState | None, Query(description="Only sessions in this state.")]
-Label = Annotated[str | None, Query(pattern=r"^[^:]{1,64}:.{0,256}$", description="Only sessions with this key:value.")]
 Wake = Annotated[bool, Query(description="Start a process if there is none, so that every field is known.")]
 PathSeq = Annotated[int, Path(ge=1, le=SEQ_MAX, description="Position of the step in the order of steps, from 1.")]
 Wait = Annotated[float, Query(ge=0, le=WAIT_MAX, description="Maximum time to wait for the result, in seconds.")]
@@ -37,13 +35,12 @@ def create_session(request: SessionRequest, sessions: SessionsDep, idempotent: I
 
 
 @routes.get("/v1/sessions", response_model=SessionList)
-def list_sessions(page: PageDep, sessions: SessionsDep, state: State = None, label: Label = None) -> Response:
+def list_sessions(query: SessionQuery, sessions: SessionsDep) -> Response:
     """List sessions.
 
     Lists sessions in pages, including those that have ended.
     """
-    key, _, value = (label or "").partition(":")
-    return JsonResponse(SessionList.show(sessions.list(page, state, (key, value) if label else None)))
+    return JsonResponse(SessionList.show(sessions.list(query.page, query.filters)))
 
 
 @routes.get(PATH, response_model=Session)

@@ -49,6 +49,7 @@ def fit(
         list[str] | None,
         typer.Option(metavar="PATH=VALUES", help="Fit every value, as optimizer.lr=0.1,0.01; repeatable: a grid."),
     ] = None,
+    name: Annotated[str | None, typer.Option(help="A name for the fit, to find it by.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the start values and of the shuffling.")] = None,
     request: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="JSON file with any other field of a fit.")
@@ -70,7 +71,7 @@ def fit(
         **(read_document(request) if request else {}),
         **_given(epochs=epochs, steps=steps, batch_size=batch_size, metrics=metric, seed=seed),
         **_given(feeds=read_feeds(feed) if feed else None, validation=validation),
-        **_given(micro_batch_size=micro_batch_size, average=average, precision=precision),
+        **_given(micro_batch_size=micro_batch_size, average=average, precision=precision, name=name),
     }
     if early_stopping is not None:
         fields["early_stopping"] = {**(fields.get("early_stopping") or {}), "patience": early_stopping}

@@ -17,7 +17,7 @@ from app.cli.terminal.values import describe
 
 DEFAULT_LIMIT = 30
 
-LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many to list, the newest first.")]
+LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many to list.")]
 AllOption = Annotated[bool, typer.Option("--all", "-a", help="List all of them.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print ids alone, a line each.")]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
@@ -30,12 +30,11 @@ def add_resources(app: typer.Typer) -> None:
 
 
 def _group(resource: Resource) -> typer.Typer:
-    what = f"{resource.name}, the newest first" if resource.entries is None else resource.name
     group = typer.Typer(
         help=f"List, show and delete {resource.name}; without a command, list them.", invoke_without_command=True
     )
     group.callback()(_with_filters(resource, _list_unless_invoked, typer.Context))
-    group.command("list", help=f"List {what}.")(_with_filters(resource, _list))
+    group.command("list", help=f"List {resource.name}, by default the newest first.")(_with_filters(resource, _list))
     identifier = typer.Argument(metavar=resource.singular.upper(), help=f"Id, {resource.prefix}...")
     _add(group, "show", f"Show all about one of the {resource.name}.", _show, resource, Annotated[str, identifier])
     many = typer.Argument(metavar=f"{resource.singular.upper()}...", help=f"Ids, {resource.prefix}...")
@@ -60,7 +59,7 @@ def _with_filters(
     resource: Resource, function: Callable[..., None], context: type[typer.Context] | None = None
 ) -> Callable[..., None]:
     """Return a command that lists, with an option for each filter of a resource."""
-    names = [each.name for each in resource.filters]
+    names = [each.parameter for each in resource.filters]
 
     def command(**given: Any) -> None:
         filters = {name: given.pop(name) for name in names}
@@ -76,7 +75,7 @@ def _with_filters(
 
 def _option(each: Filter) -> inspect.Parameter:
     annotation = Annotated[str | None, typer.Option(f"--{each.name}", metavar=each.metavar, help=each.help)]
-    return inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+    return inspect.Parameter(each.parameter, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 def _sign(command: Callable[..., None], parameters: Sequence[inspect.Parameter]) -> None:

@@ -24,12 +24,18 @@ class Filter:
     metavar: str
     help: str
 
+    @property
+    def parameter(self) -> str:
+        """The query parameter that it is for."""
+        return self.name.replace("-", "_")
+
 
 @dataclass(frozen=True, slots=True)
 class Resource:
     """What is listed, shown and deleted under one name, by operations of the HTTP interface.
 
-    `entries` lists what no single operation does; `delete_help` says what is deleted.
+    `list_operation` and `delete_operation` are named where they are not called after the resource; `delete_help` says
+    what is deleted.
     """
 
     name: str
@@ -39,15 +45,13 @@ class Resource:
     delete_help: str
     filters: tuple[Filter, ...] = ()
     delete_operation: str = ""
-    entries: Callable[[Client, Filters, int], Iterator[Document]] | None = None
+    list_operation: str = ""
 
     def list(self, client: Client, filters: Filters, page: int = PAGE) -> Iterator[Document]:
         """Yield documents, the newest first; `filters` are by the names of `self.filters`, `page` is how many are asked
         for at a time.
         """
-        if self.entries is not None:
-            return self.entries(client, filters, page)
-        return _pages(client, f"list_{self.name}", page, filters)
+        return _pages(client, self.list_operation or f"list_{self.name}", page, filters)
 
     def get(self, client: Client, identifier: str) -> Document:
         """Return one document."""
@@ -97,11 +101,25 @@ def _marks(checkpoint: Document) -> str:
 ID = Column("ID", _id)
 STATE = Column("STATE", _text("state"))
 NAME = Column("NAME", _text("name"), shrinks_to=SHORTEST)
+OPTIONAL_NAME = Column("NAME", _text("name"), shrinks_to=SHORTEST, optional=True)
 LABELS = Column("LABELS", lambda row: labels(row["labels"]), shrinks_to=SHORTEST, optional=True)
 SIZE = Column("SIZE", lambda row: size(row["size_bytes"]), right=True)
 BY_STATE = Filter("state", "STATE", "Only those in this state.")
 BY_LABEL = Filter("label", "KEY:VALUE", "Only those with this label.")
+BY_NAME = (
+    Filter("name", "NAME", "Only those with this exact name."),
+    Filter("name-prefix", "PREFIX", "Only those whose names begin so."),
+)
+BY_AGE = (
+    Filter("created-after", "TIME", "Only those created later: 2026-01-31, or 2026-01-31T12:00:00Z."),
+    Filter("created-before", "TIME", "Only those created earlier."),
+)
+DIRECTION = Filter("order", "asc|desc", "desc, the default: the newest or highest first.")
 AGE = Column("AGE", lambda row: age(row["created_at"]), right=True)
+
+
+def _order(orders: str) -> Filter:
+    return Filter("order-by", "FIELD", f"What to order by: created_at (the default), {orders}.")
 
 
 def _pages(client: Client, operation: str, page: int, parameters: Mapping[str, str]) -> Iterator[Document]:
@@ -115,20 +133,13 @@ def _pages(client: Client, operation: str, page: int, parameters: Mapping[str, s
         cursor = {"cursor": answer["next_cursor"]}
 
 
-def _checkpoints(client: Client, filters: Filters, page: int) -> Iterator[Document]:
-    """Go through the checkpoints of one fit, or of all fits, those of the newest fit first."""
-    chosen = filters.get("fit")
-    fits = [chosen] if chosen else (fit["id"] for fit in _pages(client, "list_fits", page, {}))
-    for fit in fits:
-        yield from _pages(client, "list_checkpoints", page, {"fit_id": fit})
-
-
 FITS = Resource(
     name="fits",
     singular="fit",
     prefix="fit_",
     columns=(
         ID,
+        OPTIONAL_NAME,
         STATE,
         Column("STEP", _progress, right=True),
         Column("LOSS", lambda row: _metric(row, "latest", "loss"), right=True),
@@ -140,6 +151,10 @@ FITS = Resource(
     filters=(
         BY_STATE,
         BY_LABEL,
+        *BY_NAME,
+        *BY_AGE,
+        _order("name, step, finished_at"),
+        DIRECTION,
         Filter("parent", "FIT", "Only the variants of this sweep."),
         Filter("origin", "FIT", "Only fits that were started from a checkpoint of this one."),
     ),
@@ -158,6 +173,7 @@ DATASETS = Resource(
         SIZE,
         AGE,
     ),
+    filters=(*BY_NAME, *BY_AGE, _order("name, rows, size_bytes"), DIRECTION),
     delete_help="Delete datasets that no fit and no session uses.",
 )
 GRAPHS = Resource(
@@ -165,6 +181,7 @@ GRAPHS = Resource(
     singular="graph",
     prefix="graph_",
     columns=(ID, NAME, Column("PARAMETERS", _text("parameter_count"), right=True), AGE),
+    filters=(*BY_NAME, *BY_AGE, _order("name"), DIRECTION),
     delete_help="Delete graphs that no fit, no session and no checkpoint uses.",
 )
 CHECKPOINTS = Resource(
@@ -181,9 +198,16 @@ CHECKPOINTS = Resource(
         SIZE,
         AGE,
     ),
-    filters=(Filter("fit", "FIT", "Only those of this fit; by default those of all fits, the newest fit first."),),
+    filters=(
+        Filter("fit", "FIT", "Only those of this fit."),
+        Filter("session", "SESSION", "Only those of this session."),
+        Filter("graph", "GRAPH", "Only those of this graph."),
+        *BY_AGE,
+        _order("step, size_bytes"),
+        DIRECTION,
+    ),
     delete_help="Delete checkpoints.",
-    entries=_checkpoints,
+    list_operation="list_all_checkpoints",
 )
 SESSIONS = Resource(
     name="sessions",
@@ -191,6 +215,7 @@ SESSIONS = Resource(
     prefix="sess_",
     columns=(
         ID,
+        OPTIONAL_NAME,
         STATE,
         Column("KIND", _text("kind")),
         Column("STEP", _text("step"), right=True),
@@ -198,7 +223,7 @@ SESSIONS = Resource(
         Column("USED", lambda row: age(row["used_at"]), right=True),
         AGE,
     ),
-    filters=(BY_STATE, BY_LABEL),
+    filters=(BY_STATE, BY_LABEL, *BY_NAME, *BY_AGE, _order("name, used_at"), DIRECTION),
     delete_help="Close sessions and delete what they hold; checkpoints that were saved stay.",
     delete_operation="close_session",
 )

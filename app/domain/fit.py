@@ -94,7 +94,8 @@ class FitRecord:
     `deadline_at` when it fails unless it has ended; `share` the label value that it shares the workers by; `origin` the
     checkpoint that it was forked from (see `Origin`); `reopened_at` the step at which it was last reopened after
     its end, or resumed with other hyperparameters; `replay` what it is to reproduce, if that is what it is for;
-    `memory_bytes` the peak memory of each of its processes (None for a sweep, whose terms hold it, and old records).
+    `memory_bytes` the peak memory of each of its processes (None for a sweep, whose terms hold it, and old records);
+    `name` what its client calls it, which may be nothing.
     """
 
     id: str
@@ -131,6 +132,7 @@ class FitRecord:
     replay: dict[str, Any] | None = None
     memory_bytes: int | None = None
     tenant: str = DEFAULT_TENANT
+    name: str = ""
 
     @property
     def dataset_ids(self) -> tuple[str, ...]:

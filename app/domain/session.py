@@ -33,7 +33,8 @@ class SessionRecord:
     `ttl_seconds` how long it may be idle; `used_at` when it was last used, to about a minute; `checkpoint_id` the
     checkpoint that was saved when it expired; `bit_exact` is False once it has gone on under other numerics; `version`
     grows by one with every update; `memory_bytes` is what its process takes before any step (None: the session is from
-    before that was kept); `begun` tells that a process had it on the disk, so that its files must be there.
+    before that was kept); `begun` tells that a process had it on the disk, so that its files must be there; `name`
+    is what its client calls it, which may be nothing.
     """
 
     id: str
@@ -55,3 +56,4 @@ class SessionRecord:
     memory_bytes: int | None = None
     tenant: str = DEFAULT_TENANT
     begun: bool = False
+    name: str = ""

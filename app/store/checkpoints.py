@@ -7,7 +7,8 @@ from sqlalchemy import Connection, Select, bindparam, false, insert, null, selec
 from app.domain.errors import NotFound
 from app.domain.records import CheckpointRecord
 from app.store.blob_references import is_damaged
-from app.store.pages import Page, PageRequest, assign_tenant, fetch_page, only_owned, owned
+from app.store.lists import ALL, CHECKPOINTS, Filters
+from app.store.pages import Page, PageRequest, assign_tenant, owned
 from app.store.tables import checkpoints, values_of
 
 _ITSELF = (checkpoints.c.id == bindparam("checkpoint_id"), owned(checkpoints))
@@ -60,20 +61,23 @@ class Checkpoints:
             raise NotFound(f"there is no checkpoint {checkpoint_id!r}")
         return CheckpointRecord(*row)
 
-    def list(self, page: PageRequest) -> Page[CheckpointRecord]:
-        """Return a page of the checkpoints that are not deleted."""
-        statement = only_owned(_KEPT, checkpoints, self._tenant)
-        return fetch_page(self._connection, statement, checkpoints.c.id, page, lambda row: CheckpointRecord(*row))
-
-    def for_fit(self, fit_id: str, page: PageRequest) -> Page[CheckpointRecord]:
-        """Return a page of the fit's checkpoints that are not deleted."""
-        statement = only_owned(_KEPT.where(checkpoints.c.fit_id == fit_id), checkpoints, self._tenant)
-        return fetch_page(self._connection, statement, checkpoints.c.id, page, lambda row: CheckpointRecord(*row))
-
-    def for_session(self, session_id: str, page: PageRequest) -> Page[CheckpointRecord]:
-        """Return a page of the session's checkpoints that are not deleted."""
-        statement = only_owned(_KEPT.where(checkpoints.c.session_id == session_id), checkpoints, self._tenant)
-        return fetch_page(self._connection, statement, checkpoints.c.id, page, lambda row: CheckpointRecord(*row))
+    def list(
+        self,
+        page: PageRequest,
+        filters: Filters = ALL,
+        *,
+        fit: str | None = None,
+        session: str | None = None,
+        graph: str | None = None,
+    ) -> Page[CheckpointRecord]:
+        """Return a page of the checkpoints that are not deleted and meet `filters`: those of a fit, of a session and of
+        a graph, where these are given.
+        """
+        chosen = {"fit_id": fit, "session_id": session, "graph_id": graph}
+        statement = _KEPT.where(*(checkpoints.c[name] == value for name, value in chosen.items() if value is not None))
+        return CHECKPOINTS.fetch(
+            self._connection, statement, self._tenant, page, filters, lambda row: CheckpointRecord(*row)
+        )
 
     def of_step(self, session_id: str, seq: int) -> CheckpointRecord | None:
         """Return the checkpoint that a step of a session has saved, also a deleted one."""

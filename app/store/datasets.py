@@ -12,7 +12,8 @@ from app.domain.records import Column, DatasetRecord
 from app.domain.session import OPEN
 from app.store.blob_references import DamagedBlobs
 from app.store.expressions import json_items
-from app.store.pages import Page, PageRequest, assign_tenant, fetch_page, only_owned, owned
+from app.store.lists import ALL, DATASETS, Filters
+from app.store.pages import Page, PageRequest, assign_tenant, owned
 from app.store.tables import dataset_columns, datasets, fits, session_datasets, sessions, values_of
 
 _GET = select(datasets).where(datasets.c.id == bindparam("dataset_id"), owned(datasets))
@@ -77,11 +78,10 @@ class Datasets:
             raise NotFound(f"there is no dataset {dataset_id!r}")
         return self._datasets([row])[0]
 
-    def list(self, page: PageRequest) -> Page[DatasetRecord]:
-        """Return a page of datasets."""
-        statement = only_owned(select(datasets), datasets, self._tenant)
-        rows = fetch_page(self._connection, statement, datasets.c.id, page, lambda row: row)
-        return Page(self._datasets(rows.items), rows.next_cursor)
+    def list(self, page: PageRequest, filters: Filters = ALL) -> Page[DatasetRecord]:
+        """Return a page of the datasets that meet `filters`."""
+        rows = DATASETS.fetch(self._connection, select(datasets), self._tenant, page, filters, lambda row: row)
+        return Page(self._datasets(rows.items), rows.next_cursor, rows.findings)
 
     def with_column(self, digest: str) -> tuple[str, ...]:
         """Return the ids of the datasets that hold a column with this content, the oldest first."""

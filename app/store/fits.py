@@ -10,7 +10,8 @@ from sqlalchemy import Connection, Row, bindparam, delete, exists, false, func, 
 from app.domain.errors import Conflict, NotFound
 from app.domain.fit import AT_WORK, TERMINAL, FitRecord, FitState, VariantState
 from app.store.expressions import json_entries, json_text
-from app.store.pages import Page, PageRequest, assign_tenant, fetch_page, has_label, only_owned, owned, unknown_label
+from app.store.lists import ALL, FITS, Filters
+from app.store.pages import Page, PageRequest, assign_tenant, owned
 from app.store.tables import checkpoints, fits, values_of
 
 FIXED = ("id", "tenant")
@@ -78,29 +79,19 @@ class Fits:
     def list(
         self,
         page: PageRequest,
+        filters: Filters = ALL,
         *,
-        state: FitState | None = None,
-        label: tuple[str, str] | None = None,
         parent: str | None = None,
         origin: str | None = None,
     ) -> Page[FitRecord]:
-        """Return a page of fits: those in `state`, with the `label` (key, value), forked from the fit `origin`, where
-        these are given.
+        """Return a page of the fits that meet `filters`, and that were forked from the fit `origin` if it is given.
 
         Of the variants of sweeps only those of `parent` are listed, and then nothing else.
         """
         statement = select(fits).where(_IN_TURN if parent is None else fits.c.parent_id == parent)
-        statement = only_owned(statement, fits, self._tenant)
-        if state is not None:
-            statement = statement.where(fits.c.state == state)
-        if label is not None:
-            statement = statement.where(has_label(fits, label))
         if origin is not None:
             statement = statement.where(json_text(fits.c.origin, "fit") == origin)
-        found = fetch_page(self._connection, statement, fits.c.id, page, read_fit)
-        if label is None or found.items:
-            return found
-        return replace(found, findings=unknown_label(self._connection, fits, self._tenant, label))
+        return FITS.fetch(self._connection, statement, self._tenant, page, filters, read_fit)
 
     def unfinished(self) -> tuple[FitRecord, ...]:
         """Return every fit that is not terminal, oldest first."""

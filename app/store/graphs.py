@@ -10,7 +10,8 @@ from app.domain.errors import NotFound
 from app.domain.fit import TERMINAL
 from app.domain.records import GraphRecord
 from app.domain.session import OPEN
-from app.store.pages import Page, PageRequest, assign_tenant, fetch_page, only_owned, owned
+from app.store.lists import ALL, GRAPHS, Filters
+from app.store.pages import Page, PageRequest, assign_tenant, owned
 from app.store.tables import checkpoints, fits, graphs, sessions, values_of
 
 _GET = select(graphs).where(graphs.c.id == bindparam("graph_id"), owned(graphs))
@@ -65,10 +66,11 @@ class Graphs:
         text = json.dumps(definition)
         return next((graph for graph in self.with_digest(digest, "") if json.dumps(graph.definition) == text), None)
 
-    def list(self, page: PageRequest) -> Page[GraphRecord]:
-        """Return a page of graphs."""
-        statement = only_owned(select(graphs), graphs, self._tenant)
-        return fetch_page(self._connection, statement, graphs.c.id, page, lambda row: GraphRecord(*row))
+    def list(self, page: PageRequest, filters: Filters = ALL) -> Page[GraphRecord]:
+        """Return a page of the graphs that meet `filters`."""
+        return GRAPHS.fetch(
+            self._connection, select(graphs), self._tenant, page, filters, lambda row: GraphRecord(*row)
+        )
 
     def in_use(self, graph_id: str) -> bool:
         """Whether a fit that is not terminal or an open session uses the graph, or a checkpoint needs it to predict."""

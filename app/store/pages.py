@@ -86,17 +86,20 @@ def unknown_label(connection: Connection, table: Table, tenant: str | None, labe
 T = TypeVar("T")
 
 DEFAULT_LIMIT = 100
-CURSOR_LENGTH_MAX = 128
+CURSOR_LENGTH_MAX = 4096
 _ID = re.compile(r"[a-z]{1,16}_[0-9a-z]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """Which page is wanted: at most `limit` items after `cursor`, newest first unless `order` says otherwise."""
+    """Which page is wanted: at most `limit` items after `cursor`, the highest of `order_by` first unless `order` says
+    otherwise; what there is beside `created_at` depends on the list (see `app.store.lists`).
+    """
 
     limit: int = DEFAULT_LIMIT
     cursor: str | None = None
     order: Literal["asc", "desc"] = "desc"
+    order_by: str = "created_at"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +131,16 @@ def decode_cursor(cursor: str, form: re.Pattern[str] = _ID) -> str:
             last = ""
         if form.fullmatch(last) and encode_cursor(last) == cursor:
             return last
-    detail = "this is not a cursor of this list; pass a next_cursor as it was received, or none for the first page"
-    raise Invalid(detail, code="invalid_cursor", findings=[Finding("/cursor", "invalid_cursor", detail)])
+    raise invalid_cursor()
+
+
+def invalid_cursor() -> Invalid:
+    """Return the error for a cursor that no page of the list had."""
+    detail = (
+        "this is not a cursor of this list in this order; pass a next_cursor as it was received, with the same "
+        "order_by, or none for the first page"
+    )
+    return Invalid(detail, code="invalid_cursor", findings=[Finding("/cursor", "invalid_cursor", detail)])
 
 
 def fetch_page(

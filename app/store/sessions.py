@@ -9,7 +9,8 @@ from sqlalchemy import BigInteger, Connection, bindparam, func, insert, select, 
 from app.domain.errors import Conflict, NotFound
 from app.domain.session import OPEN, SessionRecord, SessionState
 from app.store.expressions import insert_or_ignore
-from app.store.pages import Page, PageRequest, assign_tenant, fetch_page, has_label, only_owned, owned, unknown_label
+from app.store.lists import ALL, SESSIONS, Filters
+from app.store.pages import Page, PageRequest, assign_tenant, owned
 from app.store.tables import session_datasets, sessions, to_microseconds, values_of
 
 MICROSECONDS = 1_000_000
@@ -72,19 +73,11 @@ class Sessions:
             raise NotFound(f"there is no session {session_id!r}")
         return SessionRecord(*row)
 
-    def list(
-        self, page: PageRequest, *, state: SessionState | None = None, label: tuple[str, str] | None = None
-    ) -> Page[SessionRecord]:
-        """Return a page of sessions: those in `state`, with the `label` (key, value), where these are given."""
-        statement = only_owned(select(sessions), sessions, self._tenant)
-        if state is not None:
-            statement = statement.where(sessions.c.state == state)
-        if label is not None:
-            statement = statement.where(has_label(sessions, label))
-        found = fetch_page(self._connection, statement, sessions.c.id, page, lambda row: SessionRecord(*row))
-        if label is None or found.items:
-            return found
-        return replace(found, findings=unknown_label(self._connection, sessions, self._tenant, label))
+    def list(self, page: PageRequest, filters: Filters = ALL) -> Page[SessionRecord]:
+        """Return a page of the sessions that meet `filters`."""
+        return SESSIONS.fetch(
+            self._connection, select(sessions), self._tenant, page, filters, lambda row: SessionRecord(*row)
+        )
 
     def open(self) -> tuple[SessionRecord, ...]:
         """Return every session that can be gone on with, oldest first."""

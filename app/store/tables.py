@@ -120,6 +120,16 @@ def _tenant() -> Column[str]:
     return Column("tenant", Text, nullable=False, server_default=text("'default'"))
 
 
+def _name() -> Column[str]:
+    """Return a column for the name that a client gives; the empty one is none."""
+    return Column("name", Text, nullable=False, server_default=text("''"))
+
+
+def _list_indexes(*orders: str) -> list[Index]:
+    """Return the indexes for lists by time of creation and by what else is common (see `app.store.lists`)."""
+    return [Index(None, "tenant", *columns) for columns in [("created_at",), *((order, "id") for order in orders)]]
+
+
 def _where(condition: ColumnElement[bool]) -> dict[str, Any]:
     """Return the options of an index of the rows that meet a condition.
 
@@ -140,6 +150,7 @@ graphs = Table(
     _tenant(),
     Index(None, "tenant", "id"),
     Index(None, "digest"),
+    *_list_indexes("name"),
 )
 
 datasets = Table(
@@ -154,6 +165,7 @@ datasets = Table(
     Column("created_at", Timestamp, nullable=False),
     _tenant(),
     Index(None, "tenant", "id"),
+    *_list_indexes("name"),
 )
 
 dataset_columns = Table(
@@ -211,8 +223,10 @@ fits = Table(
     Column("replay", JsonText),
     Column("memory_bytes", BigInteger),
     _tenant(),
+    _name(),
     Index(None, "state", "id"),
     Index(None, "tenant", "id"),
+    *_list_indexes("name"),
 )
 # The queue: the fits of one state by tenant and share, each by priority and age. The variants of a
 # sweep have no turns of their own; that column is there so that shares are read from the index alone.
@@ -286,6 +300,7 @@ checkpoints = Table(
     Column("session_seq", BigInteger),
     _tenant(),
     Index(None, "tenant", "id"),
+    *_list_indexes(),
 )
 # A step of a session saves one checkpoint, however often it is sent.
 Index(
@@ -319,8 +334,10 @@ sessions = Table(
     Column("memory_bytes", BigInteger),
     _tenant(),
     Column("begun", Boolean(create_constraint=False), nullable=False, server_default=false()),
+    _name(),
     Index(None, "state", "id"),
     Index(None, "tenant", "id"),
+    *_list_indexes("name"),
 )
 
 session_datasets = Table(

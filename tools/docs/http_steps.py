@@ -51,7 +51,7 @@ LINE = {
     "outputs": ["pred"],
 }
 POINTS = {"x": [0, 1, 2, 3], "y": [1, 3, 5, 7]}
-FIT = {
+FIT = {"name": "points-line",
     "graph": "{GRAPH}", "dataset": "{DATASET}", "epochs": 5, "batch_size": 2, "optimizer": {"kind": "adam", "lr": 0.1},
     "validation": {"split": 0.25}, "record": {"gradients": {"steps": [1], "parameters": ["w"]}}, "seed": 0,
 }  # fmt: skip
@@ -110,7 +110,7 @@ DATASETS = (
 FITS = (
     post("create_fit", "/v1/fits", FIT, status=202, saves="FIT", headers={"Idempotency-Key": "points-1"}),
     get("get_fit", "/v1/fits/{FIT}?wait=30&until=terminal", until='"succeeded"'),
-    get("list_fits", "/v1/fits?state=succeeded&limit=2"),
+    get("list_fits", "/v1/fits?state=succeeded&name_prefix=points&limit=2"),
     get("list_metrics", "/v1/fits/{FIT}/metrics?keys=loss,grad_norm&limit=4"),
     get("stream_events", "/v1/fits/{FIT}/events?max_events=3"),
     get("list_gradients", "/v1/fits/{FIT}/gradients"),
@@ -123,7 +123,7 @@ FITS = (
     get("stream_events", "/v1/fits/{LONG}/events?max_events=6"),
     post("pause_fit", "/v1/fits/{LONG}:pause", status=202),
     get("get_fit", "/v1/fits/{LONG}", until='"paused"'),
-    Step("update_fit", "PATCH", "/v1/fits/{LONG}", {"labels": {"team": "a"}}),
+    Step("update_fit", "PATCH", "/v1/fits/{LONG}", {"name": "long", "labels": {"team": "a"}}),
     post("resume_fit", "/v1/fits/{LONG}:resume", status=202),
     post("cancel_fit", "/v1/fits/{LONG}:cancel", status=202),
     get("get_fit", "/v1/fits/{LONG}?wait=30&until=terminal", until='"cancelled"'),
@@ -140,6 +140,7 @@ FITS = (
 )  # fmt: skip
 CHECKPOINTS = (
     get("list_checkpoints", "/v1/fits/{FIT}/checkpoints"),
+    get("list_all_checkpoints", "/v1/checkpoints?order_by=step&limit=1"),
     get("find_checkpoint", "/v1/fits/{FIT}/checkpoints/latest", saves="CHECKPOINT"),
     get("get_checkpoint", "/v1/checkpoints/{CHECKPOINT}"),
     Step("update_checkpoint", "PATCH", "/v1/checkpoints/{CHECKPOINT}", {"pinned": True}),

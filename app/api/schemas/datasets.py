@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 import engine
-from app.api.schemas.values import Moment, PageShape, ResourceShape, TensorDocument
+from app.api.schemas.values import FilteredPage, Moment, ResourceShape, TensorDocument
 from app.domain.records import DatasetRecord
 from app.service.fits.tables import column_facts
 
@@ -69,7 +69,7 @@ class Dataset(ResourceShape):
         return cls.from_record(dataset, proposed=proposed)
 
 
-class DatasetList(PageShape[Dataset]):
+class DatasetList(FilteredPage[Dataset]):
     """A page of datasets."""
 
 

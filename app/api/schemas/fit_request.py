@@ -43,7 +43,7 @@ from app.api.schemas.fit_options import (
 )
 from app.api.schemas.graphs import GraphDefinition
 from app.api.schemas.sweeps import SweepChoice
-from app.api.schemas.values import DescribedBy, LabelKey, Labels, LabelValue, OneOf, RequestShape, bounded
+from app.api.schemas.values import DescribedBy, LabelKey, Labels, LabelValue, OneOf, RequestShape, ResourceName, bounded
 from app.domain.clock import read_rfc3339
 from app.service.fits.revision import Extension
 
@@ -122,7 +122,7 @@ class FitRequest(RequestShape):
     """A fit: a graph, rows, and a training recipe. Needs graph, dataset, and one of epochs and steps.
 
     Null stands for the default, unless a description says otherwise. With from_checkpoint every field that is left out
-    is taken from the request of the checkpoint's fit, but for labels, start_paused and a deadline.
+    is taken from the request of the checkpoint's fit, but for name, labels, start_paused and a deadline.
     """
 
     graph: Annotated[str | dict[str, Any] | None, DescribedBy(GraphDefinition, also=ID)] = Field(
@@ -216,6 +216,7 @@ class FitRequest(RequestShape):
     record: RecordChoice | None = None
     resources: ResourcesChoice | None = None
     sweep: SweepChoice | None = Field(default=None, description="Variants of this fit; by default it is a single one.")
+    name: ResourceName | None = Field(default=None, description="A name for lists; it need not be unique.")
     labels: Labels | None = None
     start_paused: bool | None = Field(default=None, description="Whether it starts paused; default false.")
     from_checkpoint: FromCheckpoint | None = Field(
@@ -249,7 +250,7 @@ class FitRequest(RequestShape):
 
 
 NOT_OF_RECIPE = frozenset(
-    {"target", "task", "graph", "dataset", "resources", "sweep", "labels", "start_paused", "from_checkpoint"}
+    {"target", "task", "graph", "dataset", "resources", "sweep", "name", "labels", "start_paused", "from_checkpoint"}
 )
 MORE_MAX = 10**9
 
@@ -279,11 +280,12 @@ _RecipeChanges = create_model("_RecipeChanges", __base__=RequestShape, **_FIELDS
 class FitChanges(_RecipeChanges):  # type: ignore[valid-type, misc]  # its fields follow from those of requests
     """Changes to a fit, merged into its request field by field, as RFC 7396 has it: null takes back to the default.
 
-    Labels, priority, timeout_seconds and deadline may change whenever; the other fields before the first process, and
-    those that training can go on with (the optimizer's options, schedule, clip, noise, epochs, steps and the like)
+    Name, labels, priority, timeout_seconds and deadline may change whenever; the other fields before the first process,
+    and those that training can go on with (the optimizer's options, schedule, clip, noise, epochs, steps and the like)
     also while the fit is paused.
     """
 
+    name: ResourceName | None = Field(default=None, description="A name for lists; null takes it away.")
     labels: dict[LabelKey, LabelValue | None] | None = Field(
         default=None, description="Labels to set, and null for those to remove."
     )

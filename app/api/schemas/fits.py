@@ -9,7 +9,7 @@ import engine
 from app.api.schemas.bundles import FitReplay
 from app.api.schemas.diagnostics import ArrayStatistics, statistics_fields
 from app.api.schemas.sweeps import SweepSummary, VariantInfo
-from app.api.schemas.values import Moment, OpenShape, PageShape, ResourceShape, finite_part
+from app.api.schemas.values import FilteredPage, Moment, OpenShape, PageShape, ResourceShape, finite_part
 from app.domain.fit import FitRecord, FitState
 from app.domain.records import GradientRecord
 from app.domain.runtime import Replay
@@ -89,6 +89,7 @@ class Fit(ResourceShape):
 
     id: str
     object: Literal["fit"] = "fit"
+    name: str | None = Field(description="The name that its client gave it; null: none.")
     state: FitState = Field(description=STATES)
     terminal: bool = Field(description="Whether the fit has ended; a client can reopen it.")
     phase: str = Field(
@@ -150,6 +151,7 @@ class Fit(ResourceShape):
         latest, nonfinite = finite_part(fit.latest)
         return cls.from_record(
             fit,
+            name=fit.name or None,
             eta_seconds=view.eta_seconds,
             latest=latest,
             nonfinite=nonfinite,
@@ -167,10 +169,8 @@ class Fit(ResourceShape):
         )
 
 
-class FitList(PageShape[Fit]):
+class FitList(FilteredPage[Fit]):
     """A page of fits."""
-
-    findings: list[ProblemError] = Field(description="Parts of the query that match nothing that exists.")
 
 
 class MetricRow(ResourceShape):

@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.schemas.values import Moment, PageShape, ResourceShape, TensorDocument
+from app.api.schemas.values import FilteredPage, Moment, ResourceShape, TensorDocument
 from app.domain.records import GraphRecord
 
 Extent = int | str
@@ -85,7 +85,7 @@ class GraphSummary(ResourceShape):
         return cls.from_record(graph, parameter_count=graph.report["parameter_count"])
 
 
-class GraphList(PageShape[GraphSummary]):
+class GraphList(FilteredPage[GraphSummary]):
     """A page of graphs."""
 
 

@@ -13,17 +13,17 @@ from app.api.schemas.graphs import GraphDefinition
 from app.api.schemas.static_sessions import StaticChoice
 from app.api.schemas.values import (
     DescribedBy,
+    FilteredPage,
     Labels,
     Moment,
     OneOf,
     OpenShape,
-    PageShape,
     RequestShape,
+    ResourceName,
     ResourceShape,
     bounded,
 )
 from app.domain.session import OPEN, SessionKind, SessionState
-from app.http.problems import ProblemError
 from app.service.sessions.state import SessionView
 
 SEED_MAX = 2**63
@@ -83,6 +83,7 @@ class SessionRequest(StaticChoice):
         description="Input: the class names of its text column, as in a fit; by default those of the checkpoint, else "
         "of the dataset that first feeds it.",
     )
+    name: ResourceName | None = Field(default=None, description="A name for lists; it need not be unique.")
     labels: Labels | None = None
     start_paused: bool | None = Field(default=None, description="Whether it starts paused; default false.")
     ttl_seconds: Annotated[float, Field(ge=TTL_MIN, le=TTL_MAX)] | None = Field(
@@ -161,6 +162,7 @@ class Session(ResourceShape):
 
     id: str
     object: Literal["session"] = "session"
+    name: str | None = Field(description="The name that its client gave it; null: none.")
     kind: SessionKind
     state: SessionState = Field(description=STATES)
     process: str | None = Field(description=PROCESSES)
@@ -197,6 +199,7 @@ class Session(ResourceShape):
         runtime = session.runtime or {}
         return cls.from_record(
             session,
+            name=session.name or None,
             process=status.process,
             graph=session.graph_id,
             dataset=request["dataset"],
@@ -216,10 +219,8 @@ class Session(ResourceShape):
         )
 
 
-class SessionList(PageShape[Session]):
+class SessionList(FilteredPage[Session]):
     """A page of sessions."""
-
-    findings: list[ProblemError] = Field(description="Parts of the query that match nothing that exists.")
 
 
 def _links(view: SessionView) -> SessionLinks:

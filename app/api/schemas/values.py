@@ -20,6 +20,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from app.domain.clock import rfc3339
 from app.domain.documents import finite_part, nonfinite_name
+from app.http.problems import ProblemError
 from app.store.pages import Page
 
 __all__ = ["Moment", "RequestShape", "ResourceShape", "finite_part", "nonfinite_name"]
@@ -74,6 +75,12 @@ class PageShape(ResourceShape, Generic[Entry]):
         return cls.from_record(page, data=data, has_more=page.next_cursor is not None)
 
 
+class FilteredPage(PageShape[Entry], Generic[Entry]):
+    """A page of a list that has filters."""
+
+    findings: list[ProblemError] = Field(description="Parts of the query that match nothing that exists.")
+
+
 class CompleteList(ResourceShape, Generic[Entry]):
     """A list that is never split into pages."""
 
@@ -112,6 +119,8 @@ def bounded(value: Any) -> Any:
     return value
 
 
+NAME_MAX = 200
+ResourceName = Annotated[str, Field(min_length=1, max_length=NAME_MAX)]
 LabelKey = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.\-/]{1,64}$")]
 LabelValue = Annotated[str, Field(max_length=256)]
 LABELS_MAX = 64

@@ -51,7 +51,7 @@ def check_captures(
 
 
 NOT_RECIPE = frozenset(
-    {"target", "task", "graph", "dataset", "labels", "resources", "sweep", "start_paused", "from_checkpoint"}
+    {"target", "task", "graph", "dataset", "name", "labels", "resources", "sweep", "start_paused", "from_checkpoint"}
 )
 """Fields of a fit request that are for the service; the others are for the engine."""
 ESTIMATES_KEPT = 1024

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from app.domain.errors import Conflict, Draining, Finding, Invalid, NotFound
+from app.domain.errors import Conflict, Draining
 from app.domain.fit import FitRecord, FitState, VariantConfig
-from app.domain.ids import is_id, new_id
+from app.domain.ids import new_id
 from app.domain.messages import Log
 from app.domain.runtime import Replay
 from app.service.fits.admission import Admission
@@ -24,6 +24,7 @@ from app.service.resources.notifier import Notifier
 from app.service.resources.read_through_cache import ReadThroughCache
 from app.service.resources.storage import StorageContext
 from app.service.resources.workers import WorkerPool
+from app.store.lists import ALL, Filters, check_filter_id
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import UnitOfWork
 
@@ -137,20 +138,21 @@ class Fits:
     def list(
         self,
         page: PageRequest,
-        state: FitState | None = None,
-        label: tuple[str, str] | None = None,
+        filters: Filters = ALL,
+        *,
         parent: str | None = None,
         origin: str | None = None,
     ) -> Page[FitView]:
-        """Return a page of fits: those in `state`, with `label`, forked from the fit `origin`, where these are given.
+        """Return a page of the fits that meet `filters`, and that were forked from the fit `origin` if it is given.
 
         Variants of sweeps are listed where they are asked for by their `parent`. Invalid if there is no fit of the id
         that is given for it, or for `origin`.
         """
         with self._store.read() as work:
-            fits = work.fits.list(page, state=state, label=label, parent=parent, origin=origin)
+            fits = work.fits.list(page, filters, parent=parent, origin=origin)
             if not fits.items:
-                _check_filters(work, {"parent": parent, "origin": origin})
+                check_filter_id("parent", "fit", parent, work.fits.get)
+                check_filter_id("origin", "fit", origin, work.fits.get)
             return Page(tuple(build_view(work, fit) for fit in fits.items), fits.next_cursor, fits.findings)
 
     def delete(self, fit_id: str) -> None:
@@ -218,7 +220,7 @@ class Fits:
             phase=state.value,
             graph_id=inputs.graph.id,
             dataset_id=first,
-            request={**request, "graph": inputs.graph.id, "dataset": dataset},
+            request={**_without_name(request), "graph": inputs.graph.id, "dataset": dataset},
             labels=labels,
             step=0,
             total_steps=total_steps,
@@ -235,18 +237,10 @@ class Fits:
             version=1,
             deadline_at=read_deadline(request, now),
             share=self._limits.share(labels),
+            name=request.get("name") or "",
         )
 
 
-def _check_filters(work: UnitOfWork, asked: Mapping[str, str | None]) -> None:
-    """Refuse a filter by a fit that there is not: nothing can match it."""
-    for name, fit_id in asked.items():
-        if fit_id is None:
-            continue
-        try:
-            if not is_id("fit", fit_id):
-                raise NotFound("an id of a fit is fit_ and 26 characters")
-            work.fits.get(fit_id)
-        except NotFound as error:
-            detail = f"query parameter: there is no fit of this id: {error.detail}"
-            raise Invalid(detail, code="not_found", findings=[Finding(f"/{name}", "not_found", detail)]) from error
+def _without_name(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what decides about the run: the name may change, and is kept apart."""
+    return {field: value for field, value in request.items() if field != "name"}

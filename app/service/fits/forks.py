@@ -15,7 +15,7 @@ from app.service.resources.engine_documents import engine_faults, invalid
 from app.service.resources.model_classes import complete_classes
 from app.store.unit_of_work import UnitOfWork
 
-NOT_INHERITED = frozenset({"labels", "start_paused", "from_checkpoint", "sweep"})
+NOT_INHERITED = frozenset({"name", "labels", "start_paused", "from_checkpoint", "sweep"})
 """Fields of a request that are for that one fit."""
 
 Restore = Literal["all", "parameters"]

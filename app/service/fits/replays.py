@@ -16,7 +16,7 @@ from app.service.resources.engine_documents import invalid, read_definition
 from app.service.resources.idempotency import SaveResponse
 from app.store.unit_of_work import Store, UnitOfWork
 
-NOT_REPLAYED = frozenset({"labels", "resources", "start_paused", "from_checkpoint"})
+NOT_REPLAYED = frozenset({"name", "labels", "resources", "start_paused", "from_checkpoint"})
 """Fields of a request that say who may run it when; where a fork begins, the bundle's origin tells."""
 
 

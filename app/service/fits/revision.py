@@ -170,7 +170,7 @@ Check = Callable[[FitView], None]
 Read = Callable[[dict[str, Any]], dict[str, Any]]
 """What reads a request as a client would have sent it, and raises Invalid if it is none."""
 
-NOT_TRAINING = frozenset({"labels", "resources"})
+NOT_TRAINING = frozenset({"name", "labels", "resources"})
 """Fields of a change that do not decide about numbers."""
 
 
@@ -214,11 +214,12 @@ class FitRevision:
         return self._extension.extend(fit_id, extension, save_response)
 
     def update(self, fit_id: str, changes: Mapping[str, Any], check: Check, read: Read) -> FitView:
-        """Merge changes into the fit's request, which `read` has to take then, and its labels, unless `check` raises.
+        """Merge changes into the fit's request, which `read` has to take then, its name and its labels, unless `check`
+        raises.
 
-        Labels, priority and limits of time may always change. The recipe may change in full before the first process,
-        and in what a checkpoint can go on with while the fit is paused with a checkpoint of its last step. Conflict,
-        Invalid or TooLarge if it may not.
+        Name, labels, priority and limits of time may always change. The recipe may change in full before the first
+        process, and in what a checkpoint can go on with while the fit is paused with a checkpoint of its last step.
+        Conflict, Invalid or TooLarge if it may not.
         """
         while True:
             with self._store.begin() as work:
@@ -238,7 +239,7 @@ class FitRevision:
 
     def _build_revision(self, work: UnitOfWork, fit: FitRecord, changes: Mapping[str, Any], read: Read) -> _Revision:
         """Return what the changes come to; Conflict if the fit may not change so as it is now."""
-        asked = {name: change for name, change in changes.items() if name != "labels"}
+        asked = {name: change for name, change in changes.items() if name not in ("name", "labels")}
         request = read(apply_merge_patch(fit.request, asked)) if asked else fit.request
         altered = frozenset(
             name
@@ -261,6 +262,7 @@ class FitRevision:
         after = replace(
             fit,
             request=request,
+            name=(changes["name"] or "") if "name" in changes else fit.name,
             labels=labels,
             share=self._terms.share(labels),
             priority=read_priority(request),

@@ -21,6 +21,7 @@ from app.service.resources.model_classes import with_recorded_classes
 from app.service.resources.storage import StorageContext
 from app.service.resources.workers import ComputeRequest, ModelReference
 from app.store.blobs.store import BlobWriter
+from app.store.lists import ALL, Filters, check_filter_id
 from app.store.pages import Page, PageRequest
 
 FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
@@ -152,11 +153,32 @@ class Checkpoints:
                 save_response(work, checkpoint)
         return checkpoint
 
-    def of_fit(self, fit_id: str, page: PageRequest) -> Page[CheckpointRecord]:
+    def of_fit(self, fit_id: str, page: PageRequest, filters: Filters = ALL) -> Page[CheckpointRecord]:
         """Return a page of the fit's checkpoints; NotFound if there is no such fit."""
         with self._store.read() as work:
             work.fits.get(fit_id)
-            return work.checkpoints.for_fit(fit_id, page)
+            return work.checkpoints.list(page, filters, fit=fit_id)
+
+    def list(
+        self,
+        page: PageRequest,
+        filters: Filters = ALL,
+        *,
+        fit: str | None = None,
+        session: str | None = None,
+        graph: str | None = None,
+    ) -> Page[CheckpointRecord]:
+        """Return a page of the checkpoints that are kept: of a fit, a session and a graph, where these are given.
+
+        Invalid if there is none of that id.
+        """
+        with self._store.read() as work:
+            found = work.checkpoints.list(page, filters, fit=fit, session=session, graph=graph)
+            if not found.items:
+                check_filter_id("fit", "fit", fit, work.fits.get)
+                check_filter_id("session", "sess", session, work.sessions.get)
+                check_filter_id("graph", "graph", graph, work.graphs.get)
+            return found
 
     def alias(self, fit_id: str, alias: Alias) -> CheckpointRecord:
         """Return the fit's furthest or best checkpoint; NotFound if it has none yet."""

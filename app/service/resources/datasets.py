@@ -22,6 +22,7 @@ from app.service.resources.idempotency import SaveResponse
 from app.service.resources.storage import DiskSpace
 from app.store.blobs.plain_files import same_bytes
 from app.store.blobs.store import Blob, BlobStore, BlobWriter
+from app.store.lists import ALL, Filters
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store
 
@@ -158,10 +159,10 @@ class Datasets:
         with self._store.read() as work:
             return work.datasets.get(dataset_id)
 
-    def list(self, page: PageRequest) -> Page[DatasetRecord]:
+    def list(self, page: PageRequest, filters: Filters = ALL) -> Page[DatasetRecord]:
         """Return a page of datasets."""
         with self._store.read() as work:
-            return work.datasets.list(page)
+            return work.datasets.list(page, filters)
 
     def delete(self, dataset_id: str) -> None:
         """Forget the dataset; Conflict while a fit or an open session uses it."""

@@ -12,6 +12,7 @@ from app.domain.records import GraphRecord
 from app.service.resources.engine_documents import GRAPH_LIMITS, engine_faults, new_graph, read_definition
 from app.service.resources.idempotency import SaveResponse
 from app.service.resources.workers import ComputeRequest
+from app.store.lists import ALL, Filters
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store
 
@@ -85,10 +86,10 @@ class Graphs:
         with self._store.read() as work:
             return work.graphs.get(graph_id)
 
-    def list(self, page: PageRequest) -> Page[GraphRecord]:
+    def list(self, page: PageRequest, filters: Filters = ALL) -> Page[GraphRecord]:
         """Return a page of graphs."""
         with self._store.read() as work:
-            return work.graphs.list(page)
+            return work.graphs.list(page, filters)
 
     def delete(self, graph_id: str) -> None:
         """Forget the graph; Conflict while a fit in progress, an open session or a checkpoint needs it."""

@@ -102,6 +102,7 @@ class SessionCreation:
                 used_at=now,
                 runtime=runtime if admitted.restore == "all" else None,
                 memory_bytes=admitted.memory_bytes,
+                name=request.get("name") or "",
             )
             view = SessionView(session, NO_PROCESS)
             with self._store.begin() as work:

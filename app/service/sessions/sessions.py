@@ -15,6 +15,7 @@ from app.service.sessions.creation import BEGINNING_SEQ, SessionCreation
 from app.service.sessions.directories import SessionDirs
 from app.service.sessions.state import SessionActivity, SessionView, SessionWorkerPool, inactive_error
 from app.service.sessions.steps import SessionSteps, StepResult
+from app.store.lists import ALL, Filters
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import UnitOfWork
 
@@ -50,12 +51,10 @@ class Sessions:
         with self._store.read() as work:
             return self._view(work.sessions.get(session_id))
 
-    def list(
-        self, page: PageRequest, state: SessionState | None = None, label: tuple[str, str] | None = None
-    ) -> Page[SessionView]:
-        """Return a page of sessions: those in `state`, with `label`, where these are given."""
+    def list(self, page: PageRequest, filters: Filters = ALL) -> Page[SessionView]:
+        """Return a page of the sessions that meet `filters`."""
         with self._store.read() as work:
-            found = work.sessions.list(page, state=state, label=label)
+            found = work.sessions.list(page, filters)
         return Page(tuple(map(self._view, found.items)), found.next_cursor, found.findings)
 
     async def execute(self, session_id: str, step: Step, body: bytes = b"") -> StepResult:

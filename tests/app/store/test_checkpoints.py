@@ -62,9 +62,9 @@ def test_lists_leave_deleted_ones_out(with_fits: Store, a_checkpoint: ACheckpoin
         uow.checkpoints.add(a_checkpoint("ckpt_6", fit_id="fit_2"))
         uow.checkpoints.delete("ckpt_2")
 
-        first = uow.checkpoints.for_fit("fit_1", PageRequest(2, order="asc"))
+        first = uow.checkpoints.list(PageRequest(2, order="asc"), fit="fit_1")
         assert [checkpoint.id for checkpoint in first.items] == ["ckpt_1", "ckpt_3"]
-        second = uow.checkpoints.for_fit("fit_1", PageRequest(2, first.next_cursor, "asc"))
+        second = uow.checkpoints.list(PageRequest(2, first.next_cursor, "asc"), fit="fit_1")
         assert [checkpoint.id for checkpoint in second.items] == ["ckpt_4", "ckpt_5"]
         assert second.next_cursor is None
         assert [checkpoint.id for checkpoint in uow.checkpoints.list(PageRequest(2)).items] == ["ckpt_6", "ckpt_5"]

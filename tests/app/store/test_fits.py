@@ -8,6 +8,7 @@ import pytest
 
 from app.domain.errors import Conflict, NotFound
 from app.domain.fit import TERMINAL, FitRecord, FitState
+from app.store.lists import Filters
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
 
@@ -80,7 +81,7 @@ def test_a_list_can_be_narrowed_by_state_and_by_label(store: Store, a_fit: AFit)
         uow.fits.add(a_fit("fit_4", labels={}))
 
         def ids(**filters: object) -> list[str]:
-            return [fit.id for fit in uow.fits.list(PageRequest(order="asc"), **filters).items]  # type: ignore[arg-type]
+            return [fit.id for fit in uow.fits.list(PageRequest(order="asc"), Filters(**filters)).items]  # type: ignore[arg-type]
 
         assert ids() == ["fit_1", "fit_2", "fit_3", "fit_4"]
         assert ids(state=FitState.FAILED) == ["fit_3"]
@@ -103,9 +104,9 @@ def test_narrowed_lists_page_too(store: Store, a_fit: AFit) -> None:
     with store.begin() as uow:
         for number in range(6):
             uow.fits.add(a_fit(f"fit_{number}", labels={"parity": "odd" if number % 2 else "even"}))
-        first = uow.fits.list(PageRequest(2), label=("parity", "odd"))
+        first = uow.fits.list(PageRequest(2), Filters(label=("parity", "odd")))
         assert [fit.id for fit in first.items] == ["fit_5", "fit_3"]
-        second = uow.fits.list(PageRequest(2, first.next_cursor), label=("parity", "odd"))
+        second = uow.fits.list(PageRequest(2, first.next_cursor), Filters(label=("parity", "odd")))
         assert ([fit.id for fit in second.items], second.next_cursor) == (["fit_1"], None)
 
 

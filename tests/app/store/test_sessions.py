@@ -7,6 +7,7 @@ import pytest
 from app.domain.errors import Conflict, NotFound
 from app.domain.records import CheckpointRecord, DatasetRecord, GraphRecord
 from app.domain.session import OPEN, SessionRecord, SessionState
+from app.store.lists import Filters
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
 from tests.support.manual_clock import ManualClock
@@ -62,7 +63,7 @@ def test_sessions_are_listed_by_state_and_label(store: Store, a_session: ASessio
 
     def listed(**filters: Any) -> list[str]:
         with store.begin() as work:
-            return [session.id for session in work.sessions.list(PageRequest(order="asc"), **filters).items]
+            return [session.id for session in work.sessions.list(PageRequest(order="asc"), Filters(**filters)).items]
 
     assert listed() == ["sess_1", "sess_2", "sess_3", "sess_4"]
     assert listed(state=SessionState.ACTIVE) == ["sess_1", "sess_3"]
@@ -127,7 +128,7 @@ def test_a_checkpoint_is_found_by_the_step_that_saved_it(
         assert work.checkpoints.of_step("sess_1", 7) == saved
         assert work.checkpoints.of_step("sess_1", 8) is None
         assert work.checkpoints.saved("sess_1") == (7,)
-        assert work.checkpoints.for_session("sess_1", PageRequest(order="asc")).items == (beginning, saved)
+        assert work.checkpoints.list(PageRequest(order="asc"), session="sess_1").items == (beginning, saved)
         work.checkpoints.delete("ckpt_1")
         assert work.checkpoints.of_step("sess_1", 7) == replace(saved, deleted=True)
         work.checkpoints.forget_step("ckpt_1")

@@ -21,6 +21,7 @@ export const ACTIONS = [
     question: "The process ends at once and writes no last checkpoint. Steps after the last checkpoint are lost.",
     fits: (fit) => !fit.terminal,
   },
+  { name: "rename", label: "Rename", fits: (fit) => fit.parent === null },
   { name: "extend", label: "Extend", fits: (fit) => fit.state === "succeeded" },
   { name: "fork", label: "Fork", fits: (fit) => fit.step > 0 && !fit.sweep },
   {
@@ -41,6 +42,7 @@ export const ACTIONS = [
 export async function act(action, chosen) {
   const possible = chosen.filter(action.fits);
   if (action.name === "fork") return forkEach(possible);
+  if (action.name === "rename") return renameEach(possible);
   const body = await confirmed(action, possible);
   if (body === null) return false;
   const results = await Promise.all(possible.map((fit) => actOn(action, fit, body)));
@@ -74,6 +76,27 @@ export async function forkFit(fit, checkpoint) {
     notify(error);
     return null;
   }
+}
+
+/** Ask for a name of each, one question after the other; an empty one takes it away. */
+async function renameEach(chosen) {
+  for (const fit of chosen) {
+    const answer = await ask({
+      title: `Rename ${nameOf(fit)} ${shortId(fit.id)}`,
+      text: "Lists show the name, and fits are found by it.",
+      action: "Rename",
+      fields: [{ name: "name", label: "Name", value: fit.name ?? "" }],
+    });
+    if (answer === null) return false;
+    try {
+      putFit(await request(`v1/fits/${fit.id}`, { method: "PATCH", json: { name: answer.name.trim() || null } }));
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      notify(error);
+      return false;
+    }
+  }
+  return true;
 }
 
 /** Start a fit from the latest checkpoint of each, one question after the other. */

@@ -9,6 +9,8 @@ export const fits = signal(/** @type {Map<string, any> | null} */ (null));
 /** Names of graphs and datasets by id. */
 export const names = signal(/** @type {Map<string, string>} */ (new Map()));
 
+/** Fits that are read at most; older ones are asked for by state and name. */
+const MOST = 5000;
 const FULL_EVERY = 30_000;
 const NEWEST = 20;
 /** Fits that are asked for one by one between two readings of the whole list. */
@@ -71,16 +73,27 @@ export async function refreshNames() {
 }
 
 /**
- * Return what a fit is called: its label `name`, else the name of its graph.
+ * Return what a fit is called: its name, else its label `name`, else the name of its graph.
  * @param {any} fit
  * @returns {string}
  */
 export function nameOf(fit) {
-  return fit.labels.name || names.value.get(fit.graph) || "fit";
+  return fit.name || fit.labels.name || names.value.get(fit.graph) || "fit";
+}
+
+/**
+ * Read older fits than those that are known, by their state or the beginning of their name, where there are more.
+ * @param {{q?: string, state?: string}} query
+ */
+export async function findOlder({ q = "", state = "" }) {
+  if ((fits.peek()?.size ?? 0) < MOST || (!q && !state)) return;
+  const filters = new URLSearchParams({ ...(state && { state }), ...(q && { name_prefix: q }) });
+  const found = await list(`v1/fits?${filters}`, 200);
+  publish([...new Map([...found.map((fit) => [fit.id, fit]), ...(fits.peek() ?? [])]).values()]);
 }
 
 async function readAll() {
-  publish(await list("v1/fits"));
+  publish(await list("v1/fits", MOST));
   readAt = Date.now();
 }
 

@@ -4,10 +4,11 @@ import { html, useState } from "../lib/ui.js";
 import { list, Problem, request } from "../lib/api.js";
 import { formatAge, formatBytes, formatNumber, formatShape, formatTime } from "../lib/format.js";
 import { usePolling } from "../lib/poll.js";
-import { hashOf, navigate } from "../lib/route.js";
+import { hashOf, navigate, route, setQuery } from "../lib/route.js";
 import { notify, problemText } from "../parts/dialog.js";
 
 const EVERY = 10;
+const ORDERS = { "": "Newest", name: "Name", rows: "Most rows", size_bytes: "Largest" };
 const FORMATS = {
   csv: "text/csv", json: "application/json", ndjson: "application/x-ndjson", jsonl: "application/x-ndjson",
   npy: "application/x-npy", npz: "application/x-npz", safetensors: "application/vnd.safetensors",
@@ -16,11 +17,23 @@ const FORMATS = {
 
 export function DatasetsView() {
   const [found, setFound] = useState(null);
-  usePolling(async () => setFound(await list("v1/datasets")), EVERY);
+  const { q = "", sort = "" } = route.value.query;
+  usePolling(async () => setFound(await list(addressOf(q, sort))), EVERY, [q, sort]);
   return html`
-    <div class="bar"><h1>Datasets</h1></div>
+    <div class="bar"><h1>Datasets</h1>
+      <input type="search" value=${q} maxlength="200" placeholder="Name begins with" aria-label="Search datasets" onInput=${(event) => setQuery({ q: event.target.value })} />
+      <label>Order <select value=${sort} onChange=${(event) => setQuery({ sort: event.target.value })}>${Object.entries(ORDERS).map(([key, label]) => html`<option key=${key} value=${key}>${label}</option>`)}</select></label></div>
     <${Upload} />
-    ${found === null ? html`<p class="loading" role="status">Reading datasets …</p>` : html`<${Table} found=${found} />`}`;
+    ${found === null ? html`<p class="loading" role="status">Reading datasets …</p>` : html`<${Table} found=${found} filtered=${q !== ""} />`}`;
+}
+
+/** The list as the server filters and orders it. */
+function addressOf(prefix, sort) {
+  const query = new URLSearchParams();
+  if (prefix) query.set("name_prefix", prefix);
+  if (sort) query.set("order_by", sort);
+  if (sort === "name") query.set("order", "asc");
+  return `v1/datasets?${query}`;
 }
 
 function Upload() {
@@ -68,8 +81,8 @@ function Upload() {
   </form>`;
 }
 
-function Table({ found }) {
-  if (found.length === 0) return html`<p class="empty">No datasets yet.</p>`;
+function Table({ found, filtered }) {
+  if (found.length === 0) return html`<p class="empty">${filtered ? "No name begins so." : "No datasets yet."}</p>`;
   return html`<section class="card"><div class="scroll" tabindex="0" role="region" aria-label="Datasets"><table>
     <thead><tr><th>Name</th><th>Columns</th><th class="number">Rows</th><th class="number">Size</th><th>Format</th><th>Created</th></tr></thead>
     <tbody>${found.map(

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useMemo, useState } from "../lib/ui.js";
 import { ACTIONS, act } from "../lib/actions.js";
-import { fits, nameOf, names, refreshFits, refreshNames } from "../lib/fits.js";
+import { findOlder, fits, nameOf, names, refreshFits, refreshNames } from "../lib/fits.js";
 import { formatAge, formatCount, formatKey, formatNumber, formatTime, shortId } from "../lib/format.js";
 import { usePolling } from "../lib/poll.js";
 import { hashOf, navigate, route, setQuery } from "../lib/route.js";
@@ -34,6 +34,7 @@ export function FitsView() {
   usePolling(refreshNames, NAMES_EVERY);
   const all = fits.value;
   const { query } = route.value;
+  useEffect(() => void findOlder(query).catch(() => undefined), [query.q, query.state]);
   const shown = useMemo(
     () => (all === null ? [] : sorted(filtered([...all.values()], query), query.sort ?? "-created")),
     [all, query, names.value],

@@ -31,7 +31,7 @@ function Table({ found, shown, read }) {
     <thead><tr><th>Session</th><th>Kind</th><th>State</th><th>Process</th><th class="number">Step</th><th class="number">Attempt</th><th>Last used</th><th>Expires</th><th>Actions</th></tr></thead>
     <tbody>${found.map(
       (each) => html`<tr key=${each.id} class=${each === shown ? "chosen" : ""}>
-        <th scope="row"><button class="link mono" aria-expanded=${each === shown} onClick=${() => setQuery({ session: each === shown ? "" : each.id })}>${shortId(each.id)}</button> <${Labels} labels=${each.labels} /></th>
+        <th scope="row"><button class="link mono" aria-expanded=${each === shown} onClick=${() => setQuery({ session: each === shown ? "" : each.id })}>${each.name || shortId(each.id)}</button> <${Labels} labels=${each.labels} /></th>
         <td>${each.kind}</td><td><span class=${`chip ${TONES[each.state] ?? ""}`}>${each.state}</span></td><td>${each.process ?? "–"}</td>
         <td class="number num">${formatNumber(each.step)}</td><td class="number num">${each.attempt}</td>
         <td class="nowrap muted" title=${formatTime(each.used_at)}>${formatAge(each.used_at)}</td>
@@ -53,7 +53,7 @@ function Actions({ session, read }) {
 
 function Details({ session }) {
   const facts = {
-    Id: session.id, Created: formatTime(session.created_at), Optimizer: session.optimizer ? JSON.stringify(session.optimizer) : "none",
+    Id: session.id, Name: session.name ?? "–", Created: formatTime(session.created_at), Optimizer: session.optimizer ? JSON.stringify(session.optimizer) : "none",
     Precision: session.precision, Executor: session.executor ?? "–", Threads: session.threads ?? "–", Seed: session.seed,
     "Bit-exact": session.bit_exact ? "yes" : "no: resumed under other numerics", Error: session.error?.detail ?? "none",
   };

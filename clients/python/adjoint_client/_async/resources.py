@@ -10,17 +10,25 @@ from uuid import uuid4
 from adjoint_client._async.checkpoint import AsyncCheckpointHandle
 from adjoint_client._async.fit import AsyncFitHandle
 from adjoint_client._async.sweep import AsyncSweepHandle
+from adjoint_client.filters import query_of
 from adjoint_client.generated.records import Checkpoint, Dataset, Fit, Graph, GraphSummary
 from adjoint_client.generated.records import Session as SessionInfo
 from adjoint_client.uploads import SAFETENSORS
 
 if TYPE_CHECKING:
     from os import PathLike
+    from typing import Unpack
 
     from numpy.typing import ArrayLike
 
     from adjoint_client._async.transport import AsyncTransport
-    from adjoint_client.generated.schemas import FitState, SessionState
+    from adjoint_client.filters import (
+        CheckpointFilters,
+        DatasetFilters,
+        FitFilters,
+        GraphFilters,
+        SessionFilters,
+    )
 
 Order = Literal["asc", "desc"]
 
@@ -35,49 +43,45 @@ class AsyncResources:
     _transport: AsyncTransport
 
     async def fits(
-        self,
-        *,
-        state: FitState | None = None,
-        label: str | None = None,
-        parent: str | None = None,
-        origin: str | None = None,
-        order: Order = "desc",
-        limit: int | None = None,
+        self, *, order: Order = "desc", limit: int | None = None, **filters: Unpack[FitFilters]
     ) -> list[AsyncFitHandle]:
-        """Return fits: all, or those in a state, or with a `label` as "team:a".
+        """Return fits: all, or those that meet the `filters`, such as `state="running"` or `name_prefix="digits"`."""
+        found = await self._transport.list("/v1/fits", query_of(filters, order=order), limit)
+        return [self._handle(Fit(item)) for item in found]
 
-        `parent` is a sweep, whose variants are listed; `origin` a fit that the listed ones were forked from.
-        """
-        query = {"state": state, "label": label, "parent": parent, "origin": origin, "order": order}
-        return [self._handle(Fit(item)) for item in await self._transport.list("/v1/fits", query, limit)]
+    async def datasets(
+        self, *, order: Order = "desc", limit: int | None = None, **filters: Unpack[DatasetFilters]
+    ) -> list[Dataset]:
+        """Return the datasets: all, or those that meet the `filters`."""
+        found = await self._transport.list("/v1/datasets", query_of(filters, order=order), limit)
+        return [Dataset(item) for item in found]
 
-    async def datasets(self, *, order: Order = "desc", limit: int | None = None) -> list[Dataset]:
-        """Return the datasets."""
-        return [Dataset(item) for item in await self._transport.list("/v1/datasets", {"order": order}, limit)]
-
-    async def graphs(self, *, order: Order = "desc", limit: int | None = None) -> list[GraphSummary]:
-        """Return the graphs, without their definitions; `get_graph` has those."""
-        return [GraphSummary(item) for item in await self._transport.list("/v1/graphs", {"order": order}, limit)]
+    async def graphs(
+        self, *, order: Order = "desc", limit: int | None = None, **filters: Unpack[GraphFilters]
+    ) -> list[GraphSummary]:
+        """Return the graphs, all or those that meet the `filters`, without definitions; `get_graph` has those."""
+        found = await self._transport.list("/v1/graphs", query_of(filters, order=order), limit)
+        return [GraphSummary(item) for item in found]
 
     async def checkpoints(
-        self, fit: str | Fit | AsyncFitHandle, *, order: Order = "desc", limit: int | None = None
+        self,
+        fit: str | Fit | AsyncFitHandle | None = None,
+        *,
+        order: Order = "desc",
+        limit: int | None = None,
+        **filters: Unpack[CheckpointFilters],
     ) -> list[AsyncCheckpointHandle]:
-        """Return the checkpoints that are kept of a fit."""
-        path = f"/v1/fits/{id_of(fit)}/checkpoints"
-        found = await self._transport.list(path, {"order": order}, limit)
+        """Return the checkpoints that are kept: all, those of a fit, or those that meet the `filters`."""
+        query = query_of(filters, order=order, fit=None if fit is None else id_of(fit))
+        found = await self._transport.list("/v1/checkpoints", query, limit)
         return [AsyncCheckpointHandle(self._transport, Checkpoint(item)) for item in found]
 
     async def sessions(
-        self,
-        *,
-        state: SessionState | None = None,
-        label: str | None = None,
-        order: Order = "desc",
-        limit: int | None = None,
+        self, *, order: Order = "desc", limit: int | None = None, **filters: Unpack[SessionFilters]
     ) -> list[SessionInfo]:
-        """Return sessions: all, or those in a state, or with a `label` as "team:a"; `open_session` goes on with one."""
-        query = {"state": state, "label": label, "order": order}
-        return [SessionInfo(item) for item in await self._transport.list("/v1/sessions", query, limit)]
+        """Return sessions: all, or those that meet the `filters`; `open_session` goes on with one."""
+        found = await self._transport.list("/v1/sessions", query_of(filters, order=order), limit)
+        return [SessionInfo(item) for item in found]
 
     async def get_fit(self, fit_id: str) -> AsyncFitHandle:
         """Return a fit that has been started before; an `AsyncSweepHandle` if it has variants."""

@@ -11,15 +11,23 @@ from uuid import uuid4
 from adjoint_client._sync.checkpoint import CheckpointHandle
 from adjoint_client._sync.fit import FitHandle
 from adjoint_client._sync.sweep import SweepHandle
+from adjoint_client.filters import query_of
 from adjoint_client.generated.records import Checkpoint, Dataset, Fit, Graph, GraphSummary
 from adjoint_client.generated.records import Session as SessionInfo
 from adjoint_client.uploads import SAFETENSORS
 
 if TYPE_CHECKING:
     from os import PathLike
+    from typing import Unpack
 
     from adjoint_client._sync.transport import Transport
-    from adjoint_client.generated.schemas import FitState, SessionState
+    from adjoint_client.filters import (
+        CheckpointFilters,
+        DatasetFilters,
+        FitFilters,
+        GraphFilters,
+        SessionFilters,
+    )
     from numpy.typing import ArrayLike
 
 Order = Literal["asc", "desc"]
@@ -35,49 +43,45 @@ class Resources:
     _transport: Transport
 
     def fits(
-        self,
-        *,
-        state: FitState | None = None,
-        label: str | None = None,
-        parent: str | None = None,
-        origin: str | None = None,
-        order: Order = "desc",
-        limit: int | None = None,
+        self, *, order: Order = "desc", limit: int | None = None, **filters: Unpack[FitFilters]
     ) -> list[FitHandle]:
-        """Return fits: all, or those in a state, or with a `label` as "team:a".
+        """Return fits: all, or those that meet the `filters`, such as `state="running"` or `name_prefix="digits"`."""
+        found = self._transport.list("/v1/fits", query_of(filters, order=order), limit)
+        return [self._handle(Fit(item)) for item in found]
 
-        `parent` is a sweep, whose variants are listed; `origin` a fit that the listed ones were forked from.
-        """
-        query = {"state": state, "label": label, "parent": parent, "origin": origin, "order": order}
-        return [self._handle(Fit(item)) for item in self._transport.list("/v1/fits", query, limit)]
+    def datasets(
+        self, *, order: Order = "desc", limit: int | None = None, **filters: Unpack[DatasetFilters]
+    ) -> list[Dataset]:
+        """Return the datasets: all, or those that meet the `filters`."""
+        found = self._transport.list("/v1/datasets", query_of(filters, order=order), limit)
+        return [Dataset(item) for item in found]
 
-    def datasets(self, *, order: Order = "desc", limit: int | None = None) -> list[Dataset]:
-        """Return the datasets."""
-        return [Dataset(item) for item in self._transport.list("/v1/datasets", {"order": order}, limit)]
-
-    def graphs(self, *, order: Order = "desc", limit: int | None = None) -> list[GraphSummary]:
-        """Return the graphs, without their definitions; `get_graph` has those."""
-        return [GraphSummary(item) for item in self._transport.list("/v1/graphs", {"order": order}, limit)]
+    def graphs(
+        self, *, order: Order = "desc", limit: int | None = None, **filters: Unpack[GraphFilters]
+    ) -> list[GraphSummary]:
+        """Return the graphs, all or those that meet the `filters`, without definitions; `get_graph` has those."""
+        found = self._transport.list("/v1/graphs", query_of(filters, order=order), limit)
+        return [GraphSummary(item) for item in found]
 
     def checkpoints(
-        self, fit: str | Fit | FitHandle, *, order: Order = "desc", limit: int | None = None
+        self,
+        fit: str | Fit | FitHandle | None = None,
+        *,
+        order: Order = "desc",
+        limit: int | None = None,
+        **filters: Unpack[CheckpointFilters],
     ) -> list[CheckpointHandle]:
-        """Return the checkpoints that are kept of a fit."""
-        path = f"/v1/fits/{id_of(fit)}/checkpoints"
-        found = self._transport.list(path, {"order": order}, limit)
+        """Return the checkpoints that are kept: all, those of a fit, or those that meet the `filters`."""
+        query = query_of(filters, order=order, fit=None if fit is None else id_of(fit))
+        found = self._transport.list("/v1/checkpoints", query, limit)
         return [CheckpointHandle(self._transport, Checkpoint(item)) for item in found]
 
     def sessions(
-        self,
-        *,
-        state: SessionState | None = None,
-        label: str | None = None,
-        order: Order = "desc",
-        limit: int | None = None,
+        self, *, order: Order = "desc", limit: int | None = None, **filters: Unpack[SessionFilters]
     ) -> list[SessionInfo]:
-        """Return sessions: all, or those in a state, or with a `label` as "team:a"; `open_session` goes on with one."""
-        query = {"state": state, "label": label, "order": order}
-        return [SessionInfo(item) for item in self._transport.list("/v1/sessions", query, limit)]
+        """Return sessions: all, or those that meet the `filters`; `open_session` goes on with one."""
+        found = self._transport.list("/v1/sessions", query_of(filters, order=order), limit)
+        return [SessionInfo(item) for item in found]
 
     def get_fit(self, fit_id: str) -> FitHandle:
         """Return a fit that has been started before; an `SweepHandle` if it has variants."""

@@ -217,20 +217,60 @@ OPERATIONS: Mapping[str, Operation] = {
     ),
     "get_system": Operation("GET", "/v1/system", (), (), ("SystemOverview",)),
     "kill_fit": Operation("POST", "/v1/fits/{fit_id}:kill", (), (), ("Fit",)),
+    "list_all_checkpoints": Operation(
+        "GET",
+        "/v1/checkpoints",
+        ("fit", "session", "graph", "order_by", "limit", "cursor", "order", "created_after", "created_before"),
+        (),
+        ("CheckpointList",),
+    ),
     "list_audit_entries": Operation("GET", "/v1/audit", ("limit", "cursor", "order"), (), ("AuditList",)),
     "list_checkpoints": Operation(
-        "GET", "/v1/fits/{fit_id}/checkpoints", ("limit", "cursor", "order"), (), ("CheckpointList",)
+        "GET",
+        "/v1/fits/{fit_id}/checkpoints",
+        ("order_by", "limit", "cursor", "order", "created_after", "created_before"),
+        (),
+        ("CheckpointList",),
     ),
     "list_dataset_rows": Operation("GET", "/v1/datasets/{dataset_id}/rows", ("offset", "limit"), (), ("DatasetRows",)),
-    "list_datasets": Operation("GET", "/v1/datasets", ("limit", "cursor", "order"), (), ("DatasetList",)),
+    "list_datasets": Operation(
+        "GET",
+        "/v1/datasets",
+        ("order_by", "limit", "cursor", "order", "name", "name_prefix", "created_after", "created_before"),
+        (),
+        ("DatasetList",),
+    ),
     "list_fits": Operation(
-        "GET", "/v1/fits", ("state", "label", "parent", "origin", "limit", "cursor", "order"), (), ("FitList",)
+        "GET",
+        "/v1/fits",
+        (
+            "parent",
+            "origin",
+            "state",
+            "order_by",
+            "limit",
+            "cursor",
+            "order",
+            "label",
+            "name",
+            "name_prefix",
+            "created_after",
+            "created_before",
+        ),
+        (),
+        ("FitList",),
     ),
     "list_gradients": Operation(
         "GET", "/v1/fits/{fit_id}/gradients", ("step", "parameter", "limit", "cursor", "order"), (), ("GradientList",)
     ),
     "list_graph_nodes": Operation("GET", "/v1/graphs/{graph_id}/nodes", ("backward", "batch"), (), ("GraphNodes",)),
-    "list_graphs": Operation("GET", "/v1/graphs", ("limit", "cursor", "order"), (), ("GraphList",)),
+    "list_graphs": Operation(
+        "GET",
+        "/v1/graphs",
+        ("order_by", "limit", "cursor", "order", "name", "name_prefix", "created_after", "created_before"),
+        (),
+        ("GraphList",),
+    ),
     "list_initializers": Operation("GET", "/v1/initializers", (), (), ("CatalogueList",)),
     "list_keys": Operation("GET", "/v1/keys", ("limit", "cursor", "order"), (), ("ApiKeyList",)),
     "list_layers": Operation("GET", "/v1/layers", (), (), ("CatalogueList",)),
@@ -260,7 +300,22 @@ OPERATIONS: Mapping[str, Operation] = {
         "GET", "/v1/sessions/{session_id}/parameters", ("stats",), (), ("TensorList", "application/vnd.safetensors")
     ),
     "list_sessions": Operation(
-        "GET", "/v1/sessions", ("state", "label", "limit", "cursor", "order"), (), ("SessionList",)
+        "GET",
+        "/v1/sessions",
+        (
+            "state",
+            "order_by",
+            "limit",
+            "cursor",
+            "order",
+            "label",
+            "name",
+            "name_prefix",
+            "created_after",
+            "created_before",
+        ),
+        (),
+        ("SessionList",),
     ),
     "list_variants": Operation("GET", "/v1/fits/{fit_id}/variants", (), (), ("VariantList",)),
     "load_session": Operation(

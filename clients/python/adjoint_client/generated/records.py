@@ -158,6 +158,7 @@ class Fit(Record):
     _moments: ClassVar[frozenset[str]] = frozenset(["deadline_at", "created_at", "started_at", "finished_at"])
     id: "str"
     object: 'Literal["fit"]'
+    name: "str | None"
     state: "FitState"
     terminal: "bool"
     phase: "str"
@@ -394,6 +395,7 @@ class Session(Record):
     _moments: ClassVar[frozenset[str]] = frozenset(["created_at", "used_at", "expires_at", "finished_at"])
     id: "str"
     object: 'Literal["session"]'
+    name: "str | None"
     kind: 'Literal["training", "static"]'
     state: "SessionState"
     process: "str | None"

@@ -1105,6 +1105,7 @@ class DatasetList(TypedDict):
     data: "list[Dataset]"
     has_more: "bool"
     next_cursor: "str | None"
+    findings: "list[ProblemError]"
 
 
 class DatasetRows(TypedDict):
@@ -1329,6 +1330,7 @@ class Fit(TypedDict):
 
     id: "str"
     object: 'Literal["fit"]'
+    name: "str | None"
     state: "FitState"
     terminal: "bool"
     phase: "str"
@@ -1413,6 +1415,7 @@ class FitChanges(TypedDict):
     budget: NotRequired["Any"]
     checkpoint: NotRequired["Any"]
     record: NotRequired["Any"]
+    name: NotRequired["str | None"]
     labels: NotRequired["Mapping[str, str | None] | None"]
     resources: NotRequired["ResourceChanges | None"]
 
@@ -1521,6 +1524,7 @@ class FitRequest(TypedDict):
     record: NotRequired["RecordChoice | None"]
     resources: NotRequired["ResourcesChoice | None"]
     sweep: NotRequired["SweepChoice | None"]
+    name: NotRequired["str | None"]
     labels: NotRequired["Mapping[str, str] | None"]
     start_paused: NotRequired["bool | None"]
     from_checkpoint: NotRequired["str | ForkChoice | None"]
@@ -1942,6 +1946,7 @@ class GraphList(TypedDict):
     data: "list[GraphSummary]"
     has_more: "bool"
     next_cursor: "str | None"
+    findings: "list[ProblemError]"
 
 
 class GraphNode(TypedDict):
@@ -4155,6 +4160,7 @@ class Session(TypedDict):
 
     id: "str"
     object: 'Literal["session"]'
+    name: "str | None"
     kind: 'Literal["training", "static"]'
     state: "SessionState"
     process: "str | None"
@@ -4282,6 +4288,7 @@ class SessionRequest(TypedDict):
     dataset: NotRequired["str | None"]
     feeds: NotRequired["Mapping[str, str] | None"]
     classes: NotRequired["Mapping[str, Sequence[str] | ClassNamesChoice] | None"]
+    name: NotRequired["str | None"]
     labels: NotRequired["Mapping[str, str] | None"]
     start_paused: NotRequired["bool | None"]
     ttl_seconds: NotRequired["float | None"]
@@ -5127,6 +5134,8 @@ class FitOptions(TypedDict):
     """Threads, replicas, priority and time limits."""
     sweep: NotRequired["SweepChoice | None"]
     """Variants of this fit; by default it is a single one."""
+    name: NotRequired["str | None"]
+    """A name for lists; it need not be unique."""
     labels: NotRequired["Mapping[str, str] | None"]
     """Labels: keys with values, for filtering lists."""
     start_paused: NotRequired["bool | None"]
@@ -5170,6 +5179,8 @@ class SessionOptions(TypedDict):
     """Input: column, for steps that do not say so; by default of equal names."""
     classes: NotRequired["Mapping[str, Sequence[str] | ClassNamesChoice] | None"]
     """Input: the class names of its text column, as in a fit; by default those of the checkpoint, else of the dataset that first feeds it."""
+    name: NotRequired["str | None"]
+    """A name for lists; it need not be unique."""
     labels: NotRequired["Mapping[str, str] | None"]
     """Labels: keys with values, for filtering lists."""
     start_paused: NotRequired["bool | None"]

@@ -7,6 +7,7 @@ import pytest
 from app.domain.errors import ApiError, SessionsFull, StepRefused
 from app.domain.frames import Answered, Step
 from app.domain.session import SessionRecord, SessionState
+from app.store.lists import Filters
 from app.store.pages import PageRequest
 from tests.support.sessions_harness import Answer, SessionsHarness
 
@@ -41,7 +42,8 @@ def test_a_closed_session_is_gone_but_for_its_record(harness: SessionsHarness) -
         with pytest.raises(StepRefused) as refused:
             asyncio.run(await_(act))
         assert refused.value.code == "session_closed"
-    assert [view.session.id for view in harness.sessions.list(PageRequest(), SessionState.CLOSED).items] == [session.id]
+    closed = harness.sessions.list(PageRequest(), Filters(state=SessionState.CLOSED)).items
+    assert [view.session.id for view in closed] == [session.id]
 
 
 async def await_(act: Callable[[], Awaitable[Any]]) -> Any:
