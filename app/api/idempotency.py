@@ -37,10 +37,10 @@ class IdempotentRequest:
         payload: bytes = b"",
         within: str | None = None,
     ) -> Response:
-        """Call `create` unless its answer is known; `shape` shows the thing, which has an `id`.
+        """Call `create` unless its answer is known; `shape` shows the resource, which has an `id`.
 
         `payload` is what the body says, or a digest of it, where the body was not read as JSON; `within` the path that
-        the thing is found below, where it is another than that of the request.
+        the resource is found below, where it is another than that of the request.
         """
         within = within or self._path
         if self._key is None:
@@ -52,8 +52,8 @@ class IdempotentRequest:
                 headers = {"Location": f"{within}/{kept.resource_id}", "Idempotent-Replayed": "true"}
                 return JsonResponse(kept.response_body.encode(), kept.status, headers)
 
-            def save_response(work: UnitOfWork, thing: T) -> None:
-                shown: Any = shape(thing)
+            def save_response(work: UnitOfWork, resource: T) -> None:
+                shown: Any = shape(resource)
                 work.idempotency.add(
                     ticket.key,
                     ticket.scope,

@@ -90,7 +90,9 @@ def check_headers(request: Request, declared: Collection[str]) -> None:
     if request.method not in ("GET", "HEAD"):
         for condition in CONDITIONS:
             if condition not in declared and condition.encode() in names:
-                detail = f"this route compares no entity tags or dates; leave {condition} out, and read the thing again"
+                detail = (
+                    f"this route compares no entity tags or dates; leave {condition} out, and read the resource again"
+                )
                 raise _invalid_header(condition, "unknown_header", detail)
 
 

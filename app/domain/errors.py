@@ -2,7 +2,7 @@
 """The one tree of errors the service answers with.
 
 Every class carries what a problem document needs (RFC 9457): a stable `code`, the HTTP `status` and a `title`.
-Every instance carries a `detail` that names the thing, the value and what to change; `findings` that point into
+Every instance carries a `detail` that names the resource, the value and what to change; `findings` that point into
 the request; `headers` that must survive into the answer; and `extensions`, what else a program can decide by.
 """
 
@@ -89,7 +89,7 @@ class Forbidden(ApiError):
 
 
 class NotFound(ApiError):
-    """There is no such thing, and as far as is known there never was."""
+    """The resource does not exist, and as far as is known it never did."""
 
     code = "not_found"
     status = 404
@@ -104,7 +104,7 @@ class FileReplaced(NotFound):
 
 
 class Conflict(ApiError):
-    """The request does not fit the present state of the thing it names."""
+    """The request does not fit the present state of the resource it names."""
 
     code = "conflict"
     status = 409
@@ -152,7 +152,7 @@ class GradientCorrupt(Corrupt):
 
 
 class Gone(ApiError):
-    """The thing existed; its content was deleted."""
+    """The resource existed; its content was deleted."""
 
     code = "gone"
     status = 410
@@ -168,7 +168,7 @@ class LengthRequired(ApiError):
 
 
 class PreconditionFailed(ApiError):
-    """`If-Match` names another version of the thing than the present one."""
+    """`If-Match` names another version of the resource than the present one."""
 
     code = "precondition_failed"
     status = 412

@@ -300,7 +300,7 @@ def sweep_config_of(parent: FitRecord) -> SweepConfig:
 
 
 def check_whole(fit: FitRecord) -> None:
-    """Conflict if the fit is a variant: some things are for a sweep as a whole."""
+    """Conflict if the fit is a variant: some requests are for a sweep as a whole."""
     if fit.parent_id is not None:
         raise Conflict(
             f"fit {fit.id} is a variant of {fit.parent_id} and goes as that does; ask for this of {fit.parent_id}",

@@ -60,6 +60,6 @@ def new_id(prefix: str) -> str:
 
 
 def is_id(prefix: str, text: str) -> bool:
-    """Whether `text` has the form of an id of the kind `prefix`; says nothing about whether the thing exists."""
+    """Whether `text` has the form of an id of the kind `prefix`; says nothing about whether the resource exists."""
     head, separator, body = text.partition("_")
     return head == prefix and bool(separator) and _BODY.fullmatch(body) is not None

@@ -116,7 +116,7 @@ class GradientRecord:
 class IdempotencyRecord:
     """The first answer to `key` within `scope` (which route and caller it belongs to).
 
-    `body_digest` is the SHA-256 of the request's body; `resource_id` the thing that the request made, if any.
+    `body_digest` is the SHA-256 of the request's body; `resource_id` the resource that the request created, if any.
     """
 
     scope: str

@@ -1,4 +1,4 @@
-"""First answers, kept by Idempotency-Key in the transaction that made the thing."""
+"""First responses, stored by Idempotency-Key in the transaction that created the resource."""
 
 from datetime import datetime
 

@@ -152,14 +152,14 @@ class Listing:
         return found
 
 
-def check_filter_id(name: str, prefix: str, thing_id: str | None, get: Callable[[str], object]) -> None:
-    """Refuse a filter by a thing that there is not: nothing can match it. Invalid, pointing at the parameter `name`."""
-    if thing_id is None:
+def check_filter_id(name: str, prefix: str, resource_id: str | None, get: Callable[[str], object]) -> None:
+    """Refuse a filter by a resource that does not exist: nothing matches it. Invalid, pointing at parameter `name`."""
+    if resource_id is None:
         return
     try:
-        if not is_id(prefix, thing_id):
+        if not is_id(prefix, resource_id):
             raise NotFound(f"such ids are {prefix}_ and 26 characters")
-        get(thing_id)
+        get(resource_id)
     except NotFound as error:
         detail = f"query parameter: there is no {_THINGS[prefix]} of this id: {error.detail}"
         raise Invalid(detail, code="not_found", findings=[Finding(f"/{name}", "not_found", detail)]) from error

@@ -1,4 +1,4 @@
-"""The engine's error tree: every message names the thing, its value and what to change."""
+"""The engine's error tree: every message names the argument, its value and what to change."""
 
 from __future__ import annotations
 

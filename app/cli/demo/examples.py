@@ -10,7 +10,7 @@ from app.cli.demo import graph_path
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One thing to learn.
+    """One task to learn.
 
     `columns` selects and groups the columns of the CSV file, features first; `held_out` is the share of the rows that
     is kept for the test; `enough` the accuracy on them that shows that all is well; `fields` are those of the fit.

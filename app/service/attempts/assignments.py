@@ -112,7 +112,7 @@ class Assignments:
     def __init__(
         self, store: Store, integrity: Integrity, resume_points: ResumePoints, staging: SpoolDirs, terms: WorkerConfig
     ) -> None:
-        """Look things up in `store`; processes read files that `integrity` finds, and write files in `staging`."""
+        """Look resources up in `store`; processes read files that `integrity` finds, and write files in `staging`."""
         self._store = store
         self._integrity = integrity
         self._resume_points = resume_points

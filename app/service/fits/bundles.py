@@ -151,11 +151,11 @@ def _check_single(work: UnitOfWork, fit: FitRecord) -> None:
             )
 
 
-def _require_present(get: Any, thing_id: str) -> Any:
+def _require_present(get: Any, resource_id: str) -> Any:
     try:
-        return get(thing_id)
+        return get(resource_id)
     except NotFound as error:
-        raise Gone(f"{thing_id}, which the fit was made of, was deleted, so there is no bundle of it") from error
+        raise Gone(f"{resource_id}, which the fit was made of, was deleted, so there is no bundle of it") from error
 
 
 def _describe_fit(fit: FitRecord) -> dict[str, Any]:

@@ -80,5 +80,5 @@ def _raise_not_captured(work: UnitOfWork, fit_id: str, parameter: str, step: int
     raise NotFound(f"{wanted}; {known if steps else none}", code="no_gradient")
 
 
-def _join_names(things: Sequence[object]) -> str:
-    return ", ".join(map(str, things))
+def _join_names(names: Sequence[object]) -> str:
+    return ", ".join(map(str, names))

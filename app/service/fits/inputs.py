@@ -67,7 +67,7 @@ class InputReader:
     def __init__(
         self, store: Store, ingestion: Ingestion, clock: Clock, limits: engine.GraphLimits = GRAPH_LIMITS
     ) -> None:
-        """Look things up in `store`; rows that come inline go through `ingestion`, graphs are within `limits`."""
+        """Look resources up in `store`; rows that come inline go through `ingestion`, graphs are within `limits`."""
         self._store = store
         self._ingestion = ingestion
         self._clock = clock
@@ -77,7 +77,7 @@ class InputReader:
     def read(self, request: Mapping[str, Any], stored: set[str]) -> FitInputs:
         """Return what the request names; the digests of blobs that are written on the way are added to `stored`.
 
-        Invalid, with pointers into the request, if there is no such thing or it cannot be read.
+        Invalid, with pointers into the request, if there is no such resource or it cannot be read.
         """
         graph, dataset = request.get("graph"), request["dataset"]
         inline = isinstance(dataset, Mapping)
@@ -108,15 +108,15 @@ class InputReader:
                 raise
 
 
-def resolve(pointer: str, prefix: str, thing_id: str, get: Callable[[str], T]) -> T:
-    """Return what a request refers to; Invalid, with a pointer to the reference, if there is no such thing."""
-    if is_id(prefix, thing_id):
+def resolve(pointer: str, prefix: str, resource_id: str, get: Callable[[str], T]) -> T:
+    """Return what a request refers to; Invalid, with a pointer to the reference, if there is no such resource."""
+    if is_id(prefix, resource_id):
         try:
-            return get(thing_id)
+            return get(resource_id)
         except NotFound as error:
             raise invalid([Finding(pointer, "not_found", error.detail)]) from error
     raise invalid(
-        [Finding(pointer, "not_found", f"this is not the id of a thing that exists; such ids start with {prefix}_")]
+        [Finding(pointer, "not_found", f"{resource_id[:40]!r} is no id of this kind; such ids start with {prefix}_")]
     )
 
 

@@ -1,4 +1,4 @@
-"""Idempotency-Key: the first answer is kept in the transaction that makes the thing, and given again."""
+"""Idempotency-Key: the first response is stored in the transaction that creates the resource, and repeated."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from app.store.unit_of_work import Store, UnitOfWork
 T = TypeVar("T")
 
 SaveResponse = Callable[[UnitOfWork, T], None]
-"""What a use case calls with the thing it has made, before it commits."""
+"""What a use case calls with the resource it has created, before it commits."""
 
 KEPT_FOR = timedelta(days=7)
 

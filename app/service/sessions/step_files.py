@@ -73,7 +73,7 @@ class StepInputs:
     def look_up(self, session_id: str, step: Step, refers: References) -> Step:
         """Return the step with the files of the checkpoints that it loads; datasets count as used from now on.
 
-        Invalid, with pointers into the step, if there is no such thing; Corrupt if a checkpoint is damaged.
+        Invalid, with pointers into the step, if there is no such resource; Corrupt if a checkpoint is damaged.
         """
         with self._store.begin() as work:
             for place, dataset_id in refers.datasets.items():
