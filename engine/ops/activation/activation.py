@@ -16,17 +16,17 @@ from engine.core.samples import away_from, normal, sample
 from engine.core.shape_rules import broadcast, same
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.elementwise.comparison import gt, lt, where
-from engine.ops.elementwise.elementwise import abs, clamp, clipped, exp, expm1, square, tanh
-from engine.ops.kernels.blocks import BLOCK, blockwise, stored
+from engine.ops.elementwise.elementwise import abs, clamp, clip_array, exp, expm1, square, tanh
+from engine.ops.kernels.blocks import BLOCK, blockwise, store_result
 from engine.ops.reduce.reduce import sum_to
 from engine.ops.shape.shape import reshape
 
 SHAPES = [sample((2, 3)), sample(())]
 KINKED = [sample(away_from((0.0,), 2, 3)), sample(away_from((0.0,)))]
 SMALL = 1024
-"""Elements up to which one simple call of NumPy costs less than several quick ones."""
+"""Number of elements up to which one NumPy call is faster than several vectorised ones."""
 BITS: dict[int, DType] = {4: np.dtype(np.int32), 8: INT64}
-"""Integers as wide as a number."""
+"""The integer dtype of the same size, by size in bytes."""
 ONE = np.array(1, np.int8)
 SELU_SCALE, SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
 
@@ -196,7 +196,7 @@ def _hardtanh(x: Value, *, min: float, max: float) -> Spec:
 )
 def hardtanh(x: Array, *, min: float = -1.0, max: float = 1.0, out: Array | None = None) -> Array:
     """x limited to min..max; the gradient at the bounds is 0 (that of clamp is 1)."""
-    return clipped(x, min, max, out)
+    return clip_array(x, min, max, out)
 
 
 hardtanh.batch(by_itself)
@@ -252,11 +252,11 @@ def _spread(weight: Shape, ndim: int) -> Shape:
     ],
 )
 def prelu(x: Array, weight: Array, *, out: Array | None = None) -> Array:
-    """x where x > 0, else weight x: one learnt slope for everything, or one for each channel (axis 1; He et al. 2015).
+    """x where x > 0, else weight x: one learnable slope, or one per channel (axis 1; He et al. 2015).
 
     At 0 the gradient by x is the slope.
     """
-    return stored(np.where(x > 0, x, weight.reshape(_spread(weight.shape, x.ndim)) * x), out)
+    return store_result(np.where(x > 0, x, weight.reshape(_spread(weight.shape, x.ndim)) * x), out)
 
 
 @prelu.batch
@@ -286,7 +286,7 @@ def _celu(x: Value, *, alpha: float) -> Spec:
 @primitive(shape_rule=_celu, numerics=PROMOTE_FLOAT, samples=[*KINKED, sample(away_from((0.0,), 4), alpha=0.7)])
 def celu(x: Array, *, alpha: float = 1.0, out: Array | None = None) -> Array:
     """x where x > 0, else alpha (exp(x / alpha) - 1), whose gradient is continuous (Barron 2017)."""
-    return stored(np.where(x > 0, x, np.expm1(np.minimum(x, 0) / alpha) * alpha), out)
+    return store_result(np.where(x > 0, x, np.expm1(np.minimum(x, 0) / alpha) * alpha), out)
 
 
 celu.batch(by_itself)
@@ -303,7 +303,7 @@ celu.vjp(lambda g, y, x, *, alpha: g * where(gt(x, 0.0), 1.0, exp(where(lt(x, 0.
     ],
 )
 def xielu(x: Value, alpha_n: Value, alpha_p: Value, *, beta: float = 0.5, eps: float = -1e-6) -> Value:
-    """Expanded integral of elu, with two learnt numbers kept positive by softplus (Huang & Schlag 2024; ggml).
+    """Expanded integral of elu, with two learnable parameters made positive by softplus (Huang & Schlag 2024; ggml).
 
     softplus(alpha_p) x² + beta x where x > 0, else (beta + softplus(alpha_n)) (exp(min(x, eps)) - 1 - x) + beta x.
     """
@@ -330,7 +330,7 @@ SHRINKABLE = [sample(away_from((-0.5, 0.5), 2, 3)), sample(away_from((-1.0, 1.0)
 @primitive(shape_rule=_positive_width, numerics=PROMOTE_FLOAT, samples=SHRINKABLE)
 def hardshrink(x: Array, *, lambd: float = 0.5, out: Array | None = None) -> Array:
     """x where |x| > lambd, else 0."""
-    return stored(np.where(np.abs(x) <= lambd, 0, x), out)
+    return store_result(np.where(np.abs(x) <= lambd, 0, x), out)
 
 
 hardshrink.batch(by_itself)

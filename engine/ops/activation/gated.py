@@ -34,9 +34,9 @@ TWICE_ROOT = 2 * math.sqrt(2 / math.pi)
 ROOT_HALF = math.sqrt(0.5)
 DENSITY_AT_0 = 1 / math.sqrt(2 * math.pi)
 NORMAL_TAIL = 40.0
-"""A size of x from which the normal distribution's density is 0 in every element type."""
+"""Magnitude of x from which the density of the normal distribution is 0 in every dtype."""
 SATURATED = {"tanh": 40.0, "quick": 500.0}
-"""By form, a size of x from which the gate is 0 or 1, in every element type."""
+"""Magnitude of x from which the gate is 0 or 1 in every dtype, by approximation."""
 
 # The normal distribution's tail: P(X > a) = exp(-a^2/2) t (c[0] + c[1] t + ...), t = 1/(1 + TAIL_SCALE a).
 # Weighted least squares on the exact values; absolute error of P and of a P below 1.2e-8, so for float32 only.
@@ -72,7 +72,7 @@ def mish(x: Value) -> Value:
 def gelu(x: Array, *, approximate: Approximation = "none", out: Array | None = None) -> Array:
     """x times the normal distribution function of x (Hendrycks & Gimpel 2016).
 
-    `approximate` "tanh" takes the paper's form with tanh, "quick" x sigmoid(1.702 x).
+    `approximate` "tanh" is the tanh approximation of the paper, "quick" is x sigmoid(1.702 x).
     """
     if approximate != "none":
         gate = _tanh_gate if approximate == "tanh" else _quick_gate

@@ -1,4 +1,4 @@
-"""Joining and cutting by NumPy's names: stacks of several values, blocks on a diagonal, pieces, all combinations."""
+"""Joining and splitting under NumPy's names: stacks, block diagonals, parts, combinations."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from engine.ops.shape.arrangement import meshgrid
 from engine.ops.shape.shape import MOST_PARTS, broadcast_to, concat, flip, pad, permute, reshape, slice, stack
 
 MOST_ROWS = 1_000_000
-"""As many combinations are made at most; their number grows without bounds."""
+"""Maximum number of combinations that one call returns."""
 
 
 def _spread(x: Value, rank: int) -> Value:
-    """Give x at least `rank` axes, new ones in front; a third comes behind the others, as in NumPy."""
+    """Give x at least `rank` axes: new ones in front, the third one behind the others, as in NumPy."""
     if x.ndim >= rank:
         return x
     shape = (1,) * (min(rank, 2) - x.ndim) + x.shape
@@ -55,34 +55,35 @@ def atleast_3d(*xs: Value) -> Value | tuple[Value, ...]:
 
 @composite(samples=[sample((2,), (3,)), sample((2, 1), (2, 2)), sample((), (2,))])
 def hstack(*xs: Value) -> Value:
-    """The inputs side by side: along axis 1, vectors along axis 0."""
+    """The inputs concatenated along axis 1, vectors along axis 0."""
     parts = [_spread(x, 1) for x in xs]
     return concat(*parts, axis=0 if parts[0].ndim == 1 else 1)
 
 
 @composite(aliases=("row_stack",), samples=[sample((2,), (2,)), sample((1, 2), (2, 2))])
 def vstack(*xs: Value) -> Value:
-    """The inputs one below the other: along axis 0, vectors as rows."""
+    """The inputs concatenated along axis 0, vectors as rows."""
     return concat(*(_spread(x, 2) for x in xs), axis=0)
 
 
 @composite(samples=[sample((2,), (2,)), sample((2, 2), (2, 2, 3))])
 def dstack(*xs: Value) -> Value:
-    """The inputs one behind the other: along axis 2."""
+    """The inputs concatenated along axis 2."""
     return concat(*(_spread(x, 3) for x in xs), axis=2)
 
 
 @composite(samples=[sample((2,), (2, 3)), sample((), (1, 2))])
 def column_stack(*xs: Value) -> Value:
-    """The inputs side by side along axis 1, numbers and vectors as columns."""
+    """The inputs concatenated along axis 1, scalars and vectors as columns."""
     return concat(*(x if x.ndim > 1 else reshape(x, shape=(x.size, 1)) for x in xs), axis=1)
 
 
 @composite(samples=[sample((5, 2), sections=3), sample((2, 5), sections=(1, 3), axis=1)])
 def tensor_split(x: Value, *, sections: int | Ints, axis: int = 0) -> tuple[Value, ...]:
-    """x cut along `axis` into `sections` pieces, the first ones larger by one where needed, or before given places.
+    """x split along `axis` into `sections` parts, or before the given indices.
 
-    Places are bounds of slices: those beyond the end leave empty pieces.
+    Parts differ in extent by at most one, the larger ones first. Indices are bounds of slices: those beyond the end
+    give empty parts.
     """
     if not x.ndim:
         raise ShapeError("tensor_split needs an input with at least one axis")
@@ -101,19 +102,19 @@ def tensor_split(x: Value, *, sections: int | Ints, axis: int = 0) -> tuple[Valu
 
 @composite(samples=[sample((2, 4), sections=2), sample((5,), sections=(1, 3))])
 def hsplit(x: Value, *, sections: int | Ints) -> tuple[Value, ...]:
-    """x cut side by side, along axis 1 (vectors along axis 0): into equal pieces, or before given places."""
+    """x split along axis 1 (vectors along axis 0) into equal parts, or before the given indices."""
     return _cut("hsplit", x, 0 if x.ndim == 1 else 1, 1, sections)
 
 
 @composite(samples=[sample((4, 2), sections=2), sample((3, 2), sections=(1,))])
 def vsplit(x: Value, *, sections: int | Ints) -> tuple[Value, ...]:
-    """x cut from top to bottom, along axis 0: into equal pieces, or before given places."""
+    """x split along axis 0 into equal parts, or before the given indices."""
     return _cut("vsplit", x, 0, 2, sections)
 
 
 @composite(samples=[sample((1, 2, 4), sections=2), sample((2, 1, 3), sections=(1,))])
 def dsplit(x: Value, *, sections: int | Ints) -> tuple[Value, ...]:
-    """x cut from front to back, along axis 2: into equal pieces, or before given places."""
+    """x split along axis 2 into equal parts, or before the given indices."""
     return _cut("dsplit", x, 2, 3, sections)
 
 
@@ -143,7 +144,7 @@ def flipud(x: Value) -> Value:
 
 @composite(samples=[sample((2, 6), axis=1, sizes=(2, -1)), sample((4,), axis=0, sizes=(2, 2))])
 def unflatten(x: Value, *, axis: int, sizes: Ints) -> Value:
-    """x with one axis cut into several of the extents `sizes`, one of which may be -1: what is left."""
+    """x with one axis split into axes of the extents `sizes`, one of which may be -1 and is then inferred."""
     if not x.ndim:
         raise ShapeError("unflatten needs an input with at least one axis, got a number")
     place = normalize_axis(axis, x.ndim)
@@ -180,7 +181,7 @@ def broadcast_tensors(*xs: Value) -> tuple[Value, ...]:
 
 @composite(samples=[sample((2,), (3,)), sample((2,))])
 def cartesian_prod(*xs: Value) -> Value:
-    """All ways to take one element of each vector, as rows; a single vector is itself."""
+    """All combinations of one element of each vector, as rows; for a single vector that vector."""
     for x in xs:
         require_rank("cartesian_prod", "vectors", x, 1)
     if len(xs) == 1:
@@ -189,7 +190,7 @@ def cartesian_prod(*xs: Value) -> Value:
 
 
 def _ways(count: int, size: int) -> int:
-    """Return how many ways there are to take `size` of `count`, or some number above MOST_ROWS if they are more."""
+    """Return the number of ways to choose `size` of `count`, or a number above MOST_ROWS if there are more."""
     ways = 1
     for taken in range(min(size, count - size)):
         ways = ways * (count - taken) // (taken + 1)
@@ -200,7 +201,7 @@ def _ways(count: int, size: int) -> int:
 
 @composite(samples=[sample((4,)), sample((3,), size=3, with_replacement=True)])
 def combinations(x: Value, *, size: int = 2, with_replacement: bool = False) -> Value:
-    """All ways to take `size` elements of the vector x, in order, as rows; with replacement the same ones again."""
+    """All combinations of `size` elements of the vector x, in order, as rows; with replacement elements can repeat."""
     require_rank("combinations", "a vector", x, 1)
     if size < 0:
         raise AttributeValueError(f"combinations: size {size} must be at least 0")
@@ -213,7 +214,7 @@ def combinations(x: Value, *, size: int = 2, with_replacement: bool = False) -> 
 
 @composite(samples=[sample((2, 3)), sample((2, 3, 2), times=-1, axes=(1, 2)), sample((2, 3), times=2)])
 def rot90(x: Value, *, times: int = 1, axes: tuple[int, int] = (0, 1)) -> Value:
-    """x turned by `times` quarters from the first of two axes towards the second."""
+    """x rotated by `times` quarter turns in the plane of two axes, from the first towards the second."""
     first, second = (normalize_axis(axis, x.ndim) for axis in axes)
     if x.ndim < 2 or first == second:
         raise ShapeError(f"rot90 needs two different axes, got {list(axes)} of {x.ndim} axes")

@@ -1,4 +1,4 @@
-"""Replacing a slice, a diagonal, masked or numbered elements: the value itself stays as it was."""
+"""Replacement of a slice, a diagonal, masked or indexed elements; the input is not modified."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.core.value import Value, as_value
 from engine.ops.elementwise.casting import cast
 from engine.ops.elementwise.comparison import where
 from engine.ops.elementwise.elementwise import clamp
-from engine.ops.index.advanced_index import index_put, like
+from engine.ops.index.advanced_index import cast_like, index_put
 from engine.ops.index.index import embedding
 from engine.ops.index.scatter import Reduction, scatter_reduce
 from engine.ops.linalg.diagonals import diagonal_scatter
@@ -27,7 +27,7 @@ from engine.ops.shape.shape import bounds, broadcast_to, reshape, slice_scatter,
 def slice_replace(
     x: Value, source: Value, *, axis: int = 0, start: int | None = None, stop: int | None = None, step: int = 1
 ) -> Value:
-    """x with `source` in the place of the part start:stop:step of one axis: PyTorch's slice_scatter."""
+    """x with the slice start:stop:step of one axis replaced by `source`: PyTorch's slice_scatter."""
     if not x.ndim:
         raise ShapeError("slice_replace needs an input with at least one axis")
     place = normalize_axis(axis, x.ndim)
@@ -38,7 +38,9 @@ def slice_replace(
         raise ShapeError(f"slice_replace: the part has shape {list(wanted)}, the source {list(source.shape)}")
     if not len(picked):
         return x
-    written = slice_scatter(like("slice_replace", source, x), axis=place, extent=extent, start=picked.start, step=step)
+    written = slice_scatter(
+        cast_like("slice_replace", source, x), axis=place, extent=extent, start=picked.start, step=step
+    )
     charge_table("slice_replace", extent, item_bytes=1)
     mask = np.zeros(extent, bool)
     mask[picked.start : picked.stop : step] = True
@@ -47,7 +49,7 @@ def slice_replace(
 
 @composite(samples=[sample((3, 2), (2,), index=1), sample((2, 3), (2,), axis=1, index=-1)])
 def select_replace(x: Value, source: Value, *, axis: int = 0, index: int) -> Value:
-    """x with `source` in the place of the slice `index` of one axis: PyTorch's select_scatter."""
+    """x with the slice `index` of one axis replaced by `source`: PyTorch's select_scatter."""
     place = normalize_axis(axis, x.ndim)
     if not x.ndim or not -x.shape[place] <= index < x.shape[place]:
         raise ShapeError(f"select_replace: index {index} is out of range for axis {axis} of shape {list(x.shape)}")
@@ -57,9 +59,9 @@ def select_replace(x: Value, source: Value, *, axis: int = 0, index: int) -> Val
 
 @composite(samples=[sample((3, 3), (3,)), sample((2, 3, 4), (2, 3), offset=1, axis0=1, axis1=2)])
 def diagonal_replace(x: Value, source: Value, *, offset: int = 0, axis0: int = 0, axis1: int = 1) -> Value:
-    """x with `source` in the place of a diagonal: PyTorch's diagonal_scatter."""
+    """x with a diagonal replaced by `source`: PyTorch's diagonal_scatter."""
     where_it_lies = {"offset": offset, "axis0": axis0, "axis1": axis1}
-    written = diagonal_scatter(like("diagonal_replace", source, x), shape=x.shape, **where_it_lies)
+    written = diagonal_scatter(cast_like("diagonal_replace", source, x), shape=x.shape, **where_it_lies)
     first, second = normalize_axis(axis0, x.ndim), normalize_axis(axis1, x.ndim)
     charge_table("diagonal_replace", x.shape[first], x.shape[second], item_bytes=1)
     mask = np.eye(x.shape[first], x.shape[second], offset, dtype=bool)
@@ -69,18 +71,18 @@ def diagonal_replace(x: Value, source: Value, *, offset: int = 0, axis0: int = 0
 
 @composite(samples=[sample((2, 3), booleans(2, 3), (6,)), sample((2, 3), booleans(3), (2, 3))])
 def masked_scatter(x: Value, mask: Value, source: Value) -> Value:
-    """x with the elements of source, in order, in the places where the bool mask is true; x and mask broadcast.
+    """x with the elements where the bool mask is true replaced by those of source, in order; x and mask broadcast.
 
-    The source needs at least as many elements as there are such places.
+    The source needs at least as many elements as the mask has true ones.
     """
     if mask.dtype != BOOL:
         raise DTypeError(f"masked_scatter needs a bool mask, got {mask.dtype.name}; compare it with something first")
     shape = broadcast_shapes(x.shape, mask.shape)
     x, mask = broadcast_to(x, shape=shape), broadcast_to(mask, shape=shape)
     flat = reshape(mask, shape=(mask.size,))
-    # Behind the last true place the running count stays, so every index is one of the source's elements.
+    # Behind the last true element the running count stays the same, so every index is within the source.
     places = clamp(cumsum(cast(flat, dtype=INT64), axis=0) - 1, min=0)
-    values = reshape(like("masked_scatter", source, x), shape=(source.size,))
+    values = reshape(cast_like("masked_scatter", source, x), shape=(source.size,))
     if not source.size or not flat.size:
         return x
     return where(mask, reshape(embedding(values, places), shape=shape), x)

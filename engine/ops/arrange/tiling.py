@@ -28,7 +28,7 @@ def _interleaved(outer: Ints, inner: Shape) -> Shape:
 
 @composite(aliases=("tile",), samples=[sample((2, 3), repeats=(2, 1)), sample((2,), repeats=(3, 2))])
 def repeat(x: Value, *, repeats: Ints) -> Value:
-    """x laid side by side `repeats` times along each axis; more repeats than axes add axes in front (NumPy's tile)."""
+    """x tiled `repeats` times along each axis; more repeats than axes add axes in front (NumPy's tile)."""
     if any(times < 0 for times in repeats):
         raise AttributeValueError(f"repeat: repeats {list(repeats)} must be at least 0")
     rank = max(len(repeats), x.ndim)
@@ -41,7 +41,7 @@ def repeat(x: Value, *, repeats: Ints) -> Value:
 
 @composite(samples=[sample((4, 3), shape=(2, 3)), sample((2, 4), shape=(2,))])
 def repeat_back(x: Value, *, shape: Ints) -> Value:
-    """The sum of the tiles of `shape` that x is made of: the transpose of repeat."""
+    """The sum of the tiles of `shape` that x consists of: the transpose of repeat."""
     extra = x.ndim - len(shape)
     padded = (1,) * extra + shape
     if extra < 0 or any(part < 1 or extent % part for extent, part in zip(x.shape, padded, strict=True)):
@@ -55,7 +55,9 @@ def repeat_back(x: Value, *, shape: Ints) -> Value:
     samples=[sample((2, 3), repeats=2), sample((2, 3), repeats=3, axis=1), sample((2, 3), repeats=(2, 0, 1), axis=1)]
 )
 def repeat_interleave(x: Value, *, repeats: int | Ints, axis: int | None = None) -> Value:
-    """Each element of x `repeats` times in a row along `axis`, or of the flattened x; a list has a number for each."""
+    """Each element of x along `axis`, or of the flattened x, `repeats` times in a row; a list has one number per
+    element.
+    """
     if not isinstance(repeats, int):
         return _repeated(x, repeats, axis)
     if repeats < 0:
@@ -68,7 +70,7 @@ def repeat_interleave(x: Value, *, repeats: int | Ints, axis: int | None = None)
 
 
 def _repeated(x: Value, repeats: Ints, axis: int | None) -> Value:
-    """Repeat each slice of an axis, or element, its own number of times; one number counts for all."""
+    """Repeat each slice of an axis, or element, its own number of times; one number applies to all."""
     flat = reshape(x, shape=(math.prod(x.shape),)) if axis is None or not x.ndim else x
     place = 0 if axis is None else normalize_axis(axis, flat.ndim)
     extent = flat.shape[place]
@@ -93,7 +95,9 @@ Mode = Literal["reflect", "replicate", "circular"]
     ]
 )
 def pad_back(x: Value, *, widths: Pairs, mode: Mode) -> Value:
-    """The inner part of x with its borders of `widths` added to the elements pad took them from: its transpose."""
+    """The transpose of pad: the inner part of x, with its borders of `widths` added to the elements they were copied
+    from.
+    """
     if len(widths) != x.ndim or any(e < low + high for e, (low, high) in zip(x.shape, widths, strict=True)):
         raise ShapeError(
             f"pad_back: widths {[list(pair) for pair in widths]} are not those of a pad to {list(x.shape)}"
@@ -117,7 +121,7 @@ def _folded(x: Value, axis: int, before: int, after: int, mode: Mode) -> Value:
 
 
 def _source(border: Value, axis: int, mode: Mode) -> Value:
-    """Turn what came into a border into what goes back to the elements it was taken from, in their order."""
+    """Return the elements of a border in the order of the elements that they were copied from."""
     if mode == "replicate":
         return sum(border, axis=axis, keepdims=True)
     return flip(border, axis=axis) if mode == "reflect" else border

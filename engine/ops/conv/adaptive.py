@@ -77,7 +77,7 @@ def _bin_mean_back(x: Value, *, axis: int, extent: int) -> Spec:
 
 @primitive(shape_rule=_bin_mean_back, samples=[sample((2, 3), axis=1, extent=5), sample((4, 2), axis=0, extent=3)])
 def bin_mean_back(x: Array, *, axis: int, extent: int) -> Array:
-    """Each bin's value shared among its `extent` elements: the transpose of bin_mean."""
+    """The value of each bin divided among its elements, along an axis of `extent`: the transpose of bin_mean."""
     place = axis % x.ndim
     starts, counts = _bins(extent, x.shape[place])
     wide = x.astype(np.float32) if x.dtype == np.float16 else x
@@ -114,7 +114,7 @@ def bin_argmax(x: Array, *, axis: int, bins: int) -> Array:
     best = np.take(x, starts, axis=place)
     index = np.broadcast_to(_along(starts, place, x.ndim), best.shape).copy()
     for step in range(1, int(counts.max())):
-        elements = np.where(counts > step, starts + step, starts)  # the first again says nothing new
+        elements = np.where(counts > step, starts + step, starts)  # repeating the first element changes no maximum
         found = np.take(x, elements, axis=place)
         better = (found > best) | (np.isnan(found) & ~np.isnan(best))
         best = np.where(better, found, best)
@@ -138,7 +138,7 @@ def _adaptive_max(rank: int, x: Value, output_size: Window, return_indices: bool
     op = f"adaptive_max_pool{rank}d"
     x, alone = batched(op, rank, x)
     sizes = per_axis(f"{op}.output_size", output_size, rank, 1)
-    whole, index = x.shape, _places(x.shape) if return_indices else None
+    whole, index = x.shape, _spatial_indices(x.shape) if return_indices else None
     for axis in range(rank + 1, 1, -1):  # the last axis first, so that of ties the first in row-major order wins
         if sizes[axis - 2] != whole[axis]:
             best = bin_argmax(x, axis=axis, bins=sizes[axis - 2])
@@ -150,8 +150,8 @@ def _adaptive_max(rank: int, x: Value, output_size: Window, return_indices: bool
     return x, squeeze(index, axis=0) if alone else index
 
 
-def _places(shape: Shape) -> Value:
-    """Return the place of each element [N, C, *spatial] in the flattened spatial axes."""
+def _spatial_indices(shape: Shape) -> Value:
+    """Return the index of each element [N, C, *spatial] in the flattened spatial axes."""
     places = arange(stop=math.prod(shape[2:]), dtype=INT64)
     return broadcast_to(reshape(places, shape=(1, 1, *shape[2:])), shape=shape)
 
@@ -189,7 +189,7 @@ def adaptive_avg_pool3d(x: Value, *, output_size: Window) -> Value:
 def adaptive_max_pool1d(x: Value, *, output_size: Window, return_indices: bool = False) -> Value | tuple[Value, Value]:
     """Largest elements of bins of x [N, C, L] chosen so that the result has the extent `output_size`, as PyTorch's.
 
-    With `return_indices` also their places along the axis, int64.
+    With `return_indices` also their indices along the axis, int64.
     """
     return _adaptive_max(1, x, output_size, return_indices)
 
@@ -198,8 +198,8 @@ def adaptive_max_pool1d(x: Value, *, output_size: Window, return_indices: bool =
 def adaptive_max_pool2d(x: Value, *, output_size: Window, return_indices: bool = False) -> Value | tuple[Value, Value]:
     """Largest elements of bins of x [N, C, H, W] chosen so that the result has the extents `output_size`, as PyTorch's.
 
-    Bin i of n begins at floor(i * extent / n) and ends before ceil((i + 1) * extent / n). The first of ties counts.
-    With `return_indices` also the places in the flattened spatial axes, int64.
+    Bin i of n begins at floor(i * extent / n) and ends before ceil((i + 1) * extent / n). Ties give the first element.
+    With `return_indices` also the indices in the flattened spatial axes, int64.
     """
     return _adaptive_max(2, x, output_size, return_indices)
 
@@ -208,6 +208,6 @@ def adaptive_max_pool2d(x: Value, *, output_size: Window, return_indices: bool =
 def adaptive_max_pool3d(x: Value, *, output_size: Window, return_indices: bool = False) -> Value | tuple[Value, Value]:
     """Largest elements of bins of x [N, C, D, H, W] chosen so that the result has the extents `output_size`.
 
-    With `return_indices` also their places in the flattened spatial axes, int64.
+    With `return_indices` also their indices in the flattened spatial axes, int64.
     """
     return _adaptive_max(3, x, output_size, return_indices)

@@ -1,4 +1,4 @@
-"""Kernels of convolution: windows are copied into columns of the size of a cache, and the BLAS does the arithmetic.
+"""Kernels of convolution: windows are copied into columns that fit the cache, and the BLAS multiplies them.
 
 Inputs are [N, C, *spatial] and already padded, weights [out, in / groups, *kernel].
 """
@@ -23,7 +23,7 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 def per_axis(place: str, value: Window, rank: int, least: int) -> Ints:
-    """Return one number per spatial axis; a single number counts for every axis. `place` names it in errors."""
+    """Return one number per spatial axis; a single number applies to every axis. `place` names it in errors."""
     numbers = (value,) * rank if isinstance(value, int) else value
     if len(numbers) == 1:
         numbers *= rank
@@ -34,14 +34,14 @@ def per_axis(place: str, value: Window, rank: int, least: int) -> Ints:
     return numbers
 
 
-def covered(kernel: Ints, dilation: Ints) -> Ints:
+def kernel_extents(kernel: Ints, dilation: Ints) -> Ints:
     """Return the extent that a dilated kernel spans: dilation * (kernel - 1) + 1."""
     return tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True))
 
 
-def positions(op: str, extents: Shape, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints) -> Shape:
+def count_positions(op: str, extents: Shape, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints) -> Shape:
     """Return how many positions a kernel takes on each spatial axis; an error when it does not fit."""
-    spans = covered(kernel, dilation)
+    spans = kernel_extents(kernel, dilation)
     padded = tuple(e + low + high for e, (low, high) in zip(extents, padding, strict=True))
     if any(span > extent for span, extent in zip(spans, padded, strict=True)):
         raise ShapeError(
@@ -67,10 +67,10 @@ def pad_spatial(x: Array, padding: Pairs, value: float = 0.0) -> Array:
     return padded
 
 
-def sliding(x: Array, kernel: Ints, stride: Ints, dilation: Ints) -> Array:
+def view_windows(x: Array, kernel: Ints, stride: Ints, dilation: Ints) -> Array:
     """View [N, C, *kernel, *positions] of the windows of x [N, C, *extents]; nothing is copied."""
     rank = len(kernel)
-    extents = positions("window", x.shape[2:], kernel, stride, ((0, 0),) * rank, dilation)
+    extents = count_positions("window", x.shape[2:], kernel, stride, ((0, 0),) * rank, dilation)
     steps = x.strides[2:]
     return as_strided(
         x,
@@ -85,21 +85,21 @@ def sliding(x: Array, kernel: Ints, stride: Ints, dilation: Ints) -> Array:
 
 
 def tap(offset: Sequence[int], extents: Shape, stride: Ints, dilation: Ints) -> tuple[slice, ...]:
-    """Return the places of a padded input that kernel element `offset` meets at each of `extents` positions."""
+    """Return the slices of a padded input that kernel element `offset` reads at `extents` positions."""
     return tuple(
         slice(o * d, o * d + (e - 1) * s + 1, s) for o, e, s, d in zip(offset, extents, stride, dilation, strict=True)
     )
 
 
 COLUMN_BYTES = 1 << 18
-"""Bytes of columns made at a time, as whole images: they should still be in a cache when the BLAS reads them."""
+"""Bytes of columns computed at a time, for whole images: they stay in the cache until the BLAS reads them."""
 IMAGE_BYTES = 1 << 23
-"""Bytes of columns beyond which an image is taken in pieces, so that a large one does not fill the memory."""
+"""Bytes of columns beyond which an image is processed in pieces, to bound the memory."""
 WHOLE = (slice(None), slice(None))
 
 
 def widen(x: Array) -> Array:
-    """Return float16 as float32, in which it accumulates."""
+    """Return float16 as float32, in which it is accumulated."""
     return convert_dtype(x, FLOAT32) if x.dtype == FLOAT16 else x
 
 
@@ -114,7 +114,7 @@ def store(result: Array, dtype: np.dtype, out: Array | None) -> Array:
 
 
 def _blocks(images: int, rows: int, row_bytes: int, limit: int) -> Iterator[tuple[slice, slice]]:
-    """Cut a batch into images whose columns take about `limit` bytes, and a large image into pieces of its rows."""
+    """Split a batch into images whose columns take about `limit` bytes, and a large image into pieces of its rows."""
     step = max(limit // max(rows * row_bytes, 1), 1)
     height = max(IMAGE_BYTES // max(row_bytes, 1), 1) if step == 1 else rows
     for n in range(0, images, step):
@@ -147,7 +147,7 @@ def _product(a: Array, b: Array, out: Array | None = None) -> Array:
 def correlate(x: Array, weight: Array, stride: Ints, dilation: Ints, groups: int, out: Array | None = None) -> Array:
     """Cross-correlation of a padded input, a block of columns at a time."""
     kernel, outputs = weight.shape[2:], weight.shape[0]
-    windows = sliding(x, kernel, stride, dilation)
+    windows = view_windows(x, kernel, stride, dilation)
     extents = windows.shape[2 + len(kernel) :]
     if out is None:
         out = np.empty((x.shape[0], outputs, *extents), x.dtype)
@@ -162,7 +162,7 @@ def correlate(x: Array, weight: Array, stride: Ints, dilation: Ints, groups: int
 
 
 def scatter_columns(g: Array, weight: Array, shape: Shape, stride: Ints, dilation: Ints, groups: int) -> Array:
-    """The transpose of `correlate` in x: columns are computed and added to where their windows lie ("col2im")."""
+    """The transpose of `correlate` in x: columns are computed and added to their windows ("col2im")."""
     kernel, extents = weight.shape[2:], g.shape[2:]
     x = np.zeros(shape, g.dtype)
     rows = weight.reshape(groups, weight.shape[0] // groups, -1).transpose(0, 2, 1)
@@ -182,11 +182,11 @@ def weight_products(x: Array, g: Array, kernel: Ints, stride: Ints, dilation: In
     """Products of columns and cotangents, summed over images and positions."""
     images_count, inputs, outputs = x.shape[0], x.shape[1] // groups, g.shape[1] // groups
     extents, size = g.shape[2:], inputs * math.prod(kernel)
-    windows = sliding(x, kernel, stride, dilation)
+    windows = view_windows(x, kernel, stride, dilation)
     cotangents = g.reshape(images_count, groups, outputs, *extents)
     total = np.zeros((groups, size, outputs), x.dtype)
     row_bytes = size * groups * math.prod(extents[1:]) * x.itemsize
-    each = 4 * outputs <= math.prod(extents)  # a product an image, where that is small beside the columns it is made of
+    each = 4 * outputs <= math.prod(extents)  # one product per image, if it is small compared with its columns
     for images, lines in _blocks(images_count, extents[0], row_bytes, max(COLUMN_BYTES, total.nbytes)):
         columns = windows[(images, *(slice(None),) * (1 + len(kernel)), lines)]
         part = cotangents[images, :, :, lines]
@@ -200,7 +200,7 @@ def weight_products(x: Array, g: Array, kernel: Ints, stride: Ints, dilation: In
     return total.swapaxes(-1, -2).reshape(-1, inputs, *kernel)
 
 
-def mirrored(weight: Array, groups: int) -> Array:
+def mirror_weight(weight: Array, groups: int) -> Array:
     """The weight of the convolution that `convolution_input` is when every stride is 1."""
     grouped = weight.reshape(groups, weight.shape[0] // groups, *weight.shape[1:])
     flipped = np.flip(grouped.swapaxes(1, 2), axis=tuple(range(3, grouped.ndim)))

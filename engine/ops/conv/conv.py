@@ -11,7 +11,7 @@ from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import Op, composite, named
 from engine.core.samples import Sample, sample
 from engine.core.value import Value
-from engine.ops.conv.columns import Ints, Pairs, covered, per_axis
+from engine.ops.conv.columns import Ints, Pairs, kernel_extents, per_axis
 from engine.ops.conv.conv_primitives import convolution, convolution_input
 from engine.ops.shape.shape import pad, reshape, squeeze, unsqueeze
 
@@ -23,7 +23,7 @@ def _pairs(op: str, padding: Padding, kernel: Ints, stride: Ints, dilation: Ints
     if padding == "same":
         if max(stride) > 1:
             raise AttributeValueError(f"{op}: padding 'same' needs stride 1, got {list(stride)}")
-        return tuple(((span - 1) // 2, span // 2) for span in covered(kernel, dilation))
+        return tuple(((span - 1) // 2, span // 2) for span in kernel_extents(kernel, dilation))
     widths = per_axis(f"{op}.padding", 0 if isinstance(padding, str) else padding, len(kernel), 0)
     return tuple((width, width) for width in widths)
 
@@ -128,9 +128,9 @@ def _declare_conv_transpose(rank: int, shapes: str, samples: Sequence[Sample]) -
                 f"{op}: output_padding {list(extras)} must be smaller than stride {list(strides)} "
                 f"or dilation {list(dilations)}"
             )
-        # Output padding first takes back what padding cut off at the end; what is left of it no window reaches.
+        # Output padding first cancels the padding at the end; no window reaches the remainder.
         pairs = tuple((p, p - min(extra, p)) for p, extra in zip(paddings, extras, strict=True))
-        spans = covered(weight.shape[2:], dilations)
+        spans = kernel_extents(weight.shape[2:], dilations)
         extents = tuple(
             (e - 1) * s + span - low - high
             for e, s, span, (low, high) in zip(x.shape[2:], strides, spans, pairs, strict=True)

@@ -26,12 +26,12 @@ from engine.ops.conv.columns import (
     Pairs,
     column_bytes,
     correlate,
-    covered,
-    mirrored,
+    count_positions,
+    kernel_extents,
+    mirror_weight,
     pad_spatial,
     padded_bytes,
     per_axis,
-    positions,
     scatter_columns,
     store,
     weight_products,
@@ -68,7 +68,7 @@ def _positions(op: str, x: Shape, weight: Shape, stride: Ints, padding: Pairs, d
             f"{op}: the weight {list(weight)} takes {weight[1]} channels a group, the input {list(x)} has "
             f"{x[1]} / {groups} groups = {x[1] // groups}"
         )
-    return (x[0], weight[0], *positions(op, x[2:], weight[2:], stride, padding, dilation))
+    return (x[0], weight[0], *count_positions(op, x[2:], weight[2:], stride, padding, dilation))
 
 
 def _expect(op: str, g: Value, wanted: Shape) -> None:
@@ -200,14 +200,14 @@ def convolution_input(
     groups: int = 1,
     out: Array | None = None,
 ) -> Array:
-    """The cotangent of a convolution's input of `shape`: the transpose of `convolution` in x."""
+    """The cotangent of the input, of `shape`, of a convolution: the transpose of `convolution` in x."""
     wide, kernel = widen(g), widen(weight)
     channels = weight.shape[0] // groups, weight.shape[1]
     if max(stride) == 1 and (channels[0] <= 2 * channels[1] or weight[0, 0].size == 1):
         # Windows of g are copied faster than windows of x are added up, unless there are far more of the former.
-        spans = covered(weight.shape[2:], dilation)
+        spans = kernel_extents(weight.shape[2:], dilation)
         around = tuple((span - 1 - lo, span - 1 - hi) for span, (lo, hi) in zip(spans, padding, strict=True))
-        result = correlate(pad_spatial(wide, around), mirrored(kernel, groups), stride, dilation, groups)
+        result = correlate(pad_spatial(wide, around), mirror_weight(kernel, groups), stride, dilation, groups)
     else:
         padded = tuple(e + lo + hi for e, (lo, hi) in zip(shape[2:], padding, strict=True))
         spread = scatter_columns(wide, kernel, (*shape[:2], *padded), stride, dilation, groups)

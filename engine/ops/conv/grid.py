@@ -52,8 +52,9 @@ def grid_sample(
     """x [N, C, H, W] sampled at the coordinates (x, y) of grid [N, h, w, 2]: -1 is the left or top border, 1 the other.
 
     Volumes [N, C, D, H, W] take grids [N, d, h, w, 3] of (x, y, z). The borders are the outer edges of the outermost
-    elements, or with `align_corners` their middles. Places outside read 0, the nearest element of the border, or what
-    lies there by reflection. "bicubic", for images only, weighs 16 elements by Keys' kernel (1981).
+    elements, or with `align_corners` their centres. Coordinates outside read 0 ("zeros"), the nearest border element
+    ("border") or the reflected element ("reflection"). "bicubic", for images only, weights 16 elements by Keys'
+    kernel (1981).
     """
     rank = x.ndim - 2
     _check_grid(x, grid, rank)
@@ -102,7 +103,7 @@ def _place(coordinate: Value, extent: int, align_corners: bool) -> Value:
 
 
 def _inside(place: Value, extent: int, padding_mode: Border, align_corners: bool) -> Value:
-    """Move places outside to the border; no gradient flows through those, nor through the very border."""
+    """Move coordinates outside to the border; no gradient flows through those, nor through the border itself."""
     if padding_mode == "reflection":
         place = _reflected(place, extent, align_corners)
     within = (place > 0.0) & (place < float(extent - 1))
@@ -110,7 +111,7 @@ def _inside(place: Value, extent: int, padding_mode: Border, align_corners: bool
 
 
 def _reflected(place: Value, extent: int, align_corners: bool) -> Value:
-    """Reflect at the borders until the place lies between them."""
+    """Reflect a coordinate at the borders until it lies between them."""
     low, span = (0.0, float(extent - 1)) if align_corners else (-0.5, float(extent))
     if span == 0:
         return mul(place, 0.0)
@@ -171,9 +172,9 @@ def _read(rows: Value, corners: tuple[_Corner, ...]) -> Value:
     samples=[sample((2, 2, 3), shape=(2, 1, 3, 2)), sample((1, 3, 4), shape=(1, 1, 2, 3, 2), align_corners=True)]
 )
 def affine_grid(theta: Value, *, shape: Ints, align_corners: bool = False) -> Value:
-    """The grid for grid_sample by which an output of `shape` [N, C, H, W] shows the image under the affine maps theta.
+    """The sampling grid, for grid_sample, of an output of `shape` [N, C, H, W] under the affine maps theta.
 
-    theta [N, 2, 3] takes (x, y, 1) of the output to (x, y) of the image; for volumes it is [N, 3, 4].
+    theta [N, 2, 3] maps (x, y, 1) of the output to (x, y) of the image; for volumes it is [N, 3, 4].
     """
     require_float("affine_grid", theta)
     rank = len(shape) - 2

@@ -1,4 +1,4 @@
-"""Windows of images as columns and back: what a convolution by matrix products is made of."""
+"""Windows of images as columns, and back: a convolution as a matrix product."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.core.registry import primitive
 from engine.core.samples import sample
 from engine.core.shape_rules import require_float
 from engine.core.value import Array, Shape, Spec, Value
-from engine.ops.conv.columns import Pairs, pad_spatial, per_axis, positions, sliding, tap
+from engine.ops.conv.columns import Pairs, count_positions, pad_spatial, per_axis, tap, view_windows
 
 
 def _geometry(
@@ -35,7 +35,7 @@ def _columns(op: str, shape: Shape, kernel: Window, stride: Window, padding: Win
     if len(shape) < 3:
         raise ShapeError(f"{op} needs images [N, C, *spatial], got {list(shape)}")
     kernels, strides, pairs, dilations = _geometry(op, len(shape) - 2, kernel, stride, padding, dilation)
-    extents = positions(op, shape[2:], kernels, strides, pairs, dilations)
+    extents = count_positions(op, shape[2:], kernels, strides, pairs, dilations)
     return shape[0], shape[1] * math.prod(kernels), math.prod(extents)
 
 
@@ -60,7 +60,7 @@ def im2col(
     PyTorch calls it nn.functional.unfold.
     """
     kernels, strides, pairs, dilations = _geometry("im2col", x.ndim - 2, kernel, stride, padding, dilation)
-    windows = sliding(pad_spatial(x, pairs), kernels, strides, dilations)
+    windows = view_windows(pad_spatial(x, pairs), kernels, strides, dilations)
     if out is None:
         out = np.empty(
             (x.shape[0], x.shape[1] * math.prod(kernels), math.prod(windows.shape[2 + len(kernels) :])), x.dtype
@@ -111,12 +111,12 @@ def col2im(
     dilation: Window = 1,
     out: Array | None = None,
 ) -> Array:
-    """Images [N, C, *size] in which each element is the sum of what the columns x hold of it.
+    """Images [N, C, *size] in which each element is the sum of its copies in the columns x.
 
     The transpose of im2col; columns are [N, C * kernel elements, positions]. PyTorch calls it nn.functional.fold.
     """
     kernels, strides, pairs, dilations = _geometry("col2im", len(size), kernel, stride, padding, dilation)
-    extents = positions("col2im", size, kernels, strides, pairs, dilations)
+    extents = count_positions("col2im", size, kernels, strides, pairs, dilations)
     channels = x.shape[1] // math.prod(kernels)
     columns = x.reshape(x.shape[0], channels, *kernels, *extents)
     padded = tuple(e + low + high for e, (low, high) in zip(size, pairs, strict=True))

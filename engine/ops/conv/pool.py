@@ -1,4 +1,4 @@
-"""Poolings and unpoolings with the arguments of PyTorch, written in the pooling primitives; lp_pool by power means."""
+"""Pooling and unpooling with the arguments of PyTorch, written in the pooling primitives; lp_pool as a power mean."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _declare_max_pool(rank: int, shape: str, notes: str, samples: Sequence[Sampl
 max_pool1d = _declare_max_pool(
     1,
     "[N, C, L]",
-    "With `return_indices` also its place in the flattened spatial axes, int64, as max_unpool1d takes it.",
+    "With `return_indices` also its index in the flattened spatial axes, int64, as max_unpool1d takes it.",
     [
         sample(distinct(1, 2, 5), kernel=2),
         sample(distinct(2, 6), kernel=3, stride=2, padding=1),
@@ -80,7 +80,7 @@ max_pool2d = _declare_max_pool(
     2,
     "[N, C, H, W]",
     "The first of tied elements gets the whole gradient. `ceil_mode` keeps a last window that only partly fits. With\n"
-    "`return_indices` also the places in the flattened spatial axes, int64, as max_unpool2d takes them.",
+    "`return_indices` also the indices in the flattened spatial axes, int64, as max_unpool2d takes them.",
     [
         sample(distinct(1, 2, 4, 4), kernel=2),
         sample(distinct(1, 1, 4, 5), kernel=(3, 2), stride=2, padding=1, ceil_mode=True),
@@ -89,7 +89,7 @@ max_pool2d = _declare_max_pool(
 max_pool3d = _declare_max_pool(
     3,
     "[N, C, D, H, W]",
-    "With `return_indices` also its place in the flattened spatial axes, int64, as max_unpool3d takes it.",
+    "With `return_indices` also its index in the flattened spatial axes, int64, as max_unpool3d takes it.",
     [sample(distinct(1, 1, 2, 3, 4), kernel=(1, 2, 2), dilation=(1, 1, 2), stride=1)],
     numerics=AUTOCAST_FLOAT32,
 )
@@ -146,7 +146,7 @@ def avg_pool2d(
 ) -> Value:
     """Mean of each window of x [N, C, H, W], as in PyTorch; the stride is the kernel unless given.
 
-    With `divisor` the sum of each window over that number instead.
+    With `divisor` the sum of each window divided by that number instead.
     """
     return _avg(2, x, kernel, stride, padding, ceil_mode, count_include_pad, divisor)
 
@@ -167,7 +167,7 @@ def avg_pool3d(
 ) -> Value:
     """Mean of each window of x [N, C, D, H, W], as in PyTorch; the stride is the kernel unless given.
 
-    With `divisor` the sum of each window over that number instead.
+    With `divisor` the sum of each window divided by that number instead.
     """
     return _avg(3, x, kernel, stride, padding, ceil_mode, count_include_pad, divisor)
 
@@ -275,11 +275,11 @@ def _declare_max_unpool(rank: int, doc: str, samples: Sequence[Sample], **policy
 
 max_unpool1d = _declare_max_unpool(
     1,
-    """Zeros [N, C, L] with x written at `index`, as in PyTorch: what the max_pool that gave both took.
+    """Zeros [N, C, L] with x written at `index`, as in PyTorch: the partial inverse of max_pool, which returns both.
 
-    The extent is the smallest that pools to that of x, or `output_size`, which may be a whole shape. The last of
-    duplicate indices counts, and the gradient of x is refused when there are any, unless `unsafe`: then each gets the
-    whole of it, as in PyTorch.
+    The extent is the smallest that pools to that of x, or `output_size`, which may be a whole shape. Of duplicate
+    indices the last is written. The gradient by x is an error if there are duplicates, unless `unsafe`: each then
+    receives the whole gradient, as in PyTorch.
     """,
     [
         sample((2, 1, 3), _places(6, 2, 1, 3), kernel=2),

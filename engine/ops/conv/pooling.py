@@ -17,13 +17,22 @@ from engine.core.samples import distinct, integers, sample
 from engine.core.shape_rules import require_float, require_integer
 from engine.core.sharding_rules import batch_axes
 from engine.core.value import Array, Cotangents, Shape, Spec, Value
-from engine.ops.conv.columns import Ints, Pairs, covered, pad_spatial, padded_bytes, per_axis, positions, tap
+from engine.ops.conv.columns import (
+    Ints,
+    Pairs,
+    count_positions,
+    kernel_extents,
+    pad_spatial,
+    padded_bytes,
+    per_axis,
+    tap,
+)
 from engine.ops.index.index import check_range, gather
 from engine.ops.shape.shape import reshape
 
 WHOLE = (slice(None), slice(None))
 MOST_BEFORE = 10_000
-"""Up to this many windows that begin in the padding are computed one by one."""
+"""Maximum number of windows that begin in the padding; they are checked one by one."""
 
 
 def _pads(extents: Shape, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Pairs:
@@ -32,7 +41,7 @@ def _pads(extents: Shape, kernel: Ints, stride: Ints, padding: Ints, dilation: I
     A window that would begin in the padding at the end is left out, as in PyTorch.
     """
     pairs = []
-    for extent, span, step, pad in zip(extents, covered(kernel, dilation), stride, padding, strict=True):
+    for extent, span, step, pad in zip(extents, kernel_extents(kernel, dilation), stride, padding, strict=True):
         after = pad
         if ceil_mode:
             last = -(-max(extent + 2 * pad - span, 0) // step) * step
@@ -59,20 +68,20 @@ def _pooled(op: str, x: Shape, kernel: Ints, stride: Ints, padding: Ints, dilati
     if any(2 * p > k for p, k in zip(padding, kernel, strict=True)):
         raise AttributeValueError(f"{op}: padding {list(padding)} must be at most half of the kernel {list(kernel)}")
     pads = _pads(x[2:], kernel, stride, padding, dilation, ceil_mode)
-    return (*x[:2], *positions(op, x[2:], kernel, stride, pads, dilation))
+    return (*x[:2], *count_positions(op, x[2:], kernel, stride, pads, dilation))
 
 
 def _in_reach(extent: int, count: int, kernel: int, stride: int, padding: int, dilation: int) -> Array:
-    """Say for one axis which kernel elements meet the input at each position: bool [kernel, count]."""
+    """Return, for one axis, which kernel elements read the input at each position: bool [kernel, count]."""
     place = np.arange(count) * stride - padding + np.arange(kernel)[:, None] * dilation
     return np.asarray((place >= 0) & (place < extent))
 
 
 def _misses(extent: int, count: int, stride: int, padding: int, dilation: int) -> bool:
-    """Say for one axis whether a window would hold only padding; it is known that no more than half of one is padding.
+    """Return, for one axis, whether a window contains only padding.
 
-    A window that begins in the padding before the input meets it first at the place of its beginning modulo the
-    dilation.
+    The padding is at most half of the kernel. A window that begins in the padding before the input first reads the
+    input at the start of the window modulo the dilation.
     """
     if (count - 1) * stride - padding >= extent:
         return True
@@ -127,10 +136,10 @@ def max_pool(
 ) -> tuple[Array, Array]:
     """The largest element of each window of x [N, C, *spatial], and its index in the flattened spatial axes (int64).
 
-    The first of tied elements counts; NaN is larger than everything. Padding never wins.
+    Ties give the first element; NaN is larger than every number; padding is never selected.
     """
     pads = _pads(x.shape[2:], kernel, stride, padding, dilation, ceil_mode)
-    extents = positions("max_pool", x.shape[2:], kernel, stride, pads, dilation)
+    extents = count_positions("max_pool", x.shape[2:], kernel, stride, pads, dilation)
     padded = pad_spatial(x, pads, -np.inf)
     values, index = (None, None) if out is None else out
     best = _fold_windows(np.maximum, padded, extents, kernel, stride, dilation, values)
@@ -305,13 +314,13 @@ def avg_pool(
     divisor: int | None = None,
     out: Array | None = None,
 ) -> Array:
-    """The mean of each window of x [N, C, *spatial]; padding counts as zeros or not at all.
+    """The mean of each window of x [N, C, *spatial]; padding counts as zeros, or not with count_include_pad=False.
 
-    With `divisor` the sum of each window over that number instead.
+    With `divisor` the sum of each window divided by that number instead.
     """
     ones = (1,) * len(kernel)
     pads = _pads(x.shape[2:], kernel, stride, padding, ones, ceil_mode)
-    extents = positions("avg_pool", x.shape[2:], kernel, stride, pads, ones)
+    extents = count_positions("avg_pool", x.shape[2:], kernel, stride, pads, ones)
     total = pad_spatial(x.astype(np.float32) if x.dtype == np.float16 else x, pads)
     total = _fold_windows(np.add, total, extents, kernel, stride, ones)
     counts = _counts(x.shape[2:], extents, kernel, stride, padding, count_include_pad, divisor)
@@ -326,7 +335,7 @@ avg_pool.batch(folded(0))
 def _counts(
     extents: Shape, result: Shape, kernel: Ints, stride: Ints, padding: Ints, with_padding: bool, divisor: int | None
 ) -> Array:
-    """Return how many elements each window's mean is over; what ceil mode adds at the end never counts."""
+    """Return how many elements each window's mean is over; elements added by ceil mode are never counted."""
     if divisor is not None:
         return np.full((1,) * len(result), divisor, np.float32)
     total = np.ones((), np.float32)
@@ -399,7 +408,7 @@ def avg_pool_input(
     divisor: int | None = None,
     out: Array | None = None,
 ) -> Array:
-    """The cotangent of an average pooling's input of `shape`: the transpose of `avg_pool`."""
+    """The cotangent of the input, of `shape`, of an average pooling: the transpose of `avg_pool`."""
     pads = _pads(shape[2:], kernel, stride, padding, (1,) * len(kernel), ceil_mode)
     counts = _counts(shape[2:], g.shape[2:], kernel, stride, padding, count_include_pad, divisor)
     spread = np.divide(g, counts, dtype=np.float32 if g.dtype == np.float16 else g.dtype)
@@ -416,7 +425,7 @@ avg_pool_input.batch(folded(0, shape="shape"))
 
 
 def _unfold_axis(g: Array, axis: int, extent: int, kernel: int, stride: int) -> Array:
-    """Add each element to every place of its window along one axis."""
+    """Add each element to all elements of its window along one axis."""
     lead = (slice(None),) * axis
     spread = np.zeros((*g.shape[:axis], extent, *g.shape[axis + 1 :]), g.dtype)
     for k in range(kernel):

@@ -1,4 +1,4 @@
-"""Interpolation of images and volumes, axis by axis, its transpose, and channels traded for pixels."""
+"""Interpolation of images and volumes, axis by axis, its transpose, and pixel and channel shuffling."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ CUBIC = -0.75
 
 
 SUPPORTS = {"linear-antialias": 1.0, "cubic-antialias": 2.0}
-"""How far the kernels of the smoothing methods reach, in elements."""
+"""Radius of the antialiasing kernels, in elements."""
 
 
 class Taps(NamedTuple):
-    """For each result the elements it is made of and their weights: [taps, size]. Elements never decrease."""
+    """Indices and weights of the elements that each result is made from: [taps, size]; indices are non-decreasing."""
 
     places: Array
     weights: Array
@@ -57,7 +57,7 @@ def taps_of(extent: int, size: int, method: Method, align_corners: bool, scale: 
 
 
 def _smoothing_taps(extent: int, size: int, method: str, align_corners: bool, scale: float | None) -> Taps:
-    """The elements under a kernel that is widened where fewer elements come out, so that each counts; as in Pillow."""
+    """Taps of a kernel that is widened for downsampling, so that every element contributes, as in Pillow."""
     step = 1 / scale if scale else extent / size
     if align_corners:
         step = (extent - 1) / (size - 1) if size > 1 else 0.0
@@ -78,7 +78,7 @@ def _triangle(distance: Array) -> Array:
 
 
 def _keys(distance: Array) -> Array:
-    """Keys' kernel with the parameter -1/2, that of smoothing resizes."""
+    """Keys' kernel with the parameter -1/2, that of antialiased resizing."""
     near = (1.5 * distance - 2.5) * distance**2 + 1
     far = ((-0.5 * distance + 2.5) * distance - 4) * distance + 2
     result: Array = np.where(distance < 1, near, np.where(distance < 2, far, 0))
@@ -140,7 +140,7 @@ def resample(
 ) -> Array:
     """x with `size` elements along `axis`, interpolated between its own; see interpolate.
 
-    `scale` is the step the coordinates are reckoned with; without it, the ratio of the extents is.
+    `scale` is the factor from which coordinates are computed; by default the ratio of the extents.
     """
     place, wide = axis % x.ndim, _wide(x)
     taps = taps_of(x.shape[place], size, method, align_corners, scale)
@@ -190,7 +190,7 @@ def _resample_back(
 def resample_back(
     x: Array, *, axis: int, extent: int, method: Method, align_corners: bool = False, scale: float | None = None
 ) -> Array:
-    """What each of `extent` elements gave to the results x of a resampling along `axis`: its transpose."""
+    """The transpose of resample along `axis`: each of `extent` elements sums its contributions to the results x."""
     place, wide = axis % x.ndim, _wide(x)
     taps = taps_of(extent, x.shape[place], method, align_corners, scale)
     total = np.zeros((*x.shape[:place], extent, *x.shape[place + 1 :]), wide.dtype)
@@ -226,7 +226,7 @@ METHODS: dict[str, tuple[Method, int | None]] = {
 """For each mode the method along an axis, and how many axes it is meant for."""
 
 SMOOTHING: dict[str, Method] = {"linear": "linear-antialias", "cubic": "cubic-antialias"}
-"""What takes the place of a method that is to smooth."""
+"""The antialiased variant of a method."""
 
 
 @composite(
@@ -254,8 +254,8 @@ def interpolate(
     """x [N, C, *spatial] with its 1 to 3 spatial axes resampled to `size`, or to `scale` times theirs, as in PyTorch.
 
     "linear", "bilinear" and "trilinear" are the same for 1, 2 and 3 axes; "area" takes the means of bins. Elements are
-    taken for squares with values in the middle, or with `align_corners` for points, the outermost at the ends.
-    `antialias` widens the kernel of "bilinear" and "bicubic" where the result is smaller, so that every element counts.
+    squares with their values at the centre, or with `align_corners` points, the outermost at the ends of the axis.
+    `antialias` widens the kernel of "bilinear" and "bicubic" for downsampling, so that every element contributes.
     """
     rank = x.ndim - 2
     if rank not in (1, 2, 3):
@@ -275,7 +275,7 @@ def interpolate(
         if method is None:
             x = bin_mean(x, axis=axis, bins=extent)
         elif antialias or extent != x.shape[axis] or (step is not None and method in ("nearest-exact", "cubic")):
-            # PyTorch leaves an extent that stays the same alone in the other modes, whatever the scale
+            # In the other modes PyTorch does not resample an axis whose extent stays the same, at any scale.
             assert smooth is not None
             x = resample(x, axis=axis, size=extent, method=smooth, align_corners=align_corners, scale=step)
     return x

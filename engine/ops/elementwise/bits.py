@@ -1,4 +1,4 @@
-"""Logic on the bits of integers, and shifts."""
+"""Bitwise logic and shifts of integers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ bitwise_xor.batch(by_itself)
     samples=[sample(integers(-9, 9, 2, 3)), sample(booleans(3))],
 )
 def bitwise_not(x: Array, *, out: Array | None = None) -> Array:
-    """x with every bit turned over; not x for bool."""
+    """x with every bit inverted; logical not for bool."""
     return np.bitwise_not(x, out=out)
 
 
@@ -78,7 +78,7 @@ bitwise_not.batch(by_itself)
 
 @primitive(shape_rule=_shift, aliases=("left_shift",), differentiable=False, numerics=PROMOTE_COMMON, samples=SHIFTS)
 def bitwise_left_shift(a: Array, b: Array, *, out: Array | None = None) -> Array:
-    """The bits of a moved b places up, elementwise; 0 when b is negative or not less than the number of bits."""
+    """a shifted left by b bits, elementwise; 0 if b is negative or not less than the number of bits."""
     return np.left_shift(a, b, out=out)
 
 
@@ -87,7 +87,7 @@ bitwise_left_shift.batch(by_itself)
 
 @primitive(shape_rule=_shift, aliases=("right_shift",), differentiable=False, numerics=PROMOTE_COMMON, samples=SHIFTS)
 def bitwise_right_shift(a: Array, b: Array, *, out: Array | None = None) -> Array:
-    """The bits of a moved b places down, elementwise, keeping the sign; only the sign is left once all are out."""
+    """a shifted right by b bits, elementwise, with sign extension; a large b leaves only the sign."""
     return np.right_shift(a, b, out=out)
 
 

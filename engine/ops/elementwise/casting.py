@@ -1,4 +1,4 @@
-"""Operands of compositions in the element types that PyTorch computes them in."""
+"""Casts, copies and barriers; the dtypes in which compositions compute, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _cast(x: Value, *, dtype: DType) -> Spec:
     samples=[sample((2, 3), dtype="float64")],
 )
 def cast(x: Array, *, dtype: DType, out: Array | None = None) -> Array:
-    """x as another dtype; floats become integers towards zero. The gradient is cast back."""
+    """x as another dtype; floats are truncated towards zero to integers. The gradient is cast back."""
     return convert_dtype(x, dtype, out)
 
 
@@ -41,7 +41,7 @@ cast.vjp(lambda g, y, x: cast(g, dtype=x.dtype) if is_float(x.dtype) else None)
 
 @composite(numerics=Numerics(autocast="unchanged"), samples=[sample((2, 3), (4,)), sample((2, 3), integers(0, 9, 1))])
 def type_as(x: Value, like: Value) -> Value:
-    """x in the dtype of `like`, whose shape and numbers do not matter."""
+    """x in the dtype of `like`, whose shape and values are not used."""
     return cast(x, dtype=like.dtype)
 
 
@@ -64,7 +64,7 @@ def _bitcast(x: Value, *, dtype: DType) -> Spec:
     samples=[sample(integers(-9, 9, 2, 3), dtype="float64"), sample(integers(-9, 9, 4), dtype="int64")],
 )
 def bitcast(x: Array, *, dtype: DType, out: Array | None = None) -> Array:
-    """The bits of x read as another dtype of the same size; no gradient flows."""
+    """The bits of x interpreted as another dtype of the same size; no gradient flows."""
     result = np.asarray(x, order="C").view(dtype)
     if out is None:
         return result.copy()
@@ -95,7 +95,7 @@ def stop_gradient(x: Array) -> Array:
     samples=[sample((2, 3))],
 )
 def copy(x: Array, *, out: Array | None = None) -> Array:
-    """A copy of x in memory of its own."""
+    """A copy of x that shares no memory with it."""
     if out is None:
         return x.copy()
     np.copyto(out, x)
@@ -137,7 +137,7 @@ def in_common_type(*values: Value, floating: bool = False) -> tuple[Value, ...]:
     """Return values in their common element type, or a floating one; none is narrowed.
 
     Args:
-        values: of any types; Python numbers stay what they are.
+        values: of any dtypes; Python numbers stay weakly typed.
         floating: bring integers and truth values to float32.
     """
     dtype = common_type(*values)
@@ -146,7 +146,7 @@ def in_common_type(*values: Value, floating: bool = False) -> tuple[Value, ...]:
 
 
 def factor_for(factor: float, x: Value) -> float | int:
-    """Return a factor given as an attribute as what x can be multiplied by without changing its type.
+    """Return the factor of an attribute as a number that x can be multiplied by without changing its dtype.
 
     Raises:
         DTypeError: a factor that is not whole beside integers or truth values, as PyTorch refuses it.
@@ -160,7 +160,7 @@ def factor_for(factor: float, x: Value) -> float | int:
 
 @primitive(shape_rule=same_number, samples=[sample(positive(3), what="weights")])
 def nonnegative(x: Array, *, what: str = "numbers", out: Array | None = None) -> Array:
-    """x itself, refused where a number is negative; `what` names it in the error."""
+    """x itself; a negative element is an error, in which `what` names x."""
     if x.size and x.min() < 0:
         raise AttributeValueError(f"{what} must not be negative, got {x.min()}")
     result: Array = np.positive(x, out=out)

@@ -1,4 +1,4 @@
-"""Arithmetic, powers, exponentials, logarithms, trigonometry: one number in, one number out, with broadcasting."""
+"""Arithmetic, powers, exponentials, logarithms, trigonometry: elementwise, with broadcasting."""
 
 from __future__ import annotations
 
@@ -389,8 +389,8 @@ def _bounded(x: Value, *, min: float | None, max: float | None, strict: bool) ->
     return x.spec
 
 
-def clipped(x: Array, low: float | None, high: float | None, out: Array | None = None) -> Array:
-    """Limit x to low..high; whole numbers exactly, to the whole bounds within."""
+def clip_array(x: Array, low: float | None, high: float | None, out: Array | None = None) -> Array:
+    """Limit x to low..high; integers exactly, to the integers within the bounds."""
     if x.dtype.kind in "iu":
         low, high = _whole(low, math.ceil, x), _whole(high, math.floor, x)
     return np.asarray(np.clip(x, low, high, out=out), dtype=x.dtype)
@@ -420,7 +420,7 @@ def clamp(
 
     The gradient at a bound is 1, as in PyTorch; with `strict` it is 0, as in ggmlR, Lamp++ and HIPS autograd.
     """
-    return clipped(x, min, max, out)
+    return clip_array(x, min, max, out)
 
 
 clamp.batch(by_itself)

@@ -22,10 +22,10 @@ from engine.core.shape_rules import same
 from engine.core.value import Array, Spec, Value
 from engine.ops.elementwise.comparison import lt, where
 from engine.ops.elementwise.elementwise import clamp, exp, log, square
-from engine.ops.kernels.blocks import blockwise, in_float64, polynomial, stored
+from engine.ops.kernels.blocks import blockwise, in_float64, polynomial, store_result
 
 CENTRE, TAIL = 0.46875, 4.0
-"""Where Cody's three regions meet."""
+"""Boundaries of Cody's three regions."""
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 
 # Lowest power first: erf(x) = x P(x^2)/Q(x^2) in the centre, erfc(x) = exp(-x^2) P(x)/Q(x) between,
@@ -129,7 +129,7 @@ erfc.vjp(lambda g, y, x: g * (exp(-square(x)) * -TWO_OVER_ROOT_PI))
 
 @composite(samples=[sample((2, 3))])
 def ndtr(x: Value) -> Value:
-    """The probability that a standard normal number is at most x: erfc(-x / sqrt(2)) / 2."""
+    """The probability that a standard normal variable is at most x: erfc(-x / sqrt(2)) / 2."""
     return erfc(x * -math.sqrt(0.5)) * 0.5
 
 
@@ -175,7 +175,7 @@ def _log_ndtr(y: Array, x: Array) -> None:
     shape_rule=same, numerics=PROMOTE_FLOAT, samples=[sample((2, 3)), sample(uniform(-12.0, 6.0, 3, 4)), sample(())]
 )
 def log_ndtr(x: Array, *, out: Array | None = None) -> Array:
-    """log of ndtr, the probability that a standard normal number is at most x; exact far below, where ndtr is 0."""
+    """log of ndtr; accurate for large negative x, where ndtr underflows to 0."""
     return in_float64(_log_ndtr, x, out)
 
 
@@ -206,7 +206,7 @@ E = (6.65790464350110377720e0, 5.46378491116411436990e0, 1.78482653991729133580e
 F = (1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2, 7.86869131145613259100e-4,
      1.84631831751005468180e-5, 1.42151175831644588870e-7, 2.04426310338993978564e-15)  # fmt: skip
 NDTRI_CENTRE, FAR = 0.85, 5.0
-"""Where Wichura's three regions meet: |x| = 2 |q|, and r."""
+"""Boundaries of Wichura's three regions: |x| = 2 |q|, and r."""
 
 
 def _erfinv(y: Array, x: Array) -> None:
@@ -309,7 +309,7 @@ def _(g: Value, y: Value, x: Value, *, eps: float | None) -> Value:
 def entr(x: Array, *, out: Array | None = None) -> Array:
     """-x log(x), the term of an entropy: 0 at 0 (with an infinite gradient), -inf below."""
     value = np.where(x == 0, 0, -x * np.log(np.abs(x)))
-    return stored(np.where(x < 0, -np.inf, value).astype(x.dtype, copy=False), out)
+    return store_result(np.where(x < 0, -np.inf, value).astype(x.dtype, copy=False), out)
 
 
 entr.vjp(lambda g, y, x: -(g * (log(x) + 1.0)))

@@ -17,7 +17,7 @@ from engine.core.value import Array, Spec, Value
 from engine.ops.elementwise.comparison import eq, where
 from engine.ops.elementwise.elementwise import rsqrt, sign
 from engine.ops.elementwise.rounding import zero_slope
-from engine.ops.kernels.blocks import blockwise, stored
+from engine.ops.kernels.blocks import blockwise, store_result
 
 PAIRS = [sample((2, 3), positive(3)), sample(normal(), positive(4))]
 
@@ -55,7 +55,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
 
 @primitive(shape_rule=same, numerics=PROMOTE_FLOAT, samples=[sample((2, 3)), sample(())])
 def one_minus_square(x: Array, *, out: Array | None = None) -> Array:
-    """1 - x², by its factors 1 - x and 1 + x: exact to the last digits near -1 and 1 too."""
+    """1 - x², computed as (1 - x) (1 + x): accurate near -1 and 1 too."""
     result: Array = np.multiply(1 - x, 1 + x, out=out)
     return result
 
@@ -78,7 +78,7 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
 
 @primitive(shape_rule=broadcast, aliases=("arctan2",), numerics=PROMOTE_FLOAT, samples=PAIRS)
 def atan2(a: Array, b: Array, *, out: Array | None = None) -> Array:
-    """Angle, in -pi..pi, of the point with height a and width b; the gradient at the origin is 0."""
+    """Angle in radians, in -pi..pi, of the point (b, a); the gradient at the origin is 0."""
     return np.arctan2(a, b, out=out)
 
 
@@ -108,7 +108,7 @@ copysign.vjp(lambda g, y, a, b: (lambda: g * (sign(a) * copysign(1.0, b)), lambd
 def sinc(x: Array, *, out: Array | None = None) -> Array:
     """sin(pi x) / (pi x), and 1 at 0."""
     wide = x.astype(FLOAT32) if x.dtype == FLOAT16 else x
-    return stored(np.asarray(np.sinc(wide), dtype=x.dtype), out)
+    return store_result(np.asarray(np.sinc(wide), dtype=x.dtype), out)
 
 
 @sinc.vjp
@@ -128,7 +128,7 @@ def _order(x: Value, *, order: int) -> Spec:
     samples=[sample((3,), order=1), sample(uniform(-0.2, 0.2, 3), order=2), sample(uniform(-4.0, 4.0, 4), order=4)],
 )
 def sinc_derivative(x: Array, *, order: int, out: Array | None = None) -> Array:
-    """The derivative of sinc of the given order, right at and near 0 too."""
+    """The derivative of sinc of the given order, accurate at and near 0 too."""
 
     def kernel(y: Array, x: Array) -> None:
         u = math.pi * x

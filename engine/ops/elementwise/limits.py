@@ -13,7 +13,7 @@ from engine.core.samples import away_from, distinct, sample, uniform
 from engine.core.shape_rules import broadcast
 from engine.core.value import Array, Spec, Value
 from engine.ops.elementwise.comparison import ge, gt, isnan, le, lt, where
-from engine.ops.kernels.blocks import stored
+from engine.ops.kernels.blocks import store_result
 
 DISTINCT = [sample(distinct(2, 3), distinct(3)), sample(distinct(2, 3), uniform(2.0, 3.0))]
 
@@ -77,7 +77,7 @@ def _threshold(x: Value, *, threshold: float, value: float) -> Spec:
 @primitive(shape_rule=_threshold, samples=[sample(away_from((0.3,), 2, 3), threshold=0.3, value=-1.0)])
 def threshold(x: Array, *, threshold: float, value: float, out: Array | None = None) -> Array:
     """x where x > threshold (or is NaN), else `value`; integers stay integers."""
-    return stored(np.where(x <= threshold, x.dtype.type(value), x), out)
+    return store_result(np.where(x <= threshold, x.dtype.type(value), x), out)
 
 
 threshold.batch(by_itself)

@@ -1,4 +1,4 @@
-"""Rounding, remainders and steps; and what replaces NaN and infinity."""
+"""Rounding, division with a remainder, step functions, and replacement of NaN and infinity."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.core.samples import away_from, sample, uniform
 from engine.core.shape_rules import broadcast, same, same_bool
 from engine.core.value import Array, Spec, Value
 from engine.ops.elementwise.comparison import eq, isfinite, where
-from engine.ops.kernels.blocks import stored
+from engine.ops.kernels.blocks import store_result
 
 WHOLE = tuple(float(number) for number in range(-9, 10))
 SHAPES = [sample(away_from(WHOLE, 2, 3)), sample(away_from(WHOLE))]
@@ -164,7 +164,7 @@ def trunc_divide(a: Array, b: Array, *, out: Array | None = None) -> Array:
     _refuse_zero("trunc_divide", a, b)
     if is_float(a.dtype):
         quotient: Array = np.divide(a, b, out=out)
-        return stored(np.trunc(quotient), out)
+        return store_result(np.trunc(quotient), out)
     # The remainder takes what would round a negative quotient down, and cannot overflow.
     result: Array = np.floor_divide(a - np.fmod(a, b), b, out=out)
     return result
@@ -179,7 +179,7 @@ trunc_divide.vjp(lambda g, y, a, b: (lambda: zero_slope(g), lambda: zero_slope(g
 @primitive(shape_rule=same, algebra=Algebra(piecewise_constant=True), samples=[sample(away_from((0.0,), 2, 3))])
 def step(x: Array, *, out: Array | None = None) -> Array:
     """1 where x > 0, else 0; the gradient is 0."""
-    return stored(np.greater(x, 0).astype(x.dtype), out)
+    return store_result(np.greater(x, 0).astype(x.dtype), out)
 
 
 step.vjp(lambda g, y, x: lambda: zero_slope(g))
@@ -211,15 +211,17 @@ def nan_to_num(
 ) -> Array:
     """x with NaN, inf and -inf replaced by numbers, by default 0 and the largest and lowest of the dtype.
 
-    The gradient is 0 at the replaced elements. Integers have none of the three and stay.
+    The gradient is 0 at the replaced elements. Integers are returned unchanged.
     """
     if not is_float(x.dtype):
-        return stored(x.copy(), out)
+        return store_result(x.copy(), out)
     if x.dtype.kind == "V":  # the largest bfloat16 is not the largest float32, rounded
         largest = float(np.nextafter(x.dtype.type(np.inf), x.dtype.type(0)))
         posinf, neginf = largest if posinf is None else posinf, -largest if neginf is None else neginf
-        return stored(np.nan_to_num(x.astype(np.float32), nan=nan, posinf=posinf, neginf=neginf).astype(x.dtype), out)
-    return stored(np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf), out)
+        return store_result(
+            np.nan_to_num(x.astype(np.float32), nan=nan, posinf=posinf, neginf=neginf).astype(x.dtype), out
+        )
+    return store_result(np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf), out)
 
 
 nan_to_num.batch(by_itself)

@@ -30,10 +30,10 @@ STIRLING = (8.33333333333331927722e-2, -2.77777777730099687205e-3, 7.93650340457
             -5.95061904284301438324e-4, 8.11614167470508450300e-4)  # fmt: skip
 HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 LARGE = 13
-"""From here on Stirling's series is exact enough."""
+"""Argument from which on Stirling's series is accurate enough."""
 
 TERMS = 10
-"""Terms summed one by one before Euler and Maclaurin's correction."""
+"""Terms summed one by one before the Euler-Maclaurin correction."""
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
 
 
@@ -46,7 +46,7 @@ def _sin_pi(x: Array) -> Array:
 
 
 def _lgamma_small(x: Array) -> Array:
-    """For 0 < x < LARGE: 2 + rest is in 2..3, and the recurrence gives what the way there multiplies up to."""
+    """lgamma for 0 < x < LARGE: the recurrence gamma(x + 1) = x gamma(x) leads to an argument in 2..3."""
     factor, rest = np.ones_like(x), x - 2
     for _ in range(LARGE - 3):
         above = rest >= 1
@@ -82,7 +82,7 @@ def _lgamma_positive(x: Array) -> Array:
 
 
 LEAST = 1e-20
-"""A size from which on, downwards, |gamma(x)| is 1 / |x| to the last digit; pi times a subnormal number would round."""
+"""Magnitude below which |gamma(x)| is 1 / |x| to the last digit; pi times a subnormal number would be rounded."""
 
 
 def _lgamma(y: Array, x: Array) -> None:
@@ -217,7 +217,7 @@ def mvlgamma(x: Value, *, order: int) -> Value:
 BESSEL_SAMPLES = [sample((2, 3)), sample(uniform(15.0, 25.0, 3)), sample(())]
 SERIES_END = 20
 HIGHEST = 20
-"""Orders beyond this would need other methods; each differentiation raises the order by one."""
+"""Maximum order; higher ones need other methods. Each differentiation raises the order by one."""
 
 
 def _scaled_series(x: Array, order: int, end: float) -> Array:

@@ -1,3 +1,3 @@
-"""Forms of ops as ggml has them."""
+"""Ops in the forms of ggml."""
 
 from engine.ops.ggml import forms

@@ -1,4 +1,4 @@
-"""Forms that ggml has of ops that exist under other names, and its matrix products: rows against rows."""
+"""Ops of ggml that exist under other names, and its matrix products of rows with rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def sum_rows(x: Value) -> Value:
 
 @composite(samples=[sample((2, 3), (3, 2)), sample((4,), (2, 2))])
 def cpy(x: Value, like: Value) -> Value:
-    """The elements of x in order, in shape and dtype of `like`, whose numbers do not matter."""
+    """The elements of x in order, in shape and dtype of `like`, whose values are not used."""
     if x.size != like.size:
         raise ShapeError(f"cpy: {list(x.shape)} has {x.size} elements, {list(like.shape)} has {like.size}")
     return type_as(reshape(x, shape=like.shape), like)
@@ -46,7 +46,7 @@ def cpy(x: Value, like: Value) -> Value:
     samples=[sample(distinct(1, 2, 6), mode="max", kernel=2), sample((2, 1, 5), mode="avg", kernel=3, padding=1)]
 )
 def pool_1d(x: Value, *, mode: Pooling, kernel: Window, stride: Window | None = None, padding: Window = 0) -> Value:
-    """Largest element or mean of each window of x [N, C, L]; padding counts, the stride is the kernel."""
+    """Maximum or mean of each window of x [N, C, L]; padding is counted; the stride defaults to the kernel."""
     if mode == "avg":
         return avg_pool1d(x, kernel=kernel, stride=stride, padding=padding)
     made: Value = max_pool1d(x, kernel=kernel, stride=stride, padding=padding)
@@ -60,7 +60,7 @@ def pool_1d(x: Value, *, mode: Pooling, kernel: Window, stride: Window | None = 
     ]
 )
 def pool_2d(x: Value, *, mode: Pooling, kernel: Window, stride: Window | None = None, padding: Window = 0) -> Value:
-    """Largest element or mean of each window of x [N, C, H, W]; padding counts, the stride is the kernel."""
+    """Maximum or mean of each window of x [N, C, H, W]; padding is counted; the stride defaults to the kernel."""
     if mode == "avg":
         return avg_pool2d(x, kernel=kernel, stride=stride, padding=padding)
     made: Value = max_pool2d(x, kernel=kernel, stride=stride, padding=padding)
@@ -68,7 +68,7 @@ def pool_2d(x: Value, *, mode: Pooling, kernel: Window, stride: Window | None = 
 
 
 def _shared(op: str, a: Value, b: Value) -> Value:
-    """Give every matrix of b one of a: as many following ones share it as the batches' extents divide."""
+    """Repeat the matrices of a so that every matrix of b has one: neighbours of b share a matrix of a."""
     if a.ndim < 2 or b.ndim < 2:
         raise ShapeError(f"{op} needs matrices on both sides, got {list(a.shape)} and {list(b.shape)}")
     rank = max(a.ndim, b.ndim)
@@ -91,7 +91,7 @@ def _shared(op: str, a: Value, b: Value) -> Value:
 def mul_mat(a: Value, b: Value) -> Value:
     """b @ a.T over the last two axes: y[..., j, i] is row j of b times row i of a, ggml's product.
 
-    On each batch axis the extent of b is a multiple of that of a, and as many neighbours share one matrix of a.
+    On each batch axis the extent of b is a multiple of that of a, and that many neighbours share one matrix of a.
     """
     if a.ndim > 1 and b.ndim > 1 and a.shape[-1] != b.shape[-1]:
         raise ShapeError(f"mul_mat: rows of {list(a.shape)} and {list(b.shape)} must be equally long")
@@ -102,7 +102,7 @@ def mul_mat(a: Value, b: Value) -> Value:
 def out_prod(a: Value, b: Value) -> Value:
     """b.T @ a over the last two axes: the sum of the outer products of the rows of b and a, as in ggml.
 
-    On each batch axis the extent of b is a multiple of that of a, and as many neighbours share one matrix of a.
+    On each batch axis the extent of b is a multiple of that of a, and that many neighbours share one matrix of a.
     """
     if a.ndim > 1 and b.ndim > 1 and a.shape[-2] != b.shape[-2]:
         raise ShapeError(f"out_prod: {list(a.shape)} and {list(b.shape)} must have equally many rows")

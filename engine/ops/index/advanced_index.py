@@ -1,4 +1,4 @@
-"""Indexing with several arrays by NumPy's rule, and writing slices, rows and masked elements into a value.
+"""Indexing with several arrays, as in NumPy, and writing slices, rows and masked elements into a value.
 
 `index_get` and `index_scatter` are each other's transposes; with `index_set` they are closed under differentiation.
 """
@@ -22,7 +22,7 @@ from engine.ops.elementwise.casting import cast, factor_for
 from engine.ops.elementwise.comparison import where
 from engine.ops.elementwise.elementwise import mul
 from engine.ops.index.index import add_rows, check_range, vector_of
-from engine.ops.index.search import places_of
+from engine.ops.index.search import indices_of_true
 from engine.ops.shape.arrangement import movedim
 from engine.ops.shape.creation import zeros
 from engine.ops.shape.shape import broadcast_to, reshape
@@ -40,7 +40,7 @@ def _axes(op: str, axes: Ints, ndim: int, count: int) -> Ints:
 
 
 def _picked(op: str, shape: Shape, indices: tuple[Value, ...], axes: Ints) -> Shape:
-    """Return the shape of x[indices]: the indices' axes stand where theirs were, or in front when those lie apart."""
+    """Return the shape of x[indices]: the index axes replace the indexed ones, or come first if those are separated."""
     places = _axes(op, axes, len(shape), len(indices))
     for index in indices:
         require_integer(op, "indices", index)
@@ -50,12 +50,12 @@ def _picked(op: str, shape: Shape, indices: tuple[Value, ...], axes: Ints) -> Sh
 
 
 def _lead(places: Ints) -> int:
-    """Return how many of the other axes come before those of the indices in the result."""
+    """Return how many of the other axes precede those of the indices in the result."""
     return places[0] if places[-1] - places[0] == len(places) - 1 else 0
 
 
 def _key(op: str, shape: Shape, indices: tuple[Array, ...], axes: Ints) -> tuple[Array | slice, ...]:
-    """Return the index NumPy takes, after checking its range."""
+    """Return the index for NumPy, after checking its range."""
     key: list[Array | slice] = [slice(None)] * len(shape)
     for index, axis in zip(indices, axes, strict=True):
         check_range(op, index, shape[axis])
@@ -64,7 +64,7 @@ def _key(op: str, shape: Shape, indices: tuple[Array, ...], axes: Ints) -> tuple
 
 
 def _flat(shape: Shape, indices: tuple[Array, ...], axes: Ints) -> Array:
-    """Return the positions the indices name in the flattened indexed axes."""
+    """Return the indices as positions in the flattened indexed axes."""
     flat = np.zeros((), np.int64)
     for index, axis in zip(indices, axes, strict=True):
         flat = flat * shape[axis] + index % max(shape[axis], 1)
@@ -72,7 +72,7 @@ def _flat(shape: Shape, indices: tuple[Array, ...], axes: Ints) -> Array:
 
 
 def refuse_duplicates(op: str, flat: Array) -> None:
-    """Refuse positions that occur twice."""
+    """Raise ShapeError for positions that occur twice."""
     if np.unique(flat).size < flat.size:
         raise GradientError(
             f"{op}: two indices name the same place, so that the gradient of the values written there is not defined; "
@@ -112,9 +112,9 @@ def _index_get(x: Value, *indices: Value, axes: Ints) -> Spec:
     ],
 )
 def index_get(x: Array, *indices: Array, axes: Ints) -> Array:
-    """The elements of x at integer `indices`, which broadcast, one for each of `axes`; other axes are kept whole.
+    """The elements of x at integer `indices`, one for each of `axes`; they broadcast, and other axes are kept whole.
 
-    The indices' axes stand in the place of theirs, or in front when those are not neighbours (NumPy's rule).
+    The axes of the indices replace the indexed axes, or come first if those are not adjacent (NumPy's rule).
     """
     return x[_key("index_get", x.shape, indices, axes)]
 
@@ -189,7 +189,7 @@ def _permutation(*shape: int) -> Argument:
     shape_rule=_distinct_places, differentiable=False, samples=[sample(_permutation(3), axes=(0,), shape=(4, 2))]
 )
 def distinct_places(*indices: Array, axes: Ints, shape: Ints) -> Array:
-    """The first index itself; an error when the indices name one place of an array of `shape` twice."""
+    """The first index itself; an error if the indices address an element of an array of `shape` twice."""
     refuse_duplicates("index_put", _flat(shape, tuple(np.broadcast_arrays(*indices)), axes))
     return indices[0]
 
@@ -213,10 +213,10 @@ def _index_set(x: Value, values: Value, *indices: Value, axes: Ints, unsafe: boo
 def index_set(
     x: Array, values: Array, *indices: Array, axes: Ints, unsafe: bool = False, out: Array | None = None
 ) -> Array:
-    """x with `values` in place of its elements at `indices`; of duplicates the last counts.
+    """x with its elements at `indices` replaced by `values`; of duplicate indices the last is written.
 
-    The gradient of the values is refused when indices are duplicate, unless `unsafe`: then each gets the whole of it,
-    as in PyTorch.
+    The gradient by the values is an error if there are duplicates, unless `unsafe`: each then receives the whole
+    gradient, as in PyTorch.
     """
     if out is None:
         out = x.copy()
@@ -259,34 +259,34 @@ def index_put(
 ) -> Value:
     """x with `values`, broadcast, written at integer `indices` into `axes`, or added there with `accumulate`.
 
-    A bool mask among the indices stands for the places of its true elements, in as many axes as it has from its axis
-    on; how many values it takes depends on it, so that graphs cannot hold one (there, where does). Without it the last
-    of duplicate indices counts and the gradient of the values is refused when there are any, unless `unsafe`: then each
-    gets the whole of it, as in PyTorch.
+    A bool mask among the indices stands for the indices of its true elements, on as many axes as it has from its own
+    axis on. The number of values depends on its data, so that graphs cannot hold one; use `where` there. Without
+    `accumulate` the last of duplicate indices is written, and the gradient by the values is an error if there are
+    duplicates, unless `unsafe`: each then receives the whole gradient, as in PyTorch.
     """
     indices, axes = _without_masks(x.ndim, indices, axes)
     shape = _picked("index_put", x.shape, indices, axes)
-    values = broadcast_to(like("index_put", values, x), shape=shape)
+    values = broadcast_to(cast_like("index_put", values, x), shape=shape)
     if accumulate:
         return x + index_scatter(values, *indices, axes=axes, shape=x.shape)
     return index_set(x, values, *indices, axes=axes, unsafe=unsafe)
 
 
 def _without_masks(ndim: int, indices: tuple[Value, ...], axes: Ints) -> tuple[tuple[Value, ...], Ints]:
-    """Put the places of its true elements in the place of each mask."""
+    """Replace each mask by the indices of its true elements."""
     if all(index.dtype != BOOL for index in indices) or len(axes) != len(indices):
         return indices, axes
     found: list[Value] = []
     places: list[int] = []
     for index, axis in zip(indices, axes, strict=True):
-        parts = places_of(index) if index.dtype == BOOL else (index,)
+        parts = indices_of_true(index) if index.dtype == BOOL else (index,)
         found += parts
         places += range(normalize_axis(axis, ndim), normalize_axis(axis, ndim) + len(parts))
     return tuple(found), tuple(places)
 
 
-def like(op: str, values: Value, x: Value) -> Value:
-    """Return `values` in the dtype of x; refuse floats for integers, which would lose their fractions silently."""
+def cast_like(op: str, values: Value, x: Value) -> Value:
+    """Return `values` in the dtype of x; raise DTypeError for floats to be written into integers."""
     if category(values.dtype) > category(x.dtype):
         raise DTypeError(f"{op}: {values.dtype.name} values do not fit into {x.dtype.name}; cast one of them")
     return cast(values, dtype=x.dtype) if values.weak or values.dtype != x.dtype else values
@@ -298,7 +298,7 @@ def masked_select(x: Value, mask: Value) -> Value:
     shape = broadcast_shapes(x.shape, mask.shape)
     if not shape:
         x, mask, shape = broadcast_to(x, shape=(1,)), broadcast_to(mask, shape=(1,)), (1,)
-    places = places_of(broadcast_to(mask, shape=shape))
+    places = indices_of_true(broadcast_to(mask, shape=shape))
     return index_get(broadcast_to(x, shape=shape), *places, axes=tuple(range(len(shape))))
 
 
@@ -379,4 +379,4 @@ def masked_fill(x: Value, mask: Value, value: Value) -> Value:
     require_rank("masked_fill", "a value", value, 0)
     if mask.dtype != BOOL:
         raise DTypeError(f"masked_fill needs a bool mask, got {mask.dtype.name}; compare it with something first")
-    return where(mask, like("masked_fill", value, x), x)
+    return where(mask, cast_like("masked_fill", value, x), x)

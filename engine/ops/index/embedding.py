@@ -1,4 +1,4 @@
-"""Embedding tables: rows limited in length, and bags of rows looked up and combined."""
+"""Embedding tables: rows with a maximum norm, and bags of rows that are looked up and combined."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from engine.ops.shape.creation import arange, full
 from engine.ops.shape.shape import broadcast_to, reshape, slice, unsqueeze
 
 GUARD = 1e-7
-"""Added to the length that a row is divided by, as in PyTorch."""
+"""Added to the norm that a row is divided by, as in PyTorch."""
 
 
 def _limit_rows(weight: Value, index: Value, *, max_norm: float, norm_type: float) -> Spec:
@@ -52,9 +52,9 @@ def _limit_rows(weight: Value, index: Value, *, max_norm: float, norm_type: floa
 def limit_rows(
     weight: Array, index: Array, *, max_norm: float, norm_type: float = 2.0, out: Array | None = None
 ) -> Array:
-    """The table `weight` [rows, width] with the rows that `index` looks up brought to the length max_norm if longer.
+    """The table `weight` [rows, width] with the rows at `index` scaled to the norm max_norm if theirs is larger.
 
-    The length is the p-norm of order `norm_type`, which may be infinite. In training the parameter itself becomes the
+    The norm is the p-norm of order `norm_type`, which may be infinite. In training the parameter itself becomes the
     result, as with max_norm of torch.nn.Embedding.
     """
     check_range("limit_rows", index, weight.shape[0])
@@ -78,7 +78,7 @@ Combination = Literal["sum", "mean", "max"]
 
 
 def _starts(*starts: int) -> Argument:
-    """Offsets that are given."""
+    """Describe a sample of given offsets."""
     return Argument((len(starts),), lambda *_: np.array(starts, np.int64))
 
 
@@ -97,7 +97,9 @@ def _bag_of_each(offsets: Value, *, count: int) -> Spec:
     samples=[sample(_starts(0, 2, 2), count=4), sample(_starts(0), count=0)],
 )
 def bag_of_each(offsets: Array, *, count: int) -> Array:
-    """In which bag each of `count` elements lies, when the bags begin at `offsets` [..., bags]: 0 first, rising."""
+    """The index of the bag of each of `count` elements, for bags that start at `offsets` [..., bags]: 0 first,
+    ascending.
+    """
     if (offsets[..., 0] != 0).any() or (np.diff(offsets, axis=-1) < 0).any() or (offsets[..., -1] > count).any():
         raise ShapeError(
             f"bag_of_each: offsets must begin with 0, never fall and be at most {count}, the number of elements"
@@ -113,7 +115,7 @@ bag_of_each.batch(by_itself)
 
 
 def _bags(index: Value, offsets: Value | None, include_last_offset: bool) -> tuple[Value, Value, int]:
-    """The indices as a vector, the bag of each and the number of bags."""
+    """Return the indices as a vector, the bag of each and the number of bags."""
     require_integer("embedding_bag", "indices", index)
     require_rank("embedding_bag", "indices", index, 1, 2)
     if index.ndim == 2:
@@ -139,7 +141,7 @@ def _bags(index: Value, offsets: Value | None, include_last_offset: bool) -> tup
 
 
 def _counting(index: Value, rows: int, padding_idx: int | None) -> Value:
-    """Which indices are not the padding, whichever end they count from."""
+    """Return which indices are not `padding_idx`, which may count from the end."""
     if padding_idx is None:
         return full(shape=index.shape, value=True, dtype=BOOL)
     padding = padding_idx % rows
@@ -147,7 +149,7 @@ def _counting(index: Value, rows: int, padding_idx: int | None) -> Value:
 
 
 def _largest(rows: Value, bag: Value, bags: int, counts: Value) -> Value:
-    """The largest element of each column in each bag, the first of equals; 0 in an empty bag."""
+    """Return the largest element of each column in each bag, the first of equal ones; 0 in an empty bag."""
     number, width = rows.shape
     wide = broadcast_to(unsqueeze(bag, axis=-1), shape=rows.shape)
     counts = unsqueeze(counts, axis=-1)
@@ -186,8 +188,8 @@ def embedding_bag(
 
     The bags are the rows of `index` [bags, n], or the parts of a vector that begin at `offsets`; with
     `include_last_offset` these end with the number of indices. `per_sample_weights`, of the shape of the indices,
-    multiply the rows in mode "sum". Entries equal to `padding_idx` do not count; a bag of none gives zeros. The largest
-    element passes its gradient to the first row that has it.
+    multiply the rows in mode "sum". Entries equal to `padding_idx` are left out; a bag without entries gives zeros. The
+    gradient of the largest element goes to the first row that holds it.
     """
     require_rank("embedding_bag", "a table", weight, 2)
     if per_sample_weights is not None and (mode != "sum" or per_sample_weights.shape != index.shape):

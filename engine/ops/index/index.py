@@ -1,4 +1,4 @@
-"""Picking and placing elements by integer indices. Duplicate indices add up in the backward rules."""
+"""Reading and writing elements by integer indices. Duplicate indices add up in the backward rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from engine.ops.shape.shape import broadcast_to, permute, reshape
 
 
 def check_range(op: str, index: Array, extent: int) -> None:
-    """Refuse indices outside -extent..extent-1, naming the first offender."""
+    """Raise ShapeError for indices outside -extent..extent-1; the message has the first of them."""
     if index.size and (int(index.max()) >= extent or int(index.min()) < -extent):
         bad = index[(index >= extent) | (index < -extent)].flat[0]
         raise ShapeError(f"{op}: index {int(bad)} is out of range for an axis of extent {extent}")
@@ -40,7 +40,7 @@ def _gather(x: Value, index: Value, *, axis: int) -> Spec:
 
 
 def _crop(x: Array, index: Array, place: int) -> Array:
-    """Cut the other axes of x to the extents of the index."""
+    """Slice the other axes of x to the extents of the index."""
     return x[tuple(slice(None) if a == place else slice(e) for a, e in enumerate(index.shape))]
 
 
@@ -154,7 +154,7 @@ def embedding(
 ) -> Array:
     """Rows of the table `weight` [rows, ...] by index; the row `padding_idx` gets no gradient.
 
-    With `scale_grad_by_freq` the gradient of each row is divided by how often the index holds it, as in PyTorch.
+    With `scale_grad_by_freq` the gradient of each row is divided by its number of lookups, as in PyTorch.
     """
     check_range("embedding", index, weight.shape[0])
     return np.take(weight, index, axis=0, out=out, mode="wrap")
@@ -198,7 +198,7 @@ def _add_rows(x: Value, index: Value, *, rows: int, padding_idx: int | None) -> 
 def add_rows(x: Array, index: Array, *, rows: int, padding_idx: int | None = None, out: Array | None = None) -> Array:
     """A table of `rows` zeros to which the rows of x are added at `index`: the transpose of embedding.
 
-    Rows of one index are summed in their order in x, after a stable sort, so the bits are always the same.
+    Rows of one index are summed in their order in x, after a stable sort, so that results are deterministic.
     """
     width: Shape = x.shape[index.ndim :]
     if out is None:
@@ -237,7 +237,7 @@ def _(g: Value, y: Value, x: Value, index: Value, *, padding_idx: int | None) ->
 
 
 def vector_of(op: str, index: Value) -> Value:
-    """Return indices as a vector; one number is a vector of one."""
+    """Return indices as a vector; a scalar becomes a vector of one element."""
     if index.ndim > 1:
         raise ShapeError(f"{op} needs a vector of indices, got shape {list(index.shape)}")
     return index if index.ndim else reshape(index, shape=(1,))
@@ -249,7 +249,7 @@ def vector_of(op: str, index: Value) -> Value:
     samples=[sample((5, 3), integers(0, 5, 2)), sample((2, 4), integers(0, 4, 3), axis=1)],
 )
 def index_select(x: Value, index: Value, *, axis: int = 0) -> Value:
-    """The slices of x at the positions `index` (a vector, or one number) of `axis`; of a scalar itself."""
+    """The slices of x at the positions `index` (a vector, or a scalar) of `axis`; for a scalar x the scalar itself."""
     index = vector_of("index_select", index)
     place = normalize_axis(axis, x.ndim)
     if not x.ndim:
@@ -274,7 +274,7 @@ def index_select(x: Value, index: Value, *, axis: int = 0) -> Value:
 def take_along_dim(x: Value, index: Value, *, axis: int | None = None) -> Value:
     """The elements of x at `index` along `axis`, the other axes broadcast; of the flattened x without an axis.
 
-    NumPy's take_along_axis and PyTorch's take_along_dim. See gather, whose indices may have fewer places instead.
+    NumPy's take_along_axis and PyTorch's take_along_dim. In gather the indices may instead be smaller on other axes.
     """
     if axis is None:
         return gather(reshape(x, shape=(x.size,)), reshape(index, shape=(index.size,)), axis=0)
@@ -302,7 +302,7 @@ def _one_hot(index: Value, *, classes: int | None, dtype: DType) -> Spec:
 
 
 def _classes_in(index: Array) -> int:
-    """Return one more than the largest index, 0 when there is none."""
+    """Return one more than the largest index, 0 without indices."""
     return int(index.max()) + 1 if index.size else 0
 
 
@@ -313,9 +313,9 @@ def _classes_in(index: Array) -> int:
     samples=[sample(integers(0, 3, 4), classes=3)],
 )
 def one_hot(index: Array, *, classes: int | None = None, dtype: DType = FLOAT32, out: Array | None = None) -> Array:
-    """1 at the place of the index and 0 elsewhere, along a new last axis of extent `classes`.
+    """1 at the index and 0 elsewhere, along a new last axis of extent `classes`.
 
-    Without `classes`, which graphs need, there are as many as the largest index tells.
+    `classes` is by default one more than the largest index; graphs need it.
     """
     if classes is None:
         classes = _classes_in(index)

@@ -15,7 +15,7 @@ from engine.core.samples import Argument, distinct, integers, positive, sample
 from engine.core.shape_rules import normalize_axis, require_float, require_integer
 from engine.core.value import Array, Spec, Value
 from engine.ops.elementwise.comparison import eq, where
-from engine.ops.index.advanced_index import like, refuse_duplicates
+from engine.ops.index.advanced_index import cast_like, refuse_duplicates
 from engine.ops.index.index import check_range, gather, scatter_add
 from engine.ops.shape.creation import full, ones, zeros
 from engine.ops.shape.shape import broadcast_to, slice
@@ -78,7 +78,7 @@ def _distinct_index(index: Value, *, axis: int, extent: int) -> Spec:
 
 @primitive(shape_rule=_distinct_index, differentiable=False, samples=[sample(_order(4, 3, 2), axis=0, extent=4)])
 def distinct_index(index: Array, *, axis: int, extent: int) -> Array:
-    """The indices themselves; an error when some are equal along `axis`, whose extent they count in."""
+    """The indices themselves; an error if two are equal along `axis`, which they index in an extent of `extent`."""
     if index.ndim and index.size:
         ordered = np.sort(index % max(extent, 1), axis=axis)
         if (np.diff(ordered, axis=axis) == 0).any():
@@ -123,8 +123,8 @@ def _erased(x: Value, index: Value, axis: int) -> Value:
 
 
 def _cropped(op: str, src: Value, index: Value, x: Value) -> Value:
-    """Bring src to the dtype of x and the shape of the indices: a number is spread, a larger value cut."""
-    src = like(op, src, x)
+    """Bring src to the dtype of x and the shape of the indices: a scalar is broadcast, a larger value sliced."""
+    src = cast_like(op, src, x)
     if not src.ndim:
         return broadcast_to(src, shape=index.shape)
     if src.ndim != index.ndim or any(s < i for s, i in zip(src.shape, index.shape, strict=True)):
@@ -147,9 +147,9 @@ def _cropped(op: str, src: Value, index: Value, x: Value) -> Value:
 def scatter(x: Value, index: Value, src: Value, *, axis: int, accumulate: bool = False, unsafe: bool = False) -> Value:
     """x with the elements of src written at `index` along `axis`: y[index[i, j], j] = src[i, j] for axis 0.
 
-    `accumulate` adds them instead. Without it the last of duplicate indices counts, and the gradient of src is refused
-    when there are any, unless `unsafe`: then each gets the whole of it, as in PyTorch. src may be larger than the
-    indices, or a number.
+    `accumulate` adds them instead. Without it the last of duplicate indices is written, and the gradient by src is an
+    error if there are duplicates, unless `unsafe`: each then receives the whole gradient, as in PyTorch. src may be
+    larger than the indices, or a scalar.
     """
     values = _cropped("scatter", src, index, x)
     if accumulate:
@@ -164,7 +164,7 @@ def _scatter_prod(x: Value, index: Value, src: Value, *, axis: int) -> Spec:
 
 @primitive(shape_rule=_scatter_prod, samples=[sample(positive(3, 2), integers(0, 3, 4, 2), positive(4, 2), axis=0)])
 def scatter_prod(x: Array, index: Array, src: Array, *, axis: int, out: Array | None = None) -> Array:
-    """x with its elements at `index` along `axis` multiplied by those of src. For gradients none may be 0."""
+    """x with its elements at `index` along `axis` multiplied by those of src. For gradients no factor may be 0."""
     out = _copied(x, out)
     np.multiply.at(out, _grid("scatter_reduce", index, x, axis), src)
     return out
@@ -190,7 +190,9 @@ def _scatter_extreme(x: Value, index: Value, src: Value, *, axis: int, largest: 
     ],
 )
 def scatter_extreme(x: Array, index: Array, src: Array, *, axis: int, largest: bool, out: Array | None = None) -> Array:
-    """x with its elements at `index` along `axis` raised to those of src, or lowered; ties share the gradient."""
+    """x with the maximum (or minimum) of its elements at `index` along `axis` and those of src; ties share the
+    gradient.
+    """
     out = _copied(x, out)
     fold = np.maximum if largest else np.minimum
     fold.at(out, _grid("scatter_reduce", index, x, axis), src)
@@ -251,7 +253,7 @@ def _neutral(reduce: Reduction, x: Value) -> float:
 
 
 def _without(x: Value, index: Value, axis: int, value: float) -> Value:
-    """Put `value` in the place of the elements that are to be replaced."""
+    """Replace the elements that are to be overwritten by `value`."""
     return scatter_set(x, index, full(shape=index.shape, value=value, dtype=x.dtype), axis=axis, unsafe=True)
 
 
@@ -265,7 +267,7 @@ def _mean(x: Value, index: Value, src: Value, axis: int, include_self: bool) -> 
 
 
 def _product(x: Value, index: Value, src: Value, axis: int) -> Value:
-    """Multiply, with the zeros apart: a product with n zeros is the others' product times a polynomial in the zeros.
+    """Multiply, with the zeros apart: a product with n zeros is that of the others times a polynomial in the zeros.
 
     That is their sum for one zero and ((sum)² - sum of squares) / 2 for two; with more, two derivatives are 0 anyway.
     """

@@ -1,4 +1,4 @@
-"""The distinct elements, the places of true elements, and places in sorted rows. Forward only."""
+"""Distinct elements, indices of true elements, and positions in sorted rows. Without gradients."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def _unique_padded(x: Value, *, axis: int | None, consecutive: bool) -> tuple[Sp
     ],
 )
 def unique_padded(x: Array, *, axis: int | None = None, consecutive: bool = False) -> tuple[Array, Array, Array]:
-    """The distinct elements (or slices of `axis`) of x, where each of x stands among them, and how often each occurs.
+    """The distinct elements (or slices of `axis`) of x, the index of each of x among them, and the count of each.
 
-    They come in increasing order, slices by their first differing element. Shapes do not depend on data, so that graphs
-    can hold it: values and counts have as many places as x has elements (or slices), and those after the distinct ones
-    repeat the last with a count of 0. `unique` gives the distinct ones alone. With `consecutive` x stays in its order
-    and only equal neighbours count as one.
+    They are in ascending order, slices lexicographically. Shapes do not depend on data, so that graphs can hold the op:
+    values and counts have as many entries as x has elements (or slices), and those after the distinct ones repeat the
+    last with a count of 0. `unique` returns the distinct ones alone. With `consecutive` the order of x is kept and only
+    equal neighbours are merged.
     """
     rows = (
         x.reshape(-1, 1)
@@ -64,7 +64,7 @@ def unique_padded(x: Array, *, axis: int | None = None, consecutive: bool = Fals
 
 
 def _order(rows: Array) -> Array:
-    """The order of rows by their first column, then the second, and so on; equal ones stay as they are."""
+    """Return the lexicographic order of rows; the sort is stable."""
     if rows.shape[1] == 1:
         return np.argsort(rows[:, 0], kind="stable")
     return np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
@@ -81,10 +81,10 @@ def _order(rows: Array) -> Array:
 def unique(
     x: Value, *, axis: int | None = None, return_inverse: bool = False, return_counts: bool = False
 ) -> Value | tuple[Value, ...]:
-    """The distinct elements of x as a vector, or its distinct slices along `axis`, in increasing order. Not in graphs.
+    """The distinct elements of x as a vector, or its distinct slices along `axis`, in ascending order. Not in graphs.
 
-    With `return_inverse` also the index of each element (or slice) of x among them, with `return_counts` also how often
-    each occurs, both int64, in this order. Each NaN is distinct. In graphs, `unique_padded` keeps the shape.
+    With `return_inverse` also the index of each element (or slice) of x among them, with `return_counts` also the count
+    of each, both int64, in this order. Each NaN is distinct. In graphs, use `unique_padded`, whose shape is fixed.
     """
     return _distinct(x, axis, False, return_inverse, return_counts)
 
@@ -97,7 +97,7 @@ def unique(
 def unique_consecutive(
     x: Value, *, axis: int | None = None, return_inverse: bool = False, return_counts: bool = False
 ) -> Value | tuple[Value, ...]:
-    """x as a vector, or its slices along `axis`, with equal neighbours as one; results as unique. Not in graphs."""
+    """x as a vector, or its slices along `axis`, with equal neighbours merged; results as unique. Not in graphs."""
     return _distinct(x, axis, True, return_inverse, return_counts)
 
 
@@ -133,7 +133,7 @@ def _row_places(boundaries: Value, values: Value, *, right: bool) -> Spec:
     samples=[sample(integers(0, 1, 4), integers(-1, 2, 2, 3)), sample(distinct(2, 1), (2, 3), right=True)],
 )
 def row_places(boundaries: Array, values: Array, *, right: bool = False) -> Array:
-    """Where each value would go into the sorted last axis of `boundaries`: see searchsorted."""
+    """The insertion index of each value in the sorted last axis of `boundaries`: see searchsorted."""
     side: Literal["left", "right"] = "right" if right else "left"
     if boundaries.ndim == 1:
         return np.asarray(np.searchsorted(boundaries, values, side=side))
@@ -144,7 +144,7 @@ def row_places(boundaries: Array, values: Array, *, right: bool = False) -> Arra
 
 
 def _orders(*shape: int) -> Argument:
-    """Draw an order of the last axis for each row."""
+    """Draw a permutation of the last axis for each row."""
 
     def draw(generator: np.random.Generator, shape: Shape) -> Array:
         return np.argsort(generator.standard_normal(shape), axis=-1)
@@ -161,9 +161,9 @@ def _orders(*shape: int) -> Argument:
     ],
 )
 def searchsorted(boundaries: Value, values: Value, sorter: Value | None = None, *, right: bool = False) -> Value:
-    """Where each value would go into the sorted last axis of `boundaries`: before its equals, or after when `right`.
+    """The insertion index of each value in the sorted last axis of `boundaries`: before equal ones, after with `right`.
 
-    `sorter`, of the same shape, holds the indices that sort rows which are not sorted themselves (see argsort).
+    `sorter`, of the same shape, holds the indices that sort unsorted rows (see argsort).
     """
     if sorter is not None:
         require_integer("searchsorted", "indices as sorter", sorter)
@@ -181,7 +181,7 @@ def searchsorted(boundaries: Value, values: Value, sorter: Value | None = None, 
     samples=[sample((2, 3), distinct(1)), sample(integers(0, 9, 4), integers(3, 4, 2), right=True)],
 )
 def bucketize(x: Value, boundaries: Value, *, right: bool = False) -> Value:
-    """Number of the bucket, between increasing `boundaries`, that each element falls in (see searchsorted)."""
+    """The index of the bucket, between ascending `boundaries`, that each element falls in (see searchsorted)."""
     if boundaries.ndim != 1:
         raise ShapeError(f"bucketize needs a vector of boundaries, got shape {list(boundaries.shape)}")
     return searchsorted(boundaries, x, right=right)
@@ -198,15 +198,15 @@ def _argwhere(x: Value) -> Spec:
 
 @primitive(shape_rule=_argwhere, data_dependent=True, differentiable=False, samples=[sample(booleans(2, 3))])
 def argwhere(x: Array) -> Array:
-    """The indices of the elements of x that are not 0, in order, one row for each: [elements, axes]. Not in graphs."""
+    """The indices of the nonzero elements of x in order, as rows: [elements, axes]. Not in graphs."""
     return np.argwhere(x)
 
 
 @composite(data_dependent=True, samples=[sample(booleans(2, 3)), sample(booleans(2, 3), as_tuple=True)])
 def nonzero(x: Value, *, as_tuple: bool = False) -> Value | tuple[Value, ...]:
-    """The indices of the elements of x that are not 0, in order, one row for each: [elements, axes]. Not in graphs.
+    """The indices of the nonzero elements of x in order, as rows: [elements, axes]. Not in graphs.
 
-    With `as_tuple` one vector for each axis instead; a number counts as a vector of one element.
+    With `as_tuple` one vector for each axis instead; a scalar is treated as a vector of one element.
     """
     if not as_tuple:
         return argwhere(x)
@@ -216,7 +216,7 @@ def nonzero(x: Value, *, as_tuple: bool = False) -> Value | tuple[Value, ...]:
     )
 
 
-def places_of(mask: Value) -> tuple[Value, ...]:
+def indices_of_true(mask: Value) -> tuple[Value, ...]:
     """Return one vector of indices for each axis of a mask."""
     if mask.dtype != BOOL:
         raise DTypeError(f"a mask must be bool, got {mask.dtype.name}; compare it with something first")

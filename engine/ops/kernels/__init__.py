@@ -1,1 +1,1 @@
-"""What NumPy kernels share: passes by blocks of the cache, results, and the thread's workspace."""
+"""Shared by NumPy kernels: passes by blocks of the cache, results, and the workspace of the thread."""

@@ -1,7 +1,7 @@
-"""Elementwise kernels of many passes, run block by block so that what lies between the passes stays in cache.
+"""Elementwise kernels of many passes, run block by block so that intermediate results stay in cache.
 
-Also how kernels return their results (into the caller's buffer, or computed in float64 first), and the workspace that
-each thread keeps from call to call.
+Also: returning the result of a kernel (in the buffer of the caller, or computed in float64 first), and the workspace of
+each thread, which is reused from call to call.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from engine.core.dtypes import FLOAT16, FLOAT32, FLOAT64, DType
 from engine.core.value import Array, Shape
 
 BLOCK = 32768
-"""Elements in a block: a handful of float32 blocks fit in a second-level cache."""
+"""Elements of a block: several float32 blocks fit in the second-level cache."""
 
 
 def blockwise(kernel: Callable[..., None], inputs: tuple[Array, ...], out: Array | None, *, scratch: int = 0) -> Array:
@@ -70,7 +70,7 @@ def polynomial(y: Array, x: Array, coefficients: tuple[float, ...]) -> None:
         y += coefficient
 
 
-def stored(result: Array, out: Array | None) -> Array:
+def store_result(result: Array, out: Array | None) -> Array:
     """Return `result`, or `out` with the result written into it."""
     if out is None:
         return result
@@ -82,18 +82,18 @@ def in_float64(kernel: Callable[..., None], x: Array, out: Array | None) -> Arra
     """Run `kernel(y, x)` block by block in float64, for any floating dtype of x."""
     if x.dtype == FLOAT64:
         return blockwise(kernel, (x,), out)
-    return stored(blockwise(kernel, (x.astype(FLOAT64),), None).astype(x.dtype), out)
+    return store_result(blockwise(kernel, (x.astype(FLOAT64),), None).astype(x.dtype), out)
 
 
 ALIGNMENT = 64
 KEPT_BYTES = 1 << 25
-"""Most bytes that a thread keeps; memory beyond these is allocated and freed by each call."""
+"""Maximum bytes of a workspace; memory beyond these is allocated and freed by each call."""
 
 
 class Workspace(threading.local):
-    """A stack of arrays for each thread.
+    """A stack allocator of arrays for each thread.
 
-    `with WORKSPACE:` opens a level of it; arrays taken inside hold whatever was there before, and are gone at its end.
+    `with WORKSPACE:` opens a level of it. Arrays of the level are uninitialised and are released at its end.
     """
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class Workspace(threading.local):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the level; after the last one, see to it that as much again will fit."""
+        """Close the level; after the last one, grow the memory to what was needed, up to KEPT_BYTES."""
         self._used = self._levels.pop()
         if not self._levels and self._memory.size < min(self._most, KEPT_BYTES):
             block = np.empty(min(self._most, KEPT_BYTES) + ALIGNMENT, np.uint8)

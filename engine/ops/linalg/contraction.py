@@ -23,7 +23,7 @@ from engine.ops.shape.shape import permute, reshape
 DOTS = "..."
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 MOST_OPERANDS = 32
-"""The greedy search looks at every pair of operands in each of as many steps."""
+"""Maximum number of operands; each step of the greedy search compares every pair."""
 
 
 class _Term(NamedTuple):
@@ -34,7 +34,7 @@ class _Term(NamedTuple):
 
 
 def _labels(term: str, equation: str) -> tuple[str, ...]:
-    """Cut one operand's text into letters and at most one "..."."""
+    """Split the text of one operand into letters and at most one "..."."""
     before, dots, after = term.partition(DOTS)
     labels = (*before, *((DOTS,) if dots else ()), *after)
     if any(label not in LETTERS and label != DOTS for label in labels):
@@ -101,7 +101,7 @@ def _without_repeats(term: _Term) -> _Term:
 
 
 def _extents(terms: Sequence[_Term]) -> dict[str, int]:
-    """Return the extent of each label; 1 gives way to any other."""
+    """Return the extent of each label; an extent of 1 broadcasts."""
     extents: dict[str, int] = {}
     for value, labels in terms:
         for label, extent in zip(labels, value.shape, strict=True):
@@ -113,7 +113,7 @@ def _extents(terms: Sequence[_Term]) -> dict[str, int]:
 
 
 def _long(term: _Term, extents: dict[str, int]) -> set[str]:
-    """Return the labels whose axes have the whole extent; an axis of extent 1 for a longer one says nothing."""
+    """Return the labels whose axes have the whole extent, not extent 1 to be broadcast."""
     return {label for label, extent in zip(term.labels, term.value.shape, strict=True) if extent == extents[label]}
 
 
@@ -130,7 +130,7 @@ def _size(labels: set[str], extents: dict[str, int]) -> int:
 
 
 def _next_pair(terms: list[_Term], result: set[str], extents: dict[str, int]) -> tuple[int, int]:
-    """Return the two operands whose product grows memory least; of equals, the one that takes the fewest steps."""
+    """Return the two operands whose product increases memory least; of ties, the pair of fewest multiplications."""
 
     def cost(pair: tuple[int, int]) -> tuple[int, int]:
         a, b = (set(terms[k].labels) for k in pair)
@@ -141,12 +141,12 @@ def _next_pair(terms: list[_Term], result: set[str], extents: dict[str, int]) ->
 
 
 def _needed(terms: list[_Term], pair: tuple[int, ...], result: set[str]) -> set[str]:
-    """Return the labels that are needed once the pair is one."""
+    """Return the labels that are needed after the pair is contracted."""
     return result.union(*(term.labels for number, term in enumerate(terms) if number not in pair))
 
 
 def _contract(a: _Term, b: _Term, keep: set[str]) -> _Term:
-    """Multiply two operands and sum over their common labels that no later product and no output needs."""
+    """Multiply two operands and sum over their common labels that neither later products nor the result need."""
     both = [label for label in a.labels if label in b.labels]
     batch = [label for label in both if label in keep]
     inner = [label for label in both if label not in keep]
@@ -167,7 +167,7 @@ def _contract(a: _Term, b: _Term, keep: set[str]) -> _Term:
 
 
 def _spread(term: _Term, labels: tuple[str, ...]) -> Value:
-    """Bring the axes into the order of `labels`, with extent 1 for those it does not have."""
+    """Bring the axes into the order of `labels`, with extent 1 for those that are missing."""
     ordered = _ordered(term, [label for label in labels if label in term.labels])
     extents = dict(zip(term.labels, term.value.shape, strict=True))
     return reshape(ordered, shape=tuple(extents.get(label, 1) for label in labels))
@@ -198,9 +198,9 @@ def _grouped(term: _Term, batch: list[str], first: list[str], second: list[str],
 def einsum(*operands: Value, equation: str) -> Value:
     """The sum of products given by the labels: "bij,bjk->bik" is a batch of matrix products, "ii" a trace.
 
-    Each letter stands for an axis; a letter that is not in the result is summed over, one that an operand holds twice
-    takes its diagonal. "..." stands for any further axes, which broadcast. Without "->" the result has the letters
-    that occur once, in alphabetical order. Two operands at a time are multiplied, the cheapest pair first.
+    Each letter stands for an axis; a letter that is not in the result is summed over, one that occurs twice in an
+    operand takes its diagonal. "..." stands for further axes, which broadcast. Without "->" the result has the letters
+    that occur once, in alphabetical order. Operands are multiplied in pairs, the cheapest pair first.
     """
     if len(operands) > MOST_OPERANDS:
         raise AttributeValueError(f"einsum: {len(operands)} operands are more than {MOST_OPERANDS}")
@@ -236,7 +236,7 @@ def tensordot(a: Value, b: Value, *, axes: int | tuple[Ints, Ints] = 2) -> Value
     right = [normalize_axis(axis, b.ndim) for axis in axes[1]]
     if len(left) != len(right) or len(set(left)) != len(left) or len(set(right)) != len(right):
         raise AttributeValueError(f"tensordot: axes {axes[0]} and {axes[1]} must pair equally many axes, each once")
-    for one, other in zip(left, right, strict=True):  # an axis of extent 1 is paired with every place of the other
+    for one, other in zip(left, right, strict=True):  # an axis of extent 1 broadcasts
         if a.shape[one] == 1 != b.shape[other]:
             b = sum(b, axis=other, keepdims=True)
         elif b.shape[other] == 1 != a.shape[one]:

@@ -18,7 +18,7 @@ from engine.ops.elementwise.comparison import lt, where
 from engine.ops.linalg.diagonals import trace
 from engine.ops.linalg.equations import inv
 from engine.ops.linalg.matmul import matrix_product
-from engine.ops.linalg.matrices import adjoint, as_factor, regular, require_square, widened
+from engine.ops.linalg.matrices import adjoint, as_factor, regular, require_square, widen_half
 from engine.ops.reduce.products import product_of_others
 
 
@@ -29,7 +29,7 @@ def _det(x: Value) -> Spec:
 @primitive(shape_rule=_det, numerics=AUTOCAST_FLOAT32, samples=[sample((3, 3)), sample((2, 2, 2))])
 def det(x: Array) -> Array:
     """The determinant of square matrices [..., n, n]; its gradient is exact for singular ones too."""
-    return np.asarray(np.linalg.det(widened(x)), x.dtype)
+    return np.asarray(np.linalg.det(widen_half(x)), x.dtype)
 
 
 det.batch(by_itself)
@@ -42,7 +42,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
 
 def _decomposed(x: Array) -> tuple[Array, Array, Array, Array]:
     """Return det(U) det(V), U, σ and Vᵀ; NaN for matrices that are not finite."""
-    wide = widened(x)
+    wide = widen_half(x)
     good = np.asarray(np.isfinite(wide).all(axis=(-2, -1)))
     u, s, vt = np.linalg.svd(np.where(good[..., None, None], wide, 0))
     sign = np.sign(np.linalg.det(u) * np.linalg.det(vt))
@@ -84,7 +84,7 @@ def _cofactors_along(x: Value, direction: Value) -> Spec:
 def cofactors_along(x: Array, direction: Array) -> Array:
     """The derivative of the cofactors of x along a direction: the second derivative of det."""
     sign, u, s, vt = _decomposed(x)
-    turned = u.swapaxes(-2, -1) @ widened(direction) @ vt.swapaxes(-2, -1)
+    turned = u.swapaxes(-2, -1) @ widen_half(direction) @ vt.swapaxes(-2, -1)
     diagonal = np.eye(s.shape[-1], dtype=bool)
     without_one = np.where(diagonal, 1, s[..., None, :])
     without_two = np.where(diagonal, 0, product_of_others.body(without_one, axis=-1))
@@ -126,7 +126,7 @@ def _slogdet(x: Value) -> tuple[Spec, Spec]:
 )
 def slogdet(x: Array) -> tuple[Array, Array]:
     """The sign of the determinant and the logarithm of its absolute value; 0 and -inf for singular matrices."""
-    sign, logarithm = np.linalg.slogdet(widened(x))
+    sign, logarithm = np.linalg.slogdet(widen_half(x))
     return np.asarray(sign, x.dtype), np.asarray(logarithm, x.dtype)
 
 
@@ -138,6 +138,6 @@ slogdet.vjp(lambda g, y, x: None if g[1] is None else as_factor(g[1], x) * adjoi
 
 @composite(numerics=AUTOCAST_FLOAT32, samples=[sample(regular(3, 3)), sample(regular(2, 2, 2))])
 def logdet(x: Value) -> Value:
-    """The logarithm of the determinant of matrices [..., n, n]: -inf when that is 0, NaN when it is below."""
+    """The logarithm of the determinant of matrices [..., n, n]: -inf for a determinant of 0, NaN for a negative one."""
     sign, logarithm = slogdet(x)
     return where(lt(sign, 0.0), float("nan"), logarithm)

@@ -1,4 +1,4 @@
-"""Diagonals of matrices, triangular parts, and the causal masks made of them."""
+"""Diagonals of matrices, triangular parts, and causal masks."""
 
 from __future__ import annotations
 

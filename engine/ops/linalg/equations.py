@@ -19,12 +19,12 @@ from engine.core.value import Array, Spec, Value
 from engine.ops.elementwise.comparison import where
 from engine.ops.linalg.diagonals import tril, triu
 from engine.ops.linalg.matmul import matrix_product
-from engine.ops.linalg.matrices import adjoint, each, regular, require_matrices, require_square, widened
+from engine.ops.linalg.matrices import adjoint, call_linalg, regular, require_matrices, require_square, widen_half
 from engine.ops.shape.creation import eye
 from engine.ops.shape.shape import squeeze, unsqueeze
 
 BASE = 16
-"""Up to this many rows a triangular system is solved row by row; larger ones are halved and use matrix products."""
+"""Maximum number of rows of a triangular system solved row by row; larger ones are halved, with matrix products."""
 
 
 def _inv(x: Value, *, check: bool) -> Spec:
@@ -39,10 +39,12 @@ def _inv(x: Value, *, check: bool) -> Spec:
     samples=[sample(regular(3, 3)), sample(regular(2, 2, 2))],
 )
 def inv(x: Array, *, check: bool = True) -> Array:
-    """The inverse of square matrices [..., n, n]. A singular one is an error, or without `check` all inf."""
-    wide = widened(x)
+    """The inverse of square matrices [..., n, n]. A singular one is an error, or without `check` its inverse is all
+    inf.
+    """
+    wide = widen_half(x)
     if check:
-        return each("inv", "is singular", np.linalg.inv, wide).astype(x.dtype, copy=False)  # type: ignore[no-any-return]
+        return call_linalg("inv", "is singular", np.linalg.inv, wide).astype(x.dtype, copy=False)  # type: ignore[no-any-return]
     try:
         return np.linalg.inv(wide).astype(x.dtype, copy=False)
     except np.linalg.LinAlgError:
@@ -84,11 +86,12 @@ def _solve_matrix(a: Value, b: Value, *, check: bool = True) -> Spec:
 def solve_matrix(a: Array, b: Array, *, check: bool = True) -> Array:
     """x with a @ x = b, for matrices a [..., n, n] and b [..., n, k]; batches broadcast.
 
-    A singular a is an error, or without `check` has an x of NaN.
+    A singular a is an error, or without `check` its x is all NaN.
     """
     if not check:
-        return _solved_or_nan(widened(a), widened(b)).astype(a.dtype, copy=False)
-    return each("solve", "is singular", np.linalg.solve, widened(a), widened(b)).astype(a.dtype, copy=False)  # type: ignore[no-any-return]
+        return _solved_or_nan(widen_half(a), widen_half(b)).astype(a.dtype, copy=False)
+    solved: Array = call_linalg("solve", "is singular", np.linalg.solve, widen_half(a), widen_half(b))
+    return solved.astype(a.dtype, copy=False)
 
 
 def _solved_or_nan(a: Array, b: Array) -> Array:
@@ -114,7 +117,7 @@ def _(g: Value, x: Value, a: Value, b: Value, *, check: bool) -> object:
 
 
 def is_vector(a: Value, b: Value) -> bool:
-    """Tell whether b holds a vector for each matrix of a, by PyTorch's rule."""
+    """Return whether b holds a vector for each matrix of a, by PyTorch's rule."""
     return b.ndim == 1 or (a.ndim - 1 == b.ndim and b.shape == a.shape[:-1])
 
 
@@ -126,7 +129,7 @@ def is_vector(a: Value, b: Value) -> bool:
 def solve(a: Value, b: Value, *, left: bool = True, check: bool = True) -> Value:
     """x with a @ x = b, or with x @ a = b when not `left`; b is a vector, one for each matrix of a, or matrices.
 
-    Batches broadcast. A singular a is an error, or without `check` has an x of NaN.
+    Batches broadcast. A singular a is an error, or without `check` its x is all NaN.
     """
     if a.ndim >= 2 and left and is_vector(a, b):
         return squeeze(solve_matrix(a, unsqueeze(b, axis=-1), check=check), axis=-1)
@@ -168,8 +171,8 @@ def _solve_triangular_left(a: Value, b: Value, *, upper: bool, unitriangular: bo
     ],
 )
 def solve_triangular_left(a: Array, b: Array, *, upper: bool, unitriangular: bool = False) -> Array:
-    """x with a @ x = b, where only the upper or lower triangle of a counts: see solve_triangular."""
-    return _substituted(widened(a), widened(b), upper, unitriangular).astype(a.dtype, copy=False)
+    """x with a @ x = b, using only the upper or lower triangle of a: see solve_triangular."""
+    return _substituted(widen_half(a), widen_half(b), upper, unitriangular).astype(a.dtype, copy=False)
 
 
 solve_triangular_left.batch(spread)
@@ -193,9 +196,9 @@ def _(g: Value, x: Value, a: Value, b: Value, *, upper: bool, unitriangular: boo
     samples=[sample(regular(3, 3), (3, 2), upper=True), sample(regular(2, 2), (3, 2), upper=False, left=False)],
 )
 def solve_triangular(a: Value, b: Value, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Value:
-    """x with a @ x = b, or x @ a = b when not `left`, where only the upper or lower triangle of a counts.
+    """x with a @ x = b, or x @ a = b when not `left`, using only the upper or lower triangle of a.
 
-    With `unitriangular` its diagonal is taken for ones. A 0 on the diagonal gives inf and NaN, no error.
+    With `unitriangular` its diagonal is assumed to be ones. A 0 on the diagonal gives inf and NaN, no error.
     """
     if left:
         return solve_triangular_left(a, b, upper=upper, unitriangular=unitriangular)

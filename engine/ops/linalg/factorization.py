@@ -22,7 +22,7 @@ from engine.ops.elementwise.comparison import isfinite, logical_not
 from engine.ops.linalg.diagonals import tril, triu
 from engine.ops.linalg.equations import inv, solve, solve_triangular, solve_triangular_left
 from engine.ops.linalg.matmul import matrix_product
-from engine.ops.linalg.matrices import adjoint, each, regular, require_matrices, require_square, widened
+from engine.ops.linalg.matrices import adjoint, call_linalg, regular, require_matrices, require_square, widen_half
 from engine.ops.reduce.reduce import all
 from engine.ops.shape.creation import eye, zeros
 from engine.ops.shape.shape import broadcast_to, concat, slice
@@ -49,8 +49,8 @@ def _factor(*shape: int, upper: bool = False) -> Argument:
 
 
 def symmetric_part(x: Array) -> Array:
-    """Return (x + xᵀ) / 2, in which LAPACK works."""
-    wide = widened(x)
+    """Return (x + xᵀ) / 2, in the dtype of LAPACK."""
+    wide = widen_half(x)
     return np.asarray((wide + wide.swapaxes(-2, -1)) * 0.5, wide.dtype)
 
 
@@ -64,9 +64,9 @@ def _cholesky(x: Value, *, upper: bool, check: bool) -> Spec:
     samples=[sample(positive_definite(3, 3)), sample(positive_definite(2, 2, 2), upper=True)],
 )
 def cholesky(x: Array, *, upper: bool = False, check: bool = True) -> Array:
-    """The lower triangular L with L Lᵀ = x, or its transpose; x is symmetric (of others the symmetric part counts).
+    """The lower triangular L with L Lᵀ = x, or its transpose if `upper`; of x only the symmetric part is used.
 
-    A matrix that is not positive definite is an error, or without `check` has a factor of NaN.
+    A matrix that is not positive definite is an error, or without `check` its factor is NaN.
     """
     if not check:
         symmetric = symmetric_part(x)
@@ -74,7 +74,7 @@ def cholesky(x: Array, *, upper: bool = False, check: bool = True) -> Array:
         for place in np.ndindex(x.shape[:-2]):
             lower[place] = _factor_or_nan(symmetric[place])
         return np.ascontiguousarray(lower.swapaxes(-2, -1) if upper else lower, x.dtype)
-    lower = each("cholesky", "is not positive definite", _checked_cholesky, symmetric_part(x))
+    lower = call_linalg("cholesky", "is not positive definite", _checked_cholesky, symmetric_part(x))
     return np.ascontiguousarray(lower.swapaxes(-2, -1) if upper else lower, x.dtype)
 
 
@@ -124,7 +124,7 @@ def reduced_qr(x: Array) -> tuple[Array, Array]:
 
     The signs are LAPACK's. The gradient needs the first k columns of x to be independent; else it is inf or NaN.
     """
-    q, r = np.linalg.qr(widened(x))
+    q, r = np.linalg.qr(widen_half(x))
     return q.astype(x.dtype, copy=False), r.astype(x.dtype, copy=False)
 
 
@@ -175,12 +175,12 @@ def _complement(q: Value) -> Spec:
     samples=[sample(_orthonormal(3, 2)), sample(_orthonormal(2, 2, 1))],
 )
 def orthogonal_complement(q: Array) -> Array:
-    """Orthonormal columns [..., m, m - k] that complete those of q [..., m, k] to a basis; q's are orthonormal.
+    """Orthonormal columns [..., m, m - k] that complete the orthonormal columns q [..., m, k] to a basis.
 
-    Which basis of the complement it is, is LAPACK's choice; the gradient is that of the space, right for whatever does
-    not depend on the choice.
+    Which basis of the complement is returned is LAPACK's choice; the gradient is that of the spanned space, correct for
+    functions that do not depend on the choice.
     """
-    whole = np.linalg.qr(widened(q), mode="complete")[0]
+    whole = np.linalg.qr(widen_half(q), mode="complete")[0]
     return np.ascontiguousarray(whole[..., q.shape[-1] :], q.dtype)
 
 
@@ -189,11 +189,11 @@ orthogonal_complement.batch(by_itself)
 
 @orthogonal_complement.vjp
 def _(g: Value, y: Value, q: Value) -> Value:
-    # The complement turns against q: dy = -q dqᵀ y.
+    # The complement stays orthogonal to q: dy = -q dqᵀ y.
     return -matrix_product(y, matrix_product(adjoint(g), q))
 
 
-def completed(q: Value) -> Value:
+def complete_columns(q: Value) -> Value:
     """Return orthonormal columns [..., m, k] completed to square matrices."""
     return q if q.shape[-1] == q.shape[-2] else concat(q, orthogonal_complement(q), axis=-1)
 
@@ -213,7 +213,7 @@ def qr(x: Value, *, mode: Literal["reduced", "complete"] = "reduced") -> tuple[V
     if mode == "reduced" or q.shape[-1] == q.shape[-2]:
         return q, r
     below = zeros(shape=(*r.shape[:-2], q.shape[-2] - q.shape[-1], r.shape[-1]), dtype=r.dtype)
-    return completed(q), concat(r, below, axis=-2)
+    return complete_columns(q), concat(r, below, axis=-2)
 
 
 @composite(
@@ -243,24 +243,24 @@ def cholesky_inverse(factor: Value, *, upper: bool = False) -> Value:
 
 @composite(samples=[sample(positive_definite(3, 3)), sample(positive_definite(2, 2, 2), upper=True)])
 def cholesky_ex(x: Value, *, upper: bool = False, check_errors: bool = False) -> tuple[Value, Value]:
-    """The factor that cholesky gives, and for each matrix an int32 that is 0 where there is one, else 1.
+    """The factor of cholesky, and for each matrix an int32: 0 if it is positive definite, else 1.
 
-    A matrix that is not positive definite is no error unless `check_errors` asks for one: its factor is NaN.
+    A matrix that is not positive definite is an error only with `check_errors`; otherwise its factor is NaN.
     """
     require_square("cholesky_ex", x)
     factor = cholesky(x, upper=upper, check=check_errors)
-    return factor, failed(factor)
+    return factor, find_failures(factor)
 
 
 @composite(samples=[sample(regular(3, 3)), sample(regular(2, 2, 2))])
 def inv_ex(x: Value, *, check_errors: bool = False) -> tuple[Value, Value]:
-    """The inverse that inv gives, and for each matrix an int32 that is 0 where there is one, else 1.
+    """The inverse of inv, and for each matrix an int32: 0 if it is invertible, else 1.
 
-    A singular matrix is no error unless `check_errors` asks for one: its inverse is all inf.
+    A singular matrix is an error only with `check_errors`; otherwise its inverse is all inf.
     """
     require_square("inv_ex", x)
     inverse = inv(x, check=check_errors)
-    return inverse, failed(inverse)
+    return inverse, find_failures(inverse)
 
 
 @composite(
@@ -271,14 +271,14 @@ def inv_ex(x: Value, *, check_errors: bool = False) -> tuple[Value, Value]:
     ]
 )
 def solve_ex(a: Value, b: Value, *, left: bool = True, check_errors: bool = False) -> tuple[Value, Value]:
-    """The x that solve gives, and for each matrix of a an int32 that is 0 where there is one, else 1.
+    """The x of solve, and for each matrix of a an int32: 0 if it is invertible, else 1.
 
-    A singular matrix is no error unless `check_errors` asks for one: its x is all NaN.
+    A singular matrix is an error only with `check_errors`; otherwise its x is all NaN.
     """
     x = solve(a, b, left=left, check=check_errors)
-    return x, failed(inv(a, check=False))
+    return x, find_failures(inv(a, check=False))
 
 
-def failed(result: Value) -> Value:
-    """Tell for each of matrices [..., n, n] whether it holds a number that is not finite: int32 1, else 0."""
+def find_failures(result: Value) -> Value:
+    """Return for each of matrices [..., n, n] an int32: 1 if an element is not finite, else 0."""
     return cast(logical_not(all(isfinite(stop_gradient(result)), axis=(-2, -1))), dtype=INT32)

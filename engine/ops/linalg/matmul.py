@@ -1,4 +1,4 @@
-"""Products of matrices, also of rows each with the matrix of its own group, as the experts of a mixture."""
+"""Matrix products, also of rows with the matrices of their groups, as in a mixture of experts."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def _product_fans(attrs: Attrs, index: int, shape: Shape) -> tuple[int, int] | N
 
 
 def _split_product(case: Case) -> Cut | None:
-    """Split what is split already; where operands are split across one another, or the batch stays whole, columns."""
+    """Split along the axis that is split already; if operands are split along different axes, or the batch is whole, by
+    columns.
+    """
     if case.by_columns:
         return _split_columns(case)
     found = _split_rows(case)
@@ -83,9 +85,9 @@ def _split_rows(case: Case) -> Cut | None:
 
 
 def _split_columns(case: Case) -> Cut | None:
-    """Split the longer of the result's last two axes; the other operand is seen whole."""
+    """Split the longer of the last two axes of the result; each shard reads the other operand whole."""
     ranks, rank = [len(shape) for shape in case.shapes], len(case.outputs[0])
-    # A product costs more per element than other ops, so fewer of them are worth splitting.
+    # A product costs more per element than other ops: fewer elements are worth splitting.
     if min(ranks) < 2 or math.prod(case.outputs[0]) < sharding_rules.LEAST_ELEMENTS // 8:
         return None
     outer = (-1 if case.attrs["transpose_a"] else -2), (-2 if case.attrs["transpose_b"] else -1)
@@ -115,7 +117,7 @@ def _split_columns(case: Case) -> Cut | None:
 def matrix_product(
     a: Array, b: Array, *, transpose_a: bool = False, transpose_b: bool = False, out: Array | None = None
 ) -> Array:
-    """Matrix product over the last two axes, either one turned before; leading axes broadcast.
+    """Matrix product over the last two axes, either operand transposed first if requested; leading axes broadcast.
 
     float16 accumulates in float32.
     """
@@ -162,7 +164,7 @@ def _(g: Value, y: Value, a: Value, b: Value, *, transpose_a: bool, transpose_b:
     samples=[sample((3,), (3,)), sample((2, 3), (3,)), sample((3,), (3, 2)), sample((5, 2, 3), (5, 3, 4))],
 )
 def matmul(a: Value, b: Value) -> Value:
-    """Matrix product of any ranks by NumPy's rule: a vector counts as a row on the left and a column on the right."""
+    """Matrix product of any ranks by NumPy's rule: a vector is a row on the left and a column on the right."""
     if not a.ndim or not b.ndim:
         raise ShapeError("matmul needs at least one axis on both sides; use mul for scalars")
     if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
@@ -205,7 +207,7 @@ def dot(a: Value, b: Value) -> Value:
 
 
 def _groups(index: Array, groups: int) -> Iterator[tuple[int, Array]]:
-    """Yield each group that occurs, with the numbers of its rows in order."""
+    """Yield each group that occurs, with the indices of its rows in order."""
     wrapped = index % max(groups, 1)
     order = np.argsort(wrapped, kind="stable")
     ends = np.searchsorted(wrapped[order], np.arange(groups), side="right")

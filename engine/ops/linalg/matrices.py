@@ -16,27 +16,27 @@ from engine.ops.shape.shape import broadcast_to, transpose
 
 
 def require_matrices(op: str, x: Value) -> DType:
-    """Refuse anything but floating matrices [..., rows, columns]; return their dtype."""
+    """Raise an error unless x holds floating matrices [..., rows, columns]; return their dtype."""
     if x.ndim < 2:
         raise ShapeError(f"{op} needs matrices [..., rows, columns], got shape {list(x.shape)}")
     return require_float(op, x)
 
 
 def require_square(op: str, x: Value) -> DType:
-    """Refuse anything but floating square matrices [..., n, n]; return their dtype."""
+    """Raise an error unless x holds floating square matrices [..., n, n]; return their dtype."""
     dtype = require_matrices(op, x)
     if x.shape[-1] != x.shape[-2]:
         raise ShapeError(f"{op} needs square matrices [..., n, n], got shape {list(x.shape)}")
     return dtype
 
 
-def widened(x: Array) -> Array:
-    """Return float16 as float32, in which LAPACK works."""
+def widen_half(x: Array) -> Array:
+    """Return float16 as float32, which LAPACK supports."""
     return x.astype(FLOAT32) if x.dtype == FLOAT16 else x
 
 
-def each(op: str, fault: str, function: Callable[..., Any], *arrays: Array) -> Any:
-    """Call a batched function of NumPy's linalg; when it fails, name the first matrix of the batch that made it."""
+def call_linalg(op: str, fault: str, function: Callable[..., Any], *arrays: Array) -> Any:
+    """Call a batched function of numpy.linalg; if it fails, raise an error that names the first matrix at fault."""
     try:
         return function(*arrays)
     except np.linalg.LinAlgError as error:
@@ -62,7 +62,7 @@ def adjoint(x: Value) -> Value:
 
 
 def as_factor(x: Value, like: Value) -> Value:
-    """Return one number a matrix as [..., 1, 1], to multiply the matrices of `like`."""
+    """Return one number per matrix as [..., 1, 1], to multiply the matrices of `like`."""
     return broadcast_to(x.reshape(shape=(*x.shape, 1, 1)), shape=like.shape)
 
 

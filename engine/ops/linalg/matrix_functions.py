@@ -1,4 +1,4 @@
-"""Functions of matrices and systems over several axes: the exponential, powers of points, tensor inverses.
+"""Matrix norms and the matrix exponential, Vandermonde matrices, and tensor inverses.
 
 The exponential is that of Higham 2005, "The scaling and squaring method for the matrix exponential revisited", with the
 Padé approximant of degree 13 alone; its derivative is a block of the exponential of a matrix of twice the size (Mathias
@@ -160,10 +160,10 @@ def _(g: Value, y: Value, x: Value) -> Value:
 
 @composite(samples=[sample((3,)), sample((2, 2), columns=4, increasing=True)])
 def vander(x: Value, *, columns: int | None = None, increasing: bool = False) -> Value:
-    """The powers of each element of x [..., n] along a new last axis, from the highest down or `increasing` from 0.
+    """The powers of each element of x [..., n] along a new last axis, descending to 0, or ascending from 0 if
+    `increasing`.
 
-    There are n of them (a number is a vector of one) unless `columns` says how many. PyTorch's linalg.vander is
-    increasing.
+    There are n powers (1 for a scalar) unless `columns` is given. PyTorch's linalg.vander is increasing.
     """
     x = x if x.ndim else reshape(x, shape=(1,))
     count = x.shape[-1] if columns is None else columns
@@ -174,13 +174,13 @@ def vander(x: Value, *, columns: int | None = None, increasing: bool = False) ->
 
 
 def _system(*shape: int) -> Argument:
-    """Draw [..., n] that are well conditioned as n rows of n."""
+    """Draw [..., n] that are well conditioned as matrices of n rows."""
     return Argument(shape, lambda generator, shape: regular().draw(generator, (shape[-1],) * 2).reshape(shape))
 
 
 @composite(samples=[sample(regular(4, 4), ind=1), sample(_system(2, 2, 4), ind=2)])
 def tensorinv(x: Value, *, ind: int = 2) -> Value:
-    """The inverse of x as a map of its last axes, from `ind` on, to its first ones: tensordot with it gives back."""
+    """The inverse of x as a linear map of its last axes, from `ind` on, to its first ones, under tensordot."""
     if not 0 < ind <= x.ndim:
         raise AttributeValueError(f"tensorinv: ind {ind} must be in 1..{x.ndim}, the axes of {list(x.shape)}")
     rows, columns = x.shape[:ind], x.shape[ind:]

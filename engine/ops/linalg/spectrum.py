@@ -1,8 +1,8 @@
-"""Eigenvalues of symmetric matrices, singular values, and what follows from them.
+"""Eigenvalues of symmetric matrices, singular values, pseudo-inverses, least squares and ranks.
 
 Gradients: Giles 2008, "Collected matrix derivative results"; Townsend 2016, "Differentiating the singular value
-decomposition"; Golub and Pereyra 1973, "The differentiation of pseudo-inverses". Where values are repeated, the
-gradient of their vectors is not defined and comes out inf or NaN.
+decomposition"; Golub and Pereyra 1973, "The differentiation of pseudo-inverses". If values are repeated, the gradient
+of their vectors is undefined and comes out inf or NaN.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from engine.ops.elementwise.comparison import gt
 from engine.ops.elementwise.elementwise import abs, maximum
 from engine.ops.linalg.diagonals import diag_embed
 from engine.ops.linalg.equations import is_vector
-from engine.ops.linalg.factorization import completed, symmetric_part
+from engine.ops.linalg.factorization import complete_columns, symmetric_part
 from engine.ops.linalg.matmul import matrix_product
-from engine.ops.linalg.matrices import adjoint, each, regular, require_matrices, require_square, widened
+from engine.ops.linalg.matrices import adjoint, call_linalg, regular, require_matrices, require_square, widen_half
 from engine.ops.reduce.reduce import amax, sum
 from engine.ops.shape.creation import eye
 from engine.ops.shape.shape import broadcast_to, squeeze, unsqueeze
@@ -56,9 +56,9 @@ def _eigh(x: Value) -> tuple[Spec, Spec]:
 def eigh(x: Array) -> tuple[Array, Array]:
     """Eigenvalues in ascending order [..., n] and eigenvectors as columns [..., n, n] of symmetric matrices.
 
-    Of other matrices the symmetric part counts. The vectors' signs are LAPACK's.
+    Only the symmetric part of other matrices is used. The signs of the vectors are LAPACK's.
     """
-    values, vectors = each("eigh", "has eigenvalues that do not converge", np.linalg.eigh, symmetric_part(x))
+    values, vectors = call_linalg("eigh", "has eigenvalues that do not converge", np.linalg.eigh, symmetric_part(x))
     return values.astype(x.dtype, copy=False), vectors.astype(x.dtype, copy=False)
 
 
@@ -88,7 +88,7 @@ def _gaps(values: Value) -> Value:
 
 @composite(numerics=AUTOCAST_FLOAT32, samples=[sample(separated(3, 3))])
 def eigvalsh(x: Value) -> Value:
-    """The eigenvalues of symmetric matrices in ascending order; of other matrices the symmetric part counts."""
+    """The eigenvalues of symmetric matrices in ascending order; only the symmetric part of other matrices is used."""
     return eigh(x)[0]
 
 
@@ -111,7 +111,7 @@ def reduced_svd(x: Array) -> tuple[Array, Array, Array]:
 
     k = min(m, n). The signs are LAPACK's. A matrix that is not finite is an error.
     """
-    u, s, vt = each("svd", "is not finite or does not converge", _thin, widened(x))
+    u, s, vt = call_linalg("svd", "is not finite or does not converge", _thin, widen_half(x))
     return u.astype(x.dtype, copy=False), s.astype(x.dtype, copy=False), vt.astype(x.dtype, copy=False)
 
 
@@ -181,7 +181,7 @@ def svd(x: Value, *, full_matrices: bool = False) -> tuple[Value, Value, Value]:
     they span. The signs are LAPACK's. A matrix that is not finite is an error.
     """
     u, s, vt = reduced_svd(x)
-    return (completed(u), s, adjoint(completed(adjoint(vt)))) if full_matrices else (u, s, vt)
+    return (complete_columns(u), s, adjoint(complete_columns(adjoint(vt)))) if full_matrices else (u, s, vt)
 
 
 @composite(numerics=AUTOCAST_FLOAT32, samples=[sample(regular(3, 2))])
@@ -207,16 +207,16 @@ def _pinv(x: Value, *, rtol: float | None, atol: float, hermitian: bool) -> Spec
     ],
 )
 def pinv(x: Array, *, rtol: float | None = None, atol: float = 0.0, hermitian: bool = False) -> Array:
-    """The pseudo-inverse of matrices [..., m, n]; singular values up to `rtol` times the largest count as 0.
+    """The pseudo-inverse of matrices [..., m, n]; singular values up to `rtol` times the largest are treated as 0.
 
-    By default that is max(m, n) times the machine epsilon, or 0 with an `atol`: values up to that one count as 0 too.
-    `hermitian` matrices are symmetric (of others the symmetric part counts), which is faster; the sizes of their
-    eigenvalues are the singular values. The gradient takes the rank as fixed.
+    `rtol` is by default max(m, n) times the machine epsilon, or 0 if `atol` is given: values up to `atol` are treated
+    as 0 too. `hermitian` matrices are symmetric (only the symmetric part of others is used), which is faster; the
+    magnitudes of their eigenvalues are the singular values. The gradient assumes a constant rank.
     """
-    wide = symmetric_part(x) if hermitian else widened(x)
+    wide = symmetric_part(x) if hermitian else widen_half(x)
     if rtol is None:
         rtol = 0.0 if atol > 0 else max(x.shape[-2:]) * float(np.finfo(wide.dtype).eps)
-    u, s, vt = each("pinv", "is not finite or does not converge", _by_eigenvalues if hermitian else _thin, wide)
+    u, s, vt = call_linalg("pinv", "is not finite or does not converge", _by_eigenvalues if hermitian else _thin, wide)
     counts = s > np.maximum(rtol * s[..., :1], atol)
     inverse = np.divide(1, s, out=np.zeros_like(s), where=counts)
     result = (vt.swapaxes(-2, -1) * inverse[..., None, :]) @ u.swapaxes(-2, -1)
@@ -251,7 +251,7 @@ def _pulled_through_inverse(g: Value, y: Value, x: Value) -> Value:
     samples=[sample(regular(4, 2), (4,)), sample(regular(2, 4, 2), (2, 4, 3)), sample(regular(2, 3), (2, 1))],
 )
 def lstsq(a: Value, b: Value, *, rtol: float | None = None) -> Value:
-    """The x of smallest length that minimises ‖a x - b‖, for a vector, one for each matrix of a, or matrices b.
+    """The x of smallest norm that minimises ‖a x - b‖; b is a vector, one for each matrix of a, or matrices.
 
     lstsq_results also returns residuals, rank and singular values.
     """
@@ -272,10 +272,10 @@ def _matrix_rank(s: Value, *, largest: int, rtol: float | None, atol: float) -> 
 
 @primitive(shape_rule=_matrix_rank, differentiable=False, samples=[sample(positive(2, 3), largest=4)])
 def count_of_rank(s: Array, *, largest: int, rtol: float | None = None, atol: float = 0.0) -> Array:
-    """How many of the singular values [..., k] count: those above `rtol` times the largest of each row.
+    """The number of singular values [..., k] above `rtol` times the largest of each row.
 
-    By default that is `largest`, the larger extent of the matrix, times the machine epsilon, or 0 with an `atol`: those
-    up to that one do not count either.
+    `rtol` is by default `largest`, the larger extent of the matrix, times the machine epsilon, or 0 if `atol` is given:
+    values up to `atol` are not counted either.
     """
     if rtol is None:
         rtol = 0.0 if atol > 0 else largest * float(np.finfo(s.dtype).eps)
@@ -307,9 +307,10 @@ def matrix_rank(
 ) -> Value:
     """The number of singular values of matrices [..., m, n] above `rtol` times the largest, int64.
 
-    By default that is max(m, n) times the machine epsilon, or 0 with an `atol`, up to which none counts either.
-    `hermitian` matrices are symmetric (of others the symmetric part counts): the sizes of their eigenvalues count.
-    `atols` and `rtols` hold such limits for each matrix, and broadcast, in the place of `atol` and `rtol`.
+    `rtol` is by default max(m, n) times the machine epsilon, or 0 if `atol` is given: values up to `atol` are not
+    counted either. `hermitian` matrices are symmetric (only the symmetric part of others is used): the magnitudes of
+    their eigenvalues are counted. `atols` and `rtols` hold such limits for each matrix, which broadcast, instead of
+    `atol` and `rtol`.
     """
     require_matrices("matrix_rank", x)
     values = abs(eigvalsh(x)) if hermitian else svdvals(x)
@@ -338,7 +339,7 @@ def _broadcast_rows(values: Value, limit: Value) -> tuple[Value, Value]:
 
 @composite(numerics=AUTOCAST_FLOAT32, samples=[sample(regular(4, 2), (4, 2)), sample(regular(2, 4, 2), (2, 4, 3))])
 def lstsq_results(a: Value, b: Value, *, rtol: float | None = None) -> tuple[Value, Value, Value, Value]:
-    """What lstsq gives, the squared lengths of a x - b by columns [..., k], the rank of a, and its singular values."""
+    """The x of lstsq, the squared norms of the columns of a x - b [..., k], the rank of a, and its singular values."""
     x = lstsq(a, b, rtol=rtol)
     vector = is_vector(a, b)
     columns = unsqueeze(b, axis=-1) if vector else b

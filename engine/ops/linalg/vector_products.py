@@ -1,4 +1,4 @@
-"""Products of vectors and matrices beside matmul: outer, Kronecker and cross products, and products that add."""
+"""Products of vectors and matrices beside matmul: outer, Kronecker and cross products, and products with a sum."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def outer(a: Value, b: Value) -> Value:
 
 @composite(samples=[sample((2, 3), (2, 2)), sample((2,), (3, 2))])
 def kron(a: Value, b: Value) -> Value:
-    """The Kronecker product: a with each element times b in its place; the shorter shape gets axes in front."""
+    """The Kronecker product: each element of a times b; the shorter shape gets axes in front."""
     rank = max(a.ndim, b.ndim)
     left, right = ((1,) * (rank - x.ndim) + x.shape for x in (a, b))
     apart = tuple(extent for e in left for extent in (e, 1))
@@ -65,7 +65,7 @@ def _added(op: str, c: Value, product: Value, beta: float, alpha: float) -> Valu
     samples=[sample((2, 4), (2, 3), (3, 4)), sample((4,), (2, 3), (3, 4), beta=0.5, alpha=2.0)],
 )
 def addmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0) -> Value:
-    """beta c + alpha (a @ b) for two matrices; c broadcasts. With beta 0, c does not count at all."""
+    """beta c + alpha (a @ b) for two matrices; c broadcasts. With beta 0, c is not read."""
     require_rank("addmm", "a first matrix", a, 2)
     require_rank("addmm", "a second matrix", b, 2)
     return _added("addmm", c, matmul(a, b), beta, alpha)
@@ -77,7 +77,7 @@ def addmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0
     samples=[sample((2, 2, 4), (2, 2, 3), (2, 3, 4)), sample((4,), (1, 2, 3), (1, 3, 4), beta=0.5, alpha=2.0)],
 )
 def baddbmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0) -> Value:
-    """beta c + alpha (a @ b) for two batches of matrices; c broadcasts. With beta 0, c does not count at all."""
+    """beta c + alpha (a @ b) for two batches of matrices; c broadcasts. With beta 0, c is not read."""
     require_rank("baddbmm", "a first batch of matrices", a, 3)
     require_rank("baddbmm", "a second batch of matrices", b, 3)
     if a.shape[0] != b.shape[0]:
@@ -91,7 +91,7 @@ def baddbmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1
     samples=[sample((2,), (2, 3), (3,)), sample((), (2, 3), (3,), beta=0.5, alpha=2.0)],
 )
 def addmv(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0) -> Value:
-    """beta c + alpha (a @ b) for a matrix and a vector; c broadcasts. With beta 0, c does not count at all."""
+    """beta c + alpha (a @ b) for a matrix and a vector; c broadcasts. With beta 0, c is not read."""
     require_rank("addmv", "a matrix", a, 2)
     require_rank("addmv", "a vector", b, 1)
     return _added("addmv", c, matmul(a, b), beta, alpha)
@@ -103,7 +103,7 @@ def addmv(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0
     samples=[sample((2, 3), (2,), (3,)), sample((3,), (2,), (3,), beta=0.5, alpha=2.0)],
 )
 def addr(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0) -> Value:
-    """beta c + alpha outer(a, b) for two vectors; c broadcasts. With beta 0, c does not count at all."""
+    """beta c + alpha outer(a, b) for two vectors; c broadcasts. With beta 0, c is not read."""
     return _added("addr", c, outer(a, b), beta, alpha)
 
 
@@ -123,7 +123,7 @@ def addbmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.
 
 @composite(numerics=PRODUCT_COMPOSITION, samples=[sample((2, 3), (4, 3)), sample((3,), (3,)), sample((), (2,))])
 def inner(a: Value, b: Value) -> Value:
-    """The sums of products over the last axes of both: y[i, j] = sum of a[i, k] b[j, k]; numbers multiply."""
+    """The sums of products over the last axes of both: y[i, j] = sum of a[i, k] b[j, k]; scalars multiply."""
     if not a.ndim or not b.ndim:
         return mul(a, b)
     if a.shape[-1] != b.shape[-1]:
@@ -148,9 +148,9 @@ def vecdot(a: Value, b: Value, *, axis: int = -1) -> Value:
     samples=[sample((2, 3), (3, 4)), sample((2,), (2, 3), (3, 1), (1,)), sample((2, 4), (4, 1), (1, 3))],
 )
 def multi_dot(*xs: Value) -> Value:
-    """The product of two or more matrices in the order that takes the fewest multiplications.
+    """The product of two or more matrices in the order of fewest multiplications.
 
-    The first may be a vector, which counts as a row, and the last one, which counts as a column.
+    The first may be a vector, which is a row, and the last one, which is a column.
     """
     if len(xs) < 2:
         raise ShapeError(f"multi_dot needs at least two matrices, got {len(xs)}")
@@ -164,7 +164,7 @@ def multi_dot(*xs: Value) -> Value:
 
 
 def _places_to_cut(extents: list[int]) -> dict[tuple[int, int], int]:
-    """For each run of matrices first..last, after which to cut it in two (dynamic programming over the costs)."""
+    """Return for each run of matrices first..last after which one to split it (dynamic programming over the costs)."""
     count = len(extents) - 1
     cost = {(k, k): 0 for k in range(count)}
     cut: dict[tuple[int, int], int] = {}

@@ -1,4 +1,4 @@
-"""Losses and accuracy over classes. The classes lie on axis 1 of the logits, or on the only axis."""
+"""Losses and accuracy over classes, which are on axis 1 of the logits, or on the only axis."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engine.ops.activation.softmax import log_softmax
 from engine.ops.elementwise.casting import cast
 from engine.ops.elementwise.comparison import ne, where
 from engine.ops.index.index import embedding, gather
-from engine.ops.loss.loss import Reduction, reduced, warn_if_empty
+from engine.ops.loss.loss import Reduction, reduce_losses, warn_if_empty
 from engine.ops.loss.softmax_cross_entropy import IGNORE, class_index, softmax_cross_entropy
 from engine.ops.reduce.reduce import sum
 from engine.ops.shape.shape import permute, reshape
@@ -54,8 +54,8 @@ def cross_entropy(
     """Cross entropy of softmax(logits) against classes (integers) or probabilities (floats of the logits' shape).
 
     `weight` holds one factor per class. The mean over class targets divides by the sum of their weights; targets equal
-    to `ignore_index` count for nothing (all of them ignored: NaN, with gradient 0). The mean over probability targets
-    divides by their number. `label_smoothing` mixes that share of the uniform distribution into the target.
+    to `ignore_index` are ignored (if all are: NaN, with gradient 0). The mean over probability targets divides by their
+    number. `label_smoothing` is the share of the uniform distribution mixed into the target.
     """
     if not 0 <= label_smoothing <= 1:
         raise AttributeValueError(f"cross_entropy: label_smoothing {label_smoothing} must be in 0..1")
@@ -117,9 +117,10 @@ def nll_loss(
     ],
 )
 def target_weights(logits: Value, target: Value, weight: Value | None = None, *, ignore_index: int = IGNORE) -> Value:
-    """How much each class target counts in the mean of cross_entropy: as the weight of its class, 0 if it is ignored.
+    """The weight of each class target in the mean of cross_entropy: that of its class (by default 1), 0 if it is
+    ignored.
 
-    Shape of the target; without weights those that count have 1.
+    The result has the shape of the target.
     """
     classes = _check_rows("target_weights", logits, weight)
     _check_class_targets("target_weights", logits, target)
@@ -210,7 +211,7 @@ def _soft_cross_entropy(
     if weight is not None:
         target = target * reshape(weight, shape=(classes, *(1,) * (logits.ndim - 1 - axis)))
     losses = -sum(target * log_softmax(logits, axis=axis), axis=axis)
-    return reduced(losses, reduction)
+    return reduce_losses(losses, reduction)
 
 
 def _accuracy(logits: Value, target: Value, *, ignore_index: int) -> Spec:
@@ -225,13 +226,13 @@ def _accuracy(logits: Value, target: Value, *, ignore_index: int) -> Spec:
 @primitive(
     shape_rule=_accuracy,
     differentiable=False,
-    documentation=Documentation(no_gradient="it counts, and is flat between jumps"),
+    documentation=Documentation(no_gradient="it is piecewise constant"),
     samples=[sample((4, 3), integers(0, 3, 4)), sample((2, 3, 2), integers(0, 3, 2, 2)), sample((4,), normal(4))],
 )
 def accuracy(logits: Array, target: Array, *, ignore_index: int = IGNORE) -> Array:
-    """Share of rows whose largest logit is the target class; targets equal to `ignore_index` are left out.
+    """Share of rows whose largest logit is the target class; targets equal to `ignore_index` are ignored.
 
-    Logits of the target's own shape are binary: above 0 predicts 1, and a target above 0.5 is 1. No rows: NaN.
+    Logits in the shape of the target are binary: above 0 predicts 1, and a target above 0.5 is 1. Without rows: NaN.
     """
     if logits.shape == target.shape:
         hits = (logits > 0) == (target > 0.5)

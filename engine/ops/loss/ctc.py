@@ -19,13 +19,13 @@ from engine.ops.elementwise.comparison import eq, where
 from engine.ops.elementwise.elementwise import clamp, exp, log, maximum
 from engine.ops.elementwise.rounding import isinf
 from engine.ops.index.index import gather, scatter_add
-from engine.ops.loss.loss import Reduction, reduced
-from engine.ops.recurrent.steps import at, rows_joined, still_on
+from engine.ops.loss.loss import Reduction, reduce_losses
+from engine.ops.recurrent.steps import at, join_rows, running_rows
 from engine.ops.reduce.reduce import logsumexp
 from engine.ops.shape.shape import concat, reshape, slice, stack, unsqueeze
 
 IMPOSSIBLE = -1e30
-"""Stands for the logarithm of 0 where derivatives are taken: differences of it are 0 and not NaN."""
+"""Replaces the logarithm of 0 in derivatives: differences of it are 0 and not NaN."""
 
 
 def _check(op: str, log_probs: Value, targets: Value, input_lengths: Value, target_lengths: Value, blank: int) -> None:
@@ -56,7 +56,7 @@ def _check_blank(op: str, blank: int, classes: int) -> None:
 
 
 def _labels(op: str, targets: Array, target_lengths: Array, input_lengths: Array, steps: int, classes: int) -> Array:
-    """Check lengths and classes and return the targets as rows of one length, filled up with 0."""
+    """Check lengths and classes and return the targets as rows of one length, padded with 0."""
     for name, lengths, most in (
         ("input", input_lengths, steps),
         ("target", target_lengths, targets.shape[-1] if targets.ndim == 2 else targets.size),
@@ -102,7 +102,7 @@ def _log_sum(*terms: Array) -> Array:
 
 
 def _moved(x: Array, by: int) -> Array:
-    """x [rows, states] moved by some states to the right (or to the left, if negative), -inf coming in."""
+    """Return x [rows, states] shifted to the right (or to the left, if `by` is negative), filled with -inf."""
     result = np.full_like(x, -np.inf)
     if by > 0:
         result[:, by:] = x[:, :-by]
@@ -171,12 +171,12 @@ def _ctc_losses(log_probs: Value, targets: Value, input_lengths: Value, target_l
 def ctc_losses(
     log_probs: Array, targets: Array, input_lengths: Array, target_lengths: Array, *, blank: int = 0
 ) -> Array:
-    """Loss of each row of log_probs [steps, rows, classes]: -log of the label's likelihood; inf where it cannot fit."""
+    """Loss of each row of log_probs [steps, rows, classes]: -log of the label's likelihood; inf if it does not fit."""
     emissions, lattice = _prepared("ctc_loss", log_probs, targets, input_lengths, target_lengths, blank)
     return np.negative(_forward(emissions, lattice, input_lengths)[1]).astype(log_probs.dtype, copy=False)
 
 
-ctc_losses.batch(rows_joined((0,), (1, 2, 3)))
+ctc_losses.batch(join_rows((0,), (1, 2, 3)))
 
 
 @ctc_losses.vjp
@@ -220,7 +220,7 @@ def ctc_losses_backward(
     return gx.astype(log_probs.dtype, copy=False)
 
 
-ctc_losses_backward.batch(rows_joined((1,), (0, 2, 3, 4)))
+ctc_losses_backward.batch(join_rows((1,), (0, 2, 3, 4)))
 
 
 def _ctc_lattice(
@@ -245,7 +245,7 @@ def _ctc_lattice(
 def ctc_lattice(
     targets: Array, input_lengths: Array, target_lengths: Array, *, steps: int, classes: int, blank: int = 0
 ) -> tuple[Array, ...]:
-    """The states of ctc_losses [rows, 2 * longest + 1]: their classes, where to skip a blank, to start, to end."""
+    """The states of ctc_losses [rows, 2 * longest + 1]: their classes, where a blank is skipped, starts and ends."""
     labels = _labels("ctc_loss", targets, target_lengths, input_lengths, steps, classes)
     wide = np.zeros((len(target_lengths), targets.shape[-1]), np.int64)
     wide[:, : labels.shape[1]] = labels
@@ -259,7 +259,7 @@ def _log_sums(*terms: Value) -> Value:
 
 
 def _shifted(x: Value, by: int) -> Value:
-    """Move states to the right, or to the left, IMPOSSIBLE coming in."""
+    """Shift states to the right, or to the left if `by` is negative, filled with IMPOSSIBLE."""
     empty = where(False, slice(x, axis=1, stop=abs(by)), IMPOSSIBLE)
     width = x.shape[1]
     if width < abs(by):
@@ -282,7 +282,7 @@ def _(g: Value, log_probs: Value, targets: Value, input_lengths: Value, target_l
         now = alpha[-1]
         two = where(skips, _shifted(now, 2), IMPOSSIBLE)
         new = _log_sums(now, _shifted(now, 1), two) + emissions[t]
-        alpha.append(where(still_on(input_lengths, t), maximum(new, IMPOSSIBLE), now))
+        alpha.append(where(running_rows(input_lengths, t), maximum(new, IMPOSSIBLE), now))
     total = logsumexp(where(ends, alpha[-1], IMPOSSIBLE), axis=1, keepdims=True)
     final = where(ends, emissions[0] * 0.0, IMPOSSIBLE)
     beta = final
@@ -293,7 +293,7 @@ def _(g: Value, log_probs: Value, targets: Value, input_lengths: Value, target_l
             two = _shifted(where(skips, rest, IMPOSSIBLE), -2)
             beta = _log_sums(rest, _shifted(rest, -1), two)
         beta = where(unsqueeze(eq(input_lengths, t + 1), axis=1), final, beta)
-        share = where(still_on(input_lengths, t), exp(alpha[t] + beta - total), 0.0)
+        share = where(running_rows(input_lengths, t), exp(alpha[t] + beta - total), 0.0)
         weighted = -(share * reshape(g, shape=(rows, 1)))
         parts.append(scatter_add(weighted, states, axis=1, shape=(rows, classes)))
     return stack(*reversed(parts))
@@ -330,10 +330,10 @@ def ctc_loss(
 ) -> Value:
     """-log of the likelihood of labels, summed over all alignments, for log_probs [steps, rows, classes].
 
-    targets [rows, longest], or all rows one after another [total], hold classes other than the `blank`. The mean
-    divides each loss by the length of its target (at least 1) first. A target that does not fit into its steps costs
-    inf, or 0 with `zero_infinity`. Without rows: log_probs [steps, classes], targets [length]. The gradient is that by
-    log_probs as they are; PyTorch's is that by logits and the same only behind log_softmax.
+    targets [rows, longest], or all rows concatenated [total], hold classes other than the `blank`. The mean divides
+    each loss by the length of its target (at least 1) first. A target that does not fit into its steps costs inf, or 0
+    with `zero_infinity`. Without rows: log_probs [steps, classes], targets [length]. The gradient is by log_probs as
+    given; PyTorch's is by the logits, and the same only behind log_softmax.
     """
     alone = log_probs.ndim == 2
     if alone:
@@ -344,4 +344,4 @@ def ctc_loss(
         losses = where(isinf(losses), 0.0, losses)
     if reduction == "mean":
         losses = losses / cast(clamp(target_lengths, min=1), dtype=losses.dtype)
-    return reshape(losses, shape=()) if alone and reduction == "none" else reduced(losses, reduction)
+    return reshape(losses, shape=()) if alone and reduction == "none" else reduce_losses(losses, reduction)

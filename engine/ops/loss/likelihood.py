@@ -1,4 +1,4 @@
-"""Losses that are negative log-likelihoods, and weighted relatives of the squared error and the cross entropy."""
+"""Negative log-likelihoods, and weighted variants of the squared error and the cross entropy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engine.ops.activation.softmax import log_softmax
 from engine.ops.elementwise.casting import cast, stop_gradient
 from engine.ops.elementwise.comparison import gt, where
 from engine.ops.elementwise.elementwise import clamp, exp, log, power, square
-from engine.ops.loss.loss import Reduction, bce_with_logits_loss, fit_together, reduced, require_equal
+from engine.ops.loss.loss import Reduction, bce_with_logits_loss, check_broadcast, reduce_losses, require_equal
 from engine.ops.reduce.reduce import sum
 from engine.ops.shape.shape import unsqueeze
 
@@ -49,9 +49,9 @@ def gaussian_nll_loss(
     """(log var + (x - target)² / var) / 2, x and var being mean and variance of a normal distribution.
 
     Target and x broadcast. var has the shape of x, or lacks the last axis, or has one axis of extent 1. Variances below
-    eps count as eps, with the gradient they would have there (so also negative ones). `full` adds log(2 pi) / 2.
+    eps are replaced by eps, also negative ones, with the gradient at eps. `full` adds log(2 pi) / 2.
     """
-    fit_together("gaussian_nll_loss", x, target)
+    check_broadcast("gaussian_nll_loss", x, target)
     if eps <= 0:
         raise AttributeValueError(f"gaussian_nll_loss: eps {eps} must be greater than 0")
     if var.shape != x.shape:
@@ -65,7 +65,7 @@ def gaussian_nll_loss(
             )
     var = var + stop_gradient(clamp(var, min=eps) - var)
     losses = (log(var) + square(x - target) / var) * 0.5
-    return reduced(losses + HALF_LOG_TWO_PI if full else losses, reduction)
+    return reduce_losses(losses + HALF_LOG_TWO_PI if full else losses, reduction)
 
 
 @composite(
@@ -94,13 +94,13 @@ def poisson_nll_loss(
 
     Target and x broadcast. `full` adds Stirling's approximation of log(target!) where the target is above 1.
     """
-    fit_together("poisson_nll_loss", x, target)
+    check_broadcast("poisson_nll_loss", x, target)
     losses = exp(x) - target * x if log_input else x - target * log(x + eps)
     if full:
         large = gt(target, 1)
         count = where(large, cast(target, dtype=x.dtype), 2.0)
         losses = losses + where(large, count * log(count) - count + log(count) * 0.5 + HALF_LOG_TWO_PI, 0.0)
-    return reduced(losses, reduction)
+    return reduce_losses(losses, reduction)
 
 
 @composite(
@@ -116,10 +116,10 @@ def poisson_nll_loss(
 def focal_loss(
     logits: Value, target: Value, *, alpha: float = 0.25, gamma: float = 2.0, reduction: Reduction = "mean"
 ) -> Value:
-    """Binary cross entropy times (1 - p)^gamma, p the probability given to the target 0 or 1 (Lin et al. 2017).
+    """Binary cross entropy times (1 - p)^gamma, p the predicted probability of the target 0 or 1 (Lin et al. 2017).
 
-    alpha weighs the targets 1 and 1 - alpha the targets 0; below 0 there are no such weights. As torchvision's
-    sigmoid_focal_loss, whose reduction is "none" unless given.
+    Targets 1 are weighted by alpha and targets 0 by 1 - alpha; a negative alpha means no weights. As torchvision's
+    sigmoid_focal_loss, whose reduction is "none" by default.
     """
     require_equal("focal_loss", logits, target)
     if alpha > 1:
@@ -131,7 +131,7 @@ def focal_loss(
     losses = bce_with_logits_loss(logits, target, reduction="none") * modulation
     if alpha >= 0:
         losses = losses * (target * (2 * alpha - 1) + (1 - alpha))
-    return reduced(losses, reduction)
+    return reduce_losses(losses, reduction)
 
 
 @composite(
@@ -157,7 +157,7 @@ def weighted_mse_loss(
     losses = square(x - target) * weight
     if reduction == "mean" and by_weight:
         return sum(losses) / sum(losses * 0.0 + weight)
-    return reduced(losses, reduction)
+    return reduce_losses(losses, reduction)
 
 
 @primitive(shape_rule=same, memory=Memory(view="strided"), samples=[sample(booleans(2, 3))])
@@ -169,7 +169,7 @@ def fixed_labels(x: Array) -> Array:
 @fixed_labels.vjp
 def _(g: Value, y: Value, x: Value) -> object:
     raise GradientError(
-        "ggml_cross_entropy has no gradient by its labels, but they depend on something to be differentiated by; "
+        "ggml_cross_entropy has no gradient by its labels, but a gradient is requested of a value they depend on; "
         "use cross_entropy, or stop_gradient on the labels"
     )
 
@@ -189,7 +189,7 @@ def _(g: Value, y: Value, x: Value) -> object:
 def ggml_cross_entropy(logits: Value, labels: Value) -> Value:
     """-sum(labels log_softmax(logits)) over the last axis, averaged over the rows, as ggml's cross_entropy_loss.
 
-    The labels are probabilities of the shape of the logits. They have no gradient: asking for one is an error. A logit
+    The labels are probabilities of the shape of the logits. They have no gradient: requesting one is an error. A logit
     of -inf gives NaN even where the label is 0.
     """
     require_equal("ggml_cross_entropy", logits, labels)
@@ -199,4 +199,4 @@ def ggml_cross_entropy(logits: Value, labels: Value) -> Value:
     labels = fixed_labels(labels)
     if not is_float(labels.dtype):
         labels = cast(labels, dtype=logits.dtype)
-    return reduced(-sum(labels * log_softmax(logits), axis=-1), "mean")
+    return reduce_losses(-sum(labels * log_softmax(logits), axis=-1), "mean")

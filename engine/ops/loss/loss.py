@@ -1,6 +1,6 @@
-"""Losses of numbers against numbers: regression, binary classification, divergence.
+"""Losses of numbers: regression, binary classification, divergence.
 
-Shapes should be equal. Where PyTorch broadcasts unequal ones so do we, with a warning where it warns.
+Shapes should be equal. Unequal ones broadcast where they do in PyTorch, with a warning where PyTorch warns.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from engine.ops.shape.shape import broadcast_to
 Reduction = Literal["mean", "sum", "none"]
 
 LOG_FLOOR = -100.0
-"""Logarithms in bce_loss are cut off here, as in PyTorch, so that a probability of 0 costs 100 and not infinity."""
+"""Lower bound of logarithms in bce_loss, as in PyTorch, so that a probability of 0 costs 100 and not infinity."""
 
 
 OF_NUMBERS = Loss(NUMBERS, (target(),), "numbers", paired=("target",))
 
 
-def reduced(losses: Value, reduction: str) -> Value:
+def reduce_losses(losses: Value, reduction: str) -> Value:
     """Return the mean, the sum or the losses themselves."""
     if reduction == "none":
         return losses
@@ -44,7 +44,7 @@ def reduced(losses: Value, reduction: str) -> Value:
 
 
 def warn_if_empty(losses: Value) -> None:
-    """Warn, on the tape, that the mean over an empty batch is NaN: it is seldom meant."""
+    """Warn, on the tape, that the mean over an empty batch is NaN."""
     if losses.data is not None and not losses.size:
         warnings.warn(
             "the mean loss of an empty batch is nan; leave the batch out, or use reduction='sum'",
@@ -54,7 +54,7 @@ def warn_if_empty(losses: Value) -> None:
 
 
 def require_equal(op: str, x: Value, target: Value) -> None:
-    """Refuse an input and a target of unequal shapes."""
+    """Raise ShapeError if an input and a target have unequal shapes."""
     if x.shape != target.shape:
         raise ShapeError(
             f"{op}: the input has shape {list(x.shape)}, the target {list(target.shape)}: they must be equal; "
@@ -62,12 +62,12 @@ def require_equal(op: str, x: Value, target: Value) -> None:
         )
 
 
-def fit_together(op: str, x: Value, target: Value, *, warn: bool = False) -> None:
-    """Refuse an input and a target that do not broadcast, and warn when asked to if their shapes differ."""
+def check_broadcast(op: str, x: Value, target: Value, *, warn: bool = False) -> None:
+    """Raise ShapeError if input and target do not broadcast; with `warn`, warn if their shapes differ."""
     if x.shape == target.shape:
         return
     shape = broadcast_shapes(x.shape, target.shape)
-    if warn and x.data is not None:  # a graph that is traced has a finding instead
+    if warn and x.data is not None:  # a traced graph gets a finding instead
         warnings.warn(
             f"{op}: the input has shape {list(x.shape)}, the target {list(target.shape)}: every pair of the broadcast "
             f"shape {list(shape)} counts, which is seldom meant; reshape one of them",
@@ -102,14 +102,14 @@ def mse_loss(x: Value, target: Value, weight: Value | None = None, *, reduction:
 
     The weighted mean divides by the sum of the weights, as in PyTorch.
     """
-    fit_together("mse_loss", x, target, warn=True)
+    check_broadcast("mse_loss", x, target, warn=True)
     losses = square(x - target)
     if weight is None:
-        return reduced(losses, reduction)
+        return reduce_losses(losses, reduction)
     if broadcast_shapes(losses.shape, weight.shape) != losses.shape:
         raise ShapeError(f"mse_loss: weight {list(weight.shape)} does not broadcast to {list(losses.shape)}")
     if reduction != "mean":
-        return reduced(losses * weight, reduction)
+        return reduce_losses(losses * weight, reduction)
     warn_if_empty(losses)
     return sum(losses * weight) / sum(broadcast_to(weight, shape=losses.shape))
 
@@ -117,8 +117,8 @@ def mse_loss(x: Value, target: Value, weight: Value | None = None, *, reduction:
 @composite(aliases=("l1", "mae"), numerics=PRECISE_COMPOSITION, loss=OF_NUMBERS, samples=_pairs())
 def l1_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
     """Absolute error |x - target|; the gradient at 0 is 0."""
-    fit_together("l1_loss", x, target, warn=True)
-    return reduced(abs(x - target), reduction)
+    check_broadcast("l1_loss", x, target, warn=True)
+    return reduce_losses(abs(x - target), reduction)
 
 
 @composite(
@@ -129,11 +129,11 @@ def l1_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
     samples=_pairs({"delta": 0.5}, {"delta": 5.0}),
 )
 def huber_loss(x: Value, target: Value, *, delta: float = 1.0, reduction: Reduction = "mean") -> Value:
-    """Half the squared error up to |x - target| = delta, straight lines of slope delta beyond."""
-    fit_together("huber_loss", x, target, warn=True)
+    """Half the squared error up to |x - target| = delta, linear with slope delta beyond (Huber 1964)."""
+    check_broadcast("huber_loss", x, target, warn=True)
     if not delta > 0:
         raise AttributeValueError(f"huber_loss: delta {delta} must be greater than 0")
-    return reduced(_huber(x - target, delta), reduction)
+    return reduce_losses(_huber(x - target, delta), reduction)
 
 
 def _huber(error: Value, delta: float) -> Value:
@@ -149,12 +149,12 @@ def _huber(error: Value, delta: float) -> Value:
     samples=_pairs({"beta": 0.5}, {"beta": 5.0}, {"beta": 0.0}),
 )
 def smooth_l1_loss(x: Value, target: Value, *, beta: float = 1.0, reduction: Reduction = "mean") -> Value:
-    """Absolute error, rounded off into a parabola below |x - target| = beta: huber_loss / beta; beta 0 is l1_loss."""
-    fit_together("smooth_l1_loss", x, target, warn=True)
+    """Absolute error, quadratic below |x - target| = beta: huber_loss / beta; with beta 0 it is l1_loss."""
+    check_broadcast("smooth_l1_loss", x, target, warn=True)
     if beta < 0:
         raise AttributeValueError(f"smooth_l1_loss: beta {beta} must be at least 0")
     error = x - target
-    return reduced(_huber(error, beta) / beta if beta > 0 else abs(error), reduction)
+    return reduce_losses(_huber(error, beta) / beta if beta > 0 else abs(error), reduction)
 
 
 def _bce_terms(p: Value, target: Value) -> Spec:
@@ -167,7 +167,7 @@ def _bce_terms(p: Value, target: Value) -> Spec:
     shape_rule=_bce_terms, numerics=PRECISE_FUNCTION, samples=[sample(uniform(0.1, 0.9, 2, 3), uniform(0.0, 1.0, 2, 3))]
 )
 def bce_terms(p: Array, target: Array, *, out: Array | None = None) -> Array:
-    """-(target log p + (1 - target) log(1 - p)), elementwise, the logarithms cut off at -100."""
+    """-(target log p + (1 - target) log(1 - p)), elementwise, the logarithms limited to at least -100."""
     yes = np.maximum(np.log(p), LOG_FLOOR)
     no = np.maximum(np.log1p(-p), LOG_FLOOR)
     yes -= no
@@ -206,15 +206,15 @@ def _(g: Value, y: Value, p: Value, target: Value) -> object:
     ],
 )
 def bce_loss(p: Value, target: Value, weight: Value | None = None, *, reduction: Reduction = "mean") -> Value:
-    """Binary cross entropy of probabilities p against targets 0..1; the logarithms are cut off at -100.
+    """Binary cross entropy of probabilities p against targets 0..1; the logarithms are limited to at least -100.
 
-    A p outside 0..1 gives NaN. From logits, bce_with_logits_loss is exact where this one is cut off. `weight`
+    A p outside 0..1 gives NaN. From logits, bce_with_logits_loss is exact where this one is limited. `weight`
     multiplies the loss of each element, before the reduction; it broadcasts to p.
     """
-    return reduced(_weighted("bce_loss", bce_terms(p, target), weight), reduction)
+    return reduce_losses(_weight_losses("bce_loss", bce_terms(p, target), weight), reduction)
 
 
-def _weighted(op: str, losses: Value, weight: Value | None) -> Value:
+def _weight_losses(op: str, losses: Value, weight: Value | None) -> Value:
     if weight is None:
         return losses
     if broadcast_shapes(losses.shape, weight.shape) != losses.shape:
@@ -252,20 +252,20 @@ def bce_with_logits_loss(
 ) -> Value:
     """Binary cross entropy of sigmoid(logits) against targets 0..1, finite for any finite logits.
 
-    `pos_weight` multiplies the share of the positive targets and `weight` the loss of each element, before the
-    reduction; both broadcast to the logits.
+    `pos_weight` multiplies the term of the positive class and `weight` the loss of each element, before the reduction;
+    both broadcast to the logits.
     """
     require_equal("bce_with_logits_loss", logits, target)
     rest = (1.0 - target) * logits
     log_yes = logsigmoid(logits)
     if pos_weight is None:
-        return reduced(_weighted("bce_with_logits_loss", rest - log_yes, weight), reduction)
+        return reduce_losses(_weight_losses("bce_with_logits_loss", rest - log_yes, weight), reduction)
     if broadcast_shapes(logits.shape, pos_weight.shape) != logits.shape:
         raise ShapeError(
             f"bce_with_logits_loss: pos_weight {list(pos_weight.shape)} does not broadcast to {list(logits.shape)}"
         )
     losses = rest - (1.0 + (pos_weight - 1.0) * target) * log_yes
-    return reduced(_weighted("bce_with_logits_loss", losses, weight), reduction)
+    return reduce_losses(_weight_losses("bce_with_logits_loss", losses, weight), reduction)
 
 
 @composite(
@@ -289,18 +289,18 @@ def kl_div(
     log_target: bool = False,
     reduction: Literal["mean", "sum", "none", "batchmean"] = "mean",
 ) -> Value:
-    """Kullback-Leibler divergence target (log target - x), x being log-probabilities; 0 log 0 counts as 0.
+    """Kullback-Leibler divergence target (log target - x) of log-probabilities x; 0 log 0 is 0.
 
-    `log_target` says that the target holds log-probabilities too; "batchmean" divides the sum by the first extent.
+    With `log_target` the target holds log-probabilities too; "batchmean" divides the sum by the first extent.
     """
-    fit_together("kl_div", x, target)
+    check_broadcast("kl_div", x, target)
     if log_target:
         losses = exp(target) * (target - x)
     else:
         zero = eq(target, 0.0)
         losses = where(zero, 0.0, target * log(where(zero, 1.0, target))) - target * x
     if reduction != "batchmean":
-        return reduced(losses, reduction)
+        return reduce_losses(losses, reduction)
     if not x.shape:
         raise ShapeError("kl_div: batchmean needs at least one axis")
     return sum(losses) / float(x.shape[0])

@@ -17,14 +17,14 @@ from engine.ops.activation.activation import logsigmoid, relu
 from engine.ops.elementwise.comparison import eq, where
 from engine.ops.elementwise.elementwise import clamp, minimum, sqrt, square
 from engine.ops.index.index import embedding, gather
-from engine.ops.loss.loss import Reduction, fit_together, reduced
+from engine.ops.loss.loss import Reduction, check_broadcast, reduce_losses
 from engine.ops.loss.softmax_cross_entropy import class_index
 from engine.ops.reduce.norms import norm
 from engine.ops.reduce.reduce import mean, sum
 from engine.ops.shape.shape import reshape, unsqueeze
 
 NO_CLASS = -(2**62)
-"""An ignore_index that no target has: every class must be in range."""
+"""An ignore_index that no target equals: every class must be in range."""
 
 
 def _check_scores(op: str, x: Value) -> int:
@@ -61,7 +61,7 @@ def multi_margin_loss(
 ) -> Value:
     """Mean over the classes j other than the target y of weight[y] max(0, margin - x[y] + x[j])^p.
 
-    The sum is divided by the number of all classes, as in PyTorch; p is 1 or 2. A number as score is that of the only
+    The sum is divided by the number of all classes, as in PyTorch; p is 1 or 2. A scalar x is the score of the only
     class.
     """
     op = "multi_margin_loss"
@@ -85,7 +85,7 @@ def multi_margin_loss(
         excess = excess * unsqueeze(embedding(weight, index), axis=-1)
     charge_table("multi_margin_loss", classes)
     others = where(eq(unsqueeze(index, axis=-1), np.arange(classes)), 0.0, excess)
-    return reduced(sum(others, axis=-1) / float(classes), reduction)
+    return reduce_losses(sum(others, axis=-1) / float(classes), reduction)
 
 
 def _lists(*shape: int) -> Argument:
@@ -108,9 +108,9 @@ def _listed(target: Value) -> tuple[Spec, Spec, Spec]:
     shape_rule=_listed, multi_output=True, differentiable=False, samples=[sample(_lists(3, 4)), sample(_lists(3))]
 )
 def listed_labels(target: Array) -> tuple[Array, Array, Array]:
-    """Lists of classes on the last axis, each ended by -1: the classes, which places are listed, which classes are.
+    """The classes of lists on the last axis that end with -1, which entries are in a list, and which classes are.
 
-    Places beyond the end hold class 0.
+    Entries beyond the end hold class 0.
     """
     classes = target.shape[-1]
     listed = np.logical_and.accumulate(target != -1, axis=-1)
@@ -136,8 +136,8 @@ def listed_labels(target: Array) -> tuple[Array, Array, Array]:
 def multilabel_margin_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
     """Sum over the target classes y and the others j of max(0, 1 - x[y] + x[j]), divided by the number of classes.
 
-    The target holds in each row a list of classes, ended by -1; it has the shape of x, or one axis of extent 1 where
-    the other is a number.
+    The target holds in each row a list of classes, ended by -1; it has the shape of x, or one axis of extent 1 where x
+    is a scalar, or the other way round.
     """
     if x.ndim + target.ndim < 2 and x.size == target.size == 1:
         x, target = reshape(x, shape=(1,)), reshape(target, shape=(1,))
@@ -151,7 +151,7 @@ def multilabel_margin_loss(x: Value, target: Value, *, reduction: Reduction = "m
     picked = gather(x, index, axis=-1)
     excess = relu(unsqueeze(x, axis=-2) - unsqueeze(picked, axis=-1) + 1.0)
     counted = unsqueeze(listed, axis=-1) & ~unsqueeze(member, axis=-2)
-    return reduced(sum(where(counted, excess, 0.0), axis=(-2, -1)) / float(classes), reduction)
+    return reduce_losses(sum(where(counted, excess, 0.0), axis=(-2, -1)) / float(classes), reduction)
 
 
 @composite(
@@ -181,11 +181,11 @@ def multilabel_soft_margin_loss(
     losses = (1.0 - target) * x - logsigmoid(x)
     if weight is not None:
         losses = losses * weight
-    return reduced(mean(losses, axis=-1), reduction)
+    return reduce_losses(mean(losses, axis=-1), reduction)
 
 
 EPSILON = 1e-12
-"""Added to squared lengths in cosine_embedding_loss, as in PyTorch."""
+"""Added to squared norms in cosine_embedding_loss, as in PyTorch."""
 
 
 def signs(*shape: int) -> Argument:
@@ -194,7 +194,7 @@ def signs(*shape: int) -> Argument:
 
 
 def _require_ranks(op: str, **values: Value) -> Shape:
-    """Refuse values that differ in their number of axes or do not broadcast; return the shape they broadcast to."""
+    """Raise ShapeError if values differ in their number of axes or do not broadcast; return the broadcast shape."""
     if len({value.ndim for value in values.values()}) > 1:
         shown = ", ".join(f"{name} {list(value.shape)}" for name, value in values.items())
         raise ShapeError(f"{op}: {shown} must have the same number of axes; reshape them")
@@ -222,10 +222,10 @@ def margin_ranking_loss(
 ) -> Value:
     """max(0, margin - target (a - b)): a should be larger than b where the target is 1, smaller where it is -1.
 
-    The three broadcast, with as many axes each.
+    The three have the same number of axes and broadcast.
     """
     _require_ranks("margin_ranking_loss", a=a, b=b, target=target)
-    return reduced(clamp(margin - target * (a - b), min=0.0), reduction)
+    return reduce_losses(clamp(margin - target * (a - b), min=0.0), reduction)
 
 
 @composite(
@@ -238,9 +238,9 @@ def margin_ranking_loss(
 )
 def hinge_embedding_loss(x: Value, target: Value, *, margin: float = 1.0, reduction: Reduction = "mean") -> Value:
     """x where the target is 1 and max(0, margin - x) where it is -1, x being a distance; the two broadcast."""
-    fit_together("hinge_embedding_loss", x, target)
+    check_broadcast("hinge_embedding_loss", x, target)
     far = where(eq(target, 1), 0.0, clamp(margin - x, min=0.0))
-    return reduced(far + where(eq(target, -1), 0.0, x), reduction)
+    return reduce_losses(far + where(eq(target, -1), 0.0, x), reduction)
 
 
 @composite(
@@ -257,7 +257,7 @@ def soft_margin_loss(x: Value, target: Value, *, reduction: Reduction = "mean") 
     """log(1 + exp(-target x)), finite for any finite x; the target broadcasts to x."""
     if broadcast_shapes(x.shape, target.shape) != x.shape:
         raise ShapeError(f"soft_margin_loss: target {list(target.shape)} does not broadcast to {list(x.shape)}")
-    return reduced(-logsigmoid(target * x), reduction)
+    return reduce_losses(-logsigmoid(target * x), reduction)
 
 
 @composite(
@@ -279,7 +279,7 @@ def cosine_embedding_loss(
 ) -> Value:
     """1 - cos(a, b) where the target is 1 and max(0, cos(a, b) - margin) where it is -1; the vectors are rows.
 
-    The vectors broadcast, with as many axes each.
+    The vectors have the same number of axes and broadcast.
     """
     shape = _require_ranks("cosine_embedding_loss", a=a, b=b)
     if len(shape) not in (1, 2) or target.shape != shape[:-1]:
@@ -290,7 +290,7 @@ def cosine_embedding_loss(
     squares = [sum(square(x), axis=-1) + EPSILON for x in (a, b)]
     cosine = sum(a * b, axis=-1) / sqrt(squares[0] * squares[1])
     near = where(eq(target, 1), 1.0 - cosine, 0.0)
-    return reduced(near + where(eq(target, -1), clamp(cosine - margin, min=0.0), 0.0), reduction)
+    return reduce_losses(near + where(eq(target, -1), clamp(cosine - margin, min=0.0), 0.0), reduction)
 
 
 @composite(
@@ -323,8 +323,8 @@ def triplet_margin_loss(
 ) -> Value:
     """max(0, margin + d(anchor, positive) - d(anchor, negative)), d the p-norm of the difference + eps by rows.
 
-    The three broadcast, with as many axes each. With `swap` the negative's distance to the positive counts where it is
-    the smaller one (Balntas et al. 2016).
+    The three have the same number of axes and broadcast. With `swap` the distance of the negative to the
+    positive is used where it is smaller (Balntas et al. 2016).
     """
     require_float("triplet_margin_loss", anchor, positive, negative)
     _require_ranks("triplet_margin_loss", anchor=anchor, positive=positive, negative=negative)
@@ -339,4 +339,4 @@ def triplet_margin_loss(
     far = distance(anchor, negative)
     if swap:
         far = minimum(far, distance(positive, negative))
-    return reduced(clamp(margin + distance(anchor, positive) - far, min=0.0), reduction)
+    return reduce_losses(clamp(margin + distance(anchor, positive) - far, min=0.0), reduction)

@@ -1,4 +1,4 @@
-"""Cross entropy over rows of classes: fused with softmax, its gradient, and of predictions that are probabilities."""
+"""Cross entropy over rows of classes: fused with softmax, its gradient, and of predicted probabilities."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from engine.ops.activation.softmax import SHORT, softmax_backward
 from engine.ops.elementwise.comparison import ne, where
 from engine.ops.elementwise.elementwise import clamp, log
 from engine.ops.index.index import gather
-from engine.ops.loss.loss import Reduction, reduced
+from engine.ops.loss.loss import Reduction, reduce_losses
 from engine.ops.reduce.reduce import max_over, sum, sum_over
 from engine.ops.shape.shape import reshape
 
 IGNORE = -100
-"""The class that says: leave this row out (PyTorch's default)."""
+"""The class of rows to ignore (PyTorch's default)."""
 
 
 def _check_classes(op: str, target: Array, classes: int, ignore_index: int) -> Array | None:
-    """Refuse classes out of range; return where the target is ignored, or None when it is nowhere."""
+    """Raise ShapeError for classes out of range; return where the target is ignored, or None if it is nowhere."""
     if not target.size:
         return None
     unsigned = target.view(f"u{target.itemsize}") if target.dtype.kind == "i" else target  # negative ones become large
@@ -98,7 +98,7 @@ def _fill_rows(losses: Array, probabilities: Array, logits: Array, target: Array
 
 
 def _flat(target: Array, row_stride: int, class_stride: int) -> Array:
-    """Places of the target class of each row in the flattened logits."""
+    """Return the index of the target class of each row in the flattened logits."""
     places = np.arange(0, target.size * row_stride, row_stride)
     places += target if class_stride == 1 else target * np.int64(class_stride)
     return places
@@ -144,7 +144,7 @@ def _row_gradients(g: Value, probabilities: Value, target: Value, *, ignore_inde
 def softmax_cross_entropy_backward(
     g: Array, probabilities: Array, target: Array, *, ignore_index: int = IGNORE, out: Array | None = None
 ) -> Array:
-    """g (probabilities - onehot(target)) by rows: the gradient of softmax_cross_entropy; 0 in rows left out."""
+    """g (probabilities - onehot(target)) by rows: the gradient of softmax_cross_entropy; 0 in ignored rows."""
     gx: Array = np.multiply(probabilities, g[:, None], out=out)
     ignored = target == ignore_index
     if ignored.any() or not gx.flags.c_contiguous:
@@ -215,9 +215,9 @@ PAIR = (uniform(0.1, 0.9, 4, 3), uniform(0.1, 0.9, 4, 3))
     ],
 )
 def categorical_cross_entropy(p: Value, target: Value, *, eps: float = 1e-7, reduction: Reduction = "mean") -> Value:
-    """-sum(target log p) over the classes, axis 1 (or the only axis), p being limited to eps..1-eps, as in Keras.
+    """-sum(target log p) over the classes, axis 1 (or the only axis), p being clipped to eps..1-eps, as in Keras.
 
-    p and target are probabilities of one shape. From logits, cross_entropy is exact where this one is cut off.
+    p and target are probabilities of one shape. From logits, cross_entropy is exact where this one is clipped.
     """
     require_float("categorical_cross_entropy", p, target)
     if p.shape != target.shape or not p.ndim:
@@ -228,4 +228,4 @@ def categorical_cross_entropy(p: Value, target: Value, *, eps: float = 1e-7, red
     if not 0 <= eps < 0.5:
         raise AttributeValueError(f"categorical_cross_entropy: eps {eps} must be in 0 <= eps < 0.5")
     limited = clamp(p, min=eps, max=1.0 - eps)
-    return reduced(-sum(target * log(limited), axis=min(1, p.ndim - 1)), reduction)
+    return reduce_losses(-sum(target * log(limited), axis=min(1, p.ndim - 1)), reduction)

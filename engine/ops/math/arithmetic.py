@@ -17,7 +17,7 @@ from engine.ops.activation.activation import sigmoid
 from engine.ops.elementwise.casting import cast, factor_for, in_common_type
 from engine.ops.elementwise.comparison import eq, le, where
 from engine.ops.elementwise.elementwise import exp, log, log1p, power, square
-from engine.ops.kernels.blocks import stored
+from engine.ops.kernels.blocks import store_result
 from engine.ops.reduce.reduce import finite_floor
 from engine.ops.shape.shape import reshape
 
@@ -57,7 +57,7 @@ def add_scaled(a: Value, b: Value, *, alpha: float = 1.0) -> Value:
 
 @composite(samples=[sample((2, 3), (3,)), sample((2, 3), (2, 1), alpha=-2.5)])
 def rsub(a: Value, b: Value, *, alpha: float = 1.0) -> Value:
-    """b - alpha * a, with broadcasting: a subtracted the other way round."""
+    """b - alpha * a, with broadcasting: sub with its operands reversed."""
     return add_scaled(b, a, alpha=-alpha)
 
 
@@ -103,9 +103,9 @@ def rad2deg(x: Value) -> Value:
 
 @composite(numerics=COMPUTE_FLOAT32, samples=[sample((2, 3), integers(-3, 4, 2, 3)), sample((3,), (2, 1))])
 def ldexp(x: Value, exponent: Value) -> Value:
-    """x times 2 to the power of `exponent`, which may be no whole number; both have a gradient.
+    """x times 2 to the power of `exponent`, which need not be an integer; both have a gradient.
 
-    As in PyTorch the power comes first, so that it may overflow where the product would not. Integers count as float32.
+    As in PyTorch the power is computed first and may overflow where the product would not. Integers become float32.
     """
     dtype = x.dtype if is_float(x.dtype) else FLOAT32
     return x * exp2(exponent if is_float(exponent.dtype) else cast(exponent, dtype=dtype))
@@ -176,7 +176,7 @@ def _(g: Value, y: Value, a: Value, b: Value, *, zero_grad_at_neg_inf: bool) -> 
 
 
 def _times_log(a: Array, b: Array, logarithm: np.ufunc, out: Array | None) -> Array:
-    return stored(np.where((a == 0) & ~np.isnan(b), 0, a * logarithm(b)), out)
+    return store_result(np.where((a == 0) & ~np.isnan(b), 0, a * logarithm(b)), out)
 
 
 @primitive(

@@ -23,10 +23,10 @@ from engine.ops.shape.shape import reshape, transpose, unsqueeze
     samples=[sample((2, 4)), sample((5,), correction=0), sample((2, 4), integers(1, 4, 4), positive(4))],
 )
 def cov(x: Value, fweights: Value | None = None, aweights: Value | None = None, *, correction: int = 1) -> Value:
-    """The covariances of the rows of x [variables, observations]: a matrix; of a single row its variance.
+    """The covariance matrix of the rows of x [variables, observations]; of a single row its variance.
 
-    `fweights` says how often each observation counts and `aweights` how much it is worth; `correction` is taken off
-    their number (NumPy's ddof).
+    `fweights` are the integer repetitions of each observation, `aweights` their relative weights; `correction` is
+    subtracted from their number (NumPy's ddof).
     """
     require_float("cov", x)
     require_rank("cov", "variables", x, 0, 1, 2)

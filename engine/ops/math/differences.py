@@ -1,4 +1,4 @@
-"""Differences of neighbours, the trapezoidal rule, and slopes of sampled functions (numpy.gradient)."""
+"""Differences of neighbours, the trapezoidal rule, and gradients of sampled functions (numpy.gradient)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from engine.ops.shape.shape import broadcast_to, concat, reshape, slice
 def diff(
     x: Value, prepend: Value | None = None, append: Value | None = None, *, order: int = 1, axis: int = -1
 ) -> Value:
-    """Each element less the one before it along `axis`, `order` times over; the extent shrinks by one each time.
+    """The difference of each element and the one before it along `axis`, applied `order` times.
 
-    What is prepended and appended along `axis` counts as part of x.
+    The extent shrinks by one each time. `prepend` and `append` are concatenated to x along `axis` first.
     """
     if not x.ndim or order < 0:
         raise (
@@ -42,7 +42,7 @@ def diff(
 
 
 def _areas(op: str, y: Value, x: Value | None, dx: float, place: int) -> Value:
-    """The areas between neighbours along an axis."""
+    """Return the areas between neighbours along an axis."""
     sums = slice(y, axis=place, start=1) + slice(y, axis=place, stop=-1)
     if x is None:
         return sums * (dx * 0.5)
@@ -68,7 +68,7 @@ def _checked(op: str, y: Value, axis: int) -> int:
     samples=[sample((4,), dx=0.5), sample((2, 3), (3,)), sample((3, 2), (3, 2), axis=0)],
 )
 def trapezoid(y: Value, x: Value | None = None, *, dx: float = 1.0, axis: int = -1) -> Value:
-    """The area below the points (x, y) along `axis` by the trapezoidal rule; without x they are `dx` apart."""
+    """The area below the points (x, y) along `axis` by the trapezoidal rule; without x their distance is `dx`."""
     place = _checked("trapezoid", y, axis)
     return sum(_areas("trapezoid", y, x, dx, place), axis=place)
 
@@ -85,12 +85,12 @@ def cumulative_trapezoid(y: Value, x: Value | None = None, *, dx: float = 1.0, a
 
 
 def _rising(*shape: int) -> Argument:
-    """Draw places at least 0.5 apart."""
+    """Draw coordinates at least 0.5 apart."""
     return Argument(shape, lambda g, shape: (g.uniform(0.5, 1.5, shape)).cumsum())
 
 
 def _slopes(x: Value, places: Value | None, step: float, place: int, edge_order: int) -> Value:
-    """The slopes along an axis: of the parabola through three points, at the ends of the line through two."""
+    """Return the derivatives along an axis: of the parabola through three points, at the ends of the secant."""
     if places is None:
         slopes = diff(x, axis=place) / step
     else:
@@ -137,11 +137,11 @@ def _axes(x: Value, axis: Axes, edge_order: int) -> list[int]:
 def gradient(
     *xs: Value, spacing: float | tuple[float, ...] = 1.0, axis: Axes = None, edge_order: int = 1
 ) -> tuple[Value, ...]:
-    """The slopes of the first input along each axis in `axis` (by default all), as PyTorch's gradient.
+    """The derivatives of the first input along each axis in `axis` (by default all), as PyTorch's gradient.
 
-    The points are `spacing` apart, one number or one for each axis, or lie at the places in the other inputs, one
-    vector for each axis. Inside the slope is that of the parabola through three points, at the ends that of the line
-    through two, or with an edge_order of 2 of the parabola.
+    The points are `spacing` apart, one number or one for each axis, or have the coordinates in the other inputs, one
+    vector for each axis. Inner derivatives are those of the parabola through three points, those at the ends of the
+    line through two, or with an edge_order of 2 of the parabola.
     """
     x, *places = xs
     axes = _axes(x, axis, edge_order)

@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms over real and imaginary parts, each a real value of its own.
+"""Discrete Fourier transforms; complex numbers are pairs of real values, the real and the imaginary part.
 
 All of them are compositions of `dft`, which is linear: its transpose is the transform in the other direction.
 """
@@ -47,9 +47,9 @@ def _dft(real: Value, imaginary: Value, *, axis: int, inverse: bool) -> tuple[Sp
     samples=[sample((2, 5), (2, 5), axis=1), sample((4, 2), (4, 2), axis=0, inverse=True)],
 )
 def dft(real: Array, imaginary: Array, *, axis: int = -1, inverse: bool = False) -> tuple[Array, Array]:
-    """The sums of x[k] exp(-2 pi i j k / n) along `axis`, x given by its two parts; `inverse` takes the other sign.
+    """The sums of x[k] exp(-2 pi i j k / n) along `axis` of x = real + i imaginary; `inverse` takes the other sign.
 
-    Neither direction is divided by anything. float16 is computed in float32.
+    Neither direction is normalised. float16 is computed in float32.
     """
     wide = FLOAT32 if real.dtype == FLOAT16 else real.dtype
     x = real.astype(wide) + 1j * imaginary.astype(wide)
@@ -70,7 +70,7 @@ def _(
 
 
 def _factor(n: int, norm: Norm, *, inverse: bool) -> float:
-    """Return what the sums over n elements are multiplied by."""
+    """Return the normalisation factor of sums over n elements."""
     if norm == "ortho":
         return 1 / math.sqrt(n)
     return 1 / n if (norm == "backward") == inverse else 1.0
@@ -85,7 +85,7 @@ def _parts(op: str, real: Value, imaginary: Value | None) -> Pair:
 
 
 def _fitted(op: str, x: Value, axis: int, n: int | None) -> Value:
-    """Cut an axis or add zeros at its end, to n elements."""
+    """Truncate an axis, or pad it with zeros at its end, to n elements."""
     if not x.ndim:
         raise ShapeError(f"{op} needs an input with at least one axis, got a number")
     place = normalize_axis(axis, x.ndim)
@@ -107,8 +107,8 @@ def _transformed(op: str, parts: Pair, axis: int, n: int | None, norm: Norm, *, 
     return (real, imaginary) if factor == 1 else (real * factor, imaginary * factor)
 
 
-def transformed_axes(op: str, x: Value, axes: Axes, sizes: Ints | None) -> list[tuple[int, int | None]]:
-    """Return each axis that is transformed and how many elements it is brought to."""
+def resolve_axes(op: str, x: Value, axes: Axes, sizes: Ints | None) -> list[tuple[int, int | None]]:
+    """Return each axis that is transformed, and the number of elements to truncate or pad it to (None: as it is)."""
     if axes is None:
         places = tuple(range(x.ndim - len(sizes), x.ndim)) if sizes is not None else tuple(range(x.ndim))
     else:
@@ -127,9 +127,9 @@ def transformed_axes(op: str, x: Value, axes: Axes, sizes: Ints | None) -> list[
 def fft(
     real: Value, imaginary: Value | None = None, *, n: int | None = None, axis: int = -1, norm: Norm = "backward"
 ) -> tuple[Value, Value]:
-    """The discrete Fourier transform along `axis`: its real and its imaginary part.
+    """The discrete Fourier transform along `axis`: real and imaginary part.
 
-    x is given by its two parts (the second is 0 when left out), cut or filled up with zeros to `n` elements. `norm`
+    The input is `real` + i `imaginary` (0 by default), truncated or padded with zeros to `n` elements. `norm`
     "backward" divides the inverse by n, "forward" this direction, "ortho" both by the root of n.
     """
     return _transformed("fft", _parts("fft", real, imaginary), axis, n, norm, inverse=False)
@@ -139,13 +139,13 @@ def fft(
 def ifft(
     real: Value, imaginary: Value | None = None, *, n: int | None = None, axis: int = -1, norm: Norm = "backward"
 ) -> tuple[Value, Value]:
-    """The inverse of fft along `axis`, with the same arguments: its real and its imaginary part."""
+    """The inverse of fft along `axis`, with the same arguments: real and imaginary part."""
     return _transformed("ifft", _parts("ifft", real, imaginary), axis, n, norm, inverse=True)
 
 
 @composite(numerics=COMPUTE_FLOAT32, samples=[sample((2, 5)), sample((6, 2), n=4, axis=0, norm="ortho")])
 def rfft(x: Value, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> tuple[Value, Value]:
-    """The first half of fft of a real x, n // 2 + 1 elements along `axis` (the rest mirrors them): both its parts."""
+    """The first n // 2 + 1 elements along `axis` of the fft of a real x (the others are conjugates): both parts."""
     real, imaginary = _transformed("rfft", _parts("rfft", x, None), axis, n, norm, inverse=False)
     kept = real.shape[axis] // 2 + 1
     return slice(real, axis=axis, stop=kept), slice(imaginary, axis=axis, stop=kept)
@@ -158,9 +158,9 @@ def rfft(x: Value, *, n: int | None = None, axis: int = -1, norm: Norm = "backwa
 def irfft(
     real: Value, imaginary: Value | None = None, *, n: int | None = None, axis: int = -1, norm: Norm = "backward"
 ) -> Value:
-    """The inverse of rfft: a real value of `n` elements along `axis`, by default twice the extent less one.
+    """The inverse of rfft: a real value of `n` elements along `axis`, by default 2 (extent - 1).
 
-    Imaginary parts of the first element and, for an even n, of the last one do not count.
+    Imaginary parts of the first element and, for an even n, of the last one are ignored.
     """
     x, y = _parts("irfft", real, imaginary)
     if not x.ndim:
@@ -187,12 +187,12 @@ def _declare_fftn(name: str, samples: Sequence[Sample], *, inverse: bool) -> Op[
         norm: Norm = "backward",
     ) -> tuple[Value, Value]:
         parts = _parts(name, real, imaginary)
-        for axis, n in transformed_axes(name, real, axes, sizes):
+        for axis, n in resolve_axes(name, real, axes, sizes):
             parts = _transformed(name, parts, axis, n, norm, inverse=inverse)
         return parts
 
     along = "each of several axes (all of them, or as many last ones as there are `sizes`)"
-    named(transform, name, f"{name[:-1]} along {along}: both its parts.")
+    named(transform, name, f"{name[:-1]} along {along}: real and imaginary part.")
     return composite(numerics=COMPUTE_FLOAT32, samples=samples)(transform)
 
 
@@ -218,12 +218,12 @@ def _declare_two_axes(name: str, doc: str, of: Op[R], samples: Sequence[Sample])
 
 fft2 = _declare_two_axes(
     "fft2",
-    "fft along two axes, or others: its real and its imaginary part.",
+    "fft along `axes`, by default the last two: real and imaginary part.",
     fftn,
     [sample((2, 3), (2, 3)), sample((2, 3, 2), sizes=(2, 4))],
 )
 ifft2 = _declare_two_axes(
-    "ifft2", "ifft along two axes, or others: its real and its imaginary part.", ifftn, [sample((2, 3), (2, 3))]
+    "ifft2", "ifft along `axes`, by default the last two: real and imaginary part.", ifftn, [sample((2, 3), (2, 3))]
 )
 
 
@@ -235,7 +235,7 @@ def fftshift(x: Value, *, axes: Axes = None) -> Value:
 
 @composite(samples=[sample((5,)), sample((2, 4), axes=1)])
 def ifftshift(x: Value, *, axes: Axes = None) -> Value:
-    """x with the middle of each of `axes` moved to the front: fftshift undone."""
+    """x with the middle of each of `axes` moved to the front: the inverse of fftshift."""
     return _shifted(x, axes, -1)
 
 
@@ -257,7 +257,7 @@ def _frequencies(op: str, n: int, d: float, dtype: DType) -> float:
 
 @composite(samples=[sample(n=5), sample(n=4, d=0.5)])
 def fftfreq(*, n: int, d: float = 1.0, dtype: DType = FLOAT32) -> Value:
-    """The frequencies of the elements of fft, for samples at distance `d`: 0, 1, ..., -2, -1 over n d."""
+    """The frequencies of the elements of fft, for a sample spacing of `d`: 0, 1, ..., -2, -1 over n d."""
     step = _frequencies("fftfreq", n, d, dtype)
     half = (n + 1) // 2
     counts = (arange(stop=half, dtype=dtype), arange(start=-(n // 2), stop=0, dtype=dtype))
@@ -266,7 +266,7 @@ def fftfreq(*, n: int, d: float = 1.0, dtype: DType = FLOAT32) -> Value:
 
 @composite(samples=[sample(n=5), sample(n=4, d=0.5)])
 def rfftfreq(*, n: int, d: float = 1.0, dtype: DType = FLOAT32) -> Value:
-    """The frequencies of the elements of rfft, for samples at distance `d`: 0, 1, ..., n // 2 over n d."""
+    """The frequencies of the elements of rfft, for a sample spacing of `d`: 0, 1, ..., n // 2 over n d."""
     return arange(stop=n // 2 + 1, dtype=dtype) * _frequencies("rfftfreq", n, d, dtype)
 
 
@@ -275,7 +275,7 @@ OPPOSITE: dict[Norm, Literal["backward", "ortho", "forward"]] = {
     "ortho": "ortho",
     "forward": "backward",
 }
-"""The norm with which a transform in the other direction is divided by the same."""
+"""The norm with which the transform in the other direction has the same factor."""
 
 
 @composite(
@@ -283,7 +283,7 @@ OPPOSITE: dict[Norm, Literal["backward", "ortho", "forward"]] = {
     samples=[sample((2, 5)), sample((3, 4), sizes=(4, 3), norm="ortho"), sample((3, 4), axes=(0,))],
 )
 def rfftn(x: Value, *, sizes: Ints | None = None, axes: Axes = None, norm: Norm = "backward") -> tuple[Value, Value]:
-    """fftn of a real x, of which the last of the axes keeps its first half, n // 2 + 1 elements: both its parts."""
+    """fftn of a real x with the first n // 2 + 1 elements of the last of the axes: real and imaginary part."""
     *others, (last, n) = _axes("rfftn", x, axes, sizes)
     real, imaginary = rfft(x, n=n, axis=last, norm=norm)
     if not others:
@@ -302,7 +302,7 @@ def irfftn(
     axes: Axes = None,
     norm: Norm = "backward",
 ) -> Value:
-    """The inverse of rfftn: a real value. `sizes` are those of the result, of the last axis 2 (extent - 1) if null."""
+    """The inverse of rfftn: a real value of the extents `sizes`, by default 2 (extent - 1) on the last axis."""
     *others, (last, n) = _axes("irfftn", real, axes, sizes)
     if not others:
         return irfft(real, imaginary, n=n, axis=last, norm=norm)
@@ -315,13 +315,13 @@ def irfftn(
 def rfft2(
     x: Value, *, sizes: Ints | None = None, axes: Axes = (-2, -1), norm: Norm = "backward"
 ) -> tuple[Value, Value]:
-    """rfftn along two axes, or others: its real and its imaginary part."""
+    """rfftn along `axes`, by default the last two: real and imaginary part."""
     return rfftn(x, sizes=sizes, axes=axes, norm=norm)
 
 
 irfft2 = _declare_two_axes(
     "irfft2",
-    "irfftn along two axes, or others: a real value.",
+    "irfftn along `axes`, by default the last two: a real value.",
     irfftn,
     [sample((2, 3), (2, 3)), sample((2, 3, 4), (2, 3, 4), sizes=(3, 5))],
 )
@@ -333,27 +333,27 @@ irfft2 = _declare_two_axes(
 def hfft(
     real: Value, imaginary: Value | None = None, *, n: int | None = None, axis: int = -1, norm: Norm = "backward"
 ) -> Value:
-    """fft of a value of which the first half along `axis` is given, and whose other half is its conjugate in reverse.
+    """fft of a Hermitian signal, given by its first half along `axis`: a real value.
 
-    The result is real, of `n` elements, by default twice the extent less one.
+    The result has `n` elements, by default 2 (extent - 1).
     """
     return irfft(real, None if imaginary is None else neg(imaginary), n=n, axis=axis, norm=OPPOSITE[norm])
 
 
 @composite(numerics=COMPUTE_FLOAT32, samples=[sample((2, 5)), sample((6, 2), n=4, axis=0, norm="ortho")])
 def ihfft(x: Value, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> tuple[Value, Value]:
-    """The inverse of hfft: of a real x, n // 2 + 1 elements along `axis`: its real and its imaginary part."""
+    """The inverse of hfft: n // 2 + 1 elements along `axis` of a real x, real and imaginary part."""
     real, imaginary = rfft(x, n=n, axis=axis, norm=OPPOSITE[norm])
     return real, neg(imaginary)
 
 
 def _axes(op: str, x: Value, axes: Axes, sizes: Ints | None) -> list[tuple[int, int | None]]:
-    found = transformed_axes(op, x, axes, sizes)
+    found = resolve_axes(op, x, axes, sizes)
     if not found:
         raise AttributeValueError(f"{op} needs at least one axis")
     return found
 
 
 def _extents(x: Value, axes: list[tuple[int, int | None]]) -> tuple[int, ...]:
-    """Return how many elements each axis is brought to."""
+    """Return the extent that each axis is truncated or padded to."""
     return tuple(x.shape[axis] if n is None else n for axis, n in axes)

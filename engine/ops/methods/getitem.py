@@ -1,4 +1,4 @@
-"""Indexing a value by NumPy's rule: x[1, ..., 2:5, None, indices, mask]."""
+"""Indexing of a value by NumPy's rules: x[1, ..., 2:5, None, indices, mask]."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from engine.core.dtypes import BOOL, INT64
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.value import Value, as_value
 from engine.ops.index.advanced_index import index_get
-from engine.ops.index.search import places_of
+from engine.ops.index.search import indices_of_true
 from engine.ops.shape.arrangement import movedim
 from engine.ops.shape.shape import flip, slice, squeeze, unsqueeze
 
 
 class _Mask(NamedTuple):
-    """A mask as the indices of its true elements, one vector an axis."""
+    """A mask as the indices of its true elements, one vector per axis."""
 
     places: tuple[Value, ...]
     shape: tuple[int, ...]
@@ -32,8 +32,8 @@ def getitem(value: Value, index: Any) -> Value:
 
     A slice with a negative step copies, as `flip` does.
 
-    Integer arrays and masks select together, element by element, after broadcasting; their axes stand where theirs
-    were, or in front when a slice, None or Ellipsis lies between them. A mask that a graph computes cannot be used.
+    Integer arrays and masks select together, element by element, after broadcasting; their axes replace the indexed
+    ones, or come first if a slice, None or Ellipsis is between them. A mask computed by a graph cannot be used.
     """
     entries = [_entry(e) for e in (index if isinstance(index, tuple) else (index,))]
     if sum(entry is Ellipsis for entry in entries) > 1:
@@ -61,7 +61,7 @@ builtin_slice = type(np.s_[:])
 
 
 def _entry(entry: Any) -> Entry:
-    """Turn lists and arrays into Values and masks; leave the rest."""
+    """Convert lists and arrays to Values and masks; return others unchanged."""
     if entry is None or entry is Ellipsis or isinstance(entry, builtin_slice):
         return entry
     if isinstance(entry, bool | np.bool_ | str | bytes | float):
@@ -78,21 +78,21 @@ def _entry(entry: Any) -> Entry:
     if entry.dtype == BOOL:
         if not entry.ndim:
             raise ShapeError("a mask needs at least one axis")
-        return _Mask(places_of(entry), entry.shape)
+        return _Mask(indices_of_true(entry), entry.shape)
     if entry.dtype.kind not in "iu":
         raise DTypeError(f"an index must hold integers or be a bool mask, got {entry.dtype.name}")
     return entry
 
 
 def _width(entry: Entry) -> int:
-    """Return how many axes an entry uses up."""
+    """Return the number of axes that an entry indexes."""
     if entry is None or entry is Ellipsis:
         return 0
     return len(entry.shape) if isinstance(entry, _Mask) else 1
 
 
 def _filled(entries: list[Entry], ndim: int) -> list[Entry]:
-    """Write the Ellipsis out as full slices."""
+    """Replace the Ellipsis by full slices."""
     used = sum(map(_width, entries))
     if used > ndim:
         raise ShapeError(f"too many indices: {used} for {ndim} axes")
@@ -103,7 +103,7 @@ def _filled(entries: list[Entry], ndim: int) -> list[Entry]:
 
 
 def _apart(entries: list[Entry]) -> bool:
-    """Tell whether something lies between the entries that select together; an Ellipsis does, however short."""
+    """Return whether a slice, None or Ellipsis (also an empty one) is between the entries that select together."""
     selecting = [n for n, e in enumerate(entries) if not (e is None or e is Ellipsis or isinstance(e, builtin_slice))]
     return selecting[-1] - selecting[0] >= len(selecting)
 
@@ -133,7 +133,7 @@ def _in_range(value: Value, axis: int, place: int) -> int:
 
 
 def _indices(entry: Entry, value: Value, axis: int) -> tuple[Value, ...]:
-    """Return the index Values of one entry, one for each axis it uses."""
+    """Return the index Values of one entry, one for each axis that it indexes."""
     if isinstance(entry, Value):
         return (entry,)
     if isinstance(entry, int):

@@ -1,14 +1,14 @@
 """In-place forms of ops (`x.add_(y)`, `x[i] = y`): the value takes the result's data and history.
 
-The memory that others may share is written once, and its counter tells every rule that saved it. Nodes that read the
-value before keep the history it had then. Where a gradient could silently go wrong (a view and its base), the
-operation is refused.
+Memory that several values share is written once; a version counter lets backward rules detect that a saved value was
+modified. Nodes that read the value before keep its earlier history. An operation whose gradient could silently be wrong
+(on a view and its base) is an error.
 
-Random programs are compared with PyTorch (tests/engine/golden/in_place_verdicts.py); where the verdicts differ:
+Random programs are compared with PyTorch (tests/engine/golden/in_place_verdicts.py). Known differences:
 
-* Refused here only: a recorded write to memory that a view shares, a write to a broadcast value or a diagonal, and a
+* An error here only: a recorded write to memory that a view shares, a write to a broadcast value or a diagonal, and a
   write to a quotient before its divisor gets a gradient (the rule of div reads the quotient).
-* Refused by PyTorch only, with the right gradient here: a write whose own rule needs the value before it, as
+* An error in PyTorch only, with the right gradient here: a write whose own rule needs the value before it, as
   `y.mul_(y)`, of which a copy is kept, and a write to what the rule here does not read.
 * `contiguous` and `as_strided` give copies, never views.
 """
@@ -53,7 +53,7 @@ def _on_bits(bitwise: Callable[..., Value], logical: Callable[..., Value]) -> Ca
 
 
 def rebase(value: Value, node: Node | None, index: int, requires_grad: bool) -> None:
-    """Give a value whose memory was just written another history; nodes that read it before keep the old one."""
+    """Replace the history of a value whose memory was just written; nodes that read it before keep the earlier one."""
     if value.node is None and node is None:
         return
     counter = value.shared_counter()
@@ -82,7 +82,7 @@ def _method(op: Op[Any]) -> Callable[..., Value]:
 
 
 def _assign(self: Value, source: Operand) -> Value:
-    """Write `source`, broadcast and cast, over this value: the gradient goes to the source, zeros to what was there."""
+    """Write `source`, broadcast and cast, over this value: the source receives the gradient, the old content zeros."""
     _check_writable(self)
     if source is self:
         return self
@@ -95,8 +95,8 @@ def _assign(self: Value, source: Operand) -> Value:
 def _set_item(self: Value, index: Any, source: Operand) -> None:
     """Write `source`, broadcast and cast, over the elements that a NumPy index selects.
 
-    The gradient of what was there goes on to the elements left as they are, that of `source` comes from the others;
-    an index that selects an element twice has none.
+    The old content receives the gradient of the elements that are not selected, `source` that of the others; an index
+    that selects an element twice has no gradient.
     """
     _check_writable(self)
     entries = tuple(_plain(entry) for entry in index) if isinstance(index, tuple) else _plain(index)
@@ -120,7 +120,7 @@ def _plain(entry: Any) -> Any:
 
 
 def _check_writable(self: Value) -> None:
-    """Refuse a value without memory, a leaf that is being recorded, and memory that must not change."""
+    """Raise an error for a value without memory, a leaf that is being recorded, and memory that must not change."""
     if self.data is None:
         raise GradientError(
             "a value of a graph has no memory to write to; use the op without the underscore, and x = x + y for x += y"
@@ -145,7 +145,7 @@ def _check_writable(self: Value) -> None:
 
 
 def _before(self: Value, operands: tuple[object, ...]) -> Value:
-    """Return what the value is now as a value of its own, with a copy of the numbers where a rule may need them."""
+    """Return the current value as a separate Value, with its data copied if a rule may need them."""
     before = Value(
         self.shape, self.dtype, self.data, node=self.node, index=self.index, requires_grad=self.requires_grad
     )
@@ -164,7 +164,7 @@ def _write(self: Value, result: Value) -> Value:
     if category(result.dtype) > category(self.dtype):
         raise DTypeError(f"an in-place operation cannot store {result.dtype.name} in {self.dtype.name}; cast it first")
     if result.node is not None and result.key == self.key:
-        return self  # the op gave back what it got
+        return self  # the op returned its input
     counter = self.shared_counter()
     if MODES.recording and counter.viewed and (result.requires_grad or self.requires_grad):
         raise GradientError(

@@ -1,4 +1,4 @@
-"""Binds operators and methods onto Value from the op table, so that values read like arrays."""
+"""Binds operators and methods from the op table to Value, so that values are used like arrays."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ON_BITS = {
     "or": ("bitwise_or", "logical_or"),
     "xor": ("bitwise_xor", "logical_xor"),
 }
-"""Operators on the bits of integers, and what they are between truth values."""
+"""Bitwise operators of integers, and their counterparts for bool."""
 NOT_METHODS = (
     *("stack", "concat", "pack", "meshgrid"),
     *("full", "fill", "zeros", "ones", "eye", "arange", "linspace"),
@@ -72,12 +72,12 @@ def _binary(op: Op[Any]) -> Callable[[Value, Operand], Value]:
 
 
 def _equality(op: Op[Any]) -> Callable[[Value, Operand | None], Value]:
-    """Return == or != : element by element with a value or a number; None is equal to no value, as in PyTorch."""
+    """Return == or !=: elementwise with a value or a number; None equals no value, as in PyTorch."""
     return lambda self, other: NotImplemented if other is None else op(self, other)
 
 
 def _on_bits(bitwise: Op[Any], logical: Op[Any], *, reflected: bool = False) -> Callable[[Value, Operand], Value]:
-    """Return an operator that is logical between truth values, and works on bits (floats are refused) otherwise."""
+    """Return an operator that is logical for bool and bitwise for integers; floats are an error."""
 
     def operate(self: Value, other: Operand) -> Value:
         op = logical if self.dtype.kind == "b" == as_value(other).dtype.kind else bitwise
@@ -91,11 +91,11 @@ def _reflected(op: Op[Any]) -> Callable[[Value, Operand], Value]:
 
 
 _OF_NUMPY = frozenset({"dtype", "out"})
-"""Arguments that np.sum(x), np.mean(x) and the like always pass to the method of their name."""
+"""Arguments that np.sum(x), np.mean(x) and similar functions always pass to the method of that name."""
 
 
 def _without_defaults(op: Op[Any], attrs: dict[str, Any]) -> dict[str, Any]:
-    """Drop the arguments that NumPy's functions pass as None; any other value is an unknown attribute and refused."""
+    """Drop the arguments that NumPy's functions pass as None; any other value is an unknown attribute and an error."""
     return {
         name: value for name, value in attrs.items() if not (value is None and name in _OF_NUMPY - {*op.attributes})
     }

@@ -1,4 +1,4 @@
-"""What makes a Value behave as an array of NumPy or a tensor of PyTorch where no op of its name does.
+"""Methods of Value in the manner of NumPy arrays and PyTorch tensors that are not ops.
 
 Iteration, functions of NumPy on values, `tolist`, `numel`, `to` and casts by name.
 """
@@ -42,7 +42,7 @@ UFUNCS = {
     "arccos": "acos",
     "arctan": "atan",
 }
-"""Universal functions of NumPy that an op of another name computes."""
+"""Universal functions of NumPy that an op of another name implements."""
 CASTS = {
     "float": "float32",
     "double": "float64",
@@ -81,7 +81,7 @@ def _casting(dtype: str) -> Callable[[Value], Value]:
     def method(self: Value) -> Value:
         return _to(self, dtype)
 
-    method.__doc__ = f"Return the value as {dtype}; itself where it is that already."
+    method.__doc__ = f"Return the value as {dtype}; itself if it already is."
     return method
 
 
@@ -100,7 +100,7 @@ def _array(self: Value, dtype: Any = None, copy: bool | None = None) -> Array:
     """Return the data for NumPy.
 
     Raises:
-        GradientError: the value requires a gradient, which would be lost without a word, or has no data.
+        GradientError: the value requires a gradient, which would be lost silently, or has no data.
     """
     if self.requires_grad and MODES.recording:
         raise GradientError(
@@ -138,14 +138,14 @@ def _op_of(name: str) -> Op[Any] | None:
 
 
 def _to(self: Value, *targets: Any, dtype: object = None, device: str | None = None, copy: bool = False) -> Value:
-    """Return the value as another dtype, on a device: itself where nothing changes, as in PyTorch.
+    """Return the value as another dtype, on a device: itself if nothing changes, as in PyTorch.
 
     Args:
         self: the value.
-        targets: dtypes, the name of a device, or a value whose dtype to take.
+        targets: dtypes, the name of a device, or a value whose dtype is used.
         dtype: the dtype.
         device: "cpu" or None; another one is a DeviceError.
-        copy: whether to copy where nothing changes.
+        copy: copy even if nothing changes.
     """
     for target in targets:
         if isinstance(target, Value):

@@ -1,4 +1,4 @@
-"""Normalization by channel: batch, group and instance norms, local response, and fixed statistics of images."""
+"""Normalization by channel: batch, group and instance normalization, local response, and their running statistics."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def batch_norm(
 ) -> tuple[Array, Array, Array]:
     """(x - mean) / sqrt(variance + eps) * weight + bias for each channel (axis 1 of x), and the new running statistics.
 
-    In training mean and biased variance are those of the batch, and the running ones move towards them by `momentum`
-    (towards the unbiased variance, as in PyTorch); otherwise the running statistics are used and stay (Ioffe & Szegedy
+    In training, mean and biased variance are those of the batch, and the running ones are updated with `momentum`
+    (with the unbiased variance, as in PyTorch); otherwise the running statistics are used unchanged (Ioffe & Szegedy
     2015).
     """
     y, new_mean, new_var = out or (np.empty(x.shape, x.dtype), np.empty_like(running_mean), np.empty_like(running_var))
@@ -228,8 +228,8 @@ def batch_normalize(
 ) -> Value:
     """(x - mean) / sqrt(variance + eps) * weight + bias for each channel (axis 1 of x), without new statistics.
 
-    Weight, bias and running statistics may be left out, as in PyTorch's functional batch_norm: 1, 0, and out of
-    training the statistics of the batch. See batch_norm, which moves the running ones.
+    Weight, bias and running statistics are optional, as in PyTorch's functional batch_norm: by default 1, 0, and the
+    statistics of the batch outside of training too. See batch_norm, which updates the running ones.
     """
     require_rank("batch_normalize", "an input", x, 2, 3, 4, 5)
     if not training and (running_mean is None) != (running_var is None):
@@ -268,9 +268,9 @@ def tracked_batch_norm(
     eps: float = 1e-5,
     training: bool | None = None,
 ) -> tuple[Value, Value, Value, Value]:
-    """batch_norm of x that counts the batches of training; with `momentum` null their statistics have equal shares.
+    """batch_norm of x that counts the batches of training; with `momentum` null the statistics are cumulative means.
 
-    The n-th batch then moves the running statistics towards its own by 1 / n, as in PyTorch: they are plain means.
+    The n-th batch then has the weight 1 / n, as in PyTorch.
     """
     require_integer("tracked_batch_norm", "the count of batches", num_batches_tracked)
     given = (x, weight, bias, running_mean, running_var)
@@ -313,7 +313,7 @@ def group_norm(
 ) -> Value:
     """x [N, C, *spatial] standardized over each of `groups` groups of channels of each image, times weight plus bias.
 
-    Wu & He 2018. The variance is the biased one; weight and bias hold one number a channel.
+    Wu & He 2018. The variance is the biased one; weight and bias hold one number per channel.
     """
     require_float("group_norm", x)
     if x.ndim < 2 or groups < 1 or x.shape[1] % groups:
@@ -350,8 +350,8 @@ def instance_norm(
 ) -> Value:
     """x [N, C, *spatial] standardized over the spatial axes of each channel of each image, times weight plus bias.
 
-    Ulyanov et al. 2016. The variance is the biased one; weight and bias hold one number a channel. Without
-    `use_input_stats` the running statistics, one number a channel, take the place of mean and variance.
+    Ulyanov et al. 2016. The variance is the biased one; weight and bias hold one number per channel. Without
+    `use_input_stats` the running statistics, one number per channel, replace mean and variance.
     """
     require_float("instance_norm", x)
     if x.ndim < 3 or math.prod(x.shape[2:]) <= 1:
@@ -386,10 +386,10 @@ def tracked_instance_norm(
     eps: float = 1e-5,
     training: bool | None = None,
 ) -> tuple[Value, Value, Value]:
-    """instance_norm of x and the new running statistics, which take the place of mean and variance out of training.
+    """instance_norm of x and the new running statistics, which replace mean and variance outside of training.
 
-    In training the running ones move by `momentum` towards the means, over the images, of mean and unbiased variance,
-    as in PyTorch.
+    In training the running ones are updated with `momentum` and the means, over the images, of mean and unbiased
+    variance, as in PyTorch.
     """
     if not 0 <= momentum <= 1:
         raise AttributeValueError(f"tracked_instance_norm: momentum {momentum} must be in 0..1")
@@ -408,7 +408,7 @@ def tracked_instance_norm(
     samples=[sample((2, 4, 3), size=3), sample((1, 3, 2, 2), size=2, alpha=0.5, beta=0.5, k=2.0)],
 )
 def local_response_norm(x: Value, *, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Value:
-    """x / (k + alpha mean of x² over `size` neighbouring channels)^beta for x [N, C, *spatial]; beyond the ends is 0.
+    """x / (k + alpha mean of x² over `size` neighbouring channels)^beta for x [N, C, *spatial], padded with zeros.
 
     Krizhevsky et al. 2012, with the mean of PyTorch.
     """
@@ -419,7 +419,7 @@ def local_response_norm(x: Value, *, size: int, alpha: float = 1e-4, beta: float
         raise ShapeError(f"local_response_norm needs an input [N, C, *spatial], got {list(x.shape)}")
     spatial = math.prod(x.shape[2:])
     squares = reshape(square(x), shape=(x.shape[0], 1, x.shape[1], spatial))
-    before, after = (min(width, x.shape[1]) for width in (size // 2, (size - 1) // 2))  # further off is only padding
+    before, after = (min(width, x.shape[1]) for width in (size // 2, (size - 1) // 2))  # beyond is only padding
     padded = pad(squares, widths=((0, 0), (0, 0), (before, after), (0, 0)))
     reached = before + 1 + after
     means = reshape(avg_pool(padded, kernel=(reached, 1), stride=(1, 1), padding=(0, 0)), shape=x.shape)

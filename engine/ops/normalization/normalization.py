@@ -1,4 +1,4 @@
-"""Normalisation over trailing axes: layer_norm, rms_norm, and the standardization that they and batch_norm share."""
+"""Normalization over trailing axes: layer_norm, rms_norm, and the standardization that they and batch_norm share."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ AXES_SAMPLES = [sample((2, 3)), sample((3, 2, 4), axis=(0, 2)), sample((4, 2), a
 
 
 def statistics_dtype(dtype: DType) -> DType:
-    """The dtype statistics are computed in."""
+    """Return the dtype in which statistics are computed."""
     return computing_dtype(dtype)
 
 
 def check_eps(op: str, eps: float) -> None:
-    """Refuse what would make a length or a variance negative."""
+    """Raise AttributeValueError for a negative eps."""
     if not eps >= 0:
         raise AttributeValueError(f"{op}: eps {eps} must be at least 0")
 
@@ -45,7 +45,8 @@ def standardize(
 ) -> tuple[Array, Array]:
     """(x - mean) / sqrt(variance + eps) over `axis`, and the factor 1 / sqrt(variance + eps) with the axes kept.
 
-    The variance is the biased one. With `centre` false nothing is subtracted and the mean square takes its place.
+    The variance is the biased one. With `centre` false the mean is not subtracted, and the mean square replaces the
+    variance.
     """
     axes = normalize_axes(axis, x.ndim)
     total = count(x.shape, axis)
@@ -164,7 +165,7 @@ def layer_norm(
 ) -> Value:
     """(x - mean) / sqrt(variance + eps) * weight + bias over the last axes (Ba et al. 2016).
 
-    The weight's shape says which axes; without one, `axes` is their number. The variance is the biased one.
+    The axes are those of the weight; without one, `axes` is their number. The variance is the biased one.
     """
     over = _trailing_axes("layer_norm", x, weight, bias, axes)
     y = standardize(x, axis=over, eps=eps)[0]
@@ -180,7 +181,7 @@ def layer_norm(
 def rms_norm(x: Value, weight: Value | None = None, *, axes: int = 1, eps: float | None = None) -> Value:
     """x / sqrt(mean(x²) + eps) * weight over the last axes (Zhang & Sennrich 2019).
 
-    The weight's shape says which axes; without one, `axes` is their number. `eps` null is the machine epsilon of x.
+    The axes are those of the weight; without one, `axes` is their number. `eps` null is the machine epsilon of x.
     """
     over = _trailing_axes("rms_norm", x, weight, None, axes)
     require_float("rms_norm", x)

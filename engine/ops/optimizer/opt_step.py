@@ -1,4 +1,4 @@
-"""ggml's optimizer nodes: one step of AdamW or SGD as an op, new values out, nothing changed in place."""
+"""ggml's optimizer nodes: one step of AdamW or SGD as an op that returns new values and modifies none in place."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Whole steps of optimizers as single ops, which read and write every element once.
 
-Each takes vectors of one shape and floating dtype and numbers without axes, which it rounds to that dtype, and gives
-the parameter and what the optimizer keeps, in the order of the inputs: they may be written over these. float16 is
-computed in float32.
+Each takes vectors of one shape and floating dtype and scalars, which it rounds to that dtype, and returns the parameter
+and the optimizer's state, in the order of the inputs; results may be written over these. float16 is computed in
+float32.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from engine.ops.elementwise.elementwise import power, sqrt, square
 from engine.ops.kernels.blocks import WORKSPACE
 
 Number = float | Value
-"""A number, or a Value without axes."""
+"""A number, or a scalar Value."""
 
 BLOCK = 16384
-"""Elements that go through all passes of a step at a time: their vectors should stay in a second-level cache."""
+"""Elements that go through all passes of a step at a time: their vectors fit in the second-level cache."""
 
 
 def _check(op: str, vectors: Sequence[Value], numbers: Sequence[Value]) -> Spec:
@@ -82,7 +82,7 @@ def _stored(results: Sequence[Array], out: tuple[Array, ...] | None) -> tuple[Ar
 
 
 def _rounded(like: Array, *numbers: float) -> list[Array]:
-    """Return numbers in the dtype that a vector is computed in, as arrays without axes."""
+    """Return numbers as scalar arrays in the dtype that a vector is computed in."""
     together = np.array(numbers).astype(FLOAT32 if like.dtype == FLOAT16 else like.dtype)
     return [together[place, ...] for place in range(len(numbers))]
 
@@ -115,7 +115,7 @@ def _adam_rates(step: Value, lr: Value, beta1: Value, *, beta2: float) -> tuple[
 def adam_rates(
     step: Array, lr: Array, beta1: Array, *, beta2: float = 0.999, out: tuple[Array, Array] | None = None
 ) -> tuple[Array, Array]:
-    """What frees the moments of Adam from their bias at step 1, 2, ...: lr / (1 - beta1^t) and 1 / sqrt(1 - beta2^t).
+    """The bias corrections of Adam at step t = 1, 2, ...: lr / (1 - beta1^t) and 1 / sqrt(1 - beta2^t).
 
     The count t is an integer; rate and scale are the float64 numbers that `adam_update` takes (Kingma and Ba 2015,
     section 3).
@@ -133,12 +133,12 @@ def _(step: Value, lr: Value, beta1: Value, *, beta2: float) -> tuple[Value, Val
 
 
 def bias_correction(count: Value, lr: Value, beta1: Number, beta2: float) -> tuple[Value, Value]:
-    """Return the rate and the scale of `adam_rates` in elementwise ops; `count` is a float64 number."""
+    """Return the rate and the scale of `adam_rates` in elementwise ops; `count` is a float64 scalar."""
     return lr / (1.0 - power(beta1, count)), 1.0 / sqrt(1.0 - power(beta2, count))
 
 
 def running_mean(mean: Value, value: Value, decay: Number) -> Value:
-    """Return a running mean with a value added, in elementwise ops."""
+    """Return an exponential moving average after one more value, in elementwise ops."""
     return mean * decay + value * (1.0 - decay)
 
 
@@ -259,7 +259,7 @@ def _(
 
 
 def _at_width(narrow: DType, *values: Value) -> tuple[Value, ...]:
-    """Return what is of a half type in the type that it is computed in."""
+    """Return values of a half type in the dtype in which they are computed."""
     wide = computing_dtype(narrow)
     return tuple(cast(x, dtype=wide) if wide != narrow and x.dtype == narrow else x for x in values)
 
@@ -364,10 +364,10 @@ def momentum_update(
 ) -> tuple[Array, ...]:
     """One step of gradient descent with momentum (Polyak 1964): the parameter p and the buffer b after it.
 
-    `share` is what of the gradient enters the buffer: 1, or less after the first step when it is dampened. In this
-    order: g = gradient + p weight_decay (only with a decay that is not `decoupled`); b' = b momentum + g share;
-    d = g + b' momentum with `nesterov`, else b'; p = p (1 - lr weight_decay) (only with a decay that is);
-    p' = p - d lr. Numbers are computed in float64 before they are rounded.
+    `share` is the factor of the gradient in the buffer: 1, or 1 - dampening after the first step. In this order: g =
+    gradient + p weight_decay (only with a decay that is not `decoupled`); b' = b momentum + g share; d = g + b'
+    momentum with `nesterov`, else b'; p = p (1 - lr weight_decay) (only with a decay that is); p' = p - d lr. Numbers
+    are computed in float64 before they are rounded.
     """
     rest = 1.0 - float(lr) * weight_decay
     keep, fresh, rate, decay, shrink = _rounded(parameter, float(momentum), float(share), float(lr), weight_decay, rest)

@@ -1,3 +1,3 @@
-"""Random draws from explicit keys, and what drops or draws in training."""
+"""Random draws from explicit keys, and ops that are random in training."""
 
 from engine.ops.random import draws, dropout, random

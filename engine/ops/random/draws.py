@@ -1,4 +1,4 @@
-"""Draws from further distributions, and choices at random: integers, permutations, categories."""
+"""Draws from further distributions, and random choices: integers, permutations, categories."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from engine.ops.elementwise.casting import cast, stop_gradient
 from engine.ops.elementwise.comparison import eq, where
 from engine.ops.elementwise.elementwise import log
 from engine.ops.elementwise.error_function import erf_array, erfinv
-from engine.ops.kernels.blocks import stored
+from engine.ops.kernels.blocks import store_result
 from engine.ops.random.random import check_float, check_key, check_shape, stream
 from engine.ops.reduce.reduce import argmax
 
 RAREST = 1e-9
-"""The least probability of an interval that truncated_normal draws from: below it float64 has no digits left."""
+"""Minimum probability of an interval of truncated_normal: below it float64 has no digits left."""
 
 
 def _exponential(key: Value, *, shape: Ints, rate: float, dtype: DType) -> Spec:
@@ -46,7 +46,7 @@ def exponential(
     x = stream(key).standard_exponential(shape, dtype=drawn.type)
     x = np.asarray(x if rate == 1 else x / drawn.type(rate)).astype(dtype, copy=False)
     tiny = np.finfo(dtype if dtype.kind == "f" else drawn).tiny  # bfloat16 has the exponents of float32
-    return stored(np.maximum(x, dtype.type(tiny)), out)
+    return store_result(np.maximum(x, dtype.type(tiny)), out)
 
 
 def _truncated_normal(
@@ -86,12 +86,12 @@ def truncated_normal(
     dtype: np.dtype = FLOAT32,
     out: Array | None = None,
 ) -> Array:
-    """Numbers of the normal distribution that lie between `low` and `high`, as if others were drawn again."""
+    """Numbers drawn from the normal distribution restricted to `low`..`high`."""
     first, last = (erf_array(np.array([(end - mean) / std * math.sqrt(0.5)]))[0] for end in (low, high))
     share = stream(key).random(shape) * (last - first) + first
     z = erfinv.body(np.asarray(share)) * (math.sqrt(2) * std) + mean
     low, high = (float(dtype.type(end)) for end in (low, high))
-    return stored(np.clip(z, low, high).astype(dtype), out)
+    return store_result(np.clip(z, low, high).astype(dtype), out)
 
 
 def _random_integers(key: Value, *, shape: Ints, low: int, high: int, dtype: DType) -> Spec:
@@ -119,8 +119,8 @@ def _random_integers(key: Value, *, shape: Ints, low: int, high: int, dtype: DTy
 def random_integers(
     key: Array, *, shape: Ints, high: int, low: int = 0, dtype: np.dtype = INT64, out: Array | None = None
 ) -> Array:
-    """Integers drawn evenly from low <= n < high."""
-    return stored(np.asarray(stream(key).integers(low, high, shape, dtype=dtype.type)), out)
+    """Integers drawn uniformly from low <= n < high."""
+    return store_result(np.asarray(stream(key).integers(low, high, shape, dtype=dtype.type)), out)
 
 
 def _randperm(key: Value, *, n: int) -> Spec:
@@ -138,7 +138,7 @@ def _randperm(key: Value, *, n: int) -> Spec:
 )
 def randperm(key: Array, *, n: int, out: Array | None = None) -> Array:
     """The integers 0..n-1 in random order, each order equally likely."""
-    return stored(stream(key).permutation(n).astype(np.int64, copy=False), out)
+    return store_result(stream(key).permutation(n).astype(np.int64, copy=False), out)
 
 
 def _multinomial(weights: Value, key: Value, *, samples: int, replacement: bool) -> Spec:
@@ -166,7 +166,7 @@ def multinomial(
 ) -> Array:
     """Classes drawn in each row with the given weights >= 0, which need not add up to 1 (int64 [..., samples]).
 
-    Without replacement a class is drawn at most once in a row, and each draw is among those that are left.
+    Without replacement a class is drawn at most once per row, and each draw is among the remaining classes.
     """
     wide = weights.astype(np.float64)
     if not np.isfinite(wide).all() or (wide < 0).any():
@@ -178,26 +178,29 @@ def multinomial(
             + ("" if replacement else " without replacement")
         )
     shape = (*weights.shape[:-1], samples)
-    if not replacement:  # the first of exponential clocks to ring, each with the speed of its weight
+    if not replacement:  # the smallest of exponential variables whose rates are the weights
         clocks = stream(key).standard_exponential(wide.shape) / wide
-        return stored(np.argsort(clocks, axis=-1, kind="stable")[..., :samples], out)
+        return store_result(np.argsort(clocks, axis=-1, kind="stable")[..., :samples], out)
     ends = np.cumsum(wide, axis=-1).reshape(-1, wide.shape[-1])
     shares = stream(key).random(shape).reshape(-1, samples)
     last = wide.shape[-1] - 1 - np.argmax(wide[..., ::-1] > 0, axis=-1).reshape(-1)
     rows = [np.searchsorted(e, s * e[-1], side="right") for e, s in zip(ends, shares, strict=True)]
     drawn = np.minimum(np.array(rows, np.int64).reshape(-1, samples), last[:, None])
-    return stored(drawn.reshape(shape), out)
+    return store_result(drawn.reshape(shape), out)
 
 
 @composite(
     random=True,
     call=CallForms(by_place=("tau", "hard")),
     numerics=COMPUTE_FLOAT32,
-    documentation=Documentation(gradient_notes={"hard": "it steps, and passes on the gradient of the soft result"}),
+    documentation=Documentation(
+        gradient_notes={"hard": "the result is piecewise constant; its gradient is that of the soft result"}
+    ),
     samples=[sample((2, 3), key(), tau=0.7), sample((3, 2), key(), axis=0), sample((2, 3), key(), hard=True)],
 )
 def gumbel_softmax(logits: Value, key: Value, *, tau: float = 1.0, hard: bool = False, axis: int = -1) -> Value:
-    """softmax((logits + Gumbel noise) / tau) along `axis`: a draw from the categories, nearly one-hot for a small tau.
+    """softmax((logits + Gumbel noise) / tau) along `axis`: a relaxed draw of a category, nearly one-hot for a small
+    tau.
 
     With `hard` the result is one-hot, and its gradient that of the soft one (Jang et al. 2017).
     """

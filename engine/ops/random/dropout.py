@@ -1,4 +1,4 @@
-"""Relatives of dropout, of whole channels and behind selu, and activations that are random in training."""
+"""Variants of dropout, for whole channels and for selu, and activations that are random in training."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from engine.ops.elementwise.comparison import gt, where
 from engine.ops.random.random import bernoulli, check_dropout, check_key, dropout_mask, random_uniform
 
 SELU_FLOOR = SELU_SCALE * SELU_ALPHA
-"""selu tends to minus this for very negative numbers."""
+"""The magnitude of the limit of selu at -inf."""
 
 
 def _dropped(op: str, x: Value, key: Value, shared: int, first: int, p: float, training: bool | None) -> Value:
-    """Drop whole slices of x: the first `first` axes are decided on one by one, the `shared` ones after together."""
+    """Drop whole slices of x: the first `first` axes have independent draws, the `shared` ones after share one."""
     check_dropout(op, p)
     check_key(op, key)
     require_float(op, x)
@@ -71,7 +71,7 @@ def dropout3d(x: Value, key: Value, *, p: float = 0.5, training: bool | None = N
 
 
 def _alpha(op: str, x: Value, key: Value, shape: Shape, p: float, training: bool | None) -> Value:
-    """Set elements, decided on in a mask of `shape`, to the limit of selu; scale and move all."""
+    """Set the elements of a random mask of `shape` to the limit of selu; scale and shift all."""
     check_dropout(op, p)
     check_key(op, key)
     require_float(op, x)
@@ -90,9 +90,9 @@ def _alpha(op: str, x: Value, key: Value, shape: Shape, p: float, training: bool
     samples=[sample((2, 3), key(), p=0.3, training=True), sample((4,), key(), training=False)],
 )
 def alpha_dropout(x: Value, key: Value, *, p: float = 0.5, training: bool | None = None) -> Value:
-    """x with a share p of its elements set to the limit of selu, scaled and moved to keep mean 0 and variance 1.
+    """x with a share p of its elements set to the limit of selu, scaled and shifted to keep mean 0 and variance 1.
 
-    Klambauer et al. 2017; out of training x itself, and zeros when p is 1.
+    Klambauer et al. 2017; outside of training x itself, and zeros if p is 1.
     """
     return _alpha("alpha_dropout", x, key, x.shape, p, training)
 
@@ -103,9 +103,9 @@ def alpha_dropout(x: Value, key: Value, *, p: float = 0.5, training: bool | None
     samples=[sample((2, 3, 2), key(), p=0.3, training=True), sample((2, 3), key(), training=False)],
 )
 def feature_alpha_dropout(x: Value, key: Value, *, p: float = 0.5, training: bool | None = None) -> Value:
-    """x [rows, channels, ...] with a share p of its channels set to the limit of selu, scaled and moved as by dropout.
+    """x [rows, channels, ...] with a share p of its channels set to the limit of selu, scaled and shifted.
 
-    See alpha_dropout, which decides on each element alone.
+    See alpha_dropout, which draws for each element.
     """
     if x.ndim < 2:
         raise ShapeError(f"feature_alpha_dropout needs an input [rows, channels, ...], got {list(x.shape)}")
@@ -126,9 +126,9 @@ KINKED = away_from((0.0,), 2, 3)
     ],
 )
 def rrelu(x: Value, key: Value, *, lower: float = 1 / 8, upper: float = 1 / 3, training: bool | None = None) -> Value:
-    """x where x > 0, else slope x: slopes drawn evenly from lower..upper in training, their mean out of it.
+    """x where x > 0, else slope x: slopes drawn uniformly from lower..upper in training, their mean outside of it.
 
-    Xu et al. 2015; each element has a slope of its own.
+    Xu et al. 2015; each element has its own slope.
     """
     check_key("rrelu", key)
     require_float("rrelu", x)

@@ -1,7 +1,7 @@
-"""Random numbers from explicit keys: equal keys give equal numbers, whatever ran before.
+"""Random numbers from explicit keys: equal keys give equal numbers, independent of earlier draws.
 
-A key is an int64[2] value. Its stream is PCG64 DXSM started at a state mixed from the key, so streams of different
-keys are independent however close the keys lie.
+A key is an int64[2] value. Its stream is PCG64 DXSM started at a state mixed from the key, so that streams of different
+keys are independent, also for keys that differ little.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from engine.core.rng import fold, mix
 from engine.core.samples import integers, key, sample
 from engine.core.shape_rules import require_float
 from engine.core.value import Array, Spec, Value
-from engine.ops.kernels.blocks import stored
+from engine.ops.kernels.blocks import store_result
 
 STREAM_TAG = 0x73747265616D
-"""Folded into a key to get the state of its stream, so that no stream starts where a derived key lies."""
+"""Folded into a key to get the state of its stream, so that no stream starts at a derived key."""
 INCREMENT = 0x5851F42D4C957F2D14057B7EF767814F
 """The odd increment of the generator's recurrence, the same for all; streams differ in their state."""
 
 
 class _Generator(threading.local):
-    """The bit generator of one thread; setting its state is ten times quicker than making a new one."""
+    """The bit generator of one thread; setting its state is ten times faster than creating a generator."""
 
     def __init__(self) -> None:
         self.bits = np.random.PCG64DXSM(0)
@@ -37,7 +37,7 @@ class _Generator(threading.local):
 
     def started(self, key: Array) -> np.random.Generator:
         high, low = fold(int(key[0]), int(key[1]), STREAM_TAG)
-        # The first number is a product of the halves of the state: neither may be the same for all keys of one sort.
+        # The first number is a product of the halves of the state: neither half may be constant over related keys.
         high = mix(high ^ low)
         self.bits.state = {
             "bit_generator": "PCG64DXSM",
@@ -52,7 +52,7 @@ _GENERATOR = _Generator()
 
 
 def seed(number: int) -> None:
-    """Make the random operations that this thread runs eagerly from here on reproducible."""
+    """Seed the keys of random operations that this thread runs eagerly without a key, to make them reproducible."""
     MODES.keys.restart(number)
 
 
@@ -62,13 +62,13 @@ def stream(key: Array) -> np.random.Generator:
 
 
 def check_key(op: str, key: Value) -> None:
-    """Refuse what is no random key."""
+    """Raise ShapeError unless `key` is a random key, int64[2]."""
     if key.shape != (2,) or key.dtype != INT64:
         raise ShapeError(f"{op} needs a random key, int64[2]; got {key.dtype.name}{list(key.shape)}")
 
 
 def check_shape(op: str, shape: Ints) -> None:
-    """Refuse negative extents."""
+    """Raise ShapeError for a negative extent."""
     if any(extent < 0 for extent in shape):
         raise ShapeError(f"{op}: shape {list(shape)} may hold no negative extent")
 
@@ -85,11 +85,11 @@ def fold_in(key: Array, number: Array, *, out: Array | None = None) -> Array:
     """A new key from a key and an integer: different integers give different, unrelated keys."""
     high, low = fold(int(key[0]), int(key[1]), int(number))
     result = np.array([high, low], dtype=np.uint64).view(np.int64)
-    return stored(result, out)
+    return store_result(result, out)
 
 
 def check_float(op: str, dtype: DType) -> None:
-    """Refuse a dtype that is not floating."""
+    """Raise DTypeError for a dtype that is not floating."""
     if not is_float(dtype):
         raise DTypeError(f"{op}: dtype {dtype.name} must be a floating type")
 
@@ -113,14 +113,14 @@ def _uniform(key: Value, *, shape: Ints, low: float, high: float, dtype: DType) 
 def random_uniform(
     key: Array, *, shape: Ints, low: float = 0.0, high: float = 1.0, dtype: np.dtype = FLOAT32, out: Array | None = None
 ) -> Array:
-    """Numbers drawn evenly from low <= u < high."""
+    """Numbers drawn uniformly from low <= u < high."""
     drawn = computing_dtype(dtype)
     u = stream(key).random(shape, dtype=drawn.type)
     if (low, high) != (0.0, 1.0) or drawn != dtype:
         u = np.asarray(u * drawn.type(high - low) + drawn.type(low)).astype(dtype)
         if low < high:  # rounding may have reached the upper end
             u = np.minimum(u, np.nextafter(dtype.type(high), dtype.type(low)))
-    return stored(np.asarray(u), out)
+    return store_result(np.asarray(u), out)
 
 
 def _normal(key: Value, *, shape: Ints, mean: float, std: float, dtype: DType) -> Spec:
@@ -147,10 +147,10 @@ def random_normal(
     z = stream(key).standard_normal(shape, dtype=drawn.type)
     if (mean, std) != (0.0, 1.0):
         z = z * drawn.type(std) + drawn.type(mean)
-    return stored(np.asarray(z).astype(dtype, copy=False), out)
+    return store_result(np.asarray(z).astype(dtype, copy=False), out)
 
 
-def chances_of(p: float) -> tuple[int, int]:
+def bernoulli_threshold(p: float) -> tuple[int, int]:
     """Return the bits of a random integer, and the threshold below which it lies with probability p.
 
     Sixteen bits are enough when p is a whole number of 65536ths; else 32, which meet p to 2**-33.
@@ -162,7 +162,7 @@ def chances_of(p: float) -> tuple[int, int]:
 def _chances(key: Array, shape: Ints, p: float) -> tuple[Array, float]:
     """Return random integers of `shape` and the threshold below which they lie with probability p."""
     size = int(np.prod(shape, dtype=np.int64))
-    width, threshold = chances_of(p)
+    width, threshold = bernoulli_threshold(p)
     words = stream(key).bit_generator.random_raw(-(-size * width // 64))
     return words.view(f"u{width // 8}")[:size].reshape(shape), threshold
 
@@ -189,7 +189,7 @@ def bernoulli(key: Array, *, shape: Ints, p: float = 0.5, out: Array | None = No
 
 
 def check_dropout(op: str, p: float) -> None:
-    """Refuse a share of dropped elements outside 0..1."""
+    """Raise AttributeValueError for a share of dropped elements outside 0..1."""
     if not 0 <= p <= 1:
         raise AttributeValueError(f"{op}: the share p {p} of dropped elements must be at least 0 and at most 1")
 
@@ -206,7 +206,7 @@ def _dropout_mask(key: Value, *, shape: Ints, p: float, dtype: DType) -> Spec:
 def dropout_mask(
     key: Array, *, shape: Ints, p: float = 0.5, dtype: np.dtype = FLOAT32, out: Array | None = None
 ) -> Array:
-    """0 with probability p, else 1 / (1 - p); nothing but 0 when p is 1."""
+    """0 with probability p, else 1 / (1 - p); all 0 if p is 1."""
     chances, threshold = _chances(key, shape, p)
     mask: Array = np.multiply(chances >= threshold, dtype.type(1 / (1 - p) if p < 1 else 0), out=out, dtype=dtype)
     return mask
@@ -214,7 +214,7 @@ def dropout_mask(
 
 @composite(random=True, samples=[sample((2, 3), key(), p=0.3, training=True), sample((4,), key(), training=False)])
 def dropout(x: Value, key: Value, *, p: float = 0.5, training: bool | None = None) -> Value:
-    """x with a share p of its elements set to 0 and the others divided by 1 - p; out of training x itself.
+    """x with a share p of its elements set to 0 and the others divided by 1 - p; outside of training x itself.
 
     Srivastava et al. 2014, in the inverted form.
     """

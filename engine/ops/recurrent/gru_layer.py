@@ -16,14 +16,14 @@ from engine.ops.elementwise.elementwise import square
 from engine.ops.linalg.matmul import matrix_product
 from engine.ops.recurrent.steps import (
     at,
-    before,
     check_lengths,
     check_steps,
+    join_rows,
     or_zeros,
-    rows_joined,
+    previous_states,
     run,
+    running_rows,
     steps,
-    still_on,
     weight_gradient,
 )
 from engine.ops.reduce.reduce import sum
@@ -62,7 +62,7 @@ def gru_steps(
     """States h [steps, rows, hidden], gates [steps, rows, 3 hidden] and q = h w_n^T + b_n after each step of x.
 
     With p = h w_hh^T: r, z = sigmoid(x + p), n = tanh(x + r q), h' = (1 - z) n + z h. A row has `lengths` steps; beyond
-    them its state stays as it is and gates and q are 0. `reverse` goes from the last step to the first.
+    them its state is unchanged and gates and q are 0. `reverse` goes from the last step to the first.
     """
     check_lengths("gru_steps", lengths, len(x))
 
@@ -98,7 +98,7 @@ def gru_steps(
     return run(kernel, (x, w_hh, b_n, h0, lengths), (states, Spec(x.shape, x.dtype), states), out)
 
 
-gru_steps.batch(rows_joined((0,), (3, 4)))
+gru_steps.batch(join_rows((0,), (3, 4)))
 
 
 @gru_steps.vjp
@@ -111,7 +111,7 @@ def _(
     twice = 2 * h.shape[2]
     return (
         lambda: concat(slice(gp, axis=2, stop=twice), gn, axis=2),
-        lambda: weight_gradient(gp, before(h, h0, reverse)),
+        lambda: weight_gradient(gp, previous_states(h, h0, reverse)),
         lambda: sum(slice(gp, axis=2, start=twice), axis=(0, 1)),
         gh,
         None,
@@ -224,7 +224,7 @@ def gru_steps_backward(
     return run(kernel, (g, h, gates, q, w_hh, h0, lengths, *more), specs, out)
 
 
-gru_steps_backward.batch(rows_joined((0, 1, 2, 3, 7, 8), (5, 6)))
+gru_steps_backward.batch(join_rows((0, 1, 2, 3, 7, 8), (5, 6)))
 
 
 @gru_steps_backward.vjp_through
@@ -242,12 +242,12 @@ def _(
     reverse: bool,
 ) -> tuple[Value, Value, Value]:
     count, size = h.shape[0], h.shape[2]
-    previous = before(h, h0, reverse)
+    previous = previous_states(h, h0, reverse)
     products: dict[int, Value] = {}
     candidates: dict[int, Value] = {}
     dh = h0 * 0.0
     for t in range(count) if reverse else range(count - 1, -1, -1):
-        running = still_on(lengths, t)
+        running = running_rows(lengths, t)
         r, z, n = split(at(gates, t), sizes=(size,) * 3, axis=1)
         dh = dh + at(g, t)
         dr: Value | float = 0.0

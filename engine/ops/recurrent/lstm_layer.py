@@ -18,14 +18,14 @@ from engine.ops.elementwise.elementwise import square, tanh
 from engine.ops.linalg.matmul import matrix_product
 from engine.ops.recurrent.steps import (
     at,
-    before,
     check_lengths,
     check_steps,
+    join_rows,
     or_zeros,
-    rows_joined,
+    previous_states,
     run,
+    running_rows,
     steps,
-    still_on,
     weight_gradient,
 )
 from engine.ops.shape.shape import concat, split, stack
@@ -61,7 +61,7 @@ def lstm_steps(
     """States h and c [steps, rows, hidden] and gates [steps, rows, 4 hidden] after each step of x.
 
     i, f, o = sigmoid and g = tanh of x + h w_hh^T; c' = f c + i g; h' = o tanh(c'). A row has `lengths` steps; beyond
-    them its states stay as they are and its gates are 0. `reverse` goes from the last step to the first.
+    them its states are unchanged and its gates are 0. `reverse` goes from the last step to the first.
     """
     check_lengths("lstm_steps", lengths, len(x))
 
@@ -72,7 +72,7 @@ def lstm_steps(
         factor = np.full(4 * size, 0.5, x.dtype)
         factor[2 * size : 3 * size] = 1
         weight = np.ascontiguousarray(w_hh.T * factor)
-        factor = np.tile(factor, (x.shape[1], 1))  # of the gates' own shape: NumPy is slower where it broadcasts
+        factor = np.tile(factor, (x.shape[1], 1))  # in the shape of the gates: NumPy is slower if it broadcasts
         offset = np.where(factor == 1, 0, factor)
         np.multiply(x, factor, out=gates)
         product, inner = np.empty(x.shape[1:], x.dtype), np.empty(h.shape, x.dtype)
@@ -96,7 +96,7 @@ def lstm_steps(
     return run(kernel, (x, w_hh, h0, c0, lengths), (states, states, Spec(x.shape, x.dtype)), out)
 
 
-lstm_steps.batch(rows_joined((0,), (2, 3, 4)))
+lstm_steps.batch(join_rows((0,), (2, 3, 4)))
 
 
 @lstm_steps.vjp
@@ -107,7 +107,7 @@ def _(
     gx, gh, gc = lstm_steps_backward(
         or_zeros(g[0], h), or_zeros(g[1], c), c, gates, w_hh, c0, lengths, g[2], reverse=reverse
     )
-    return gx, lambda: weight_gradient(gx, before(h, h0, reverse)), gh, gc, None
+    return gx, lambda: weight_gradient(gx, previous_states(h, h0, reverse)), gh, gc, None
 
 
 def _lstm_steps_backward(
@@ -211,7 +211,7 @@ def lstm_steps_backward(
     return run(kernel, inputs, (Spec(gates.shape, gates.dtype), start, start), out)
 
 
-lstm_steps_backward.batch(rows_joined((0, 1, 2, 3, 7), (5, 6)))
+lstm_steps_backward.batch(join_rows((0, 1, 2, 3, 7), (5, 6)))
 
 
 @lstm_steps_backward.vjp_through
@@ -228,11 +228,11 @@ def _(
     reverse: bool,
 ) -> tuple[Value, Value, Value]:
     count, size = c.shape[0], w_hh.shape[1]
-    previous = before(c, c0, reverse)
+    previous = previous_states(c, c0, reverse)
     parts: dict[int, Value] = {}
     dh, dc = c0 * 0.0, c0 * 0.0
     for t in range(count) if reverse else range(count - 1, -1, -1):
-        running = still_on(lengths, t)
+        running = running_rows(lengths, t)
         i, f, g, o = split(at(gates, t), sizes=(size,) * 4, axis=1)
         squashed = tanh(at(c, t))
         dh, dc = dh + at(gh, t), dc + at(gc, t)

@@ -33,12 +33,12 @@ from engine.ops.shape.shape import concat, permute, reshape, slice, split, squee
 Weights = tuple[Value, Value, Value | None, Value | None, Value | None]
 """weight_ih, weight_hh, bias_ih, bias_hh and weight_hr of one direction of one layer."""
 Layer = Callable[[Value, Weights, tuple[Value, ...], Value, bool], tuple[Value, ...]]
-"""From an input [steps, rows, in], weights, initial states, lengths and "in reverse" to all the states of one layer."""
+"""From an input [steps, rows, in], weights, initial states, lengths and "in reverse" to the states of one layer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What the attributes say about a recurrent network."""
+    """The attributes of a recurrent network."""
 
     op: str
     gates: int
@@ -53,19 +53,19 @@ class Form:
 
     @property
     def weights(self) -> int:
-        """How many weights there are for each direction of each layer."""
+        """The number of weights for each direction of each layer."""
         return (4 if self.bias else 2) + self.projected
 
     @property
     def inputs(self) -> int:
-        """How many inputs follow x, a random key not counted."""
+        """The number of inputs after x, without a random key."""
         weights = self.layers * self.directions * self.weights
         return weights + (self.states if self.initial else 0) + (1 if self.packed else 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The inputs of a recurrent network taken apart: `weights` by layer and direction, `states` stacked."""
+    """The inputs of a recurrent network: `weights` by layer and direction, `states` stacked."""
 
     weights: list[Weights]
     states: tuple[Value, ...]
@@ -235,7 +235,7 @@ def rnn(
     After x [steps, rows, in] ([rows, steps, in] with `batch_first`; [steps, in] without rows) follow the weights in
     PyTorch's order: for each layer and direction weight_ih, weight_hh and, with `bias`, bias_ih and bias_hh. Then, with
     `initial`, h0 [layers * directions, rows, hidden] (zeros otherwise); with `packed`, the integer lengths [rows],
-    beyond which a row's state stays and its outputs are 0; at last, if you like, a random key for `dropout`.
+    beyond which the state of a row is unchanged and its outputs are 0; last, optionally, a random key for `dropout`.
     """
 
     def layer(
@@ -252,10 +252,10 @@ def rnn(
 def _projecting(
     x: Value, weights: Weights, states: tuple[Value, ...], lengths: Value, reverse: bool, initial: bool
 ) -> tuple[Value, Value]:
-    """Run one direction of an LSTM whose outputs are w_hr h, which also take the place of h in the products.
+    """Run one direction of an LSTM whose outputs are w_hr h, which also replace h in the products.
 
-    As (w_hr h) w_hh^T is h (w_hh w_hr)^T, the steps are those of a plain LSTM; an initial output, which need not be
-    w_hr times anything, joins the input of the first step.
+    As (w_hr h) w_hh^T is h (w_hh w_hr)^T, the steps are those of a plain LSTM; an initial output, which need not be a
+    product with w_hr, is added to the input of the first step.
     """
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
     assert w_hr is not None
@@ -270,7 +270,7 @@ def _projecting(
     together = matrix_product(w_hh, w_hr)
     h, c, _ = lstm_steps(product, together, zeros(shape=c0.shape, dtype=c0.dtype), c0, lengths, reverse=reverse)
     projected = linear(h, w_hr)
-    if initial:  # a row without steps keeps what it began with
+    if initial:  # a row without steps keeps its initial state
         projected = where(gt(counts, 0), projected, unsqueeze(first, axis=0))
     return projected, c
 
@@ -342,8 +342,8 @@ def gru(
 ) -> tuple[Value, ...]:
     """Gated recurrent units as PyTorch's GRU: outputs [steps, rows, directions * hidden] and the last states h_n.
 
-    Inputs and attributes as of rnn, with weights [3 * hidden, ...] in the order r z n; the reset gate works on the
-    product of the state (ONNX: linear_before_reset = 1).
+    Inputs and attributes as of rnn, with weights [3 * hidden, ...] in the order r z n; the reset gate multiplies
+    the product of the state (ONNX: linear_before_reset = 1).
     """
 
     def layer(

@@ -17,13 +17,13 @@ from engine.ops.elementwise.elementwise import square
 from engine.ops.linalg.matmul import matrix_product
 from engine.ops.recurrent.steps import (
     at,
-    before,
     check_lengths,
     check_steps,
-    rows_joined,
+    join_rows,
+    previous_states,
     run,
+    running_rows,
     steps,
-    still_on,
     weight_gradient,
 )
 from engine.ops.shape.shape import stack
@@ -57,7 +57,7 @@ def rnn_steps(
 ) -> Array:
     """The state h' = act(x + h w_hh^T) after each step of x [steps, rows, hidden], from h0 [rows, hidden] on.
 
-    A row has `lengths` steps; its state stays as it is beyond them. `reverse` goes from the last step to the first.
+    A row has `lengths` steps; its state is unchanged beyond them. `reverse` goes from the last step to the first.
     """
     check_lengths("rnn_steps", lengths, len(x))
 
@@ -76,7 +76,7 @@ def rnn_steps(
     return run(kernel, (x, w_hh, h0, lengths), (Spec(x.shape, x.dtype),), None if out is None else (out,))[0]
 
 
-rnn_steps.batch(rows_joined((0,), (2, 3)))
+rnn_steps.batch(join_rows((0,), (2, 3)))
 
 
 @rnn_steps.vjp
@@ -84,7 +84,7 @@ def _(
     g: Value, h: Value, x: Value, w_hh: Value, h0: Value, lengths: Value, *, nonlinearity: Nonlinearity, reverse: bool
 ) -> object:
     gx, gh = rnn_steps_backward(g, h, w_hh, lengths, nonlinearity=nonlinearity, reverse=reverse)
-    return gx, lambda: weight_gradient(gx, before(h, h0, reverse)), gh, None
+    return gx, lambda: weight_gradient(gx, previous_states(h, h0, reverse)), gh, None
 
 
 def _rnn_steps_backward(
@@ -141,7 +141,7 @@ def rnn_steps_backward(
     return run(kernel, (g, h, w_hh, lengths), specs, out)
 
 
-rnn_steps_backward.batch(rows_joined((0, 1), (3,)))
+rnn_steps_backward.batch(join_rows((0, 1), (3,)))
 
 
 @rnn_steps_backward.vjp_through
@@ -152,7 +152,7 @@ def _(
     parts: dict[int, Value] = {}
     carry: Value | None = None
     for t in range(count) if reverse else range(count - 1, -1, -1):
-        state, running = at(h, t), still_on(lengths, t)
+        state, running = at(h, t), running_rows(lengths, t)
         total = at(g, t) if carry is None else at(g, t) + carry
         slope = total * (1.0 - square(state)) if nonlinearity == "tanh" else where(gt(state, 0.0), total, 0.0)
         parts[t] = where(running, slope, 0.0)

@@ -1,4 +1,4 @@
-"""What the step-by-step kernels of recurrent layers share: order of the steps, rows that have ended, float16."""
+"""Shared by the step-by-step kernels of recurrent layers: order of the steps, rows that have ended, float16."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def steps(lengths: Array, count: int, reverse: bool) -> Iterator[tuple[int, Idle
 
 
 def check_lengths(op: str, lengths: Array, count: int) -> None:
-    """Refuse lengths outside 0..count."""
+    """Raise ShapeError for lengths outside 0..count."""
     if lengths.size and (int(lengths.min()) < 0 or int(lengths.max()) > count):
         bad = lengths[(lengths < 0) | (lengths > count)][0]
         raise ShapeError(f"{op}: length {int(bad)} is out of range for {count} steps; use 0..{count}")
@@ -86,16 +86,16 @@ def at(x: Value, t: int) -> Value:
     return reshape(slice(x, start=t, stop=t + 1), shape=x.shape[1:])
 
 
-def before(states: Value, initial: Value, reverse: bool) -> Value:
-    """Return the state that each step started from: `states` moved one step on, the initial one coming in."""
+def previous_states(states: Value, initial: Value, reverse: bool) -> Value:
+    """Return the state before each step: `states` shifted by one step, with the initial one first."""
     first, count = unsqueeze(initial, axis=0), states.shape[0]
     if reverse:
         return concat(slice(states, start=1, stop=count), first)
     return concat(first, slice(states, start=0, stop=count - 1))
 
 
-def still_on(lengths: Value, t: int) -> Value:
-    """Tell which rows have not ended at step t: bool [rows, 1]."""
+def running_rows(lengths: Value, t: int) -> Value:
+    """Return which rows have not ended at step t: bool [rows, 1]."""
     return unsqueeze(gt(lengths, t), axis=1)
 
 
@@ -106,10 +106,10 @@ def weight_gradient(q: Value, states: Value) -> Value:
     return matrix_product(transpose(columns), reshape(states, shape=(count, states.shape[2])))
 
 
-def rows_joined(timed: tuple[int, ...], untimed: tuple[int, ...]) -> Callable[[Call], Outputs]:
-    """Batch a step-by-step kernel by more rows: of the inputs `timed` [steps, rows, ...] and `untimed` [rows, ...].
+def join_rows(timed: tuple[int, ...], untimed: tuple[int, ...]) -> Callable[[Call], Outputs]:
+    """Return a batching rule that joins examples as rows: inputs `timed` [steps, rows, ...], `untimed` [rows, ...].
 
-    Weights that differ from example to example make it run example by example.
+    If weights differ between examples, the kernel runs once per example.
     """
 
     def rule(call: Call) -> Outputs:

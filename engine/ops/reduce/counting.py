@@ -24,7 +24,7 @@ from engine.ops.reduce.summary import SAMPLES
 
 @composite(samples=[sample(integers(0, 2, 4), integers(0, 2, 4))])
 def count_equal(a: Value, b: Value) -> Value:
-    """Number of places where a and b, of one shape, are equal (ggml's count_equal)."""
+    """Number of equal elements of a and b, which have one shape (ggml's count_equal)."""
     if a.shape != b.shape:
         raise ShapeError(f"count_equal: shapes {list(a.shape)} and {list(b.shape)} must agree")
     return sum(eq(a, b))
@@ -32,12 +32,12 @@ def count_equal(a: Value, b: Value) -> Value:
 
 @composite(samples=SAMPLES)
 def count_nonzero(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
-    """Number of elements over `axis` that are not 0; NaN counts."""
+    """Number of nonzero elements over `axis`; NaN is nonzero."""
     return sum(ne(x, 0), axis=axis, keepdims=keepdims)
 
 
 MOST_BINS = 10_000_000
-"""As many bins are made at most, so that one large number does not take all memory."""
+"""Maximum number of bins, so that one large number cannot exhaust the memory."""
 
 
 def _histc(x: Value, *, bins: int, min: float, max: float) -> Spec:
@@ -51,14 +51,14 @@ def _histc(x: Value, *, bins: int, min: float, max: float) -> Spec:
 @primitive(
     shape_rule=_histc,
     differentiable=False,
-    documentation=Documentation(no_gradient="counts do not change with small changes of what is counted"),
+    documentation=Documentation(no_gradient="counts are piecewise constant"),
     samples=[sample(uniform(-1.0, 3.0, 4, 5), bins=4), sample((6,), bins=3, min=-1.0, max=1.0)],
 )
 def histc(x: Array, *, bins: int = 100, min: float = 0.0, max: float = 0.0) -> Array:
-    """How many elements of x lie in each of `bins` equal bins between `min` and `max`, in the type of x.
+    """The number of elements of x in each of `bins` equal bins between `min` and `max`, in the dtype of x.
 
-    With equal `min` and `max` the bins range from the smallest to the largest element. A bin holds its lower bound, the
-    last one both; what lies outside, and NaN, is not counted.
+    With equal `min` and `max` the bins range from the smallest to the largest element. A bin includes its lower bound,
+    the last one both bounds; elements outside, and NaN, are not counted.
     """
     wide = x.reshape(-1).astype(FLOAT32 if x.dtype == FLOAT16 else x.dtype, copy=False)
     low, high = wide.dtype.type(min), wide.dtype.type(max)
@@ -99,10 +99,10 @@ def _counted(weights: Value | None) -> np.dtype[np.generic]:
     shape_rule=_bincount, samples=[sample(integers(0, 4, 6), bins=5), sample(integers(0, 4, 6), positive(6), bins=4)]
 )
 def bincount(index: Array, weights: Array | None = None, *, bins: int | None = None, minlength: int = 0) -> Array:
-    """How often each of 0, 1, 2, ... occurs in a vector of whole numbers, int64; with `weights` the sums of these.
+    """The number of occurrences of 0, 1, 2, ... in a vector of integers, int64; with `weights` their sums.
 
-    There are as many results as the largest number tells, at least `minlength`; `bins`, which graphs need, sets how
-    many there are, and greater numbers are refused, as negative ones are. Weights have a gradient.
+    The extent is the largest number plus 1, at least `minlength`, or `bins`, which graphs need; greater numbers, and
+    negative ones, are an error. Weights have a gradient.
     """
     if index.size and int(index.min()) < 0:
         raise ShapeError(f"bincount: number {int(index.min())} is negative")
@@ -135,7 +135,7 @@ def _isin(x: Value, elements: Value, *, invert: bool) -> Spec:
     ],
 )
 def isin(x: Array, elements: Array, *, invert: bool = False) -> Array:
-    """Whether each element of x is among `elements`, of any shape, or with `invert` is not; NaN is among none."""
+    """Whether each element of x is in `elements`, of any shape, or with `invert` is not; NaN is in none."""
     return np.asarray(np.isin(x, elements, invert=invert))
 
 

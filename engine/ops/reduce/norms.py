@@ -1,4 +1,4 @@
-"""Lengths of vectors (p-norms), vectors of length 1, cosines, and distances between vectors."""
+"""Norms, normalization to unit norm, cosine similarity, and distances between vectors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Power = float | Literal["inf", "-inf"]
 
 KINKED = away_from((0.0,), 2, 3)
 ROW = 4096
-"""Squares that the BLAS sums at a time, for its float32 error grows with their number; the rest is pairwise."""
+"""Squares that the BLAS sums at a time, since its float32 error grows with their number; the rest is pairwise."""
 
 
 def _split_sum_of_squares(case: Case) -> Cut:
@@ -47,7 +47,7 @@ def _sum_of_squares(x: Value) -> Spec:
     samples=[sample((2, 3)), sample((4,)), sample(())],
 )
 def sum_of_squares(x: Array, *, out: Array | None = None) -> Array:
-    """Sum of the squares of all elements, the square of the Euclidean length; float16 accumulates in float32."""
+    """Sum of the squares of all elements; float16 accumulates in float32."""
     flat = x.reshape(-1)
     wide = convert_dtype(flat, FLOAT32) if x.dtype == FLOAT16 else flat
     whole = wide.size // ROW * ROW
@@ -83,10 +83,10 @@ sum_of_squares.vjp(lambda g, y, x: x * (g * 2.0))
     ],
 )
 def norm(x: Value, *, p: Power = 2.0, axis: Axes = None, keepdims: bool = False) -> Value:
-    """Length of vectors over `axis` (all axes when null): the sum of |x|**p, to the power 1/p.
+    """The p-norm of vectors over `axis` (all axes when null): the sum of |x|**p, to the power 1/p.
 
-    p 2 is the Euclidean length, "inf" the largest |x| and "-inf" the smallest (ties share the gradient), 0 the number
-    of elements that are not 0. The gradient at the origin is 0. float16 accumulates in float32.
+    p 2 is the Euclidean norm, "inf" the largest |x| and "-inf" the smallest (ties share the gradient), 0 the number of
+    nonzero elements. The gradient at the origin is 0. float16 accumulates in float32.
     """
     require_float("norm", x)
     p = float(p)
@@ -116,7 +116,7 @@ def _norm(x: Value, p: float, axis: Axes, keepdims: bool) -> Value:
 
 
 def _reduced(x: Value, axis: Axes) -> int:
-    """Return the number of elements that a length over `axis` is taken of."""
+    """Return the number of elements of a norm over `axis`."""
     return math.prod(x.shape[place] for place in normalize_axes(axis, x.ndim))
 
 
@@ -133,7 +133,7 @@ def normalize(x: Value, *, p: Power = 2.0, axis: Axes = 1, eps: float = 1e-12) -
 
 @composite(numerics=AUTOCAST_FLOAT32, samples=[sample((2, 3)), sample((3,), eps=10.0)])
 def l2_norm(x: Value, *, axis: Axes = -1, eps: float = 1e-12) -> Value:
-    """x divided by its Euclidean length over the last axis, or by eps where that is larger (ggml's l2_norm)."""
+    """x divided by its Euclidean norm over `axis`, or by eps where that is larger (ggml's l2_norm)."""
     return normalize(x, axis=axis, eps=eps)
 
 
@@ -142,7 +142,7 @@ def l2_norm(x: Value, *, axis: Axes = -1, eps: float = 1e-12) -> Value:
     samples=[sample((2, 3), (2, 3)), sample((3, 2), normal(1, 2), axis=0), sample((4,), (4,), axis=-1)],
 )
 def cosine_similarity(a: Value, b: Value, *, axis: int = 1, eps: float = 1e-8) -> Value:
-    """Cosine of the angle between vectors along `axis`, with broadcasting; lengths below eps count as eps."""
+    """Cosine of the angle between vectors along `axis`, with broadcasting; norms below eps are replaced by eps."""
     require_float("cosine_similarity", a, b)
     shape = broadcast_shapes(a.shape, b.shape)
     a, b = (broadcast_to(x, shape=shape) for x in (a, b))
@@ -162,7 +162,7 @@ def pairwise_distance(a: Value, b: Value, *, p: Power = 2.0, eps: float = 1e-6, 
 def cdist(a: Value, b: Value, *, p: Power = 2.0) -> Value:
     """The p-norms [..., m, n] of the differences of all rows of a [..., m, k] and b [..., n, k]; batches broadcast.
 
-    Takes memory for all differences, m n k numbers a batch. The gradient at a distance of 0 is 0.
+    Needs memory for all differences, m n k numbers per batch. The gradient at a distance of 0 is 0.
     """
     if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-1]:
         raise ShapeError(
@@ -175,7 +175,7 @@ def cdist(a: Value, b: Value, *, p: Power = 2.0) -> Value:
 
 @composite(numerics=AUTOCAST_FLOAT32, samples=[sample((3, 2)), sample((4, 2), p=1.0)])
 def pdist(x: Value, *, p: Power = 2.0) -> Value:
-    """The p-norms of the differences of each row of the matrix x and those after it, as a vector."""
+    """The p-norms of the differences of each pair of rows of the matrix x, as a vector: [rows (rows - 1) / 2]."""
     require_rank("pdist", "a matrix", x, 2)
     charge_table("pdist", x.shape[0], x.shape[0])
     first, second = (as_value(places) for places in np.triu_indices(x.shape[0], 1))
@@ -194,7 +194,7 @@ def dist(a: Value, b: Value, *, p: Power = 2.0) -> Value:
     samples=[sample((2, 3, 2), axis=1, largest=0.5), sample((3, 2), axis=0, largest=9.0, p=1.0)],
 )
 def renorm(x: Value, *, axis: int, largest: float, p: Power = 2.0) -> Value:
-    """x with each slice of `axis` whose p-norm is above `largest` brought to that length."""
+    """x with each slice of `axis` whose p-norm is above `largest` scaled to that norm."""
     if largest < 0 or x.ndim < 2:
         raise (
             AttributeValueError(f"renorm: largest {largest} must be at least 0")

@@ -15,7 +15,7 @@ from engine.core.samples import sample
 from engine.core.shape_rules import normalize_axes, reduction_sum
 from engine.core.value import Array, Spec, Value
 from engine.ops.elementwise.comparison import where
-from engine.ops.kernels.blocks import stored
+from engine.ops.kernels.blocks import store_result
 from engine.ops.reduce.reduce import REDUCTIONS, spread, sum
 from engine.ops.shape.shape import flip, pad, permute, reshape, slice
 
@@ -25,7 +25,7 @@ def prod(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | No
     """Product over `axis` (all axes when null); with zeros the gradient is the product of the other factors."""
     axes = normalize_axes(axis, x.ndim)
     if x.dtype == FLOAT16:
-        return stored(np.asarray(np.prod(x, axis=axes, keepdims=keepdims, dtype=FLOAT32), dtype=FLOAT16), out)
+        return store_result(np.asarray(np.prod(x, axis=axes, keepdims=keepdims, dtype=FLOAT32), dtype=FLOAT16), out)
     return np.prod(x, axis=axes, keepdims=keepdims, dtype=x.dtype if is_float(x.dtype) else INT64, out=out)
 
 
@@ -44,7 +44,7 @@ def _product_of_others(x: Value, *, axis: Axes) -> Spec:
 
 @primitive(shape_rule=_product_of_others, numerics=AUTOCAST_FLOAT32, samples=[sample((2, 3), axis=1), sample((4,))])
 def product_of_others(x: Array, *, axis: Axes = None) -> Array:
-    """At each place, the product of the other elements over `axis`: exact when some are zero."""
+    """For each element, the product of the other elements over `axis`: exact when some are zero."""
     axes = normalize_axes(axis, x.ndim)
     rest = tuple(a for a in range(x.ndim) if a not in axes)
     kept, gone = tuple(x.shape[a] for a in rest), tuple(x.shape[a] for a in axes)
@@ -63,10 +63,10 @@ product_of_others.batch(along("axis"))
 
 @product_of_others.vjp
 def _(g: Value, y: Value, x: Value, *, axis: Axes) -> Value:
-    """Go backwards through a binary tree of products: its operations grow with the logarithm of the number of factors.
+    """Differentiate a binary tree of products, whose number of operations is logarithmic in the number of factors.
 
     Going up, L(l+1) holds the product of each pair of L(l), and L(0) is x. Going down, E(l) = E(l+1) swap(L(l)) is the
-    product of all factors but those below a place, and E(0) the result.
+    product of all factors but those below a node, and E(0) the result.
     """
     axes = normalize_axes(axis, x.ndim)
     order = (*(a for a in range(x.ndim) if a not in axes), *axes)
@@ -96,7 +96,7 @@ def _(g: Value, y: Value, x: Value, *, axis: Axes) -> Value:
 
 
 def _row(x: Value, order: tuple[int, ...], joined: int, levels: int, filling: float) -> Value:
-    """Return x with its axes in an order, the last of them joined into one, filled up to a power of two."""
+    """Return x with its axes permuted, the last of them joined into one and padded to a power of two."""
     turned = permute(x, axes=order)
     kept = turned.shape[: x.ndim - joined]
     row = reshape(turned, shape=(*kept, math.prod(turned.shape[x.ndim - joined :])))
@@ -108,7 +108,7 @@ def _pairs(row: Value) -> Value:
 
 
 def _singles(pairs: Value) -> Value:
-    """Return the elements of pairs one by one, each for both of a pair of the level below."""
+    """Return the elements of pairs one by one, each for both elements of a pair of the level below."""
     return reshape(pairs, shape=(*pairs.shape[:-2], 2 * pairs.shape[-2], 1))
 
 

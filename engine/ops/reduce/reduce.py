@@ -37,9 +37,9 @@ REDUCTIONS = [
     sample((3, 2), axis=-1),
 ]
 BLOCK = 256
-"""Rows that are summed one after another before the partial sums are; bounds the float32 error to about 1e-6."""
+"""Rows that are summed sequentially before the partial sums are; bounds the float32 error to about 1e-6."""
 LONG = 8192
-"""Longest row that is left to the BLAS: the float32 error of its products grows with the length."""
+"""Longest row that the BLAS sums: the float32 error of its products grows with the length."""
 PRODUCT = 4096
 """Elements from which on a product with ones is faster than a sum."""
 
@@ -47,9 +47,9 @@ PRODUCT = 4096
 def sum_array(x: Array, axes: tuple[int, ...], keepdims: bool = False, out: Array | None = None) -> Array:
     """Sum an array accurately.
 
-    NumPy adds pairwise only along the innermost axis; along the others it adds one row after another, which loses
-    up to 1e-2 of a float32 sum of a million rows. Here every float32 or float16 sum is pairwise or in blocks, which
-    the BLAS adds up as products with ones: it is three times as fast, and more exact.
+    NumPy adds pairwise only along the innermost axis; along the others it adds one row after another, which loses up to
+    1e-2 of a float32 sum of a million rows. Here every float32 or float16 sum is pairwise or in blocks, which the BLAS
+    sums as products with ones: three times as fast, and more accurate.
     """
     if x.dtype == FLOAT16:
         return _store(sum_array(x.astype(FLOAT32), axes, keepdims).astype(FLOAT16), out)
@@ -64,7 +64,7 @@ def sum_array(x: Array, axes: tuple[int, ...], keepdims: bool = False, out: Arra
 
 
 def _merged(x: Array, axes: tuple[int, ...]) -> tuple[Array, tuple[int, ...]]:
-    """View neighbouring axes as one where all of them or none are summed; return also which are."""
+    """View adjacent axes as one if all or none of them are summed; also return which of the merged ones are."""
     if not x.flags.c_contiguous:
         return x, axes
     shape: list[int] = []
@@ -161,7 +161,7 @@ def _sum_to(x: Value, *, shape: tuple[int, ...]) -> Spec:
 )
 def sum_to(x: Array, *, shape: tuple[int, ...], out: Array | None = None) -> Array:
     """Sum over the axes that broadcasting `shape` to the shape of x would have added or stretched."""
-    if x.shape == shape and is_float(x.dtype):  # as plans have it, which leave this step out: NumPy makes 0 of -0
+    if x.shape == shape and is_float(x.dtype):  # as in plans, which omit this step: NumPy turns -0 into 0
         return _store(x if out is not None else x.copy(), out)
     extra = x.ndim - len(shape)
     if x.shape[extra:] == shape:
@@ -189,7 +189,7 @@ def _mean(x: Value, *, axis: Axes, keepdims: bool) -> Spec:
 
 
 def count(shape: Shape, axis: Axes) -> int:
-    """Return how many elements one result of a reduction over `axis` takes in."""
+    """Return the number of elements that are reduced to one result over `axis`."""
     return math.prod(shape[a] for a in normalize_axes(axis, len(shape)))
 
 
@@ -209,7 +209,7 @@ mean.vjp(lambda g, y, x, *, axis, keepdims: spread(g / max_int(count(x.shape, ax
 
 
 def max_int(number: int) -> float:
-    """Return the number as a float divisor of at least 1 (no element is there to get a share of 0)."""
+    """Return the number as a float divisor of at least 1, also for empty inputs."""
     return float(number or 1)
 
 
@@ -219,7 +219,7 @@ def max_int(number: int) -> float:
     samples=[sample((2, 3)), sample((4, 3), axis=0), sample((2, 3, 4), axis=(0, 2), keepdims=True, correction=0)],
 )
 def var(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bool = False) -> Value:
-    """Variance over `axis`; divides by the count less `correction` (1 is Bessel's)."""
+    """Variance over `axis`; divides by the count minus `correction` (1 is Bessel's correction)."""
     centred = x - mean(x, axis=axis, keepdims=True)
     total = sum(square(centred), axis=axis, keepdims=keepdims)
     divisor = builtins.max(count(x.shape, axis) - correction, 0)
@@ -280,7 +280,7 @@ def _index_of(x: Value, *, axis: int | None, keepdims: bool) -> Spec:
 
 
 def _place_along(call: Call) -> Outputs:
-    """Batch an op that with axis None counts places in the flattened input."""
+    """Batch an op that with axis None returns an index into the flattened input."""
     if call.attrs["axis"] is not None or not call.rank(0):
         return along("axis")(call)
     flat = reshape(call.inputs[0], shape=(call.size, -1)) if call.inputs[0].size else call.inputs[0]
@@ -310,7 +310,7 @@ AXIS_SAMPLES: list[Sample] = [sample(distinct(2, 3), axis=0), sample(distinct(2,
 
 @composite(call=CallForms(by_place=(), with_index="max_with_index"), samples=[sample(distinct(4)), *AXIS_SAMPLES])
 def max(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:
-    """Largest element: over everything tied elements share the gradient, along one axis the first takes it all."""
+    """Largest element. Over all elements ties share the gradient; along one axis the first receives all of it."""
     if axis is None:
         return amax(x, keepdims=keepdims)
     return _pick(x, argmax(x, axis=axis), axis, keepdims)
@@ -318,7 +318,7 @@ def max(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:
 
 @composite(call=CallForms(by_place=(), with_index="min_with_index"), samples=[sample(distinct(4)), *AXIS_SAMPLES])
 def min(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:
-    """Smallest element: over everything tied elements share the gradient, along one axis the first takes it all."""
+    """Smallest element. Over all elements ties share the gradient; along one axis the first receives all of it."""
     if axis is None:
         return amin(x, keepdims=keepdims)
     return _pick(x, argmin(x, axis=axis), axis, keepdims)
@@ -344,7 +344,7 @@ all.batch(along("axis"))
     shape_rule=reduction_bool, differentiable=False, samples=[sample(booleans(2, 3)), sample(booleans(2, 3), axis=0)]
 )
 def any(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
-    """Whether some element over `axis` is true (not 0)."""
+    """Whether any element over `axis` is true (not 0)."""
     return np.any(x, axis=normalize_axes(axis, x.ndim), keepdims=keepdims, out=out)
 
 
@@ -359,7 +359,7 @@ any.batch(along("axis"))
 def logsumexp(
     x: Array, *, axis: Axes = None, keepdims: bool = False, zero_grad_at_neg_inf: bool = False, out: Array | None = None
 ) -> Array:
-    """log(sum(exp(x))) over `axis`, stable; -inf when every element is. Integers count as float32.
+    """log(sum(exp(x))) over `axis`, stable; -inf if every element is. Integers become float32.
 
     The gradient where the result is -inf is NaN, as in PyTorch, or 0 with `zero_grad_at_neg_inf`.
     """
@@ -382,12 +382,12 @@ def _(g: Value, y: Value, x: Value, *, axis: Axes, keepdims: bool, zero_grad_at_
 
 
 def finite_floor(y: Value) -> Value:
-    """Return a logarithm of a sum with 0 for -inf, so that the shares exp(x - y) of its terms become 0, not NaN."""
+    """Return a logarithm of a sum with 0 for -inf, so that the terms exp(x - y) become 0, not NaN."""
     return where(eq(y, -math.inf), 0.0, y)
 
 
 SHORT_ROW = 512
-"""Rows up to this length have their maximum found by its place."""
+"""Rows up to this length have their maximum found by its index."""
 
 
 def sum_over(x: Array, axes: tuple[int, ...]) -> Array:
@@ -411,7 +411,7 @@ def dot_over(a: Array, b: Array, axes: tuple[int, ...]) -> Array:
     if run == 0:
         return sum_array(a * b, axes, True)
     shape = (*a.shape[: a.ndim - run], length)
-    # BLAS adds in another order where elements lie apart: the same numbers must not depend on how they are stored.
+    # The BLAS sums strided elements in another order; results must not depend on the memory layout.
     rows, others = (np.ascontiguousarray(x).reshape(shape) for x in (a, b))
     return _rest(np.vecdot(rows, others), a, axes, run)
 
@@ -419,7 +419,7 @@ def dot_over(a: Array, b: Array, axes: tuple[int, ...]) -> Array:
 def max_over(x: Array, axis: int) -> Array:
     """Largest element over one axis (NaN wins), kept with extent 1; x is not empty.
 
-    NumPy finds the place of the maximum of a short row twice as fast as the maximum itself.
+    NumPy finds the index of the maximum of a short row twice as fast as the maximum itself.
     """
     length = x.shape[axis]
     top: Array
@@ -434,7 +434,7 @@ def max_over(x: Array, axis: int) -> Array:
 
 
 def _trailing(x: Array, axes: tuple[int, ...]) -> tuple[int, int]:
-    """Return how many of the last axes are all reduced and their joint length; 0 of them where BLAS is no good."""
+    """Return how many of the last axes are all reduced and their joint length; 0 if the BLAS is unsuitable."""
     run = 0
     while run < len(axes) and axes[-1 - run] == x.ndim - 1 - run:
         run += 1

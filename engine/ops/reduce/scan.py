@@ -1,6 +1,6 @@
-"""Running sums, products and extremes along an axis; recurrences.
+"""Cumulative sums, products and extremes along an axis; recurrences.
 
-Narrower floats accumulate in float64, as PyTorch does on a CPU.
+Narrower floats accumulate in float64, as in PyTorch on a CPU.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from engine.core.value import Array, Spec, Value
 from engine.ops.elementwise.comparison import where
 from engine.ops.elementwise.elementwise import exp
 from engine.ops.index.index import gather
-from engine.ops.kernels.blocks import stored
+from engine.ops.kernels.blocks import store_result
 from engine.ops.reduce.reduce import finite_floor
 from engine.ops.shape.shape import concat, flip, reshape, slice
 
@@ -46,7 +46,7 @@ def _accumulated(ufunc: np.ufunc, x: Array, axis: int, out: Array | None) -> Arr
     if narrow == wide and out is not None and x.ndim:
         return ufunc.accumulate(run, axis=axis, dtype=wide, out=out)
     result = ufunc.accumulate(run, axis=axis, dtype=wide).reshape(x.shape).astype(narrow, copy=False)
-    return stored(np.asarray(result), out)
+    return store_result(np.asarray(result), out)
 
 
 def _reversed(scan: Callable[..., Value], *inputs: Value, axis: int) -> Value:
@@ -57,7 +57,7 @@ def _reversed(scan: Callable[..., Value], *inputs: Value, axis: int) -> Value:
 
 
 def _shifted(x: Value, axis: int, first: float) -> Value:
-    """x moved one place along the axis, `first` coming in and the last element falling out."""
+    """Return x shifted by one along the axis, with `first` at the start and without the last element."""
     place = normalize_axis(axis, x.ndim)
     if not x.ndim or not x.shape[place]:
         return where(False, x, first)
@@ -69,7 +69,7 @@ def _shifted(x: Value, axis: int, first: float) -> Value:
 
 @primitive(shape_rule=_total, aliases=("cumulative_sum",), numerics=AUTOCAST_FLOAT32, samples=SAMPLES)
 def cumsum(x: Array, *, axis: int = -1, out: Array | None = None) -> Array:
-    """Running sum along `axis`; bool and integers give int64."""
+    """Cumulative sum along `axis`; bool and integers give int64."""
     return _accumulated(np.add, x, axis, out)
 
 
@@ -101,7 +101,7 @@ def linear_recurrence(a: Array, b: Array, *, axis: int = -1) -> Array:
     factor = np.moveaxis(a, axis, 0).astype(FLOAT64)
     total = np.moveaxis(b, axis, 0).astype(FLOAT64)
     steps = len(total)
-    if total.size >= steps * steps // 16:  # long rows side by side: step by step
+    if total.size >= steps * steps // 16:  # many rows: step by step
         for t in range(1, steps):
             total[t] += factor[t] * total[t - 1]
     else:  # one long row: by doubling, each pass joining spans twice as long (Hillis & Steele 1986)
@@ -132,7 +132,7 @@ def _decayed(g: Value, factors: Value, axis: int) -> Value:
 
 @primitive(shape_rule=_total, aliases=("cumulative_prod",), numerics=AUTOCAST_FLOAT32, samples=SAMPLES)
 def cumprod(x: Array, *, axis: int = -1, out: Array | None = None) -> Array:
-    """Running product along `axis`; bool and integers give int64. The gradient is exact with zeros too."""
+    """Cumulative product along `axis`; bool and integers give int64. The gradient is exact with zeros too."""
     return _accumulated(np.multiply, x, axis, out)
 
 
@@ -141,7 +141,7 @@ cumprod.batch(along("axis"))
 
 @cumprod.vjp
 def _(g: Value, y: Value, x: Value, *, axis: int) -> Value:
-    # The factor x[t] is in every product from t on: those before it times what the later ones multiply on.
+    # The factor x[t] is in every product from t on: the product before it times the later factors.
     return _shifted(y, axis, 1.0) * _decayed(g, x, axis)
 
 
@@ -177,7 +177,7 @@ EXTREMES: list[Sample] = [sample(distinct(2, 4)), sample(distinct(3, 2), axis=0)
 
 @primitive(shape_rule=_places, differentiable=False, samples=EXTREMES)
 def argcummax(x: Array, *, axis: int = -1) -> Array:
-    """Index of the largest element so far along `axis`: the last of equals, and of NaN once there is one."""
+    """Index of the largest element so far along `axis`: the last of ties, and of NaN once there is one."""
     return _latest(x, np.maximum, axis)
 
 
@@ -186,7 +186,7 @@ argcummax.batch(along("axis"))
 
 @primitive(shape_rule=_places, differentiable=False, samples=EXTREMES)
 def argcummin(x: Array, *, axis: int = -1) -> Array:
-    """Index of the smallest element so far along `axis`: the last of equals, and of NaN once there is one."""
+    """Index of the smallest element so far along `axis`: the last of ties, and of NaN once there is one."""
     return _latest(x, np.minimum, axis)
 
 
@@ -207,13 +207,13 @@ def _latest(x: Array, ufunc: np.ufunc, axis: int) -> Array:
 
 @composite(documentation=Documentation(outputs=("values", "indices")), samples=EXTREMES)
 def cummax(x: Value, *, axis: int = -1) -> tuple[Value, Value]:
-    """Running maximum along `axis` and its index: the last of equals, and of NaN once there is one."""
+    """Cumulative maximum along `axis` and its index: the last of ties, and of NaN once there is one."""
     return _picked(x, argcummax(x, axis=axis), axis)
 
 
 @composite(documentation=Documentation(outputs=("values", "indices")), samples=EXTREMES)
 def cummin(x: Value, *, axis: int = -1) -> tuple[Value, Value]:
-    """Running minimum along `axis` and its index: the last of equals, and of NaN once there is one."""
+    """Cumulative minimum along `axis` and its index: the last of ties, and of NaN once there is one."""
     return _picked(x, argcummin(x, axis=axis), axis)
 
 

@@ -1,6 +1,6 @@
-"""Sorting and what follows from an order: topk, kthvalue, extremes with their places, median, mode, quantiles.
+"""Sorting, topk, kthvalue, extremes with indices, median, mode, quantiles.
 
-Equal elements keep their order, NaN counts as the largest, and gradients go to the chosen elements alone.
+Sorting is stable, NaN is the largest, and gradients go to the selected elements alone.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _places(x: Value, *, axis: int, **_: bool) -> Spec:
 
 @primitive(shape_rule=_places, differentiable=False, samples=[*SAMPLES, sample(integers(0, 3, 6), descending=True)])
 def argsort(x: Array, *, axis: int = -1, descending: bool = False) -> Array:
-    """Indices that sort x along `axis`; equal elements keep their order, NaN counts as the largest."""
+    """Indices that sort x along `axis`; the sort is stable, NaN is the largest."""
     if not x.ndim:
         return np.zeros((), INT64)
     if not descending:
@@ -50,7 +50,7 @@ argsort.batch(along("axis"))
 
 
 def _pick(x: Value, places: Value, axis: int) -> Value:
-    """The elements of x at `places`, of equal rank, along `axis`."""
+    """Return the elements of x at `places`, of equal rank, along `axis`."""
     if x.ndim:
         return gather(x, places, axis=axis)
     return reshape(gather(reshape(x, shape=(1,)), reshape(places, shape=(1,)), axis=0), shape=())
@@ -60,7 +60,7 @@ def _pick(x: Value, places: Value, axis: int) -> Value:
     documentation=Documentation(outputs=("values", "indices")), samples=[*SAMPLES, sample(distinct(5), descending=True)]
 )
 def sort(x: Value, *, axis: int = -1, descending: bool = False) -> tuple[Value, Value]:
-    """x sorted along `axis`, and the indices that sort it; equal elements keep their order."""
+    """x sorted along `axis`, and the indices that sort it; the sort is stable."""
     places = argsort(x, axis=axis, descending=descending)
     return _pick(x, places, axis), places
 
@@ -71,7 +71,7 @@ def sort(x: Value, *, axis: int = -1, descending: bool = False) -> tuple[Value, 
     samples=[sample(distinct(2, 4), k=2), sample(distinct(3, 2), k=1, axis=0), sample(distinct(5), k=3, largest=False)],
 )
 def topk(x: Value, *, k: int, axis: int = -1, largest: bool = True) -> tuple[Value, Value]:
-    """The k largest (or smallest) elements along `axis`, best first, and their indices; of equals the first ones."""
+    """The k largest (or smallest) elements along `axis`, in order, and their indices; of ties the first ones."""
     extent = x.shape[normalize_axis(axis, x.ndim)] if x.ndim else 1
     if not 0 <= k <= extent:
         raise AttributeValueError(f"topk: k {k} must be in 0..{extent}, the extent of axis {axis}")
@@ -81,7 +81,7 @@ def topk(x: Value, *, k: int, axis: int = -1, largest: bool = True) -> tuple[Val
 
 
 def _chosen(x: Value, place: Value, axis: int, keepdims: bool) -> tuple[Value, Value]:
-    """The elements at `place`, whose axis has extent 1, and the place itself."""
+    """Return the elements at `place`, whose axis has extent 1, and the index itself."""
     value = _pick(x, place, axis)
     if keepdims or not x.ndim:
         return value, place
@@ -103,13 +103,13 @@ def kthvalue(x: Value, *, k: int, axis: int = -1, keepdims: bool = False) -> tup
 
 @composite(documentation=Documentation(outputs=("values", "indices")), samples=PICKS)
 def max_with_index(x: Value, *, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
-    """Largest element along `axis` and its index: the first of equals, which takes the gradient; NaN wins."""
+    """Largest element along `axis` and its index: the first of ties, which receives the gradient, or the first NaN."""
     return _chosen(x, argmax(x, axis=axis, keepdims=True), axis, keepdims)
 
 
 @composite(documentation=Documentation(outputs=("values", "indices")), samples=PICKS)
 def min_with_index(x: Value, *, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
-    """Smallest element along `axis` and its index: the first of equals, which takes the gradient; NaN wins."""
+    """Smallest element along `axis` and its index: the first of ties, which receives the gradient, or the first NaN."""
     return _chosen(x, argmin(x, axis=axis, keepdims=True), axis, keepdims)
 
 
@@ -123,9 +123,9 @@ def _one_place(x: Value, *, axis: int, **_: bool) -> Spec:
     samples=[sample(distinct(2, 4)), sample(distinct(3, 2), axis=0), sample(distinct(4), ignore_nan=True)],
 )
 def argmedian(x: Array, *, axis: int = -1, ignore_nan: bool = False) -> Array:
-    """Index of the lower median along `axis`, which stays with extent 1: of the first NaN if there is one.
+    """Index of the lower median along `axis`, which is kept with extent 1; the first NaN if there is one.
 
-    With `ignore_nan` NaN does not count, and is chosen only where there is nothing else.
+    With `ignore_nan` NaN is skipped, and returned only if there is no number.
     """
     return _median_places(x, axis, ignore_nan) if x.ndim else np.zeros((), INT64)
 
@@ -151,7 +151,7 @@ def _one_number(x: Value, **_: bool) -> Spec:
     samples=[sample(distinct(2, 4)), sample(distinct(3), ignore_nan=True)],
 )
 def overall_median(x: Array, *, ignore_nan: bool = False) -> Array:
-    """Lower median of all elements, which shares its gradient among the elements equal to it."""
+    """Lower median of all elements, whose gradient is shared among the elements equal to it."""
     flat = x.reshape(-1)
     return np.asarray(flat[_median_places(flat, 0, ignore_nan)[0]])
 
@@ -175,9 +175,9 @@ def _median(x: Value, axis: int | None, keepdims: bool, ignore_nan: bool) -> Val
     samples=[sample(distinct(2, 4)), *PICKS],
 )
 def median(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:
-    """Lower median, over everything or along one axis; NaN if there is one.
+    """Lower median, over all elements or along one axis; NaN if there is one.
 
-    Over everything equal elements share the gradient, along an axis one of them takes it all.
+    Over all elements ties share the gradient; along an axis one of them receives all of it.
     """
     return _median(x, axis, keepdims, ignore_nan=False)
 
@@ -188,19 +188,19 @@ def median(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Valu
     samples=[sample(distinct(2, 4)), *PICKS],
 )
 def nanmedian(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:
-    """Lower median of what is not NaN, over everything or along one axis; NaN where there is nothing else."""
+    """Lower median of the elements that are not NaN, over all or along one axis; NaN if there are none."""
     return _median(x, axis, keepdims, ignore_nan=True)
 
 
 @composite(documentation=Documentation(outputs=("values", "indices")), samples=PICKS)
 def median_with_index(x: Value, *, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
-    """Lower median along `axis`, NaN if there is one, and the index of the element that is it."""
+    """Lower median along `axis`, NaN if there is one, and its index."""
     return _chosen(x, argmedian(x, axis=axis, ignore_nan=False), axis, keepdims)
 
 
 @composite(documentation=Documentation(outputs=("values", "indices")), samples=PICKS)
 def nanmedian_with_index(x: Value, *, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
-    """Lower median along `axis` of what is not NaN, and the index of the element that is it."""
+    """Lower median along `axis` of the elements that are not NaN, and its index."""
     return _chosen(x, argmedian(x, axis=axis, ignore_nan=True), axis, keepdims)
 
 
@@ -208,13 +208,13 @@ def nanmedian_with_index(x: Value, *, axis: int = -1, keepdims: bool = False) ->
     shape_rule=_one_place, differentiable=False, samples=[sample(integers(0, 3, 2, 5)), sample(distinct(3), axis=0)]
 )
 def argmode(x: Array, *, axis: int = -1) -> Array:
-    """Index of the most frequent element along `axis`, which stays with extent 1: the last one of the smallest."""
+    """Index of the most frequent element along `axis`, kept with extent 1: the last occurrence of the smallest mode."""
     if not x.ndim:
         return np.zeros((), INT64)
     rows = np.moveaxis(x, axis, -1)
     order = np.argsort(rows, axis=-1, kind="stable")
     ordered = np.take_along_axis(rows, order, -1)
-    # The run of equals is longest where the mode ends; argmax takes the first such place, so the smallest value.
+    # The run of equal elements is longest where the mode ends; argmax returns the first, so the smallest value.
     places = np.arange(rows.shape[-1])
     begins = np.ones(rows.shape, bool)
     begins[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
@@ -252,18 +252,18 @@ def _shares(op: str, q: Shares) -> tuple[float, ...]:
 
 
 def _ranks(x: Value, shares: tuple[float, ...], axis: int, ignore_nan: bool) -> Value:
-    """Where in the sorted rows the quantiles lie, in float64, along `axis` as many as there are shares."""
+    """Return the ranks of the quantiles in sorted rows, float64, with one per share along `axis`."""
     q = as_value(np.array(shares).reshape(-1, *(1,) * (x.ndim - 1 - axis)))
     if ignore_nan:
         known = sum(~isnan(x), axis=axis, keepdims=True)
         return clamp(q * cast(known - 1, dtype=FLOAT64), min=0.0)
     last = float(x.shape[axis] - 1)
-    # NaN lies last, so that a row with one gives NaN.
+    # NaN is sorted last, so that a row with one gives NaN.
     return where(any(isnan(x), axis=axis, keepdims=True), last, q * last)
 
 
 def _between(x: Value, ranks: Value, axis: int, interpolation: Interpolation) -> Value:
-    """The elements of x at ranks of their order along `axis`, or between two of them."""
+    """Return the elements of x at ranks of their order along `axis`, or interpolated between two of them."""
     order = argsort(x, axis=axis)
 
     def element(rank: Value) -> Value:
@@ -282,7 +282,7 @@ def _between(x: Value, ranks: Value, axis: int, interpolation: Interpolation) ->
         found = lerp(below, above, weight=0.5)
     else:
         found = lerp_tensor(below, above, cast(ranks - low, dtype=x.dtype))
-    # The way from an infinite element, even to itself, has no length.
+    # The difference of infinite elements is NaN.
     return where(isfinite(below), found, below)
 
 
@@ -308,12 +308,12 @@ def _quantile(
 def quantile(
     x: Value, *, q: Shares, axis: int | None = None, keepdims: bool = False, interpolation: Interpolation = "linear"
 ) -> Value:
-    """The numbers below which the shares q (0..1) of x lie, over everything or along one axis; NaN if there is one.
+    """The q-quantiles (0..1) of x over all elements or along one axis; NaN if an element is.
 
-    A list q gives a new first axis. Where a quantile falls between two elements, `interpolation` tells what it is: a
-    point on the line between them, the one or the other, the middle, or the nearest (of halves the even rank). The
-    gradient goes to these elements. Ranks are computed in float64. As PyTorch's, but that an infinite element is itself
-    a quantile and does not give NaN.
+    A list q gives a new first axis. Between two elements `interpolation` selects the point on the line between them
+    ("linear"), the lower or the higher, the midpoint, or the nearest (of halves the even rank). The gradient goes to
+    these elements. Ranks are computed in float64. As in PyTorch, except that an infinite element is itself a quantile
+    and does not give NaN.
     """
     return _quantile("quantile", x, q, axis, keepdims, interpolation, ignore_nan=False)
 
@@ -322,5 +322,5 @@ def quantile(
 def nanquantile(
     x: Value, *, q: Shares, axis: int | None = None, keepdims: bool = False, interpolation: Interpolation = "linear"
 ) -> Value:
-    """The quantiles of what is not NaN, and NaN where there is nothing else: see quantile."""
+    """The quantiles of the elements that are not NaN; NaN if there are none: see quantile."""
     return _quantile("nanquantile", x, q, axis, keepdims, interpolation, ignore_nan=True)

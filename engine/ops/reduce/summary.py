@@ -1,4 +1,4 @@
-"""Sums that skip NaN, pairs of reductions, and tests of whole arrays such as allclose."""
+"""Sums that skip NaN, pairs of reductions, and comparisons of whole arrays such as allclose."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOMENTS = [sample((2, 3)), sample((4, 3), axis=0), sample((2, 3), axis=1, keepdi
     samples=MOMENTS,
 )
 def var_mean(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bool = False) -> tuple[Value, Value]:
-    """Variance and mean over `axis`; the variance divides by the count less `correction`."""
+    """Variance and mean over `axis`; the variance divides by the count minus `correction`."""
     variance = var(x, axis=axis, correction=correction, keepdims=keepdims)
     return variance, mean(x, axis=axis, keepdims=keepdims)
 
@@ -40,20 +40,20 @@ def var_mean(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bo
     samples=MOMENTS,
 )
 def std_mean(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bool = False) -> tuple[Value, Value]:
-    """Standard deviation and mean over `axis`; the variance divides by the count less `correction`."""
+    """Standard deviation and mean over `axis`; the variance divides by the count minus `correction`."""
     deviation = std(x, axis=axis, correction=correction, keepdims=keepdims)
     return deviation, mean(x, axis=axis, keepdims=keepdims)
 
 
 @composite(numerics=Numerics(autocast="float32", handles_missing=True), samples=SAMPLES)
 def nansum(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
-    """Sum over `axis` of what is not NaN; NaN gets no gradient."""
+    """Sum over `axis` of the elements that are not NaN; the gradient of NaN elements is 0."""
     return sum(where(isnan(x), 0, x), axis=axis, keepdims=keepdims)
 
 
 @composite(numerics=Numerics(compute_float32=True, autocast="float32", handles_missing=True), samples=SAMPLES)
 def nanmean(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
-    """Mean over `axis` of what is not NaN; NaN where there is nothing else."""
+    """Mean over `axis` of the elements that are not NaN; NaN if there are none."""
     require_float("nanmean", x)
     counted = sum(~isnan(x), axis=axis, keepdims=keepdims)
     return nansum(x, axis=axis, keepdims=keepdims) / counted
@@ -89,22 +89,22 @@ def _close(op: str, a: Value, b: Value, rtol: float, atol: float, equal_nan: boo
 
 @composite(samples=CLOSE_SAMPLES)
 def isclose(a: Value, b: Value, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
-    """Whether |a - b| <= atol + rtol |b|, bool: a and b broadcast, infinities are close to themselves alone.
+    """Whether |a - b| <= atol + rtol |b|, bool: a and b broadcast, infinities are close only to themselves.
 
-    NaN is close to nothing, with `equal_nan` to NaN. Integers and truth values count as float64.
+    NaN is close to nothing, with `equal_nan` to NaN. Integers and bool are compared as float64.
     """
     return _close("isclose", a, b, rtol, atol, equal_nan)
 
 
 @composite(samples=CLOSE_SAMPLES)
 def allclose(a: Value, b: Value, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
-    """Whether all elements are close, one truth value: see isclose. True where there are none."""
+    """Whether all elements are close, a bool scalar: see isclose. True without elements."""
     return all(_close("allclose", a, b, rtol, atol, equal_nan))
 
 
 @composite(samples=[sample((2, 3), (2, 3)), sample(integers(0, 3, 2), integers(0, 3, 2, 2))])
 def equal(a: Value, b: Value) -> Value:
-    """Whether a and b have one shape and equal elements: a single truth value. NaN is equal to nothing."""
+    """Whether a and b have one shape and equal elements: a bool scalar. NaN equals nothing."""
     if a.shape != b.shape:
         return cast(Value((), BOOL, np.zeros((), BOOL)), dtype=BOOL)
     return all(eq(a, b))
@@ -112,7 +112,7 @@ def equal(a: Value, b: Value) -> Value:
 
 @primitive(shape_rule=same_bool, differentiable=False, samples=[sample((2, 3)), sample(integers(-3, 3, 4))])
 def signbit(x: Array, *, out: Array | None = None) -> Array:
-    """Whether x has a minus sign, which -0.0 has too."""
+    """Whether the sign bit of x is set, as in -0.0 too."""
     result: Array = np.signbit(x, out=out) if is_float(x.dtype) else np.less(x, 0, out=out)
     return result
 

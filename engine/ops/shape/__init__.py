@@ -1,3 +1,3 @@
-"""Axes and elements moved, padded, windowed; arrays created."""
+"""Ops that move, pad and window axes and elements, and that create arrays."""
 
 from engine.ops.shape import arrangement, creation, pad_modes, shape, strided

@@ -1,4 +1,4 @@
-"""Moving axes and elements to other places without changing them."""
+"""Ops that move axes and elements without changing them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.ops.shape.shape import MOST_PARTS, broadcast_to, concat, permute, re
 
 @composite(samples=[sample((2, 3)), sample((2, 3), axis=-1)])
 def unbind(x: Value, *, axis: int = 0) -> tuple[Value, ...]:
-    """The slices of x along `axis`, which goes away."""
+    """The slices of x along `axis`, without that axis."""
     place = normalize_axis(axis, x.ndim)
     if not x.ndim or not x.shape[place]:
         raise ShapeError(f"unbind needs an axis of extent at least 1, got shape {list(x.shape)} and axis {axis}")
@@ -27,7 +27,7 @@ def unbind(x: Value, *, axis: int = 0) -> tuple[Value, ...]:
 
 @composite(samples=[sample((5,), shifts=2), sample((2, 3), shifts=(1, -1), axis=(0, 1)), sample((2, 3), shifts=4)])
 def roll(x: Value, *, shifts: int | Ints, axis: int | Ints | None = None) -> Value:
-    """x with its elements moved `shifts` places along `axis`; what falls off the end comes back at the beginning.
+    """x with its elements shifted by `shifts` along `axis`, cyclically.
 
     Without an axis the flattened elements are rolled.
     """
@@ -49,7 +49,7 @@ def roll(x: Value, *, shifts: int | Ints, axis: int | Ints | None = None) -> Val
     samples=[sample((2, 3, 4), source=0, destination=2), sample((2, 3, 4), source=(0, 1), destination=(-1, 0))],
 )
 def movedim(x: Value, *, source: int | Ints, destination: int | Ints) -> Value:
-    """x with the axes `source` moved to the places `destination`; the others keep their order."""
+    """x with the axes `source` moved to the positions `destination`; the others keep their order."""
     taken = [normalize_axis(axis, x.ndim) for axis in ((source,) if isinstance(source, int) else source)]
     places = [normalize_axis(a, x.ndim) for a in ((destination,) if isinstance(destination, int) else destination)]
     if len(taken) != len(places) or len(set(taken)) != len(taken) or len(set(places)) != len(places):
@@ -64,7 +64,7 @@ def movedim(x: Value, *, source: int | Ints, destination: int | Ints) -> Value:
 
 @composite(samples=[sample((2,), (3,)), sample((2,), (3,), (2,), indexing="xy")])
 def meshgrid(*xs: Value, indexing: Literal["ij", "xy"] = "ij") -> tuple[Value, ...]:
-    """Vectors spread over the grid they span: result k varies along axis k as vector k does.
+    """The coordinates of the grid of several vectors: result k varies along axis k as vector k does.
 
     With indexing "xy" the first two axes are exchanged, as in NumPy.
     """

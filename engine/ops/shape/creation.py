@@ -1,6 +1,6 @@
-"""Values made of attributes alone: constants, ranges and the identity. They take no inputs and carry no gradient.
+"""Values computed from attributes alone: constants, ranges and the identity. They have no inputs and no gradient.
 
-In a graph their shapes are held to the graph's limits before anything is allocated.
+In a graph their shapes are checked against the graph's limits before anything is allocated.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _check_shape(op: str, shape: Ints) -> None:
 
 
 def _dtype_for(*numbers: float) -> DType:
-    """Return PyTorch's default for a value made of these numbers: bool, int64 or the default float."""
+    """Return PyTorch's default dtype for these numbers: bool, int64 or the default float."""
     if all(isinstance(number, bool) for number in numbers):
         return BOOL
     return INT64 if all(isinstance(number, int) for number in numbers) else DEFAULT_FLOAT
@@ -95,7 +95,7 @@ def eye(*, rows: int, columns: int | None = None, dtype: DType = FLOAT32, out: A
 
 
 def _steps(start: float, stop: float, step: float) -> int:
-    """Return how many of start, start + step, ... lie before `stop`."""
+    """Return how many of start, start + step, ... are before `stop`."""
     if all(isinstance(number, int) for number in (start, stop, step)):
         return max(-int((start - stop) // step), 0)
     return max(math.ceil((stop - start) / step), 0)

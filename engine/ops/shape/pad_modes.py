@@ -1,4 +1,4 @@
-"""Surrounding an array with elements of its own: the kernels of the modes of pad."""
+"""Kernels of the modes of pad that repeat elements of the array."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NUMPY_MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 
 def check_border(shape: Shape, widths: Pairs, mode: Border) -> None:
-    """Refuse widths that an axis has not enough elements for."""
+    """Raise an error for widths that need more elements than an axis has."""
     most = {"reflect": "extent - 1", "circular": "extent", "replicate": "none of an empty axis"}
     for axis, (extent, pair) in enumerate(zip(shape, widths, strict=True)):
         room = {"reflect": extent - 1, "circular": extent, "replicate": 0 if extent == 0 else max(pair)}
@@ -28,7 +28,7 @@ def check_border(shape: Shape, widths: Pairs, mode: Border) -> None:
 
 
 def surround(x: Array, widths: Pairs, mode: Border, out: Array | None) -> Array:
-    """Return x with borders of its own elements."""
+    """Return x with borders made of its own elements."""
     padded: Array = np.pad(x, widths, mode=NUMPY_MODES[mode])  # type: ignore[call-overload]
     if out is None:
         return padded

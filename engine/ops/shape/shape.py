@@ -1,4 +1,4 @@
-"""Rearranging axes and elements: views where NumPy allows, mutual transposes as backward rules."""
+"""Rearranging axes and elements: views where NumPy allows, with each other's transposes as backward rules."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from engine.core.samples import sample
 from engine.core.shape_rules import broadcast_shapes, normalize_axes, normalize_axis, require_axes
 from engine.core.sharding_rules import ALONG_AXIS, PARTIAL, Case, Cut
 from engine.core.value import Array, Shape, Spec, Value
-from engine.ops.kernels.blocks import stored
+from engine.ops.kernels.blocks import store_result
 from engine.ops.shape.pad_modes import Border, Pairs, check_border, surround
 
 MOST_PARTS = 1000
-"""As many results split, chunk and unbind give at most; more of them are better kept as an axis."""
+"""Maximum number of results of split, chunk and unbind; keep more of them as an axis."""
 
 Ints = tuple[int, ...]
 Shaped = TypeVar("Shaped", Array, Value)
@@ -55,7 +55,7 @@ def _reshape(x: Value, *, shape: Ints) -> Spec:
     samples=[sample((2, 3), shape=(3, 2)), sample((2, 3), shape=(-1,))],
 )
 def reshape(x: Array, *, shape: Ints) -> Array:
-    """The same elements in row-major order under another shape; one extent may be -1."""
+    """The same elements in row-major order with another shape; one extent may be -1 and is then inferred."""
     return x.reshape(shape)
 
 
@@ -95,7 +95,7 @@ def _permute(x: Value, *, axes: Ints) -> Spec:
     samples=[sample((2, 3, 4), axes=(2, 0, 1)), sample((2, 3), axes=(-1, 0))],
 )
 def permute(x: Array, *, axes: Ints) -> Array:
-    """x with its axes in another order."""
+    """x with its axes permuted."""
     return x.transpose(axes)
 
 
@@ -117,14 +117,14 @@ def transpose(x: Value, *, axis0: int = -2, axis1: int = -1) -> Value:
         raise ShapeError(f"transpose needs at least two axes, got shape {list(x.shape)}")
     order = list(range(x.ndim))
     a, b = normalize_axis(axis0, x.ndim), normalize_axis(axis1, x.ndim)
-    if x.ndim:  # a scalar has the axes 0 and -1, which are nothing to exchange
+    if x.ndim:  # a scalar has no axes to exchange
         order[a], order[b] = order[b], order[a]
     return permute(x, axes=tuple(order))
 
 
 @composite(samples=[sample((2, 3)), sample((3,)), sample(())])
 def t(x: Value) -> Value:
-    """The matrix x with rows and columns exchanged; a vector or a number as it is (PyTorch's t)."""
+    """The transpose of the matrix x; a vector or a scalar is returned unchanged (PyTorch's t)."""
     if x.ndim > 2:
         raise ShapeError(f"t needs at most two axes, got shape {list(x.shape)}; use transpose")
     return transpose(x) if x.ndim == 2 else x
@@ -140,9 +140,9 @@ def t(x: Value) -> Value:
     ],
 )
 def squeeze(x: Value, *, axis: Axes = None, strict: bool = True) -> Value:
-    """x without its axes of extent 1, or without the given ones; naming an axis of another extent is an error.
+    """x without its axes of extent 1, or without the given ones; an axis of another extent is an error.
 
-    Unless `strict` such an axis stays, as in PyTorch.
+    Unless `strict` such an axis is kept, as in PyTorch.
     """
     axes = normalize_axes(axis, x.ndim)
     if axis is None or not strict:
@@ -186,7 +186,7 @@ def _broadcast_to(x: Value, *, shape: Ints) -> Spec:
     samples=[sample((3,), shape=(2, 3)), sample((2, 1), shape=(4, -1, 3))],
 )
 def broadcast_to(x: Array, *, shape: Ints) -> Array:
-    """x stretched to `shape` by NumPy's rule, without a copy; an extent of -1 keeps that of x."""
+    """x broadcast to `shape` by NumPy's rule, without a copy; an extent of -1 keeps that of x."""
     extra = len(shape) - x.ndim
     shape = tuple(x.shape[a - extra] if extent == -1 else extent for a, extent in enumerate(shape))
     if not x.size or not x.flags.c_contiguous or x.dtype is BFLOAT16:
@@ -207,7 +207,7 @@ broadcast_to.vjp(lambda g, y, x: OPS["sum_to"](g, shape=x.shape))
 
 
 def _parts(xs: Sequence[Shaped]) -> Sequence[Shaped]:
-    """The inputs of concat without those of shape [0], which go with any rank, as in PyTorch."""
+    """Return the inputs of concat without those of shape [0], which are ignored at any rank, as in PyTorch."""
     return [x for x in xs if x.shape != (0,)] or xs
 
 
@@ -237,7 +237,7 @@ def _concat(*xs: Value, axis: int) -> Spec:
     samples=[sample((2, 3), (1, 3)), sample((2, 3), (2, 1), (2, 2), axis=1), sample((2,), axis=-1)],
 )
 def concat(*xs: Array, axis: int = 0, out: Array | None = None) -> Array:
-    """The inputs one after another along `axis`; their other extents must agree, but shape [0] goes with any."""
+    """The inputs concatenated along `axis`; their other extents must agree, but inputs of shape [0] are ignored."""
     return np.concatenate(_parts(xs), axis=axis, out=out)
 
 
@@ -261,14 +261,14 @@ def _(g: Value, y: Value, *xs: Value, axis: int) -> tuple[object, ...]:
 
 @composite(samples=[sample((2, 3), (2, 3)), sample((2,), (2,), axis=-1)])
 def stack(*xs: Value, axis: int = 0) -> Value:
-    """The inputs, all of one shape, side by side along a new axis."""
+    """The inputs, all of one shape, stacked along a new axis."""
     if not xs or any(x.shape != xs[0].shape for x in xs):
         raise ShapeError(f"stack needs inputs of one shape, got {', '.join(str(list(x.shape)) for x in xs) or 'none'}")
     return concat(*(unsqueeze(x, axis=axis) for x in xs), axis=normalize_axis(axis, xs[0].ndim + 1))
 
 
 def bounds(extent: int, start: int | None, stop: int | None, step: int) -> range:
-    """Return the indices that start:stop:step picks, by Python's rule."""
+    """Return the indices that start:stop:step selects, by Python's rule."""
     if step < 1:
         raise ShapeError(f"slice step {step} must be at least 1; use flip to reverse")
     return range(*builtins.slice(start, stop, step).indices(extent))
@@ -289,7 +289,7 @@ def _slice(x: Value, *, axis: int, start: int | None, stop: int | None, step: in
     samples=[sample((4, 3), start=1, stop=3), sample((2, 5), axis=1, start=0, stop=5, step=2), sample((4,), start=-2)],
 )
 def slice(x: Array, *, axis: int = 0, start: int | None = None, stop: int | None = None, step: int = 1) -> Array:
-    """The part start:stop:step of one axis, by Python's rule (negative bounds count from the end; step >= 1)."""
+    """The slice start:stop:step of one axis, by Python's rule (negative bounds count from the end; step >= 1)."""
     return x[(builtins.slice(None),) * (axis % x.ndim) + (builtins.slice(start, stop, step),)]
 
 
@@ -358,9 +358,9 @@ def _check_parts(what: str, count: int) -> None:
 
 @composite(samples=[sample((4, 3), sizes=(1, 3)), sample((2, 4), sizes=(2, 2), axis=1), sample((5, 2), sizes=2)])
 def split(x: Value, *, sizes: int | Ints, axis: int = 0) -> tuple[Value, ...]:
-    """x cut along `axis` into pieces of the given sizes, which must add up to its extent.
+    """x split along `axis` into parts of the given sizes, which must add up to its extent.
 
-    One size stands for as many pieces of it as there are, the last one smaller when it does not divide the extent.
+    A single size is that of every part; the last one is smaller if the size does not divide the extent.
     """
     require_axes("split", x)
     place = normalize_axis(axis, x.ndim)
@@ -379,7 +379,7 @@ def split(x: Value, *, sizes: int | Ints, axis: int = 0) -> tuple[Value, ...]:
 
 @composite(samples=[sample((4, 3), chunks=2), sample((2, 5), chunks=3, axis=1)])
 def chunk(x: Value, *, chunks: int, axis: int = 0) -> tuple[Value, ...]:
-    """x cut along `axis` into `chunks` equal pieces, the last one smaller when they do not divide it."""
+    """x split along `axis` into `chunks` equal parts, the last one smaller if they do not divide the extent."""
     require_axes("chunk", x)
     extent = x.shape[normalize_axis(axis, x.ndim)]
     if chunks < 1:
@@ -402,7 +402,7 @@ def _flip(x: Value, *, axis: Axes) -> Spec:
     samples=[sample((2, 3), axis=0), sample((2, 3))],
 )
 def flip(x: Array, *, axis: Axes = None, out: Array | None = None) -> Array:
-    """A copy of x with the order of its elements along `axis` reversed; no view of x, as in PyTorch."""
+    """A copy of x with the order of its elements along `axis` reversed; not a view, as in PyTorch."""
     backwards = np.flip(x, axis=normalize_axes(axis, x.ndim))
     if out is None:
         return backwards.copy()
@@ -430,12 +430,12 @@ def _pad(x: Value, *, widths: Pairs, value: float, mode: Border) -> Spec:
 
 
 def _outer(widths: Pairs) -> Pairs:
-    """Return widths of borders alone, with 0 for what is cut off."""
+    """Return the widths of borders alone, with 0 where elements are cut off."""
     return tuple((builtins.max(before, 0), builtins.max(after, 0)) for before, after in widths)
 
 
 def _cut(x: Array, widths: Pairs) -> Array:
-    """Return a view of x without what negative widths cut off."""
+    """Return a view of x without the elements that negative widths cut off."""
     bounds = zip(x.shape, widths, strict=True)
     return x[tuple(builtins.slice(builtins.max(-low, 0), e - builtins.max(-high, 0)) for e, (low, high) in bounds)]
 
@@ -454,9 +454,9 @@ def _cut(x: Array, widths: Pairs) -> Array:
     ],
 )
 def pad(x: Array, *, widths: Pairs, value: float = 0.0, mode: Border = "constant", out: Array | None = None) -> Array:
-    """x surrounded by `value`, or in another mode by elements of its own: `widths` holds [before, after] for each axis.
+    """x surrounded by `value`, or in another mode by its own elements: `widths` holds [before, after] for each axis.
 
-    "reflect" mirrors at the outermost element, "replicate" repeats it, and "circular" goes on at the other end.
+    "reflect" mirrors at the outermost element, "replicate" repeats it, and "circular" continues at the other end.
     Negative widths cut elements off: in mode "circular" before the border is made, else after.
     """
     cut = builtins.any(width < 0 for pair in widths for width in pair)
@@ -465,7 +465,7 @@ def pad(x: Array, *, widths: Pairs, value: float = 0.0, mode: Border = "constant
             return surround(x, widths, mode, out)
         if mode == "circular":
             return surround(_cut(x, widths), _outer(widths), mode, out)
-        return stored(_cut(surround(x, _outer(widths), mode, None), widths).copy(), out)
+        return store_result(_cut(surround(x, _outer(widths), mode, None), widths).copy(), out)
     if out is None:
         out = np.empty([e + before + after for e, (before, after) in zip(x.shape, widths, strict=True)], x.dtype)
     inner, widths = (_cut(x, widths), _outer(widths)) if cut else (x, widths)
@@ -480,7 +480,7 @@ pad.batch(lambda call: call.again(call.inputs[0], widths=((0, 0), *call.attrs["w
 @pad.vjp
 def _(g: Value, y: Value, x: Value, *, widths: Pairs, mode: Border) -> object:
     cut = _outer(tuple((-before, -after) for before, after in widths))
-    if builtins.any(pair != (0, 0) for pair in cut):  # what was cut off has a gradient of 0
+    if builtins.any(pair != (0, 0) for pair in cut):  # elements cut off have a gradient of 0
         if mode == "circular":
             return pad(OPS["pad_back"](g, widths=_outer(widths), mode=mode), widths=cut)
         g, widths = pad(g, widths=cut), _outer(widths)
@@ -508,7 +508,7 @@ def _pack(*xs: Value, offsets: Ints, size: int) -> Spec:
 
 
 def _split_pack(case: Case) -> Cut | None:
-    """A vector of summands is a summand; inputs that are whole count in the first shard's."""
+    """A vector of partial sums is a partial sum; whole inputs are added by the first shard only."""
     if any(state not in (None, PARTIAL) for state in case.states):
         return None
     return Cut(tuple(case.states), (PARTIAL,))

@@ -1,4 +1,4 @@
-"""Regular parts of the row-major elements of a value, and sliding windows along an axis.
+"""Strided parts of the row-major elements of a value, and sliding windows along an axis.
 
 A part is given by its first element (`offset`) and, for each of its axes, by the step between elements (`strides`), all
 counted in elements of the flattened value. ggml's `view`, `set` and `acc` work on such parts.
@@ -24,7 +24,7 @@ from engine.ops.shape.shape import reshape
 
 
 def _check_part(op: str, size: int, shape: Shape, strides: Ints, offset: int) -> None:
-    """Refuse parts that reach outside, or that hold an element twice, whose gradient would be ambiguous."""
+    """Raise an error for parts out of bounds, or with an element twice, whose gradient would be ambiguous."""
     if len(strides) != len(shape) or min(strides, default=1) < 1 or offset < 0:
         raise AttributeValueError(
             f"{op}: strides {list(strides)} must be {len(shape)} numbers of at least 1, and offset {offset} at least 0"
@@ -52,7 +52,7 @@ def _part(flat: Array, shape: Shape, strides: Ints, offset: int) -> Array:
 
 
 def _strided(call: Call) -> Outputs:
-    """Batch an op on a part of its first input: the parts of the examples lie a whole example apart."""
+    """Batch an op on a part of its first input: the offsets of the parts differ by the size of an example."""
     strides = (max(math.prod(call.shape(0)), 1), *call.attrs["strides"])
     shape = {"shape": (call.size, *call.attrs["shape"])} if "shape" in call.attrs else {}
     return call.again(*(call.spread(index) for index in range(len(call.inputs))), strides=strides, **shape)
@@ -71,7 +71,7 @@ def _strided_slice(x: Value, *, shape: Ints, strides: Ints, offset: int) -> Spec
     samples=[sample((3, 4), shape=(2, 2), strides=(4, 1), offset=5), sample((7,), shape=(3,), strides=(3,))],
 )
 def strided_slice(x: Array, *, shape: Ints, strides: Ints, offset: int = 0, out: Array | None = None) -> Array:
-    """The part of x of `shape` at `offset` with `strides`, counted in elements of the flattened x; no element twice."""
+    """The part of x of `shape` at `offset` with `strides`, counted in elements of the flattened x, without overlap."""
     part = _part(np.ascontiguousarray(x).reshape(-1), shape, strides, offset)
     if out is None:
         return part.copy()
@@ -130,7 +130,7 @@ def _slice_set(x: Value, y: Value, *, strides: Ints, offset: int) -> Spec:
 
 @primitive(shape_rule=_slice_set, aliases=("set",), numerics=PROMOTE_COMMON, samples=PARTS)
 def slice_set(x: Array, y: Array, *, strides: Ints, offset: int = 0, out: Array | None = None) -> Array:
-    """x with y in place of its part of y's shape at `offset` with `strides`, counted in elements of the flattened x."""
+    """x with its part of y's shape at `offset` with `strides`, counted in elements of the flattened x, set to y."""
     out = _copied(x, out)
     _part(out.reshape(-1, copy=False), y.shape, strides, offset)[...] = y
     return out
@@ -202,7 +202,7 @@ def _unfold_back(x: Value, *, axis: int, extent: int, step: int) -> Spec:
     shape_rule=_unfold_back, samples=[sample((4, 2), axis=0, extent=5), sample((2, 2, 2, 3), axis=1, extent=6, step=2)]
 )
 def unfold_back(x: Array, *, axis: int, extent: int, step: int = 1, out: Array | None = None) -> Array:
-    """The sum of windows where they overlap, along an axis of `extent` elements: the transpose of unfold."""
+    """The sum of overlapping windows, along an axis of `extent` elements: the transpose of unfold."""
     place = axis % (x.ndim - 1)
     windows = x.shape[place]
     wide = np.zeros(

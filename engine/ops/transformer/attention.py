@@ -28,7 +28,7 @@ from engine.ops.transformer.masked_softmax import check_mask, soft_max
 
 
 def _heads_of(op: str, q: Value, k: Value, v: Value) -> int:
-    """Return how many heads of q share one of k and v: 1 unless both are fewer."""
+    """Return how many heads of q share one head of k and v: 1 if there are as many."""
     if min(q.ndim, k.ndim, v.ndim) < 3 or q.shape[-3] == k.shape[-3] or k.shape[-3] == 1:
         return 1
     if v.shape[-3] != k.shape[-3] or q.shape[-3] % k.shape[-3]:
@@ -40,7 +40,7 @@ def _heads_of(op: str, q: Value, k: Value, v: Value) -> int:
 
 
 def _split_heads(x: Value, group: int) -> Value:
-    """Split axis -3, the heads, into those of k and the group that shares each; one head of all stays one."""
+    """Split axis -3, the heads, into those of k and the group that shares each."""
     heads = x.shape[-3]
     pair = (1, 1) if heads == 1 else (heads // group, group)
     return reshape(x, shape=(*x.shape[:-3], *pair, *x.shape[-2:]))
@@ -73,10 +73,10 @@ def scaled_dot_product_attention(
 ) -> Value:
     """softmax(scale q k^T + mask) v for q [..., heads, rows, width], k [..., columns, width], v [..., columns, values].
 
-    The scale is 1 / sqrt(width) unless given. A float mask is added, a bool one lets those take part that are true;
-    `causal` lets row i see the columns up to i. When k and v have fewer heads, each serves as many heads of q in a row
-    (grouped queries). In training a share `dropout` of the weights is dropped, by `key` if given. A row that sees
-    nothing is NaN, the softmax of nothing; with `masked_row_zero` it is 0.
+    The scale is 1 / sqrt(width) unless given. A float mask is added, a bool one is true where attention is allowed;
+    `causal` lets row i attend to the columns up to i. If k and v have fewer heads, consecutive heads of q share one
+    (grouped-query attention). In training a share `dropout` of the weights is dropped, by `key` if given. A row that is
+    masked completely is NaN, or 0 with `masked_row_zero`.
     """
     op = "scaled_dot_product_attention"
     check_dropout(op, dropout)
@@ -111,12 +111,12 @@ def scaled_dot_product_attention(
 
 
 def _as_taking_part(mask: Value) -> Value:
-    """Turn a mask of multi_head_attention, in which true means "left out", into one of attention."""
+    """Convert a mask of multi_head_attention, in which true means "masked out", to one of attention."""
     return logical_not(mask) if mask.dtype == BOOL else mask
 
 
 def _joined(a: Value | None, b: Value | None, like: Value) -> Value | None:
-    """Combine two masks in which true takes part."""
+    """Combine two masks in which true means "allowed"."""
     if a is None or b is None:
         return b if a is None else a
     if a.dtype == b.dtype == BOOL:
@@ -125,7 +125,7 @@ def _joined(a: Value | None, b: Value | None, like: Value) -> Value | None:
     return added[0] + added[1]
 
 
-def joined_masks(
+def combine_masks(
     op: str,
     attn_mask: Value | None,
     padding: Value | None,
@@ -134,7 +134,7 @@ def joined_masks(
     *,
     causal: bool = False,
 ) -> Value | None:
-    """Bring both masks to the shape of the scores [rows, heads, of query, of key] and join them, and the causal one."""
+    """Broadcast both masks to the scores [rows, heads, steps, columns], and combine them with the causal one."""
     batch, heads, rows, columns = shape
     for name, mask in (("attn_mask", attn_mask), ("key_padding_mask", padding)):
         if mask is not None and mask.dtype != BOOL and not is_float(mask.dtype):
@@ -160,7 +160,7 @@ def joined_masks(
 
 
 def _projected(query: Value, key: Value, value: Value, weight: Value, bias: Value | None) -> tuple[Value, ...]:
-    """Multiply query, key and value by their third of the weight each; one product where they are the same."""
+    """Multiply query, key and value each by its third of the weight; in one product if they are the same."""
     width = weight.shape[1]
     if query.key == key.key == value.key:
         together = linear(query, weight, bias)
@@ -229,9 +229,9 @@ def multi_head_attention(
     """Attention of `heads` heads (Vaswani et al. 2017) with the weights of PyTorch's MultiheadAttention, batch first.
 
     query [rows, steps, width], key and value [rows, columns, width], or all without rows. in_proj_weight
-    [3 * width, width] holds those of query, key and value, one below another; out_proj_weight is [width, width].
-    attn_mask [steps, columns] or [rows * heads, steps, columns] and key_padding_mask [rows, columns] are added, or, as
-    in PyTorch, leave out what is true. Inputs that are not wanted may be null.
+    [3 * width, width] holds those of query, key and value, concatenated; out_proj_weight is [width, width].
+    attn_mask [steps, columns] or [rows * heads, steps, columns] and key_padding_mask [rows, columns] are added, or, if
+    bool, mask out the true elements, as in PyTorch. Optional inputs may be null.
     """
     check_dropout("multi_head_attention", dropout)
     alone = query.ndim == 2
@@ -253,7 +253,7 @@ def multi_head_attention(
         q,
         k,
         v,
-        joined_masks("multi_head_attention", attn_mask, key_padding_mask, (*q.shape[:3], k.shape[2]), q),
+        combine_masks("multi_head_attention", attn_mask, key_padding_mask, (*q.shape[:3], k.shape[2]), q),
         dropout_key,
         causal=causal,
         dropout=dropout,
@@ -313,7 +313,7 @@ def _by_head(x: Value, heads: int) -> Value:
 
 
 def _widened(mask: Value | None, more: int) -> Value | None:
-    """Let every row see the columns that were added."""
+    """Extend a mask by columns that every row may attend to."""
     if mask is None or not more:
         return mask
     kept = ((0, 0),) * (mask.ndim - 1)
@@ -354,13 +354,13 @@ def general_attention(
     training: bool | None = None,
     masked_row_zero: bool = False,
 ) -> tuple[Value, ...]:
-    """multi_head_attention in all forms of PyTorch's: the outputs [rows, steps, width] and, if asked for, the weights.
+    """multi_head_attention with all options of PyTorch's: outputs [rows, steps, width] and, on request, the weights.
 
     query [rows, steps, width], key [rows, columns, kdim], value [rows, columns, vdim]. There follow in_proj_weight, or
     `apart` q_proj_weight, k_proj_weight and v_proj_weight; out_proj_weight; with `bias` in_proj_bias and out_proj_bias;
     with `bias_kv` bias_k and bias_v [1, 1, width], a further key and value; `masked` attn_mask, `padded`
-    key_padding_mask, as of multi_head_attention; at last, if you like, a random key for `dropout`. `zero_attn` adds a
-    key and value of zeros. Every step sees what is added. `weights` [rows, steps, columns] are the "mean" over the
+    key_padding_mask, as of multi_head_attention; last, optionally, a random key for `dropout`. `zero_attn` adds a key
+    and value of zeros. Masks do not apply to added keys. `weights` [rows, steps, columns] are the "mean" over the
     heads, or [rows, heads, steps, columns] those of all "heads".
     """
     check_dropout(OP, dropout)
@@ -388,7 +388,7 @@ def general_attention(
         k, v = concat(k, none, axis=2), concat(v, none, axis=2)
     shape = (rows, heads, steps, key.shape[1])
     attn_mask, padding = (next(rest) if given else None for given in (masked, padded))
-    mask = joined_masks(OP, attn_mask, padding, shape, q, causal=causal)
+    mask = combine_masks(OP, attn_mask, padding, shape, q, causal=causal)
     mask = _widened(mask, bias_kv + zero_attn)
     random_key = next(rest, None)
     if weights == "none":

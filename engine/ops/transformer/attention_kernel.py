@@ -1,7 +1,7 @@
-"""Attention without its matrix of weights: blocks of scores that fit in the cache, computed again for the gradient.
+"""Attention without a matrix of weights: blocks of scores that fit in the cache, recomputed for the gradient.
 
-Forward as in Rabe & Staats (2021), backward as in Dao et al. (2022): of the weights only the logarithm of each row's
-sum is kept.
+Forward as in Rabe & Staats (2021), backward as in Dao et al. (2022): of the weights only the logarithm of the sum of
+each row is saved.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from engine.ops.shape.shape import transpose, unsqueeze
 from engine.ops.transformer.masked_softmax import apply_mask, check_mask, exponentials
 
 SCORES = 2**16
-"""Scores in a block: a quarter of a megabyte of float32, of which a second-level cache holds two, beside their rows."""
+"""Scores of a block: 256 KiB of float32; two blocks and their rows fit in the second-level cache."""
 CAUSAL_ROWS = 32
-"""Rows in a block of causal scores: with fewer of them, more of what they do not see is left out."""
+"""Rows of a block of causal scores: smaller blocks skip more of the masked scores."""
 
 
 class _Side:
@@ -49,7 +49,7 @@ class _Side:
         self.places = None if own == lead else np.broadcast_to(places, lead).reshape(-1)
 
     def of(self, block: _Block) -> Array:
-        """Return the matrices that belong to a part of the batch."""
+        """Return the matrices of a part of the batch."""
         low, high = block.low, block.high
         if self.places is None:
             return self.matrices[low:high]
@@ -59,7 +59,7 @@ class _Side:
         return self.matrices[self.places[low:high]]
 
     def add(self, block: _Block, rows: slice, a: Array, b: Array) -> None:
-        """Add products to rows of the matrices that belong to a part of the batch."""
+        """Add products to rows of the matrices of a part of the batch."""
         with WORKSPACE:
             part = np.matmul(a, b, out=WORKSPACE.array((*a.shape[:-1], b.shape[-1]), b.dtype))
             if self.places is None:
@@ -71,7 +71,7 @@ class _Side:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A part of the batch, rows in it, and how many columns these rows see."""
+    """A part of the batch, rows in it, and the number of columns these rows attend to."""
 
     low: int
     high: int
@@ -85,7 +85,7 @@ class _Block:
 
 def _blocks(batch: int, rows: int, columns: int, causal: bool) -> Iterator[_Block]:
     # The scores of a block stay in cache; blocks of at least 16 rows keep the matrix products efficient. With a causal
-    # mask low blocks skip the columns that none of their rows sees, half of all scores when there are many blocks.
+    # mask early blocks skip the columns that none of their rows attends to, half of all scores with many blocks.
     height = max(rows, 1) if rows * columns <= SCORES else max(16, SCORES // columns)
     if causal:
         height = min(height, CAUSAL_ROWS)
@@ -98,10 +98,10 @@ def _blocks(batch: int, rows: int, columns: int, causal: bool) -> Iterator[_Bloc
 
 
 class _Scores:
-    """Masked scores of one block after the other."""
+    """Masked scores, block by block."""
 
     def __init__(self, q: _Side, keys: _Side, masks: _Side | None, causal: bool) -> None:
-        """Take q as matrices [rows, width] and k, times the scale, as [width, columns]."""
+        """Prepare q as matrices [rows, width] and k, times the scale, as [width, columns]."""
         self.q, self.keys, self.masks, self.causal = q, keys, masks, causal
         self.dtype = q.matrices.dtype
 
@@ -121,7 +121,9 @@ class _Scores:
 
 
 def _turned(x: Array, dtype: DType, scale: float = 1.0) -> Array:
-    """Return matrices turned, times the scale: a product with matrices that lie turned takes twice the time."""
+    """Return transposed matrices, times the scale, in row-major order: products with strided matrices take twice as
+    long.
+    """
     turned = WORKSPACE.copied(x.swapaxes(-1, -2), dtype)
     if scale == 1:
         return turned
@@ -186,8 +188,8 @@ def attention(
     """softmax(scale q k^T + mask) v, and the logarithm of each row's sum of exponentials.
 
     q [..., rows, width], k [..., columns, width], v [..., columns, values]; leading axes broadcast. A float mask is
-    added, a bool one lets those take part that are true; `causal` lets row i see the columns up to i. A row that sees
-    nothing is NaN, or 0 (with the logarithm inf) with `masked_row_zero`.
+    added, a bool one is true where attention is allowed; `causal` lets row i attend to the columns up to i. A row that
+    is masked completely is NaN, or 0 (with the logarithm inf) with `masked_row_zero`.
     """
     lead = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
     wide = FLOAT32 if q.dtype == FLOAT16 else q.dtype
@@ -404,7 +406,7 @@ def _score_gradients(
     scale: float,
     causal: bool,
 ) -> tuple[Value, Value]:
-    """The weights and the gradient by the masked scores, written in ops."""
+    """Return the weights and the gradient by the masked scores, written in ops."""
     scores = matrix_product(q * scale, transpose(k))
     if mask is not None:
         scores = scores + mask if is_float(mask.dtype) else where(mask, scores, -np.inf)

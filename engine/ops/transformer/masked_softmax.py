@@ -18,7 +18,7 @@ from engine.ops.reduce.reduce import max_over, sum_over
 
 
 def check_mask(op: str, mask: Value | None, scores: tuple[int, ...]) -> None:
-    """Refuse a mask that is neither bool nor float or does not broadcast to the scores."""
+    """Raise an error for a mask that is neither bool nor float or does not broadcast to the scores."""
     if mask is None:
         return
     if mask.dtype != BOOL and not is_float(mask.dtype):
@@ -28,7 +28,7 @@ def check_mask(op: str, mask: Value | None, scores: tuple[int, ...]) -> None:
 
 
 def apply_mask(scores: Array, mask: Array) -> None:
-    """Add a float mask to the scores in place; a bool one leaves -inf where it is false."""
+    """Add a float mask to the scores in place; with a bool one set the scores to -inf where it is false."""
     if mask.dtype == BOOL:
         np.copyto(scores, -np.inf, where=~mask)
     else:
@@ -36,9 +36,9 @@ def apply_mask(scores: Array, mask: Array) -> None:
 
 
 def exponentials(scores: Array, masked_row_zero: bool) -> tuple[Array, Array]:
-    """Put exp(s - top) in place of each row of scores and return the rows' tops and totals.
+    """Replace each row of scores by exp(s - top) and return the maxima (top) and the sums of the rows.
 
-    A row of -inf becomes NaN, or with `masked_row_zero` 0 with the top inf and the total 1.
+    A row of -inf becomes NaN, or with `masked_row_zero` 0 with the maximum inf and the sum 1.
     """
     top = max_over(scores, scores.ndim - 1)
     if masked_row_zero:
@@ -93,8 +93,9 @@ def soft_max(
 ) -> Array:
     """softmax(scale x + slope mask) over the last axis, as ggml's soft_max_ext; the mask broadcasts to x.
 
-    A float mask is added, a bool one lets those take part that are true. With `max_bias` > 0 the slope of head h, on
-    axis -3, is that of ALiBi; else it is 1. A row that is masked whole is NaN, or 0 with `masked_row_zero`.
+    A float mask is added, a bool one is true where a score is used. With `max_bias` > 0 the slope of head h, on
+    axis -3, is that of ALiBi; else it is 1. A row that is masked completely is NaN, or 0 with
+    `masked_row_zero`.
     """
     scores = np.multiply(x, np.float32(scale) if x.dtype == FLOAT16 else x.dtype.type(scale))
     if mask is not None and max_bias:

@@ -1,4 +1,4 @@
-"""Where a token stands: rotary embeddings (Su et al. 2021) with YaRN (Peng et al. 2023), and sinusoidal encodings."""
+"""Positional encodings: rotary embeddings (Su et al. 2021) with YaRN (Peng et al. 2023), and sinusoidal encodings."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def _rotate_pairs(x: Value, cosines: Value, sines: Value, *, mode: Mode, inverse
 def rotate_pairs(
     x: Array, cosines: Array, sines: Array, *, mode: Mode = "normal", inverse: bool = False, out: Array | None = None
 ) -> Array:
-    """Pairs (a, b) on the last axis of x turned into (a cos - b sin, a sin + b cos); what lies beyond them stays.
+    """Pairs (a, b) on the last axis of x rotated to (a cos - b sin, a sin + b cos); other elements are unchanged.
 
-    Mode "normal" pairs neighbours, "neox" the first half with the second. `inverse` turns the other way.
+    Mode "normal" pairs neighbours, "neox" the first half with the second. `inverse` rotates the other way.
     """
     first, second = (np.s_[..., low:high:step] for low, high, step in _pairs(2 * cosines.shape[-1], mode))
     if x.dtype == FLOAT16:
@@ -144,11 +144,11 @@ def rope_frequencies(
     beta_slow: float = 1.0,
     out: Array | None = None,
 ) -> Array:
-    """The angle, in radians, that each pair of rope turns from one position to the next (float64 [dims / 2]).
+    """The angle, in radians, by which rope rotates each pair per position (float64 [dims / 2]).
 
-    freq_base^(-2i/dims) freq_scale for pair i; with `ext_factor` (YaRN) the pairs that turn more than `beta_fast` times
-    within the training `context` are not scaled, those that turn less than `beta_slow` times are, those between are
-    partly.
+    freq_base^(-2i/dims) freq_scale for pair i; with `ext_factor` (YaRN) the pairs that rotate more than `beta_fast`
+    times within the training `context` are not scaled, those that rotate less than `beta_slow` times are, those between
+    are scaled in part.
     """
     pair = np.arange(dims // 2)
     plain = freq_base ** (-2 * pair / dims)
@@ -165,7 +165,7 @@ def rope_frequencies(
 
 
 def _angles_shape(positions: Value, x: Value, axis: int) -> Shape:
-    """Return the shape that brings positions into line with the axes of x before the last."""
+    """Return the shape that aligns positions with the axes of x before the last."""
     place = normalize_axis(axis, x.ndim)
     lead = positions.shape[:-1]
     if place == x.ndim - 1 or len(lead) > place or positions.shape != (*x.shape[: len(lead)], x.shape[place]):
@@ -202,13 +202,13 @@ def rope(
     beta_fast: float = 32.0,
     beta_slow: float = 1.0,
 ) -> Value:
-    """Rotary embedding of x [..., positions, width]: pairs turned by position times frequency, as ggml's rope_ext.
+    """Rotary embedding of x [..., positions, width]: pairs rotated by position times frequency, as ggml's rope_ext.
 
-    positions are integers [n], or with the first axes of x before, along `axis` (-3 in ggml's layout [..., positions,
-    heads, width]); `offset` is added to them. The first `dims` numbers are turned (all unless given), in mode "normal"
-    neighbour with neighbour, in "neox" the first half with the second. freq_factors [dims / 2] divide the frequencies
-    freq_scale * freq_base^(-2i/dims). With `ext_factor` > 0 YaRN mixes scaled and plain frequencies, given the length
-    of the training `context`, and scales the result by 1 + 0.1 log(1 / freq_scale). The result is multiplied by
+    positions are integers [n], or also have the leading axes of x, along `axis` (-3 in ggml's layout [..., positions,
+    heads, width]); `offset` is added to them. The first `dims` elements are rotated (by default all), in mode "normal"
+    in pairs of neighbours, in "neox" of the first half with the second. freq_factors [dims / 2] divide the frequencies
+    freq_scale * freq_base^(-2i/dims). With `ext_factor` > 0 YaRN mixes scaled and unscaled frequencies, given the
+    length of the training `context`, and scales the result by 1 + 0.1 log(1 / freq_scale). The result is multiplied by
     `attn_factor`.
     """
     require_float("rope", x)

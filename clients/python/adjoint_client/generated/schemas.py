@@ -154,7 +154,7 @@ class AdaptiveMaxPool3dLayer(TypedDict):
 
 
 class AlphaDropoutLayer(TypedDict):
-    """x with a share p of its elements set to the limit of selu, scaled and moved to keep mean 0 and variance 1."""
+    """x with a share p of its elements set to the limit of selu, scaled and shifted to keep mean 0 and variance 1."""
 
     layer: 'Literal["alpha_dropout"]'
     name: NotRequired["str"]
@@ -344,7 +344,7 @@ class BatchedStep(TypedDict):
 
 
 class BceLossLoss(TypedDict):
-    """Binary cross entropy of probabilities p against targets 0..1; the logarithms are cut off at -100."""
+    """Binary cross entropy of probabilities p against targets 0..1; the logarithms are limited to at least -100."""
 
     kind: 'Literal["bce_loss", "bce"]'
     target: NotRequired["Any"]
@@ -598,7 +598,7 @@ class CatalogueList(TypedDict):
 
 
 class CategoricalCrossEntropyLoss(TypedDict):
-    """-sum(target log p) over the classes, axis 1 (or the only axis), p being limited to eps..1-eps, as in Keras."""
+    """-sum(target log p) over the classes, axis 1 (or the only axis), p being clipped to eps..1-eps, as in Keras."""
 
     kind: 'Literal["categorical_cross_entropy", "categorical_crossentropy"]'
     target: NotRequired["Any"]
@@ -1310,7 +1310,7 @@ class F1Metric(TypedDict):
 
 
 class FeatureAlphaDropoutLayer(TypedDict):
-    """x [rows, channels, ...] with a share p of its channels set to the limit of selu, scaled and moved as by dropout."""
+    """x [rows, channels, ...] with a share p of its channels set to the limit of selu, scaled and shifted."""
 
     layer: 'Literal["feature_alpha_dropout"]'
     name: NotRequired["str"]
@@ -1565,7 +1565,7 @@ class FlattenLayer(TypedDict):
 
 
 class FocalLossLoss(TypedDict):
-    """Binary cross entropy times (1 - p)^gamma, p the probability given to the target 0 or 1 (Lin et al. 2017)."""
+    """Binary cross entropy times (1 - p)^gamma, p the predicted probability of the target 0 or 1 (Lin et al. 2017)."""
 
     kind: 'Literal["focal_loss", "sigmoid_focal_loss"]'
     target: NotRequired["Any"]
@@ -2183,7 +2183,7 @@ class Histogram(TypedDict):
 
 
 class HuberLossLoss(TypedDict):
-    """Half the squared error up to |x - target| = delta, straight lines of slope delta beyond."""
+    """Half the squared error up to |x - target| = delta, linear with slope delta beyond (Huber 1964)."""
 
     kind: 'Literal["huber_loss", "huber"]'
     target: NotRequired["Any"]
@@ -2325,7 +2325,7 @@ class KeyRequest(TypedDict):
 
 
 class KlDivLoss(TypedDict):
-    """Kullback-Leibler divergence target (log target - x), x being log-probabilities; 0 log 0 counts as 0."""
+    """Kullback-Leibler divergence target (log target - x) of log-probabilities x; 0 log 0 is 0."""
 
     kind: 'Literal["kl_div"]'
     target: NotRequired["Any"]
@@ -2706,7 +2706,7 @@ class LoadRequest(TypedDict):
 
 
 class LocalResponseNormLayer(TypedDict):
-    """x / (k + alpha mean of x² over `size` neighbouring channels)^beta for x [N, C, *spatial]; beyond the ends is 0."""
+    """x / (k + alpha mean of x² over `size` neighbouring channels)^beta for x [N, C, *spatial], padded with zeros."""
 
     layer: 'Literal["local_response_norm"]'
     name: NotRequired["str"]
@@ -4068,7 +4068,7 @@ class RpropOptimizer(TypedDict):
 
 
 class RreluLayer(TypedDict):
-    """x where x > 0, else slope x: slopes drawn evenly from lower..upper in training, their mean out of it."""
+    """x where x > 0, else slope x: slopes drawn uniformly from lower..upper in training, their mean outside of it."""
 
     layer: 'Literal["rrelu"]'
     name: NotRequired["str"]
@@ -4413,7 +4413,7 @@ class SinusoidalPositionsLayer(TypedDict):
 
 
 class SmoothL1LossLoss(TypedDict):
-    """Absolute error, rounded off into a parabola below |x - target| = beta: huber_loss / beta; beta 0 is l1_loss."""
+    """Absolute error, quadratic below |x - target| = beta: huber_loss / beta; with beta 0 it is l1_loss."""
 
     kind: 'Literal["smooth_l1_loss"]'
     target: NotRequired["Any"]

@@ -12,7 +12,7 @@ from engine.execution.native.inline.streams import folded, moved, output, starte
 from engine.execution.native.kernel import FLOATS, inline, itemsize, kernel, kernel_of, real
 from engine.execution.native.kernels.casting import raw
 from engine.execution.native.lowering import Call, Scratch, Work, lowers
-from engine.ops.random.random import chances_of
+from engine.ops.random.random import bernoulli_threshold
 
 BLOCK = 1024
 """Words of a stream that are drawn before they are used."""
@@ -103,7 +103,7 @@ def mask_calls(work: Work, p: float, below: float, reached: float, first: int = 
     """
     (key,), (out,) = work.inputs, work.outputs
     made = raw(out)
-    width, threshold = chances_of(p)
+    width, threshold = bernoulli_threshold(p)
     if made.dtype not in (*FLOATS, np.uint8) or not made.flags.c_contiguous or threshold >= 2**32:
         return None
     words = (key, key.strides[0], made.size, first, made, width, threshold, float(reached), float(below), Scratch())
