@@ -1,7 +1,7 @@
-"""The pages of a Parquet file: how much memory they take once unpacked is checked before any of it is taken.
+"""Reading of Parquet files: the uncompressed size of every page is checked before any of it is allocated.
 
-The values are unpacked by pyarrow, of the extra `parquet`: in the limited child only, page after page, and with a
-footer of our own making.
+pyarrow (extra `parquet`) decodes the values, in the confined child process only, page by page, with the re-encoded
+footer.
 """
 
 import errno
@@ -30,9 +30,9 @@ _HEADER_OF = {_DATA: 5, _DICTIONARY: 7, _DATA_2: 8}
 
 
 def check_pages(file: BufferedReader, chunk: Chunk, page_bytes_max: int) -> None:
-    """Walk over the pages of a chunk, which have to fill it and to hold its values.
+    """Check the page headers of a chunk: its pages fill it and hold its values.
 
-    A page that unpacks to more than `page_bytes_max` is refused, as is a dictionary with more entries than bytes.
+    A page of more than `page_bytes_max` uncompressed bytes is an error, and a dictionary with more entries than bytes.
     """
     position, values = chunk.start, 0
     while position < chunk.end:
@@ -68,7 +68,7 @@ def _values(header: Struct, unpacked: int, *, first: bool) -> int:
 
 
 _PAGES_PER_MEMORY = 8
-"""A page may take this part of the memory: it is held as it lies in the file, unpacked, and as values."""
+"""Divisor of the memory limit for one page, which is in memory compressed, uncompressed, and as values."""
 _TEXT_BYTES = 64
 _BUFFER_BYTES = MIB
 _CODE_BYTES = 8
@@ -111,7 +111,7 @@ def read_parquet(file: BufferedReader, size_bytes: int, columns: ColumnSet, _opt
 
 
 def _width(leaf: Leaf, footer: Footer) -> int:
-    """Return how many values of a column are in each row, which the footer tells if they are as many in all."""
+    """Return the number of values of a column in each row; an error if it cannot be the same in all rows."""
     values = sum(chunk.values for chunk in footer.chunks if chunk.leaf is leaf)
     if values % footer.rows:
         raise _ragged(leaf)
@@ -137,7 +137,7 @@ class _Numbers:
         self._writer.append(values)
 
     def finish(self) -> None:
-        """Nothing is left to do."""
+        """Do nothing; a number column is complete."""
 
 
 class _Texts:
@@ -152,7 +152,7 @@ class _Texts:
         self._column.add_dictionary(array.dictionary.to_pylist(), codes, lambda index: f"row {row + index + 1}")
 
     def finish(self) -> None:
-        """Number the classes in the order of their names, which must not all be numbers."""
+        """Assign codes in the order of the class names, which must not all be numbers."""
         if all(map(looks_like_number, self._column.finish())):
             detail = "all texts of the column are numbers, or look like them; store the column as numbers"
             raise IngestError("bad_number", self._leaf.pointer, detail)
@@ -187,7 +187,7 @@ def _batches(file: BufferedReader, footer: Footer, rows: int) -> Iterator[list[A
 
 
 class _Rewritten(RawIOBase):
-    """The file with another footer in the place of its own."""
+    """The file with its footer replaced by the re-encoded one."""
 
     def __init__(self, file: BufferedReader, footer: Footer) -> None:
         super().__init__()

@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from app.ingest import thrift
+from app.ingest.thrift import Field, Sequence, Struct, encode
+
 Array = NDArray[Any]
 
 MAGIC = b"PAR1"
@@ -21,77 +24,25 @@ BOOLEAN, INT64, FLOAT, DOUBLE, BYTE_ARRAY = 0, 2, 4, 5, 6
 UTF8, UINT_64 = 0, 14
 PLAIN, RLE, UNCOMPRESSED, REQUIRED, DATA_PAGE = 0, 3, 0, 0, 0
 
-_I32, _I64, _BINARY, _LIST, _STRUCT = 5, 6, 8, 9, 12
+
+def _i32(value: int) -> Field:
+    return Field(thrift.I32, value)
 
 
-class Struct:
-    """A structure in the compact protocol; fields are added in ascending order of their ids."""
-
-    def __init__(self) -> None:
-        self._bytes = bytearray()
-        self._last = 0
-
-    def i32(self, field: int, value: int) -> "Struct":
-        """Add a 32-bit integer."""
-        return self._add(field, _I32, _zigzag(value))
-
-    def i64(self, field: int, value: int) -> "Struct":
-        """Add a 64-bit integer."""
-        return self._add(field, _I64, _zigzag(value))
-
-    def text(self, field: int, value: str) -> "Struct":
-        """Add a string."""
-        return self._add(field, _BINARY, _binary(value))
-
-    def struct(self, field: int, value: "Struct") -> "Struct":
-        """Add a structure."""
-        return self._add(field, _STRUCT, value.encoded())
-
-    def structs(self, field: int, values: "list[Struct]") -> "Struct":
-        """Add a list of structures."""
-        return self._add(field, _LIST, _list(_STRUCT, [value.encoded() for value in values]))
-
-    def texts(self, field: int, values: list[str]) -> "Struct":
-        """Add a list of strings."""
-        return self._add(field, _LIST, _list(_BINARY, [_binary(value) for value in values]))
-
-    def i32s(self, field: int, values: list[int]) -> "Struct":
-        """Add a list of 32-bit integers."""
-        return self._add(field, _LIST, _list(_I32, [_zigzag(value) for value in values]))
-
-    def encoded(self) -> bytes:
-        """Return the bytes, with the mark of the end."""
-        return bytes(self._bytes) + b"\x00"
-
-    def _add(self, field: int, kind: int, value: bytes) -> "Struct":
-        self._bytes.append((field - self._last) << 4 | kind)
-        self._bytes += value
-        self._last = field
-        return self
+def _i64(value: int) -> Field:
+    return Field(thrift.I64, value)
 
 
-def _varint(value: int) -> bytes:
-    encoded = bytearray()
-    while value > 0x7F:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
+def _text(value: str) -> Field:
+    return Field(thrift.BINARY, value.encode())
 
 
-def _zigzag(value: int) -> bytes:
-    return _varint(value << 1 ^ value >> 63)
+def _struct(fields: Struct) -> Field:
+    return Field(thrift.STRUCT, fields)
 
 
-def _binary(text: str) -> bytes:
-    encoded = text.encode()
-    return _varint(len(encoded)) + encoded
-
-
-def _list(kind: int, items: list[bytes]) -> bytes:
-    count = len(items)
-    head = bytes([count << 4 | kind]) if count < 15 else bytes([0xF0 | kind]) + _varint(count)
-    return head + b"".join(items)
+def _list(type_: int, values: Iterable[Any]) -> Field:
+    return Field(thrift.LIST, Sequence(type_, list(values)))
 
 
 def write_parquet(blocks: Iterable[Mapping[str, Array]]) -> Iterator[bytes]:
@@ -107,11 +58,18 @@ def write_parquet(blocks: Iterable[Mapping[str, Array]]) -> Iterator[bytes]:
             chunks.append(_chunk(name, column, rows, place, len(page)))
             place, size = place + len(page), size + len(page)
             yield page
-        groups.append(Struct().structs(1, chunks).i64(2, size).i64(3, rows))
+        groups.append({1: _list(thrift.STRUCT, chunks), 2: _i64(size), 3: _i64(rows)})
         total += rows
-    root = Struct().text(4, "schema").i32(5, len(schema or ()))
-    footer = Struct().i32(1, 1).structs(2, [root, *(schema or ())]).i64(3, total).structs(4, groups)
-    encoded = footer.text(6, "adjoint").encoded()
+    root = {4: _text("schema"), 5: _i32(len(schema or ()))}
+    encoded = encode(
+        {
+            1: _i32(1),
+            2: _list(thrift.STRUCT, [root, *(schema or ())]),
+            3: _i64(total),
+            4: _list(thrift.STRUCT, groups),
+            6: _text("adjoint"),
+        }
+    )
     yield encoded + len(encoded).to_bytes(4, "little") + MAGIC
 
 
@@ -140,17 +98,17 @@ def _type(column: Array) -> int:
 
 
 def _element(name: str, column: Array) -> Struct:
-    element = Struct().i32(1, _type(column)).i32(3, REQUIRED).text(4, name)
-    if column.dtype.kind == "U":
-        return element.i32(6, UTF8)
-    return element.i32(6, UINT_64) if column.dtype.kind == "u" else element
+    element = {1: _i32(_type(column)), 3: _i32(REQUIRED), 4: _text(name)}
+    kinds = {"U": UTF8, "u": UINT_64}
+    if column.dtype.kind in kinds:
+        element[6] = _i32(kinds[column.dtype.kind])
+    return element
 
 
 def _page(column: Array) -> bytes:
     values = _plain(column)
-    head = Struct().i32(1, len(column)).i32(2, PLAIN).i32(3, RLE).i32(4, RLE)
-    page = Struct().i32(1, DATA_PAGE).i32(2, len(values)).i32(3, len(values)).struct(5, head)
-    return page.encoded() + values
+    head = {1: _i32(len(column)), 2: _i32(PLAIN), 3: _i32(RLE), 4: _i32(RLE)}
+    return encode({1: _i32(DATA_PAGE), 2: _i32(len(values)), 3: _i32(len(values)), 5: _struct(head)}) + values
 
 
 def _plain(column: Array) -> bytes:
@@ -167,6 +125,14 @@ def _plain(column: Array) -> bytes:
 
 
 def _chunk(name: str, column: Array, rows: int, place: int, size: int) -> Struct:
-    meta = Struct().i32(1, _type(column)).i32s(2, [PLAIN, RLE]).texts(3, [name]).i32(4, UNCOMPRESSED)
-    meta = meta.i64(5, rows).i64(6, size).i64(7, size).i64(9, place)
-    return Struct().i64(2, place).struct(3, meta)
+    meta = {
+        1: _i32(_type(column)),
+        2: _list(thrift.I32, (PLAIN, RLE)),
+        3: _list(thrift.BINARY, [name.encode()]),
+        4: _i32(UNCOMPRESSED),
+        5: _i64(rows),
+        6: _i64(size),
+        7: _i64(size),
+        9: _i64(place),
+    }
+    return {2: _i64(place), 3: _struct(meta)}

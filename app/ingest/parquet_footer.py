@@ -1,8 +1,7 @@
-"""What a Parquet file says of itself, checked before anything else looks at it, and written anew.
+"""Validation of the footer of a Parquet file, and its re-encoding.
 
-The footer is read by a strict reader of our own: sizes, offsets and types are known to be true of the file before
-memory is taken for what they say. Only what was checked is written again, so that no other reader meets metadata of
-the file's: no types of other systems, no statistics, no encryption.
+Sizes, offsets and types are checked before memory is allocated for them. pyarrow then reads a footer that holds the
+checked fields only: no types of other systems, no statistics, no encryption.
 """
 
 import struct
@@ -37,7 +36,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """The columns of a file, its rows, its chunks by their place, where their bytes end, and the footer anew."""
+    """The columns of a file, its rows, its chunks by offset, the end of their bytes, and the re-encoded footer."""
 
     leaves: tuple[Leaf, ...]
     rows: int
@@ -47,7 +46,7 @@ class Footer:
 
 
 def read_footer(file: BufferedReader, size_bytes: int, limits: IngestLimits, check_name: CheckName) -> Footer:
-    """Read and check the footer of a file of `size_bytes`; `check_name` refuses names of columns."""
+    """Read and check the footer of a file of `size_bytes`; `check_name` raises an error for invalid column names."""
     start, raw = _raw_footer(file, size_bytes, limits)
     reader = ThriftReader(raw)
     fields = reader.struct()
@@ -64,11 +63,11 @@ def read_footer(file: BufferedReader, size_bytes: int, limits: IngestLimits, che
         raise IngestError("no_rows", "", "the file has no rows; a data set needs at least one")
     chunks = sorted((chunk for group in groups for chunk in _chunks(group, leaves, start)), key=lambda each: each.start)
     _check_apart(chunks)
-    return Footer(leaves, rows, tuple(chunks), start, _anew(leaves, rows, groups))
+    return Footer(leaves, rows, tuple(chunks), start, _encode_footer(leaves, rows, groups))
 
 
 def _raw_footer(file: BufferedReader, size_bytes: int, limits: IngestLimits) -> tuple[int, bytes]:
-    """Return where the footer begins, and its bytes."""
+    """Return the offset of the footer, and its bytes."""
     if size_bytes < 2 * len(MAGIC) + 4:
         raise IngestError("truncated", "", "the file is too short to be a Parquet file; upload all of it")
     head = file.read(len(MAGIC))
@@ -134,8 +133,8 @@ def _check_apart(chunks: list[Chunk]) -> None:
             raise IngestError("bad_offsets", after.leaf.pointer, f"column {after.leaf.name!r} overlaps another one")
 
 
-def _anew(leaves: tuple[Leaf, ...], rows: int, groups: list[Struct]) -> bytes:
-    """Encode a footer that holds what was checked and nothing else."""
+def _encode_footer(leaves: tuple[Leaf, ...], rows: int, groups: list[Struct]) -> bytes:
+    """Encode a footer that holds the checked fields only."""
     root = {4: Field(thrift.BINARY, b"schema"), 5: Field(thrift.I32, len(leaves))}
     elements = [root, *(element for leaf in leaves for element in leaf.elements)]
     encoded = thrift.encode(

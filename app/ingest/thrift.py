@@ -1,6 +1,8 @@
-"""Thrift's compact protocol, in which Parquet encodes its metadata: a strict reader, and a writer of what it has read.
+"""Thrift's compact protocol, which encodes the metadata of Parquet files: a strict reader and a writer.
 
-A structure is a dict of fields by their numbers; each field is its type and its value, so that it can be written again.
+A structure is a dict of fields by id; a field has its type and its value, so that what is read can be encoded again.
+pyarrow does not replace the reader: it exposes no page headers, and the uncompressed size of a page has to be checked
+before pyarrow allocates it.
 """
 
 from typing import Any, NamedTuple
@@ -33,19 +35,19 @@ Struct = dict[int, Field]
 
 
 def malformed(what: str) -> IngestError:
-    """Refuse metadata that is not what it should be."""
+    """Return the error of malformed metadata; `what` completes its message."""
     return IngestError("bad_metadata", "", f"the file's metadata {what}; write the file again")
 
 
 class ThriftReader:
-    """Reads `data` forward. Nothing is made that is larger than what is read for it."""
+    """Reads `data` sequentially. No allocation is larger than the bytes read for it."""
 
     def __init__(self, data: bytes, position: int = 0) -> None:
         self._data = data
         self.position = position
 
     def struct(self, depth: int = 0) -> Struct:
-        """Read a structure to its end."""
+        """Read a structure."""
         if depth > _DEPTH_MAX:
             raise malformed(f"is nested deeper than {_DEPTH_MAX}")
         fields: Struct = {}
@@ -112,7 +114,7 @@ class ThriftReader:
 
 
 def encode(fields: Struct) -> bytes:
-    """Write a structure, its fields in the order of their numbers."""
+    """Encode a structure, its fields in ascending order of their ids."""
     parts = []
     before = 0
     for number, (type_, value) in sorted(fields.items()):
@@ -155,19 +157,19 @@ def _varint(value: int) -> bytes:
 
 
 def required(fields: Struct, number: int, type_: int) -> Any:
-    """Return the value of a field that has to be there, and of this type."""
+    """Return the value of a required field of this type."""
     if number not in fields or fields[number].type != type_:
         raise malformed(f"lacks a field, or it is of another type (field {number})")
     return fields[number].value
 
 
 def optional(fields: Struct, number: int, type_: int) -> Any:
-    """Return the value of a field, None if it is not there."""
+    """Return the value of an optional field of this type; None if it is missing."""
     return required(fields, number, type_) if number in fields else None
 
 
 def listed(fields: Struct, number: int, type_: int) -> list[Any]:
-    """Return the values, all of this type, of a field that is a list."""
+    """Return the values of a required list of this type."""
     sequence: Sequence = required(fields, number, LIST)
     if sequence.type != type_ and sequence.values:
         raise malformed(f"has a list of another type (field {number})")
