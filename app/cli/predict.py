@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -25,6 +25,15 @@ TABLES = frozenset({".ndjson", ".jsonl", ".parquet"})
 """Endings of files that are tables in any case."""
 
 DEFAULT_DTYPE = "float32"
+
+MissingOption = Annotated[str, typer.Option(help="Cells of a CSV file that stand for missing values: NA,?.")]
+DelimiterOption = Annotated[
+    Literal["auto", "comma", "semicolon", "tab", "bar"], typer.Option(help="What separates the cells of a CSV file.")
+]
+DecimalOption = Annotated[
+    Literal["point", "comma"], typer.Option(help="What begins the fraction of a number in a CSV file.")
+]
+EncodingOption = Annotated[Literal["utf-8", "latin-1", "windows-1252"], typer.Option(help="Encoding of a CSV file.")]
 
 
 def predict(
@@ -49,6 +58,10 @@ def predict(
             "x:float32[4]=a..d,id:class."
         ),
     ] = None,
+    missing: MissingOption = "",
+    delimiter: DelimiterOption = "auto",
+    decimal: DecimalOption = "point",
+    encoding: EncodingOption = "utf-8",
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", dir_okay=False, help="Write a file: csv, json, ndjson, npy, npz or parquet."),
@@ -74,9 +87,10 @@ def predict(
     parquet.
     """
     asked = {"id_column": id_column, "probabilities": probabilities or None, "top_k": top_k, "raw": raw or None}
-    if _is_table(data, columns, output) or any(value is not None for value in asked.values()):
+    dialect = _dialect(missing, delimiter, decimal, encoding)
+    if _is_table(data, columns, output) or dialect or any(value is not None for value in asked.values()):
         with connect(url, key_file) as client:
-            _predict_table(_checkpoint(client, model, best), data, columns, output, asked, as_json=as_json)
+            _predict_table(_checkpoint(client, model, best), data, columns, output, asked | dialect, as_json=as_json)
         return
     # Only now: the other commands do without NumPy.
     from app.cli.rows import read_rows, shape_rows
@@ -106,6 +120,10 @@ def evaluate(
     columns: Annotated[
         str | None, typer.Option(help="Columns of a CSV file, as x:float32[4]=a..d,label:class; by default all.")
     ] = None,
+    missing: MissingOption = "",
+    delimiter: DelimiterOption = "auto",
+    decimal: DecimalOption = "point",
+    encoding: EncodingOption = "utf-8",
     metric: Annotated[
         list[str] | None, typer.Option("--metric", help="Metric, for a stored dataset; by default those of the fit.")
     ] = None,
@@ -118,7 +136,8 @@ def evaluate(
         raise typer.BadParameter("--metric is for stored datasets; upload the table first")
     with connect(url, key_file) as client:
         checkpoint = _checkpoint(client, model, best)
-        found = checkpoint.evaluate(_source(data), columns=columns, metrics=metric or None).to_dict()
+        dialect = _dialect(missing, delimiter, decimal, encoding)
+        found = checkpoint.evaluate(_source(data), columns=columns, metrics=metric or None, **dialect).to_dict()
     if as_json:
         print_json(found)
         return
@@ -158,6 +177,13 @@ def _value(name: str) -> Callable[[Document], str]:
 
 def _shown(value: float | None) -> str:
     return "-" if value is None else number(value)
+
+
+def _dialect(missing: str, delimiter: str, decimal: str, encoding: str) -> dict[str, Any]:
+    """Return the options of a CSV file that are not the default."""
+    given = {"delimiter": (delimiter, "auto"), "decimal": (decimal, "point"), "encoding": (encoding, "utf-8")}
+    dialect: dict[str, Any] = {name: value for name, (value, default) in given.items() if value != default}
+    return dialect | ({"missing": missing.split(",")} if missing else {})
 
 
 def _source(data: str) -> str:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from app.domain.access import DEFAULT_TENANT
+from app.domain.column_labels import quoted
 
 COMPUTED: Mapping[str, bool] = MappingProxyType({"computed": True})
 """The metadata of such a field; see `app.store.tables.values_of`."""
@@ -30,7 +31,7 @@ class GraphRecord:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: `rows` values of `dtype`, each of `shape`.
+    """One column: `rows` values of `dtype`, each of `shape`. `name` is the identifier of the `label` in the file.
 
     `blob` is the SHA-256 of its `.npy` file. `minimum`, `maximum` and `mean` leave missing values out and are None
     where no value is left; integers stay exact. `missing` counts NaN. `classes` names the codes of a text column.
@@ -45,6 +46,13 @@ class Column:
     mean: float | None
     missing: int
     classes: tuple[str, ...] | None = None
+    label: str | None = None
+    """None of datasets from before labels were kept: it is the name."""
+
+    @property
+    def title(self) -> str:
+        """How messages name the column."""
+        return quoted(self.name, self.label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +72,12 @@ class DatasetRecord:
     created_at: datetime
     tenant: str = DEFAULT_TENANT
     corrupt: bool = field(default=False, metadata=COMPUTED)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels of columns by their names, where they differ."""
+        named = ((column.name, column.label) for column in self.columns)
+        return {name: label for name, label in named if label is not None and label != name}
 
 
 @dataclass(frozen=True, slots=True)

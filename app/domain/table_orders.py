@@ -47,6 +47,7 @@ class TablePrediction:
         files: the rows.
         head: fields of the response beside the rows.
         id_column: the column that identifies rows in the response; None numbers them.
+        id_label: what the response calls that column; None stands for its name.
         id_names: the texts that its numbers stand for; None if they are numbers.
         probabilities: whether the probability of each class is wanted.
         top_k: how many of the most probable classes are wanted.
@@ -57,6 +58,7 @@ class TablePrediction:
     files: RowFiles
     head: dict[str, Any] = field(default_factory=dict)
     id_column: str | None = None
+    id_label: str | None = None
     id_names: list[str] | None = None
     probabilities: bool = False
     top_k: int = 0

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from app.domain.column_labels import LONGEST_LABEL, column_identifier
 from app.domain.documents import escape, nearest
 from app.domain.errors import ApiError, Finding, Invalid
 
@@ -185,9 +186,13 @@ def _sent(document: Any, pointer: str) -> Any:
 
 
 def _without(detail: str, sent: Any) -> str:
-    """Remove a text, or those of the fields of an object, from the detail of an error."""
+    """Remove a text, or those of the fields of an object, from the detail of an error.
+
+    The label of a column stays where its identifier stands behind it: it is known to be one.
+    """
     for value in islice(sent.values(), FIELDS_MAX) if isinstance(sent, Mapping) else (sent,):
         if isinstance(value, str) and not is_plain_name(value):
             for quoted in (repr(value), repr(value[:SHOWN_MAX]), repr(value)[:SHOWN_MAX]):
-                detail = detail.replace(quoted, PLACEHOLDER)
+                known = rf"(?! \({re.escape(column_identifier(value))}\))" if len(value) <= LONGEST_LABEL else ""
+                detail = re.sub(re.escape(quoted) + known, lambda _: PLACEHOLDER, detail)
     return detail

@@ -1,7 +1,6 @@
 """The columns of a dataset: checked, written as `.npy`, and summarised."""
 
 import math
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import FileIO
@@ -12,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from app.domain.column_labels import column_identifier, label_fault
+from app.domain.documents import escape
 from app.ingest.limits import IngestError, IngestLimits, too_large
 from app.ingest.npy_header import canonical_header
 
@@ -71,14 +72,14 @@ class Statistics:
 
 CHUNK_BYTES = 4 << 20
 _BUFFER_BYTES = 8 << 10  # a file of 10 000 columns buffers 80 MB at most
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,62}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class IngestedColumn:
     """One finished column: `rows` values of `dtype`, each of `shape`, in the `.npy` file at `path`.
 
-    `minimum`, `maximum` and `mean` are over finite values; `missing` counts NaN; `classes` names the codes of text.
+    `name` is the identifier of the `label`, by which the file calls the column. `minimum`, `maximum` and `mean` are
+    over finite values; `missing` counts NaN; `classes` names the codes of text.
     """
 
     name: str
@@ -90,11 +91,12 @@ class IngestedColumn:
     mean: float | None
     missing: int
     classes: tuple[str, ...] | None = None
+    label: str | None = None
 
 
 def pointer_to(name: str) -> str:
-    """JSON pointer to the column `name`, which must be a valid one (those need no escaping)."""
-    return f"/columns/{name}"
+    """JSON pointer to the column that the file calls `name`."""
+    return f"/columns/{escape(name)}"
 
 
 def column_path(target: Path, number: int) -> Path:
@@ -176,9 +178,17 @@ class ColumnWriter:
     def report(self) -> IngestedColumn:
         """The finished column."""
         seen = self._statistics
-        name = self.dtype.name
         return IngestedColumn(
-            self.name, name, self.shape, self._path, seen.minimum, seen.maximum, seen.mean, seen.missing, self.classes
+            name=column_identifier(self.name),
+            label=self.name,
+            dtype=self.dtype.name,
+            shape=self.shape,
+            path=self._path,
+            minimum=seen.minimum,
+            maximum=seen.maximum,
+            mean=seen.mean,
+            missing=seen.missing,
+            classes=self.classes,
         )
 
 
@@ -204,15 +214,15 @@ class ColumnSet:
         self.target = target
         self.dataset_name: str | None = None
         self._writers: dict[str, ColumnWriter] = {}
+        """By the identifiers of the columns."""
         self._left = limits.max_expanded_bytes
 
     def check_name(self, name: str, where: str) -> None:
-        """Refuse a name that is malformed or taken; `where` names it in the message ("column 3")."""
-        if _NAME.fullmatch(name) is None:
-            raise IngestError(
-                "bad_name", "/columns", f"{where}: a column name is a letter or _, then up to 62 of A-Z a-z 0-9 _ . -"
-            )
-        if name in self._writers:
+        """Refuse a label that is malformed or taken; `where` names it in the message ("column 3")."""
+        fault = label_fault(name)
+        if fault is not None:
+            raise IngestError("bad_name", "/columns", f"{where}: {fault}")
+        if column_identifier(name) in self._writers:
             raise IngestError("duplicate_name", pointer_to(name), f"{where}: {name!r} is taken; rename one column")
 
     def check_count(self, count: int) -> None:
@@ -241,7 +251,7 @@ class ColumnSet:
         self.check_count(len(self._writers) + 1)
         self.check_shape(name, dtype, (1, *shape))
         writer = ColumnWriter(self, column_path(self.target, len(self._writers)), name, dtype, shape)
-        self._writers[name] = writer
+        self._writers[column_identifier(name)] = writer
         return writer
 
     def spend(self, name: str, size_bytes: int) -> None:
@@ -262,7 +272,7 @@ class ColumnSet:
         """Finish every column; returns the number of rows, which must be equal, and the columns."""
         if not self._writers:
             raise IngestError("no_columns", "/columns", "the file holds no columns; a data set needs at least one")
-        rows = {name: writer.finish() for name, writer in self._writers.items()}
+        rows = {writer.name: writer.finish() for writer in self._writers.values()}
         first_name, first = next(iter(rows.items()))
         for name, count in rows.items():
             if count == 0:

@@ -9,6 +9,7 @@ from math import isfinite, nan
 import numpy as np
 from numpy.typing import NDArray
 
+from app.domain.column_labels import column_identifier
 from app.ingest.classes import MISSING, OR_DECLARE, Locate, looks_like_number, reads_as_number
 from app.ingest.columns import ColumnSet, pointer_to
 from app.ingest.csv_dialect import SAMPLE_BYTES, detect_dialect, with_points
@@ -25,6 +26,7 @@ from app.ingest.csv_records import RecordReader, Records
 from app.ingest.limits import IngestError, IngestOptions
 from app.ingest.values import CONSECUTIVE, Block, ColumnPlan, ValueColumn, is_rounded, is_vanished, precision_lost
 
+_BLANKS = " \t\u00a0"
 _SEPARATOR = "\0"  # in no cell: NUL is refused where lines are decoded
 # Over these characters `int` and `float` accept just the strict notation, so one scan checks a whole column.
 _NUMERIC = re.compile(rf"[0-9+\-.eE{_SEPARATOR}]*+")
@@ -152,11 +154,13 @@ def read_csv(file: BufferedReader, _size_bytes: int, columns: ColumnSet, options
     columns.check_count(len(first))
     selections = None if options.columns_spec is None else parse_columns_spec(options.columns_spec)
     named = has_header(first, selections, options.header)
+    # A cell without a name (the index that pandas writes, a delimiter at the end of lines) is called by its place.
+    names = default_names(len(first))
+    names = [cell if named and cell.strip(_BLANKS) else own for cell, own in zip(first, names, strict=True)]
     if selections is None:
-        names = first if named else default_names(len(first))
         groups = [CellGroup(ColumnPlan(name), (place,)) for place, name in enumerate(names)]
     elif named:
-        groups = group_by_name(first, selections)
+        groups = group_by_name(names, selections)
     else:
         groups = group_by_position(len(first), selections)
     doubtful = named and options.header == "auto" and selections is None
@@ -184,11 +188,11 @@ def _open(
     for number, group in enumerate(groups, 1):
         name = group.plan.name
         column = ValueColumn(group.plan, columns, f"column {number} of {where}")
-        if name in seen:
+        if column_identifier(name) in seen:
             advice = "rename one, or say header=false if line 1 is data" if doubtful else "rename one"
             detail = f"column {number} of {where}: {name!r} is taken; {advice}"
             raise IngestError("duplicate_name", pointer_to(name), detail)
-        seen.add(name)
+        seen.add(column_identifier(name))
         readings.append(_Reading(column, group.cells, name if doubtful else None, missing, decimal_comma))
     return readings
 

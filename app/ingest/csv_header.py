@@ -5,9 +5,9 @@ SPEC   = COLUMN ("," COLUMN)*
     SOURCE = TEXT | TEXT ".." TEXT
 
 `x:float32[4]=sepal_length..petal_width,species:class` makes a tensor of four columns and takes a fifth one under its
-own name. A source is a name of the header, a range the names from one to another in the order of the header. A name
-that holds a comma, a colon, an equals sign, a bracket or a double quote is put in double quotes, which are doubled
-inside.
+own name. A source is a name of the header or the identifier of one, a range the names from one to another in the order
+of the header. A name (NAME or TEXT) that holds a comma, a colon, an equals sign, a bracket or a double quote is put in
+double quotes, which are doubled inside.
 
 With `header=auto` a line is a header if it names what the `columns` option asks for, or if no cell of it is a number;
 in a file of texts only, none of the names may be a value of its column too.
@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from app.domain.column_labels import column_identifier
 from app.ingest.classes import MISSING, reads_as_number
 from app.ingest.limits import IngestError
 from app.ingest.values import CLASS, NUMERIC_DTYPES, ColumnPlan
@@ -30,7 +31,9 @@ from app.ingest.values import CLASS, NUMERIC_DTYPES, ColumnPlan
 _MAX_CHARACTERS = 64 << 10
 _TEXT = r'[^,:=\[\]"]{1,100}'
 _QUOTED = r'"(?:[^"]|""){1,200}"'
-_COLUMN = re.compile(rf"({_TEXT}):([a-z0-9]{{1,10}})(?:\[(\d{{1,6}}(?:,\d{{1,6}}){{0,15}})\])?(?==|,|\Z)", re.ASCII)
+_COLUMN = re.compile(
+    rf"({_QUOTED}|{_TEXT}):([a-z0-9]{{1,10}})(?:\[(\d{{1,6}}(?:,\d{{1,6}}){{0,15}})\])?(?==|,|\Z)", re.ASCII
+)
 _SOURCE = re.compile(rf"(?:({_QUOTED})(?:\.\.({_QUOTED}|{_TEXT}))?|({_TEXT}))(?=,|\Z)", re.ASCII)
 
 
@@ -68,7 +71,7 @@ def parse_columns_spec(spec: str) -> tuple[ColumnSelection, ...]:
         if match is None:
             wanted = "NAME:DTYPE, NAME:DTYPE[SIZE,...] or NAME:DTYPE[SIZE,...]=SOURCE,..."
             raise bad_columns(f"from character {position + 1} on it is not {wanted}")
-        plan = _plan(match[1], match[2], match[3])
+        plan = _plan(_unquoted(match[1]), match[2], match[3])
         sources, position = _sources(spec, match.end())
         selections.append(ColumnSelection(plan, sources))
     return tuple(selections)
@@ -176,6 +179,8 @@ def group_by_name(names: Sequence[str], selections: Sequence[ColumnSelection]) -
     places: dict[str, int] = {}
     for place, name in enumerate(names):
         places[name] = -1 if name in places else place
+    for place, name in enumerate(names):
+        places.setdefault(column_identifier(name), place)
     return [CellGroup(selection.plan, _cells(selection, names, places)) for selection in selections]
 
 

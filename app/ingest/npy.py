@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ingest.columns import CHUNK_BYTES, ColumnSet
+from app.ingest.columns import CHUNK_BYTES, ColumnSet, pointer_to
 from app.ingest.limits import IngestError, IngestOptions
 from app.ingest.npy_header import NpyHeader, read_header
 from app.ingest.sources import Region, Source
@@ -43,7 +43,7 @@ def check_length(needed: int, given: int, name: str) -> None:
     if needed != given:
         code = "truncated" if given < needed else "trailing_bytes"
         detail = f"array {name!r} needs {needed} bytes by its shape and dtype, and {given} follow its header"
-        raise IngestError(code, f"/columns/{name}", detail)
+        raise IngestError(code, pointer_to(name), detail)
 
 
 def stream(source: Source, dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:

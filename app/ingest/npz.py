@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from io import BufferedReader
 from typing import Any
 
-from app.ingest.columns import ColumnSet
+from app.ingest.columns import ColumnSet, pointer_to
 from app.ingest.limits import MIB, IngestError, IngestLimits, IngestOptions, too_large
 from app.ingest.npy import read_array
 from app.ingest.sources import Inflated, Region, Source
@@ -27,7 +27,8 @@ _ENCRYPTED = 0x1 | 0x40 | 0x2000
 _DEFLATE_LEVEL, _DESCRIPTOR, _UTF8 = 0x6, 0x8, 0x800
 _DESCRIPTOR_SIZES = (12, 16, 20, 24)
 _UNKNOWN = 0xFFFFFFFF
-_NAME = re.compile(rb"[A-Za-z0-9_.\-]{1,200}\.npy")
+_NAME = re.compile(r"(?!\.+\.npy\Z)(?![A-Za-z]:)[^/\\\x00-\x1f\x7f]{1,200}\.npy")
+"""No folder, no drive, no control characters, not only points."""
 _REGULAR_FILE, _FILE_TYPE = 0o100000, 0o170000
 _RATIO_GRACE = MIB  # a megabyte of equal labels packs a thousandfold, and is no bomb
 
@@ -104,19 +105,26 @@ def _entry(directory: Region, number: int) -> _Entry:
         raise _bad("a directory entry is longer than the directory", where)
     name = directory.read(name_length)
     directory.read(extra_length + comment_length)
-    _check_name(name, attributes, where)
+    _check_name(name, flags, attributes, where)
     _check_flags(flags, method, where)
     if _UNKNOWN in (packed, size, offset) or disk:
         raise _bad("a member needs zip64 or lies on another disk; upload large arrays as .npy", where)
     return _Entry(name, flags, method, crc, packed, size, offset)
 
 
-def _check_name(name: bytes, attributes: int, where: str) -> None:
+def _check_name(name: bytes, flags: int, attributes: int, where: str) -> None:
     file_type = (attributes >> 16) & _FILE_TYPE
-    if _NAME.fullmatch(name) is None or file_type not in (0, _REGULAR_FILE):
-        raise IngestError(
-            "bad_name", where, "a member must be a plain file called NAME.npy; NAME of A-Z a-z 0-9 _ . - and no folder"
-        )
+    if _NAME.fullmatch(_decoded(name, flags)) is None or file_type not in (0, _REGULAR_FILE):
+        detail = "a member must be a plain file called NAME.npy, in no folder; a name that is not ASCII is UTF-8"
+        raise IngestError("bad_name", where, detail)
+
+
+def _decoded(name: bytes, flags: int) -> str:
+    """Return the name of a member; "", which is none, if readers could disagree on its letters."""
+    try:
+        return name.decode("utf-8" if flags & _UTF8 else "ascii")
+    except UnicodeDecodeError:
+        return ""
 
 
 def _check_flags(flags: int, method: int, where: str) -> None:
@@ -155,7 +163,7 @@ def _member(file: BufferedReader, entry: _Entry, end: int, number: int) -> Membe
     if left_over and not (entry.flags & _DESCRIPTOR and left_over in _DESCRIPTOR_SIZES):
         raise IngestError("overlap", where, "there are bytes between the members; write the archive again")
     offset = end - local.remaining
-    name = entry.name.decode("ascii").removesuffix(".npy")
+    name = entry.name.decode().removesuffix(".npy")
     return Member(name, entry.method, entry.crc, offset, entry.packed_bytes, entry.size_bytes)
 
 
@@ -225,4 +233,4 @@ def member_source(file: BufferedReader, member: Member, number: int) -> Iterator
     if inflated is not None:
         inflated.finish()
     if source.crc != member.crc:
-        raise IngestError("bad_zip", f"/columns/{member.name}", "the member's checksum is wrong; write it again")
+        raise IngestError("bad_zip", pointer_to(member.name), "the member's checksum is wrong; write it again")

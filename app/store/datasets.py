@@ -138,4 +138,5 @@ def _column(row: Any) -> Column:
         mean=row.mean,
         missing=row.missing,
         classes=None if row.classes is None else tuple(row.classes),
+        label=row.label,
     )

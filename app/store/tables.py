@@ -182,6 +182,7 @@ dataset_columns = Table(
     Column("mean", ExactNumber),
     Column("missing", BigInteger, nullable=False),
     Column("classes", JsonText),
+    Column("label", Text),
     PrimaryKeyConstraint("dataset_id", "position"),
 )
 

@@ -73,10 +73,10 @@ def check_made_columns(
         for item in each.items:
             held = validation.get(item.column)
             if held is None:
-                detail = f"has no column {item.column[:64]!r}, which {item.pointer} takes"
+                detail = f"has no column {item.title}, which {item.pointer} takes"
                 reader.fault("/validation/dataset", "unknown_column", f"the validation dataset {detail}")
             elif (held.classes is None) != (facts[item.column].classes is None):
-                detail = f"column {item.column[:64]!r} holds text in one of the datasets, and numbers in the other"
+                detail = f"column {item.title} holds text in one of the datasets, and numbers in the other"
                 reader.fault("/validation/dataset", "dtype_mismatch", f"{detail}; upload it as it was for training")
 
 

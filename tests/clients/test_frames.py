@@ -2,6 +2,7 @@
 
 import sys
 import types
+from datetime import datetime
 
 import numpy as np
 import pytest
@@ -56,8 +57,15 @@ def test_columns_become_arrays():
     assert (found["lists"].shape, found["lists"].dtype.kind) == ((2, 2), "i")
     assert np.isnan(found["missing"][1])
     assert csv_bytes({"n": np.array([1, 2]), "text": found["texts"]}) == b"n,text\n1,a\n2,\n"
-    with pytest.raises(TypeError, match="'when' has type datetime64"):
-        frame_arrays(Frame(when=np.array(["2026-01-01"], dtype="datetime64[D]")))
+    days, times = frame_arrays(
+        Frame(
+            day=np.array(["2026-01-01", "NaT"], "datetime64[ns]"),
+            time=np.array([datetime(2026, 1, 1, 12, 30), None], dtype=object),
+        )
+    ).values()
+    assert [*days, *times] == ["2026-01-01", None, "2026-01-01T12:30:00", None]
+    with pytest.raises(TypeError, match="'span' has type timedelta64"):
+        frame_arrays(Frame(span=np.array([1], dtype="timedelta64[D]")))
     with pytest.raises(TypeError, match="'things' holds dict"):
         frame_arrays(Frame(things=np.array([{}], dtype=object)))
     with pytest.raises(ValueError, match="'lists' holds lists, beside columns of texts"):

@@ -2,10 +2,11 @@
 
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 import engine
 from app.api.schemas.values import FilteredPage, Moment, ResourceShape, TensorDocument
+from app.domain.column_labels import with_labels
 from app.domain.records import DatasetRecord
 from app.service.fits.tables import column_facts
 
@@ -22,7 +23,8 @@ class InlineDataset(BaseModel):
 class DatasetColumn(ResourceShape):
     """One column; shape leaves out the rows."""
 
-    name: str
+    name: str = Field(description="Identifier, which follows from the label; requests may give either.")
+    label: str = Field(description="Name of the column in the file.")
     dtype: str
     shape: list[int]
     minimum: float | None
@@ -30,6 +32,12 @@ class DatasetColumn(ResourceShape):
     mean: float | None
     missing: int
     classes: list[str] | None
+
+    @field_validator("label", mode="before")
+    @classmethod
+    def _own_name(cls, label: str | None, info: ValidationInfo) -> str:
+        """Columns from before labels were kept are called by their names."""
+        return label or str(info.data["name"])
 
 
 class ProposedColumns(ResourceShape):
@@ -65,7 +73,8 @@ class Dataset(ResourceShape):
     def show(cls, dataset: DatasetRecord) -> Self:
         """Build from a record."""
         proposal = engine.propose_columns(*column_facts([dataset]))
-        proposed = ProposedColumns(columns=proposal.section(), left_out=dict(proposal.left_out))
+        columns = with_labels(proposal.section(), dataset.labels)
+        proposed = ProposedColumns(columns=columns, left_out=dict(proposal.left_out))
         return cls.from_record(dataset, proposed=proposed)
 
 

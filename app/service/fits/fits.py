@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+from app.domain.column_labels import faults_by_label
 from app.domain.errors import Conflict, Draining
 from app.domain.fit import FitRecord, FitState, VariantConfig
 from app.domain.ids import new_id
@@ -77,9 +78,11 @@ class Fits:
             request = request if fork is None else fork.completed(request)
             inputs = self._inputs.read(request, stored)
             request = inputs.request
-            request = complete_classes(request, inputs.definition.inputs, inputs.datasets, asked)
             self._check_inputs(inputs, fork)
-            fit, *variants = self._build_records(request, inputs, None if fork is None else fork.runtime_of(request))
+            with faults_by_label(inputs.labels):
+                request = complete_classes(request, inputs.definition.inputs, inputs.datasets, asked)
+                runtime = None if fork is None else fork.runtime_of(request)
+                fit, *variants = self._build_records(request, inputs, runtime)
             fit = replace(fit, replay=None if replay is None else asdict(replay))
             if fork is not None:
                 fork.check(request, inputs, fit.total_steps)

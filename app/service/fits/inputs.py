@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import engine
 from app.domain.clock import Clock
+from app.domain.column_labels import faults_by_label, with_identifiers, with_labels
 from app.domain.errors import ApiError, Finding, NotFound
 from app.domain.fit import ids_in
 from app.domain.ids import is_id
@@ -23,13 +24,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class FitInputs:
-    """What a fit is made of, and which of it came inline and is yet to be stored."""
+    """What a fit is made of, and which of it came inline and is yet to be stored.
+
+    `labels` are those of columns by their names, where they differ; the request has names.
+    """
 
     graph: GraphRecord
     definition: engine.Definition
     datasets: Sequence[DatasetRecord]
     validation: Sequence[DatasetRecord]
     request: Mapping[str, Any]
+    labels: Mapping[str, str]
     graph_is_inline: bool
     rows_are_new: bool
 
@@ -79,6 +84,7 @@ class InputReader:
 
         Invalid, with pointers into the request, if there is no such resource or it cannot be read.
         """
+        request = with_identifiers(request)
         graph, dataset = request.get("graph"), request["dataset"]
         inline = isinstance(dataset, Mapping)
         with self._store.read() as work:
@@ -87,12 +93,16 @@ class InputReader:
             held_out = (request.get("validation") or {}).get("dataset")
             validation = resolve_datasets("/validation/dataset", held_out, work)
         rows = (self._ingest(dataset, stored),) if inline else kept_rows
+        labels = {name: label for each in (*validation, *reversed(rows)) for name, label in each.labels.items()}
         if request.get("target") is not None:
-            request = completed_table_fit(request, rows)
+            with faults_by_label(labels):
+                request = completed_table_fit(request, rows)
             graph = request["graph"]
+        if labels and request.get("columns") is not None:
+            request = {**request, "columns": with_labels(request["columns"], labels)}
         definition = read_definition(graph, "/graph", self._limits) if known is None else self._definition(known)
         record = known or inline_graph(definition, self._store, self._clock)
-        return FitInputs(record, definition, rows, validation, request, known is None, inline)
+        return FitInputs(record, definition, rows, validation, request, labels, known is None, inline)
 
     def _definition(self, graph: GraphRecord) -> engine.Definition:
         """Return the definition of a stored graph, which never changes."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import engine
+from app.domain.column_labels import column_identifier, faults_by_label, quoted, with_identifiers
 from app.domain.documents import escape, nearest
 from app.domain.errors import Finding, NotFound, storage_faults
 from app.domain.frames import to_json
@@ -35,6 +36,11 @@ class Rows:
     datasets: Sequence[DatasetRecord]
     files: Mapping[str, list[str]]
     pointer: str = "/dataset"
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels of columns by their names, where they differ."""
+        return {name: label for each in reversed(self.datasets) for name, label in each.labels.items()}
 
     @property
     def names(self) -> str | list[str]:
@@ -125,13 +131,14 @@ class Predictions:
         """Return the order to predict rows, answered as a table of the type `media`."""
         model = self._model(checkpoint_id)
         inputs = engine.prediction_inputs(model.definition)
-        also = [] if wanted.id_column is None else [wanted.id_column]
-        files, names = self._files(model, rows, choice, inputs, also)
+        id_column = None if wanted.id_column is None else column_identifier(wanted.id_column)
+        files, names = self._files(model, rows, choice, inputs, [] if id_column is None else [id_column])
         order = TablePrediction(
             files,
             head={"object": "predictions", "checkpoint": checkpoint_id, "dataset": rows.names},
-            id_column=wanted.id_column,
-            id_names=names.get(wanted.id_column or ""),
+            id_column=id_column,
+            id_label=rows.labels.get(id_column or ""),
+            id_names=names.get(id_column or ""),
             probabilities=wanted.probabilities,
             top_k=wanted.top_k,
             raw=wanted.raw,
@@ -191,8 +198,21 @@ class Predictions:
         Invalid if a column is missing, or has texts that the model does not know. Inputs that are `optional` may have
         no column unless one is named for them: what needs them is decided where they are read.
         """
-        own = model.of_fit.get("feeds") or {}
-        feeds = {**{name: own[name] for name in inputs if name in own}, **choice.feeds}
+        with faults_by_label(rows.labels):
+            return self._fed_files(model, rows, choice, inputs, also, optional=optional)
+
+    def _fed_files(
+        self,
+        model: _Model,
+        rows: Rows,
+        choice: RowChoice,
+        inputs: Sequence[str],
+        also: Sequence[str],
+        *,
+        optional: bool,
+    ) -> tuple[RowFiles, dict[str, list[str]]]:
+        own, asked = model.of_fit.get("feeds") or {}, with_identifiers({"feeds": choice.feeds})["feeds"]
+        feeds = {**{name: own[name] for name in inputs if name in own}, **asked}
         unknown = [name for name in choice.feeds if name not in model.definition.inputs]
         findings = [
             Finding(
@@ -202,11 +222,11 @@ class Predictions:
             )
             for name in unknown
         ]
-        raw = _raw_columns(model, inputs, choice.feeds)
+        raw, labels = _raw_columns(model, inputs, choice.feeds)
         inputs = [name for name in inputs if name not in raw]
         fed = [n for n in inputs if not optional or n in choice.feeds or feeds.get(n, n) in rows.files]
         needed = {column for columns in raw.values() for column in columns}
-        findings += _raw_findings(rows, raw)
+        findings += _raw_findings(rows, raw, labels)
         windows = model.of_fit.get("windows")
         findings += _column_findings(model.definition, rows, feeds, fed, windowed=windows is not None)
         findings += _id_findings(rows, also)
@@ -233,22 +253,31 @@ class Predictions:
         return files, texts
 
 
-def _raw_columns(model: _Model, inputs: Sequence[str], feeds: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Return the raw columns of each input that the model makes of them, unless another column is named for it."""
+def _raw_columns(
+    model: _Model, inputs: Sequence[str], feeds: Mapping[str, str]
+) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
+    """Return the raw columns of each input that the model makes of them, unless another column is named for it.
+
+    The second mapping has the labels of columns by their names, where they differ.
+    """
     with engine_faults():
         preprocessing = engine.preprocessing_of_checkpoint(model.source["meta"])
-    made = {} if preprocessing is None else preprocessing.inputs
-    return {name: made[name].columns for name in inputs if name in made and name not in feeds}
+    if preprocessing is None:
+        return {}, {}
+    made = preprocessing.inputs
+    return {name: made[name].columns for name in inputs if name in made and name not in feeds}, preprocessing.labels
 
 
-def _raw_findings(rows: Rows, raw: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
+def _raw_findings(rows: Rows, raw: Mapping[str, Sequence[str]], labels: Mapping[str, str]) -> Iterator[Finding]:
     """Yield the raw columns that the rows lack."""
     for column in dict.fromkeys(column for columns in raw.values() for column in columns):
         for dataset in rows.datasets:
             known = [each.name for each in dataset.columns]
             if column not in known:
-                detail = f"{dataset.id} has no column {column[:64]!r}, which the model preprocesses"
-                yield Finding(rows.pointer, "unknown_column", f"{detail}{nearest(column, known)}")
+                label = labels.get(column)
+                near = nearest(label or column, [each.label or each.name for each in dataset.columns])
+                detail = f"{dataset.id} has no column {quoted(column, label)}, which the model preprocesses"
+                yield Finding(rows.pointer, "unknown_column", f"{detail}{near}")
                 break
 
 

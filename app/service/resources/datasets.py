@@ -121,6 +121,7 @@ def _column(column: IngestedColumn, blob: str) -> Column:
         mean=column.mean,
         missing=column.missing,
         classes=column.classes,
+        label=column.label,
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import engine
+from app.domain.column_labels import with_identifiers
 from app.domain.errors import Draining, Finding, NotFound, SessionsFull
 from app.domain.ids import new_id
 from app.domain.records import CheckpointRecord, DatasetRecord, GraphRecord
@@ -76,6 +77,7 @@ class SessionCreation:
             raise Draining("the server is stopping and takes no new sessions; try again when it is back")
         self._space.check()
         with self._sweeper.paused():
+            request = with_identifiers(request)
             named = self._named(request)
             whole = _complete_request(request, named.before)
             graph = named.graph

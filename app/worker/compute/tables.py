@@ -133,7 +133,8 @@ class PredictionTable:
             return "row" if "row" not in outputs else "row_number", self._source.row_of(rows)
         with engine_faults("/id_column"):
             values = self._source.values(name, rows)
-        return name, values if names is None else np.asarray(names)[values]
+        # A missing text has the code -1.
+        return self._order.id_label or name, values if names is None else np.asarray([*names, ""])[values]
 
     def _classes(self, output: str, values: Array, read: engine.ClassOutput) -> Iterator[tuple[str, Array]]:
         """Yield columns of an output that predicts classes: the class, and what is asked for of its probabilities."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import engine
+from app.domain.column_labels import with_identifiers
 from app.domain.errors import DatasetCorrupt, Finding, Invalid
 from app.worker.columns import MappedColumns, check_file, recode
 from app.worker.session.backend import Array
@@ -109,7 +110,7 @@ class DatasetRows:
             raise _invalid("/rows/dataset", "missing_field", "the session has no dataset; name one here")
         if dataset not in self._datasets:
             raise _invalid("/rows/dataset", "unknown_name", f"the session knows no dataset {dataset[:64]!r}")
-        asked = {**self._feeds, **(feeds or {})}
+        asked = {**self._feeds, **with_identifiers({"feeds": feeds or {}})["feeds"]}
         fed = [n for n in names if n not in optional or n in asked or n in self._datasets[dataset]]
         columns = {name: self._column(dataset, name, asked) for name in fed}
         if choice.get("indices") is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
+from datetime import date
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -90,13 +91,32 @@ def _column(name: str, column: Any) -> NDArray[Any]:
         return array
     if array.dtype.kind in "UT":
         return array.astype(object)
+    if array.dtype.kind == "M":
+        # Moments as text of ISO 8601, to the microsecond; NaT is missing.
+        texts: NDArray[Any] = np.datetime_as_string(array, unit=_unit(array)).astype(object)
+        texts[np.isnat(array)] = None
+        return texts
     if array.dtype.kind != "O":
         raise TypeError(f"column {name!r} has type {array.dtype}; convert it to numbers or texts")
     return _objects(name, array, np)
 
 
+def _unit(moments: NDArray[Any]) -> Any:
+    """Return the unit in which moments are written: days, or what they have, at most microseconds."""
+    import numpy as np
+
+    if ((moments == moments.astype("datetime64[D]")) | np.isnat(moments)).all():
+        return "D"
+    return "s" if ((moments == moments.astype("datetime64[s]")) | np.isnat(moments)).all() else "us"
+
+
 def _objects(name: str, array: NDArray[Any], numpy: Any) -> NDArray[Any]:
     """Return a column of Python objects: texts as they are, lists of one length as an array with more axes."""
+    if array.ndim == 1 and any(isinstance(value, date) for value in array):
+        array = array.copy()
+        for place, value in enumerate(array):
+            if isinstance(value, date) and not _is_missing(value):
+                array[place] = value.isoformat()
     present = [value for value in array.tolist() if not _is_missing(value)]
     if all(isinstance(value, str) for value in present):
         return array
@@ -119,7 +139,9 @@ def _objects(name: str, array: NDArray[Any], numpy: Any) -> NDArray[Any]:
 
 def _is_missing(value: Any) -> bool:
     """Whether this is None, NaN, or the missing value of pandas, none of which equals itself."""
-    return value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)
+    return (
+        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    )
 
 
 def _cells(array: NDArray[Any]) -> list[Any]:

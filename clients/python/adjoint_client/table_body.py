@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -37,15 +37,18 @@ def table_body(
     columns: str | None,
     header: bool | None,
     blocks: Callable[[Path], Any],
+    dialect: Mapping[str, str] | None = None,
 ) -> TableBody:
     """Return the body for arrays by column, a data frame, or the path of a file, which `blocks` reads.
+
+    `dialect` are parameters of `csv_dialect`: how a CSV file is written.
 
     Raises:
         TypeError: a column of a data frame holds something else than numbers, texts, or equally long lists.
         ValueError: the name of a file has no ending of a format that the server takes.
     """
     options = {"columns": columns, "header": None if header is None else str(header).lower()}
-    query = {key: value for key, value in options.items() if value is not None}
+    query = {**{key: value for key, value in options.items() if value is not None}, **(dialect or {})}
     if isinstance(source, Mapping):
         content = encode(source)
         return TableBody(lambda: content, len(content), SAFETENSORS, query)
@@ -61,6 +64,14 @@ def table_body(
         CSV if as_csv else SAFETENSORS,
         {**query, "header": "true"} if as_csv else query,
     )
+
+
+def csv_dialect(missing: Sequence[str] | str, delimiter: str, decimal: str, encoding: str) -> dict[str, str]:
+    """Return how a CSV file is written as parameters of a query; what is the default is left out."""
+    words = missing if isinstance(missing, str) else ",".join(missing)
+    given = {"missing": (words, ""), "delimiter": (delimiter, "auto"), "decimal": (decimal, "point")}
+    given |= {"encoding": (encoding, "utf-8")}
+    return {name: value for name, (value, default) in given.items() if value != default}
 
 
 def stored_ids(source: Any) -> str | list[str] | None:

@@ -64,7 +64,7 @@ class Boolean:
         missing = np.isnan(values)
         if missing.any() and self.missing == "error":
             row = int(missing.argmax())
-            raise DataError(f"column {column.name!r} has a missing truth value in row {row}: send true or false")
+            raise DataError(f"column {column.title} has a missing truth value in row {row}: send true or false")
         parts = [np.where(missing, state["fill"], values)]
         return np.stack([*parts, *([missing.astype(np.float64)] if self.indicator else ())], axis=1)
 
@@ -80,5 +80,5 @@ class Boolean:
             wrong = values == 2.0
         if wrong.any():
             row, known = int(wrong.argmax()), ", ".join((*self.true, *self.false))
-            raise DataError(f"column {column.name!r} holds no truth value in row {row}; known are {known}")
+            raise DataError(f"column {column.title} holds no truth value in row {row}; known are {known}")
         return np.asarray(values)

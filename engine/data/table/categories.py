@@ -83,7 +83,7 @@ class Category:
             frequent = np.sort(frequent[np.argsort(-counts[frequent], kind="stable")[: self.max_levels]])
         levels = [values[place] for place in frequent.tolist()]
         if not levels and self.unknown == "error":
-            raise DataError(f"column {column.name!r} has no level in the training rows: lower min_frequency")
+            raise DataError(f"column {column.title} has no level in the training rows: lower min_frequency")
         most = values[int(counts.argmax())] if len(values) else None
         low, high = (0.0, 0.0) if column.names is not None else column.extremes()
         classes = None if column.names is None else len(column.names)
@@ -100,7 +100,7 @@ class Category:
             row = int(unknown.argmax())
             known = ", ".join(map(repr, state["levels"][:3]))
             more = f" and {len(state['levels']) - 3} more" if len(state["levels"]) > 3 else ""
-            raise DataError(f"column {column.name!r} has an unknown value in row {row}; known are {known}{more}")
+            raise DataError(f"column {column.title} has an unknown value in row {row}; known are {known}{more}")
         index = np.where(found >= 0, found + self.reserved, np.where(found == MISSING, 0, self.reserved - 1))
         if self.integer:
             return index[:, None]
@@ -111,7 +111,7 @@ class Category:
     def _fill(self, state: State, column: RawColumn, found: Array, missing: Array) -> Array:
         if self.missing == "error":
             advice = "the model has no level for that: send a value"
-            raise DataError(f"column {column.name!r} has a missing value in row {int(missing.argmax())}, and {advice}")
+            raise DataError(f"column {column.title} has a missing value in row {int(missing.argmax())}, and {advice}")
         if self.missing == "level":
             return found
         levels = state["levels"]
@@ -141,7 +141,7 @@ def _find(column: RawColumn, levels: Sequence[str | int], rows: Rows) -> Array:
     numbers = column.numbers(rows).reshape(-1)
     if levels and isinstance(levels[0], str):
         if not np.isnan(numbers).all():
-            raise DataError(f"column {column.name!r} holds numbers, and the model takes texts there: send texts")
+            raise DataError(f"column {column.title} holds numbers, and the model takes texts there: send texts")
         return np.full(len(numbers), MISSING)
     known = np.array(levels, np.float64)
     if not len(known):

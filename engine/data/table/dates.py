@@ -67,7 +67,7 @@ class Date:
         seconds = self._seconds(column, rows)
         seconds = seconds[~np.isnan(seconds)]
         if not len(seconds):
-            raise DataError(f"column {column.name!r} has no date in the training rows: leave it out")
+            raise DataError(f"column {column.title} has no date in the training rows: leave it out")
         parts = [_part(part, seconds) for part in self.parts]
         spread = [float(values.std()) for values in parts]
         return {
@@ -80,7 +80,7 @@ class Date:
         seconds = self._seconds(column, rows)
         missing = np.isnan(seconds)
         if missing.any() and self.missing == "error":
-            raise DataError(f"column {column.name!r} has a missing date in row {int(missing.argmax())}: send a date")
+            raise DataError(f"column {column.title} has a missing date in row {int(missing.argmax())}: send a date")
         known = np.where(missing, 0.0, seconds)
         values = []
         for part, mean, scale in zip(self.parts, state["mean"], state["scale"], strict=True):
@@ -103,7 +103,7 @@ class Date:
             if seconds is None:
                 row = int((codes == code).argmax())
                 advice = "write 2024-03-01 or 2024-03-01T12:30:00, or say order 'dmy' or 'mdy'"
-                raise DataError(f"column {column.name!r} holds no date in row {row}: {advice}")
+                raise DataError(f"column {column.title} holds no date in row {row}: {advice}")
             table[code] = seconds
         return np.asarray(table[codes])
 

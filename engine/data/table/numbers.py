@@ -66,13 +66,13 @@ class Number:
         elements = state["elements"]
         if values.shape[1] != len(elements):
             raise DataError(
-                f"column {column.name!r} has {values.shape[1]} numbers a row; the model takes {len(elements)}"
+                f"column {column.title} has {values.shape[1]} numbers a row; the model takes {len(elements)}"
             )
         missing = np.isnan(values)
         if missing.any() and self.impute is None:
             row = int(missing.any(axis=1).argmax())
             advice = "the model fills none in (impute): send a number"
-            raise DataError(f"column {column.name!r} has a missing value in row {row}, and {advice}")
+            raise DataError(f"column {column.title} has a missing value in row {row}, and {advice}")
         parts = [_scaled(np.where(missing[:, k], e.get("fill", 0.0), values[:, k]), e) for k, e in enumerate(elements)]
         return np.stack([*parts, *(missing.T.astype(np.float64) if self.indicator else ())], axis=1)
 

@@ -18,7 +18,7 @@ from engine.core.options import Reader
 from engine.core.value import Array
 from engine.data.table.categories import Category
 from engine.data.table.facts import ColumnFacts, State, Transform
-from engine.data.table.raw import CHUNK, RawColumn, Rows, TextColumn, raw_values
+from engine.data.table.raw import CHUNK, RawColumn, Rows, TextColumn, column_title, raw_values
 from engine.data.table.section import Item, Section, read_section, section_document, transform_document
 
 COLUMNS = "columns"
@@ -38,6 +38,7 @@ class FittedItem:
     transform: Transform
     state: State
     width: int
+    label: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,12 @@ class Preprocessing:
         return tuple(dict.fromkeys(item.column for each in self.inputs.values() for item in each.items))
 
     @property
+    def labels(self) -> dict[str, str]:
+        """What people call raw columns, by their names, where that is something else."""
+        items = (item for each in self.inputs.values() for item in each.items)
+        return {item.column: item.label for item in items if item.label is not None}
+
+    @property
     def classes(self) -> dict[str, tuple[str, ...]]:
         """The levels, by input, of a single column of categories without levels for missing and unknown values."""
         found = {}
@@ -116,12 +123,14 @@ class Preprocessing:
     ) -> dict[str, Any]:
         """Return the inputs of a call with raw columns replaced by the inputs that are made of them.
 
-        `given` may hold an input itself, as the graph takes it; a name that is a raw column and an input is raw.
+        `given` may hold an input itself, as the graph takes it; a name that is a raw column and an input is raw. Raw
+        columns may be called by their labels.
 
         Raises:
             DocumentError: a raw column is missing, or holds a value that the model does not take.
         """
-        raw = self.columns
+        raw, said = self.columns, given
+        given = self._by_name(given, pointer)
         rest = {name: value for name, value in given.items() if name not in raw}
         if not any(name in given for name in raw):
             return rest if any(name in rest for name in self.inputs) else self._refuse_missing(given, needed, pointer)
@@ -145,24 +154,39 @@ class Preprocessing:
                 try:
                     made[name] = self.transform(name, read, rows, dtypes[name])
                 except DataError as error:
-                    place = next((c for c in fitted.columns if f"column {c!r}" in str(error)), "")
+                    place = next((c for c in fitted.columns if f"column {read[c].title}" in str(error)), "")
+                    place = place if place in said else self.labels.get(place, place)
                     at = f"{pointer}/{escape(place)}" if place else pointer
                     raise DocumentError([Finding(at, "value_invalid", str(error))]) from error
         return {**rest, **made}
 
+    def _by_name(self, given: Mapping[str, Any], pointer: str) -> Mapping[str, Any]:
+        """Return the inputs of a call with the names of raw columns in place of their labels."""
+        names = {label: name for name, label in self.labels.items() if label in given}
+        twice = [label for label, name in names.items() if name in given]
+        if twice:
+            detail = (
+                f"column {column_title(names[twice[0]], twice[0])} is given by its label and by its name: leave one out"
+            )
+            raise DocumentError([Finding(f"{pointer}/{escape(twice[0])}", "conflict", detail)])
+        return {names.get(name, name): value for name, value in given.items()} if names else given
+
     def _read(
         self, fitted: FittedInput, given: Mapping[str, Any], read: dict[str, RawColumn], pointer: str
     ) -> Iterator[Finding]:
+        labels = self.labels
         for column in fitted.columns:
             if column in read:
                 continue
+            label = labels.get(column)
             if column not in given:
-                hint = nearest(column, [name for name in given if name not in self.columns])
-                yield Finding(f"{pointer}/{escape(column)}", "missing_field", f"the column {column!r} is missing{hint}")
+                hint = nearest(label or column, [name for name in given if name not in self.columns])
+                detail = f"the column {column_title(column, label)} is missing{hint}"
+                yield Finding(f"{pointer}/{escape(label or column)}", "missing_field", detail)
                 continue
             value = given[column]
             try:
-                read[column] = raw_values(column, value["data"] if isinstance(value, Mapping) else value)
+                read[column] = raw_values(column, value["data"] if isinstance(value, Mapping) else value, label)
             except (DataError, KeyError) as error:
                 detail = str(error) if isinstance(error, DataError) else "a tensor needs 'data'"
                 yield Finding(f"{pointer}/{escape(column)}", "type_mismatch", detail)
@@ -185,7 +209,11 @@ class Preprocessing:
                 name: {
                     "single": each.single,
                     "items": [
-                        {**transform_document(item.column, item.transform), "state": item.state, "width": item.width}
+                        {
+                            **transform_document(item.column, item.transform, item.label),
+                            "state": item.state,
+                            "width": item.width,
+                        }
                         for item in each.items
                     ],
                 }
@@ -200,12 +228,12 @@ def open_columns(section: Section, columns: RawColumns) -> dict[str, RawColumn]:
     Raises:
         DataError: one is missing.
     """
-    names = dict.fromkeys(item.column for each in section.values() for item in each.items)
-    for name in names:
+    labels = {item.column: item.label for each in section.values() for item in each.items}
+    for name in labels:
         if name not in columns:
             hint = nearest(name, columns) or f"; they are {', '.join(columns)}"[:500]
             raise DataError(f"there is no column called {name[:64]!r}{hint}")
-    return {name: RawColumn(name, columns[name]) for name in names}
+    return {name: RawColumn(name, columns[name], label) for name, label in labels.items()}
 
 
 def fit_preprocessing(section: Section, columns: Mapping[str, RawColumn], rows: Mapping[str, Rows]) -> Preprocessing:
@@ -224,14 +252,14 @@ def fit_preprocessing(section: Section, columns: Mapping[str, RawColumn], rows: 
             key = (item.column, repr(transform))
             if key not in fitted:
                 fitted[key] = _fit(transform, item, column, rows[name])
-            items.append(FittedItem(item.column, transform, *fitted[key]))
+            items.append(FittedItem(item.column, transform, *fitted[key], item.label))
         inputs[name] = FittedInput(tuple(items), each.single)
     return Preprocessing(section_document(section), inputs)
 
 
 def _fit(transform: Transform, item: Item, column: RawColumn, rows: Rows) -> tuple[State, int]:
     for _, detail in transform.misfits(_facts(column)):
-        raise DataError(f"column {item.column!r} {detail}")
+        raise DataError(f"column {item.title} {detail}")
     state = transform.fit(column, rows)
     return state, transform.apply(state, column, rows[:1]).shape[1]
 
@@ -280,5 +308,5 @@ def _fitted(items: Sequence[Item], document: Mapping[str, Any]) -> FittedInput:
     for item, stored in zip(items, document["items"], strict=True):
         if item.transform is None or not isinstance(stored["state"], dict) or type(stored["width"]) is not int:
             raise TypeError(item.column)
-        found.append(FittedItem(item.column, item.transform, stored["state"], stored["width"]))
+        found.append(FittedItem(item.column, item.transform, stored["state"], stored["width"], item.label))
     return FittedInput(tuple(found), bool(document["single"]))

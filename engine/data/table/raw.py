@@ -26,24 +26,31 @@ class TextColumn:
     names: Sequence[str]
 
 
+def column_title(name: str, label: str | None) -> str:
+    """Return how messages name a column: quoted, with the name behind a label that is another."""
+    return repr(name) if label is None or label == name else f"{label[:64]!r} ({name})"
+
+
 class RawColumn:
     """A column as it came, in memory or memory-mapped; rows are read as numbers or as codes of texts.
 
     Attributes:
-        name: the column's name, in errors.
+        name: the column's name.
+        title: how errors name it: quoted, and by its label where it has one.
         names: the texts that codes index; None for a column of numbers.
     """
 
-    __slots__ = ("_column", "name", "names")
+    __slots__ = ("_column", "name", "names", "title")
 
-    def __init__(self, name: str, data: Array | Sequence[Array] | TextColumn) -> None:
-        """Take numbers, in one array or several, or texts.
+    def __init__(self, name: str, data: Array | Sequence[Array] | TextColumn, label: str | None = None) -> None:
+        """Take numbers, in one array or several, or texts; `label` is what people call the column.
 
         Raises:
             DataError: the arrays do not fit together.
         """
         text = data if isinstance(data, TextColumn) else None
         self.name = name
+        self.title = column_title(name, label)
         self.names = None if text is None else tuple(text.names)
         self._column = Column(name, data if text is None else text.codes)  # type: ignore[arg-type]
 
@@ -69,7 +76,7 @@ class RawColumn:
             DataError: the column holds texts.
         """
         if self.names is not None:
-            raise DataError(f"column {self.name!r} holds texts, and the model takes numbers there: send numbers")
+            raise DataError(f"column {self.title} holds texts, and the model takes numbers there: send numbers")
         into = np.empty((len(rows), *self.shape))
         self._column.take(rows, into)
         return into.reshape(len(rows), -1)
@@ -94,26 +101,27 @@ CHUNK = 2**17
 """Rows that are read and transformed at a time."""
 
 
-def raw_values(name: str, values: Any) -> RawColumn:
+def raw_values(name: str, values: Any, label: str | None = None) -> RawColumn:
     """Make a column of the values of a request: numbers, booleans or texts, None or "" where one is missing.
 
     Raises:
         DataError: the values are of several kinds, or lists of different lengths.
     """
+    title = column_title(name, label)
     if isinstance(values, np.ndarray) and values.dtype.kind in "iufb":
-        return RawColumn(name, values)
+        return RawColumn(name, values, label)
     items = values.tolist() if isinstance(values, np.ndarray) else values
     if not isinstance(items, list | tuple):
-        raise DataError(f"column {name!r} needs a list with one value a row")
+        raise DataError(f"column {title} needs a list with one value a row")
     kinds = {type(item) for item in items} - {type(None)}
     if str in kinds and kinds != {str}:
-        raise DataError(f"column {name!r} holds texts beside other values: send all as texts, or all as numbers")
+        raise DataError(f"column {title} holds texts beside other values: send all as texts, or all as numbers")
     if kinds == {str}:
         names = sorted({item for item in items if item})
         codes = {text: code for code, text in enumerate(names)} | {None: MISSING, "": MISSING}
-        return RawColumn(name, TextColumn(np.array([codes[item] for item in items], np.int64), names))
+        return RawColumn(name, TextColumn(np.array([codes[item] for item in items], np.int64), names), label)
     try:
         numbers: Array = np.array(items, np.bool_ if kinds == {bool} and None not in items else np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"column {name!r} needs numbers, booleans or texts, in rows of one shape") from error
-    return RawColumn(name, numbers)
+        raise DataError(f"column {title} needs numbers, booleans or texts, in rows of one shape") from error
+    return RawColumn(name, numbers, label)

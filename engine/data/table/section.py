@@ -14,6 +14,7 @@ from engine.data.table.categories import Category
 from engine.data.table.dates import Date
 from engine.data.table.facts import ColumnFacts, Transform
 from engine.data.table.numbers import Number
+from engine.data.table.raw import column_title
 from engine.data.table.texts import Text
 
 KINDS: Mapping[str, type[Any]] = MappingProxyType(
@@ -22,7 +23,7 @@ KINDS: Mapping[str, type[Any]] = MappingProxyType(
 """The transforms of columns by their names."""
 NAMES = {transform: kind for kind, transform in KINDS.items()}
 ITEMS_MAX = 10_000
-_OPTIONS = frozenset({"column", "columns", "kind"})
+_OPTIONS = frozenset({"column", "columns", "label", "labels", "kind"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,13 @@ class Item:
     column: str
     transform: Transform | None
     pointer: str
+    label: str | None = None
+    """What people call the column, for messages; None if that is its name."""
+
+    @property
+    def title(self) -> str:
+        """How messages name the column."""
+        return column_title(self.column, self.label)
 
     def resolved(self, facts: ColumnFacts) -> Transform:
         """Return the transform of a column."""
@@ -41,7 +49,7 @@ class Item:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data that `read_section` takes."""
-        return transform_document(self.column, self.transform)
+        return transform_document(self.column, self.transform, self.label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +77,14 @@ Section = Mapping[str, InputColumns]
 """The columns of each input."""
 
 
-def transform_document(column: str, transform: Transform | None) -> dict[str, Any]:
+def transform_document(column: str, transform: Transform | None, label: str | None = None) -> dict[str, Any]:
     """Return a column and its transform as `read_section` takes them, with every option."""
+    named = {"column": column} | ({} if label is None else {"label": label})
     if transform is None:
-        return {"column": column}
+        return named
     options = {field.name: getattr(transform, field.name) for field in fields(transform)}  # type: ignore[arg-type]
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
-    return {"column": column, "kind": NAMES[type(transform)], **plain}
+    return {**named, "kind": NAMES[type(transform)], **plain}
 
 
 def section_document(section: Section) -> dict[str, Any]:
@@ -111,13 +120,24 @@ def _read_item(reader: Reader, document: Any, pointer: str) -> Iterator[Item]:
     document = reader.mapping(document, pointer)
     if ("column" in document) == ("columns" in document) and len(reader.findings) == before:
         reader.fault(pointer, "missing_field", "give one of 'column' and 'columns': the names of raw columns")
-    names = [document["column"]] if "column" in document else document.get("columns", [])
-    names = reader.typed(
-        names, tuple[str, ...], f"{pointer}/column{'' if 'column' in document else 's'}", "columns", ()
-    )
+    names = _read_names(reader, document, pointer, "column", "columns")
+    labels = _read_names(reader, document, pointer, "label", "labels")
+    if labels and len(labels) != len(names) and len(reader.findings) == before:
+        reader.fault(pointer, "shape_mismatch", f"has {len(labels)} labels for {len(names)} columns; give one for each")
     transform = _read_transform(reader, document, pointer)
     if len(reader.findings) == before:
-        yield from (Item(name, transform, pointer) for name in names)
+        for name, label in zip(names, labels or names, strict=True):
+            yield Item(name, transform, pointer, None if label == name else label)
+
+
+def _read_names(
+    reader: Reader, document: Mapping[str, Any], pointer: str, single: str, several: str
+) -> tuple[str, ...]:
+    """Return the texts of a field that holds one, or of its plural that holds a list."""
+    field = single if single in document else several
+    names = [document[single]] if single in document else document.get(several, [])
+    read: tuple[str, ...] = reader.typed(names, tuple[str, ...], f"{pointer}/{field}", several, ())
+    return read
 
 
 def read_transform(item: Any, facts: ColumnFacts) -> Transform | None:
@@ -152,8 +172,8 @@ def section_faults(
         for item in each.items:
             if item.column not in facts:
                 hint = nearest(item.column, facts) or f"; its columns are {', '.join(facts)}"[:500]
-                yield item.pointer, "unknown_column", f"the dataset has no column {item.column[:64]!r}{hint}"
+                yield item.pointer, "unknown_column", f"the dataset has no column {item.title}{hint}"
                 continue
             known = facts[item.column]
             for code, detail in item.resolved(known).misfits(known):
-                yield item.pointer, code, f"column {item.column!r} {detail}"
+                yield item.pointer, code, f"column {item.title} {detail}"

@@ -75,7 +75,7 @@ class Text:
         if column.names is None:
             numbers = column.numbers(rows)
             if not np.isnan(numbers).all():
-                raise DataError(f"column {column.name!r} holds numbers, and the model takes texts there: send texts")
+                raise DataError(f"column {column.title} holds numbers, and the model takes texts there: send texts")
             return np.zeros((len(numbers), self.width(ColumnFacts((), len(numbers)))), np.int64)
         ids = {unit: number for number, unit in enumerate(state["vocabulary"], FIRST)}
         codes = column.codes(rows)

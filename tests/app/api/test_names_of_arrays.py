@@ -32,11 +32,12 @@ def npz(name: str) -> bytes:
     file = io.BytesIO()
     array = io.BytesIO()
     np.save(array, np.zeros(1, np.float32))
+    halved = "\ud800" <= name[:1] <= "\udfff"
     with zipfile.ZipFile(file, "w") as archive:
         member = zipfile.ZipInfo("x.npy")
-        member.filename = name.encode("utf-8", "replace").decode() + "é.npy"  # as it is, also with NUL
+        member.filename = ("€" if halved else name) + ("é.npy" if name else ".npy")  # as it is, also with NUL
         archive.writestr(member, array.getvalue())
-    return file.getvalue()
+    return file.getvalue().replace("€".encode(), name[:1].encode("utf-8", "surrogatepass"))
 
 
 def in_json(name: str) -> bytes:
@@ -54,7 +55,7 @@ FILES: Mapping[str, tuple[str, Callable[[str], bytes]]] = {
     **BODIES,
     "json": ("application/json", lambda name: json.dumps({"columns": {name: [1.0, 2.0]}}).encode()),
     "ndjson": ("application/x-ndjson", lambda name: json.dumps({name: 1.0}).encode() + b"\n"),
-    "csv": ("text/csv", lambda name: b'"' + name.encode("utf-8", "surrogatepass") + b'",b\n1,2\n'),
+    "csv": ("text/csv", lambda name: b'"' + (name or "\x7f").encode("utf-8", "surrogatepass") + b'",b\n1,2\n'),
 }
 VERBS = ("forward", "forward_backward", "predict", "set", "row_losses", "trace_nonfinite")
 

@@ -62,6 +62,53 @@ def test_a_table_trains_with_a_target_alone_and_predicts_raw_values(http, passen
     http.delete(f"/v1/sessions/{session}")
 
 
+LABELS = {"age": "Alter (Jahre)", "sex": "sex %", "port": "2019", "class": "CLASS", "survived": "Überlebt?"}
+
+
+def test_columns_go_by_their_labels_and_by_their_identifiers(http):
+    head, rows = people(60).split("\n", 1)
+    labels = [LABELS.get(name, name) for name in head.split(",")]
+    table = ",".join(labels) + "\n" + rows
+    dataset = created(http.post("/v1/datasets?header=true", content=table.encode(), headers={"content-type": CSV}))
+    names = {column["label"]: column["name"] for column in dataset["columns"]}
+    assert list(names) == labels
+    assert (names["CLASS"], names["2019"][:6]) == ("CLASS", "_2019_")
+    items = dataset["proposed"]["columns"]["numbers"]
+    assert [item.get("label", item["column"]) for item in items] == [*labels[1:]]
+
+    request = {"dataset": dataset["id"], "seed": 1, "epochs": 1, "validation": {"split": 0.2, "group": "sex %"}}
+    request["columns"] = {"numbers": [{"columns": ["CLASS", "2019"], "kind": "category"}, "sex %"]}
+    fits = [created(http.post("/v1/fits", json={**request, "target": t})) for t in ("Überlebt?", names["Überlebt?"])]
+    done = [http.get(f"/v1/fits/{fit['id']}", params={"wait": LONGEST_WAIT}).json() for fit in fits]
+    assert done[0]["state"] == "succeeded", done[0]["error"]
+    assert done[0]["request"] == done[1]["request"]
+    assert done[0]["request"]["columns"]["numbers"][1] == {"column": names["sex %"], "label": "sex %"}
+
+    [checkpoint] = http.get(f"/v1/fits/{fits[0]['id']}/checkpoints").json()["data"]
+    url = f"/v1/checkpoints/{checkpoint['id']}"
+    raw = {"CLASS": [1, 2], "2019": ["S", None], "sex %": ["female", "male"]}
+    by_label = http.post(f"{url}:predict", json={"inputs": raw})
+    by_name = http.post(f"{url}:predict", json={"inputs": {names[label]: values for label, values in raw.items()}})
+    assert by_label.json()["outputs"] == by_name.json()["outputs"]
+    stored = http.post(f"{url}:predict?format=csv", json={"dataset": dataset["id"], "id_column": "sex %"}).text
+    # Another order, and fewer columns: what a label is called does not depend on its table.
+    cells = [line.split(",") for line in table.strip().split("\n")]
+    order = [labels.index(label) for label in ("2019", "sex %", "CLASS")]
+    fewer = "\n".join(",".join(line[place] for place in order) for line in cells).encode() + b"\n"
+    query = {"header": "true", "id_column": names["sex %"]}
+    assert http.post(f"{url}:predict", params=query, content=fewer, headers={"content-type": CSV}).text == stored
+    assert stored.startswith("sex %,")
+
+    both = f"'2019' ({names['2019']})"
+    answer = http.post(f"{url}:predict", json={"inputs": {**raw, "2019": [1, 2]}})
+    assert answer.json()["errors"][0]["pointer"] == "/inputs/2019"
+    wrong = {**request, "target": "Überlebt?", "columns": {"numbers": [{"column": "2019", "kind": "number"}]}}
+    for refusal in (answer, http.post("/v1/fits", json=wrong)):
+        assert (refusal.status_code, both in refusal.json()["detail"]) == (422, True), refusal.text
+    answer = http.post("/v1/fits", json={**request, "target": "Überlebt"})
+    assert f"did you mean 'Überlebt?' ({names['Überlebt?']})?" in answer.json()["detail"]
+
+
 UPLOADS = {
     "a word that may be missing": ("a,b\nNA,1\nx,2\n", "", "/columns/a", "missing_value", "missing=NA"),
     "text in a column of numbers": ("a,b\n1,1\n?,2\n", "", "/columns/a", "mixed_types", "missing=TEXT"),

@@ -59,7 +59,7 @@ MESSY = {
     "no header": taken(FLOWERS, column_1=LENGTH, column_2=WIDTH, column_3=SPECIES),
     "no header, groups by place": taken(FLOWERS, "x:float32[2],species:class", x=PAIRS, species=SPECIES),
     "no header, fewer cells asked for": refused(FLOWERS, "bad_columns", "/columns", "x:float32[2]"),
-    "no header, one said": refused(FLOWERS, "bad_name", "/columns", None, "true"),
+    "no header, one said": refused("5.1,setosa\n4.9,setosa\n", "bad_name", "/columns", "x\x7f:class=setosa", "true"),
     "no header, whole numbers": taken("3,1,4\n1,5,9\n", "x:int64[3]", x=("int64", [[3, 1, 4], [1, 5, 9]])),
     "no header, the same number twice": taken("0,0\n1,2\n", column_1=("int64", [0, 1]), column_2=("int64", [0, 2])),
     "no header, only texts": refused("a,b\nb,a\na,b\n", "header_unclear", "/header"),
@@ -72,9 +72,20 @@ MESSY = {
     "header of years, by name": taken("2019,2020\n1.5,2.5\n", "x:float32[2]=2019..2020", x=("float32", [[1.5, 2.5]])),
     "header of pandas": refused("0,1,2\n7,8,9\n", "header_unclear", "/header", "x:int64[3]"),
     "header of pandas, said": taken("0,1\n7,8\n", "x:int64[2]=0,1", "true", x=("int64", [[7, 8]])),
-    "index of pandas": refused(",a\n0,5\n", "bad_name", "/columns"),
+    "index of pandas": taken(",a\n0,5\n", column_1=("int64", [0]), a=("int64", [5])),
     "index of pandas, left out": taken(",a\n0,5\n", "a:int64", a=("int64", [5])),
-    "header of other letters": refused("Länge\n1\n", "bad_name", "/columns"),
+    "header of labels": taken(
+        "Länge (cm),100 %, b ,a b,A B,年\n1,2,3,4,5,6\n", Lange_cm_ab25d1=("int64", [1]), _100_5e1636=("int64", [2]),
+        b=("int64", [3]), a_b_c8687a=("int64", [4]), A_B_fea4c5=("int64", [5]), u5e74_62ef90=("int64", [6]),
+    ),
+    "header of years, said": taken(
+        "2019,2020\n1,2\n", None, "true", _2019_023e33=("int64", [1]), _2020_73a2af=("int64", [2])
+    ),
+    "a label by its identifier": taken("a b\n1\n", "x:int64=a_b_c8687a", x=("int64", [1])),
+    "a label asked for": taken(
+        "a b,c=d\n1,2\n", 'a b:int64,"c=d":int64', a_b_c8687a=("int64", [1]), c_d_7c5817=("int64", [2])
+    ),
+    "labels of one identifier": refused("a b,a  b\n1,2\n", "duplicate_name", "/columns/a  b"),
     "header of other letters, renamed": taken("Länge (cm)\n1\n", "x:int64=Länge (cm)", x=("int64", [1])),
     "the same name twice": refused("a,a\n1,2\n", "duplicate_name", "/columns/a"),
     "the same name twice, asked for": refused("a,a,b\n1,2,3\n", "bad_columns", "/columns", "a:int64"),
@@ -89,7 +100,9 @@ MESSY = {
     "byte order mark, CRLF": taken("\ufeffa,b\r\n1,2\r\n", a=("int64", [1]), b=("int64", [2])),
     "byte order mark without a header": taken("\ufeff1.5\r\n2\r\n", "a:float32", a=("float32", [1.5, 2])),
     "a delimiter at the end of rows": refused("a,b\n1,2,\n", "ragged", "/lines/2"),
-    "a delimiter at the end of lines": refused("a,b,\n1,2,\n", "bad_name", "/columns"),
+    "a delimiter at the end of lines": taken(
+        "a,b,\n1,2,\n", a=("int64", [1]), b=("int64", [2]), column_3=("float32", [nan])
+    ),
     "a short row without a header": refused("1.5,2\n3\n", "ragged", "/lines/2"),
     "spaces behind commas": refused("a,b\n1, 2\n", "bad_number", "/columns/b"),
     "spaces behind texts": refused("a,b\nx ,1\nx,2\n", "bad_value", "/columns/a"),

@@ -46,7 +46,7 @@ def test_an_error_in_a_later_block_names_its_line(refusal):
 
 
 def test_errors_do_not_repeat_the_file(refusal):
-    for text in ("a<MARK>\n1\n", "a\n1\nMARK\n", 'a\n1\n"MARK\n', "a\n1_0MARK\n1\n", "a\nMARK\nMARK,1\n"):
+    for text in ("=MARK\n1\n", "a\n1\nMARK\n", 'a\n1\n"MARK\n', "a\n1_0MARK\n1\n", "a\nMARK\nMARK,1\n"):
         error = refusal(text.encode(), "csv")
         assert "MARK" not in error.detail + error.pointer
 

@@ -27,7 +27,7 @@ REFUSED = {
     "1e400": ('{"x": 1e400}\n', "number_out_of_range"),
     "depth": ('{"x": ' + "[" * 100 + "]" * 100 + "}\n", "too_deep"),
     "rank 9": ('{"x": ' + "[" * 8 + "1" + "]" * 8 + "}\n", "bad_shape"),
-    "bad name": ('{"a b": 1}\n', "bad_name"),
+    "bad name": (r'{"a\u001bb": 1}' + "\n", "bad_name"),
     "line too long": ('{"x": "' + "a" * (5 << 20) + '"}\n', "record_too_long"),
     "too many columns": (json.dumps({f"x{k}": 1 for k in range(10_001)}), "too_many_columns"),
 }

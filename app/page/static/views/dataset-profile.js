@@ -57,7 +57,7 @@ export function Distribution({ column, sample }) {
   if (bars.length === 0) return html`<span class="muted">–</span>`;
   const most = Math.max(...bars.map((bar) => bar.count), 1);
   const width = WIDTH / bars.length;
-  const label = `distribution of ${column.name}: ${column.classes ? bars.slice(0, 3).map((bar) => `${bar.name} ${bar.count}`).join(", ") : `most rows between ${bars.reduce((best, bar) => (bar.count > best.count ? bar : best)).name}`}`;
+  const label = `distribution of ${column.label}: ${column.classes ? bars.slice(0, 3).map((bar) => `${bar.name} ${bar.count}`).join(", ") : `most rows between ${bars.reduce((best, bar) => (bar.count > best.count ? bar : best)).name}`}`;
   return html`<svg class="distribution" width=${WIDTH} height=${HEIGHT} viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label=${label}>
     ${bars.map((bar, index) => {
       const height = bar.count === 0 ? 0 : Math.max(1, (bar.count / most) * (HEIGHT - 1));
@@ -78,7 +78,7 @@ export function Findings({ dataset, sample }) {
 
 function findingsOf(dataset, sample) {
   const found = [];
-  const add = (column, text) => found.push({ column: column.name, text });
+  const add = (column, text) => found.push({ column: column.label, text });
   for (const column of dataset.columns) {
     if (column.missing) add(column, `lacks ${formatNumber(column.missing)} values, ${percent(column.missing / dataset.rows)} of the rows: fill them, or leave the rows out.`);
     if (!column.classes && column.minimum !== null && column.minimum === column.maximum) add(column, `is ${formatNumber(column.minimum)} in every row: it carries no information.`);

@@ -42,7 +42,7 @@ function Columns({ columns, rows, sample }) {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Columns"><table>
     <thead><tr><th>Name</th><th>Type</th><th>Shape</th><th>Distribution</th><th class="number">Minimum</th><th class="number">Mean</th><th class="number">Maximum</th><th class="number">Missing</th><th>Classes</th></tr></thead>
     <tbody>${columns.map(
-      (each) => html`<tr key=${each.name}><th scope="row" class="mono">${each.name}</th><td>${each.dtype}</td><td class="mono">${formatShape(each.shape)}</td><td><${Distribution} column=${each} sample=${sample} /></td>
+      (each) => html`<tr key=${each.name}><th scope="row" class="mono">${each.label}${each.label !== each.name && html` <span class="muted" title="Identifier: requests may give it or the label.">${each.name}</span>`}</th><td>${each.dtype}</td><td class="mono">${formatShape(each.shape)}</td><td><${Distribution} column=${each} sample=${sample} /></td>
         <td class="number num">${formatNumber(each.minimum)}</td><td class="number num">${formatNumber(each.mean)}</td><td class="number num">${formatNumber(each.maximum)}</td>
         <td class="number num">${each.missing ? html`<strong>${formatNumber(each.missing)}</strong> of ${formatNumber(rows)}` : "0"}</td>
         <td class="wrap">${each.classes ? each.classes.slice(0, 12).join(", ") + (each.classes.length > 12 ? " …" : "") : "–"}</td></tr>`,
@@ -51,7 +51,7 @@ function Columns({ columns, rows, sample }) {
 
 function Preview({ columns, rows, offset }) {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Rows"><table>
-    <thead><tr><th class="number">Row</th>${columns.map((each) => html`<th key=${each.name} class="mono">${each.name}</th>`)}</tr></thead>
+    <thead><tr><th class="number">Row</th>${columns.map((each) => html`<th key=${each.name} class="mono" title=${each.name}>${each.label}</th>`)}</tr></thead>
     <tbody>${rows.map(
       (row, index) => html`<tr key=${offset + index}><td class="number num muted">${offset + index}</td>
         ${columns.map((each) => html`<td key=${each.name} class="mono nowrap"><${Cell} value=${row[each.name]} column=${each} /></td>`)}</tr>`,

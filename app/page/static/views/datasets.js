@@ -88,7 +88,7 @@ function Table({ found, filtered }) {
     <tbody>${found.map(
       (each) => html`<tr key=${each.id}>
         <th scope="row"><a href=${hashOf(["datasets", each.id])}>${each.name || each.id}</a>${each.corrupt && html` <span class="chip state-failed">damaged</span>`}</th>
-        <td class="mono">${each.columns.slice(0, 6).map((column) => `${column.name} ${column.dtype}${column.shape.length ? formatShape(column.shape) : ""}`).join(", ")}${each.columns.length > 6 ? " …" : ""}</td>
+        <td class="mono">${each.columns.slice(0, 6).map((column) => `${column.label} ${column.dtype}${column.shape.length ? formatShape(column.shape) : ""}`).join(", ")}${each.columns.length > 6 ? " …" : ""}</td>
         <td class="number num">${formatNumber(each.rows)}</td>
         <td class="number num">${formatBytes(each.size_bytes)}</td>
         <td>${each.format}</td>

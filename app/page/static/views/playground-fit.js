@@ -61,7 +61,7 @@ export function PlaygroundFit({ definition, report, suggested = {} }) {
       ${inputs.map(([name, spec]) => html`<label class="field" key=${name}><span class="mono">${name}</span> ${formatShape(spec.shape)} from
         <select value=${feedOf(name)} onChange=${(event) => setFeeds({ ...feeds, [name]: event.target.value })} required>
           <option value="" disabled>choose a column …</option>
-          ${columns.map((column) => html`<option key=${column.name} value=${column.name}>${column.name} ${formatShape(column.shape)} ${column.dtype}</option>`)}
+          ${columns.map((column) => html`<option key=${column.name} value=${column.name}>${column.label} ${formatShape(column.shape)} ${column.dtype}</option>`)}
         </select></label>`)}
       <label class="field">Optimizer <select name="optimizer">${(optimizers?.data ?? [{ kind: "adam" }]).map(({ kind }) => html`<option key=${kind} value=${kind} selected=${kind === "adam"}>${kind}</option>`)}</select></label>
       <label class="field">Learning rate <input name="lr" type="number" min="0" step="any" value=${suggested.lr ?? 0.01} required /></label>

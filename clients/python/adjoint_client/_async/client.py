@@ -27,7 +27,7 @@ from adjoint_client.generated.records import Session as SessionInfo
 from adjoint_client.gradcheck import GradientChecks
 from adjoint_client.operation import answer_of, find_operation
 from adjoint_client.references import reference, references, session_request
-from adjoint_client.table_body import table_body
+from adjoint_client.table_body import csv_dialect, table_body
 from adjoint_client.tensors import all_to_wire
 from adjoint_client.waiting import PATIENCE_SECONDS
 
@@ -144,16 +144,13 @@ class AsyncClient(AsyncResources, AsyncCatalogues):
             ServerError: the server cannot read the data; `findings` say where.
             TypeError: a column of a data frame holds something else than numbers, texts, or equally long lists.
         """
-        table = table_body(source, columns, header, read_blocks)
+        dialect = csv_dialect(missing, delimiter, decimal, encoding)
+        table = table_body(source, columns, header, read_blocks, dialect)
         query = dict(table.query)
         if name is not None:
             query["name"] = name
         elif isinstance(source, str | PathLike):
             query["name"] = Path(source).stem
-        if missing:
-            query["missing"] = ",".join(missing)
-        dialect = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding}
-        query.update({key: value for key, value in dialect.items() if value not in ("auto", "point", "utf-8")})
         return await self._upload(table.open, table.size, table.kind, query)
 
     async def _upload(self, body: Callable[[], Body], size: int, kind: str, query: Mapping[str, str]) -> Dataset:

@@ -7,11 +7,11 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from adjoint_client._sync.transport import Transport
 from adjoint_client.generated.records import Checkpoint, Evaluation
-from adjoint_client.table_body import BLOCK_BYTES, query_of, stored_ids, table_body
+from adjoint_client.table_body import BLOCK_BYTES, csv_dialect, query_of, stored_ids, table_body
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -62,6 +62,10 @@ class TableCalls:
         feeds: Mapping[str, str] | None = None,
         columns: str | None = None,
         header: bool | None = None,
+        missing: Sequence[str] = (),
+        delimiter: Literal["auto", "comma", "semicolon", "tab", "bar"] = "auto",
+        decimal: Literal["point", "comma"] = "point",
+        encoding: Literal["utf-8", "latin-1", "windows-1252"] = "utf-8",
     ) -> dict[str, NDArray[Any]]:
         """Predict the rows of a stored dataset, or of a table: arrays by column, a data frame or a file.
 
@@ -83,6 +87,10 @@ class TableCalls:
             feeds: the column of each input; by default as in the fit.
             columns: selects and groups columns of a CSV file or data frame, as for `upload`.
             header: whether line 1 of a CSV file names the columns.
+            missing: cells of a CSV file that stand for missing values beside empty ones.
+            delimiter: what separates the cells of a CSV file.
+            decimal: what begins the fraction of a number in a CSV file.
+            encoding: the encoding of a CSV file.
 
         Raises:
             ServerError: the rows do not suit the model; `findings` say where.
@@ -97,10 +105,11 @@ class TableCalls:
             "start": start,
             "stop": stop,
         }
+        dialect = csv_dialect(missing, delimiter, decimal, encoding)
         kind = "npz" if path is None else FORMATS.get(Path(path).suffix.lower())
         if kind is None:
             raise ValueError(f"{path} has none of the endings {', '.join(FORMATS)}; rename it")
-        request = self._table_request(source, options, feeds, columns, header)
+        request = self._table_request(source, options, feeds, columns, header, dialect)
         request["params"] = {**request.get("params", {}), "format": kind}
         if path is None:
             import numpy as np
@@ -129,6 +138,10 @@ class TableCalls:
         feeds: Mapping[str, str] | None = None,
         columns: str | None = None,
         header: bool | None = None,
+        missing: Sequence[str] = (),
+        delimiter: Literal["auto", "comma", "semicolon", "tab", "bar"] = "auto",
+        decimal: Literal["point", "comma"] = "point",
+        encoding: Literal["utf-8", "latin-1", "windows-1252"] = "utf-8",
     ) -> Evaluation:
         """Compute loss, metrics and a report on the rows of a stored dataset, or of a table (see `predict_table`).
 
@@ -144,6 +157,10 @@ class TableCalls:
             feeds: the column of each input; by default as in the fit.
             columns: selects and groups columns of a CSV file or data frame, as for `upload`.
             header: whether line 1 of a CSV file names the columns.
+            missing: cells of a CSV file that stand for missing values beside empty ones.
+            delimiter: what separates the cells of a CSV file.
+            decimal: what begins the fraction of a number in a CSV file.
+            encoding: the encoding of a CSV file.
 
         Raises:
             ServerError: the rows or metrics do not suit the model; `findings` say where.
@@ -151,7 +168,8 @@ class TableCalls:
         """
         options = {"batch_size": batch_size, "bins": bins, "points": points, "threshold": threshold}
         options |= {"start": start, "stop": stop}
-        request = self._table_request(source, options, feeds, columns, header)
+        dialect = csv_dialect(missing, delimiter, decimal, encoding)
+        request = self._table_request(source, options, feeds, columns, header, dialect)
         if metrics is not None:
             if "json" not in request:
                 raise ValueError("metrics are for stored datasets; upload the table first")
@@ -166,13 +184,14 @@ class TableCalls:
         feeds: Mapping[str, str] | None,
         columns: str | None,
         header: bool | None,
+        dialect: Mapping[str, str],
     ) -> dict[str, Any]:
         """Return the arguments of a request about stored rows, as JSON, or about a table, as its body."""
         stored = stored_ids(source)
         if stored is not None:
             given = {**options, "feeds": None if feeds is None else dict(feeds)}
             return {"json": {"dataset": stored, **{name: each for name, each in given.items() if each is not None}}}
-        table = table_body(source, columns, header, read_blocks)
+        table = table_body(source, columns, header, read_blocks, dialect)
         headers = {"Content-Type": table.kind, "Content-Length": str(table.size)}
         return {"params": {**table.query, **query_of(options, feeds)}, "body": table.open, "headers": headers}
 

@@ -112,6 +112,7 @@ class DatasetColumn(Record):
     """One column; shape leaves out the rows."""
 
     name: "str"
+    label: "str"
     dtype: "str"
     shape: "list[int]"
     minimum: "float | None"

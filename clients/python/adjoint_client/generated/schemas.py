@@ -1089,6 +1089,7 @@ class DatasetColumn(TypedDict):
     """One column; shape leaves out the rows."""
 
     name: "str"
+    label: "str"
     dtype: "str"
     shape: "list[int]"
     minimum: "float | None"
