@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
@@ -16,14 +16,28 @@ SPELLINGS = (("scipy_", "64_"), ("", "64_"), ("scipy_", ""), ("", ""))
 
 
 class Blas:
-    """The library that NumPy multiplies matrices with: where its products are, and how many threads they take."""
+    """The library that NumPy multiplies matrices with: where its products are, and how many threads they take.
+
+    Attributes:
+        sgemm, dgemm: addresses of the products of float32 and float64.
+        factor: by dtype, the address of LAPACK's Cholesky factorization, where the library has it.
+        substitute: the same of BLAS's solution of triangular systems.
+    """
 
     def __init__(
-        self, sgemm: int, dgemm: int, set_threads: Callable[..., Any], get_threads: Callable[..., Any]
+        self,
+        sgemm: int,
+        dgemm: int,
+        set_threads: Callable[..., Any],
+        get_threads: Callable[..., Any],
+        factor: Mapping[str, int],
+        substitute: Mapping[str, int],
     ) -> None:
-        """Take the C functions: the addresses of those for float32 and float64, and two to call."""
+        """Take the addresses of C functions, and two to call."""
         self.sgemm = sgemm
         self.dgemm = dgemm
+        self.factor = factor
+        self.substitute = substitute
         self._set_threads = set_threads
         self._get_threads = get_threads
         self._lock = Lock()
@@ -79,4 +93,15 @@ def _symbols(library: ctypes.CDLL, before: str, behind: str) -> Blas | None:
     except AttributeError:
         return None
     sgemm, dgemm = (ctypes.cast(product, ctypes.c_void_p).value or 0 for product in products)
-    return Blas(sgemm, dgemm, setter, getter)
+    factor = _addresses(library, f"{before}%spotrf_{behind}")
+    return Blas(sgemm, dgemm, setter, getter, factor, _addresses(library, f"{before}cblas_%strsm{behind}"))
+
+
+def _addresses(library: ctypes.CDLL, name: str) -> dict[str, int]:
+    """Return the addresses of a function by dtype: `name` has a place for the letter that tells it."""
+    found: dict[str, int] = {}
+    for letter, dtype in (("s", "float32"), ("d", "float64")):
+        function = getattr(library, name % letter, None)
+        if function is not None:
+            found[dtype] = ctypes.cast(function, ctypes.c_void_p).value or 0
+    return found

@@ -17,6 +17,7 @@ from engine.execution.native.kernels import (
     filling,
     functions,
     gru_layer,
+    linear_systems,
     lstm_layer,
     max_pooling,
     one_hot,
@@ -27,9 +28,12 @@ from engine.execution.native.kernels import (
     resampling,
     rnn_layer,
     rotary,
+    scans,
     selection,
+    special_functions,
     standardize,
     tables,
+    trigonometry,
 )
 
 __all__ = [
@@ -49,6 +53,7 @@ __all__ = [
     "filling",
     "functions",
     "gru_layer",
+    "linear_systems",
     "lstm_layer",
     "max_pooling",
     "one_hot",
@@ -59,7 +64,10 @@ __all__ = [
     "resampling",
     "rnn_layer",
     "rotary",
+    "scans",
     "selection",
+    "special_functions",
     "standardize",
     "tables",
+    "trigonometry",
 ]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from engine.execution.native.inline.arithmetic import exp, sigmoid
+from engine.execution.native.inline.error_function import normal_share
 from engine.execution.native.inline.logarithm import expm1, log1p
 from engine.execution.native.inline.pointers import float_of, view
 from engine.execution.native.kernel import FLOATS, Kernel, inline, itemsize, real
 from engine.execution.native.kernels.elementwise import FIRST, OUT, apply, binary, operands, unary
 from engine.execution.native.lowering import Call, Work, lowers
-from engine.ops.activation.gated import CUBIC, DENSITY_AT_0, QUICK, ROOT_HALF, SATURATED, TAIL, TAIL_SCALE, TWICE_ROOT
+from engine.ops.activation.gated import CUBIC, DENSITY_AT_0, QUICK, SATURATED, TAIL, TAIL_SCALE, TWICE_ROOT
 
 PARAMETERS = 14
 """Where the words of a kernel with one operand have two numbers more."""
@@ -61,7 +62,7 @@ def normal_tail(size: Any, density: Any, real: Any) -> Any:
 
 def _gelu(x: Any) -> Any:
     if itemsize == 8:
-        return x * (real(0.5) * math.erfc(x * real(-ROOT_HALF)))
+        return x * normal_share(x)
     # From 40 on the tail is 0; the comparison leaves NaN what it is.
     size = real(40) if abs(x) > real(40) else abs(x)
     tail = normal_tail(size, exp(size * size * real(-0.5)), real)
@@ -70,7 +71,7 @@ def _gelu(x: Any) -> Any:
 
 def _gelu_backward(g: Any, x: Any) -> Any:
     if itemsize == 8:
-        return g * (real(0.5) * math.erfc(x * real(-ROOT_HALF)) + exp(x * x * real(-0.5)) * (x * real(DENSITY_AT_0)))
+        return g * (normal_share(x) + exp(x * x * real(-0.5)) * (x * real(DENSITY_AT_0)))
     size = real(40) if abs(x) > real(40) else abs(x)
     density = exp(size * size * real(-0.5))
     half = real(0.5) - (normal_tail(size, density, real) - density * real(DENSITY_AT_0) * size)
@@ -132,10 +133,13 @@ def _hardtanh(x: Any, low: Any, high: Any) -> Any:
 
 
 PARAMETRIZED: Mapping[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
+    "celu": (("alpha",), lambda x, alpha, _: x if x > real(0) else expm1(x / alpha) * alpha),
     "elu": (("alpha",), lambda x, alpha, _: expm1(x) * alpha if x <= real(0) else x),
+    "hardshrink": (("lambd",), lambda x, size, _: real(0) if abs(x) <= size else x),
     "hardtanh": (("min", "max"), _hardtanh),
     "leaky_relu": (("slope",), lambda x, slope, _: x * slope if x <= real(0) else x),
     "softplus": (("beta", "threshold"), _softplus),
+    "softshrink": (("lambd",), lambda x, size, _: x - (size if x > size else (-size if x < -size else x))),
 }
 """By name of an op, which attributes the function takes behind the number."""
 
@@ -176,3 +180,17 @@ lowers("gelu")(_chosen(GELU))
 lowers("gelu_backward")(_chosen(GELU_BACKWARD))
 for _op in PARAMETRIZED:
     lowers(_op)(_parametrized(_op))
+
+
+PRELU = Kernel(binary, name="prelu", parts={"apply": lambda x, slope: x if x > real(0) else slope * x})
+
+
+@lowers("prelu")
+def _(work: Work) -> list[Call] | None:
+    x, weight = work.inputs
+    if x.dtype not in FLOATS or not x.dtype == weight.dtype == work.outputs[0].dtype:
+        return None
+    # One slope for everything, or one for each channel, axis 1.
+    shape = (1,) * x.ndim if weight.size == 1 else (1, weight.size, *(1,) * (x.ndim - 2))
+    words = operands(replace(work, inputs=[x, weight.reshape(shape)]))
+    return None if words is None else [Call(PRELU, x.dtype, words, elementwise=True)]

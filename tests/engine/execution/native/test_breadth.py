@@ -65,7 +65,40 @@ EXACT: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
     "concat of bools": ("concat", [numbers(3, 2) > 0, numbers(3, 4) > 0], {"axis": 1}),
     "copy of bools": ("copy", [(numbers(3, 4) > 0).T], {}),
 }
+LOWER = np.tril(RNG.uniform(-1, 1, (2, 1, 5, 5))) + 3 * np.eye(5)
+POSITIVE = LOWER @ LOWER.swapaxes(-1, -2)
+ANGLES = np.concatenate([RNG.uniform(-30, 30, 1500), [0.0, -0.0, np.inf, -np.inf, np.nan, 1e6, -3e9, 1e22]])
+EDGES = np.array([0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0, 1e20, -1e20, np.inf, -np.inf, np.nan])
 CLOSE: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
+    "sin": ("sin", [ANGLES], {}),
+    "cos": ("cos", [ANGLES], {}),
+    "tan": ("tan", [ANGLES], {}),
+    "sin of near angles": ("sin", [ANGLES[:99]], {}),
+    "cos apart": ("cos", [ANGLES[:90].reshape(9, 10).T[::2]], {}),
+    "erf": ("erf", [ANGLES / 7], {}),
+    "erfc": ("erfc", [ANGLES / 7], {}),
+    "gelu": ("gelu", [ANGLES], {}),
+    "prelu": ("prelu", [numbers(3, 4, 5), numbers(4)], {}),
+    "prelu of one slope": ("prelu", [numbers(3, 4), numbers(1)], {}),
+    "celu": ("celu", [EDGES], {"alpha": 1.5}),
+    "hardshrink": ("hardshrink", [EDGES], {}),
+    "softshrink": ("softshrink", [EDGES], {"lambd": 0.75}),
+    "one_minus_square": ("one_minus_square", [numbers(7)], {}),
+    "copysign": ("copysign", [numbers(7), EDGES[:7]], {}),
+    "entr": ("entr", [EDGES], {}),
+    "bce_terms": ("bce_terms", [np.array([0.0, 1.0, 0.3, np.nan, 2.0]), np.array([0.0, 0.5, 1.0, 1.0, 0.0])], {}),
+    "cumsum": ("cumsum", [numbers(3, 40)], {"axis": 1}),
+    "cumsum of columns": ("cumsum", [numbers(3, 4, 5)], {"axis": 1}),
+    "cumsum of a transpose": ("cumsum", [numbers(3, 4).T], {"axis": 0}),
+    "cumprod": ("cumprod", [numbers(3, 4)], {"axis": 0}),
+    "recurrence": ("linear_recurrence", [numbers(3, 9, 2), numbers(3, 9, 2)], {"axis": 1}),
+    "recurrence of rows": ("linear_recurrence", [numbers(3, 9), numbers(3, 9)], {"axis": -1}),
+    "cholesky": ("cholesky", [POSITIVE + np.triu(numbers(5, 5), 1) * 1e-3], {}),
+    "upper cholesky": ("cholesky", [POSITIVE[0]], {"upper": True}),
+    "lower system": ("solve_triangular_left", [LOWER, numbers(2, 3, 5, 4)], {"upper": False}),
+    "upper system": ("solve_triangular_left", [LOWER[0, 0].T, numbers(3, 5, 1)], {"upper": True}),
+    "other triangle": ("solve_triangular_left", [LOWER[0, 0].T + LOWER[0, 0], numbers(5, 1)], {"upper": True}),
+    "unit diagonal": ("solve_triangular_left", [LOWER[:, 0], numbers(5, 2)], {"upper": False, "unitriangular": True}),
     "linear": ("resample", [numbers(2, 5, 3)], {"axis": 1, "size": 8, "method": "linear"}),
     "linear of rows": ("resample", [numbers(2, 5)], {"axis": 1, "size": 9, "method": "linear", "align_corners": True}),
     "cubic": ("resample", [numbers(4, 3)], {"axis": 0, "size": 7, "method": "cubic", "scale": 1.9}),
@@ -110,6 +143,23 @@ def test_sums_are_those_of_numpy(name: str, dtype: str, run_both: RunBoth) -> No
     ((made,), (wanted,)) = run_both(op, *_at(dtype, operands), **attrs)
     tolerance = 2e-6 if dtype == "float32" else 1e-14
     np.testing.assert_allclose(made, wanted, rtol=tolerance, atol=tolerance)
+
+
+def test_powers_of_float32_are_right_to_the_last_place_and_at_the_edges(run_both: RunBoth) -> None:
+    x, y = (v.astype(np.float32).ravel() for v in np.meshgrid(EDGES, EDGES))
+    ((made,), (wanted,)) = run_both("power", x, y)
+    np.testing.assert_array_equal(made, wanted)
+    number = ~np.isnan(wanted)
+    np.testing.assert_array_equal(np.signbit(made[number]), np.signbit(wanted[number]))
+    x, y = np.exp(RNG.uniform(-4, 4, 2000)).astype(np.float32), RNG.uniform(-15, 15, 2000).astype(np.float32)
+    exact = x.astype(np.float64) ** y.astype(np.float64)
+    assert np.max(np.abs(run_both("power", x, y)[0][0] - exact) / np.spacing(exact.astype(np.float32))) < 0.51
+
+
+def test_a_matrix_that_is_not_positive_definite_is_reported(compiled: Callable[..., bool]) -> None:
+    x = np.stack([np.eye(3), np.diag([1.0, -1.0, 1.0])])
+    assert not compiled("cholesky", [x], [np.zeros_like(x)], {"upper": False, "check": True})
+    assert compiled("cholesky", [x[:1]], [np.zeros_like(x[:1])], {"upper": False, "check": True})
 
 
 @pytest.mark.parametrize("half", ["float16", "bfloat16"])

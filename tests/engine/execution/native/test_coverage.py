@@ -10,12 +10,12 @@ def report(program, executor):
 
 
 def test_what_has_no_kernel_is_named():
-    plan, told = report("loss = mean(cumsum(x * w, axis=1) ** 2 + median(x * w))", "native")
+    plan, told = report("loss = mean(asinh(x * w) ** 2 + median(x * w))", "native")
     state = {name: engine.zeros(shape=plan.buffers[n].spec.shape).numpy() for name, n in plan.state.items()}
     for name, number in plan.state.items():
         state[name] = state[name].astype(plan.buffers[number].spec.dtype)
     executor = NativeExecutor(plan, state)
-    assert "cumsum" in told["numpy_steps"]
+    assert "asinh" in told["numpy_steps"]
     assert set(told["numpy_steps"]) == set(executor.python_steps)
 
 

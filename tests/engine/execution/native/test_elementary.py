@@ -15,11 +15,14 @@ RunBoth = Callable[..., tuple[list[Array], list[Array]]]
 
 SIGNED = [0.0, -0.0, 1e-320, -1e-320, 0.5, -0.5, 0.625, -0.625, np.inf, -np.inf, np.nan]
 FUNCTIONS: dict[str, tuple[tuple[float, float], float]] = {
+    "cos": ((-400_000.0, 400_000.0), 1.5),
     "exp": ((-700.0, 700.0), 2.0),
     "expm1": ((-40.0, 700.0), 1.5),
     "log": ((0.0, 1e6), 1.0),
     "log1p": ((-0.9, 1e6), 2.0),
     "sigmoid": ((-700.0, 40.0), 2.5),
+    "sin": ((-400_000.0, 400_000.0), 1.5),
+    "tan": ((-400_000.0, 400_000.0), 2.5),
     "tanh": ((-22.0, 22.0), 1.5),
 }
 """The range of each, and the error in units in the last place that float64 may have there."""

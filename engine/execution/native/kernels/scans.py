@@ -1,0 +1,99 @@
+"""Running sums, products with factors among them, in float64 along an axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.core.shape_rules import normalize_axis
+from engine.execution.native.inline.pointers import view
+from engine.execution.native.kernel import Kernel, itemsize, kernel, real
+from engine.execution.native.kernels.extremes import blocks
+from engine.execution.native.lowering import Call, Scratch, Work, alike, lowers
+
+
+def next_of(total: Any, x: Any) -> Any:
+    """Stand for what follows a total."""
+    raise NotImplementedError
+
+
+def running(a: Any) -> None:
+    """Words: extents before, along and behind the axis; x; out; scratch for a float64 of every column."""
+    extent, behind = a[1], a[2]
+    for lot in range(a[0]):
+        start = lot * extent * behind * itemsize
+        if behind == 1:
+            x, out = view(a[3] + start, extent, real), view(a[4] + start, extent, real)
+            total = np.float64(x[0])
+            out[0] = x[0]
+            for i in range(1, extent):
+                total = next_of(total, np.float64(x[i]))
+                out[i] = real(total)
+            continue
+        totals = view(a[5], behind, np.float64)
+        for r in range(extent):
+            row = view(a[3] + start + r * behind * itemsize, behind, real)
+            made = view(a[4] + start + r * behind * itemsize, behind, real)
+            for e in range(totals.size):
+                totals[e] = next_of(totals[e], np.float64(row[e])) if r else np.float64(row[e])
+            for e in range(made.size):
+                made[e] = real(totals[e])
+
+
+@kernel
+def recurrence(a: Any) -> None:
+    """y[t] = a[t] y[t - 1] + b[t], from b[0].
+
+    Words: extents before, along and behind the axis; a; b; out; scratch for a float64 of every column.
+    """
+    extent, behind = a[1], a[2]
+    totals = view(a[6], behind, np.float64)
+    for lot in range(a[0]):
+        for r in range(extent):
+            at = (lot * extent + r) * behind * itemsize
+            factors, terms, made = (
+                view(a[3] + at, behind, real),
+                view(a[4] + at, behind, real),
+                view(a[5] + at, behind, real),
+            )
+            for e in range(totals.size):
+                totals[e] = np.float64(factors[e]) * totals[e] + np.float64(terms[e]) if r else np.float64(terms[e])
+            for e in range(made.size):
+                made[e] = real(totals[e])
+
+
+SCANS = {
+    "cumsum": Kernel(running, name="cumsum", parts={"next_of": lambda total, x: total + x}),
+    "cumprod": Kernel(running, name="cumprod", parts={"next_of": lambda total, x: total * x}),
+}
+
+
+def _along(work: Work) -> tuple[int, int, int] | None:
+    """Return extents before, along and behind the axis of a scan over contiguous operands."""
+    (out,) = work.outputs
+    if not out.ndim or not alike(out, *work.inputs):
+        return None
+    return blocks(out, out, (normalize_axis(work.attrs["axis"], out.ndim),))
+
+
+def _scan(op: str) -> None:
+    def lower(work: Work) -> list[Call] | None:
+        found = _along(work)
+        if found is None:
+            return None
+        return [Call(SCANS[op], work.outputs[0].dtype, (*found, *work.inputs, *work.outputs, Scratch()), found[2] * 8)]
+
+    lowers(op)(lower)
+
+
+for _op in SCANS:
+    _scan(_op)
+
+
+@lowers("linear_recurrence")
+def _(work: Work) -> list[Call] | None:
+    found = _along(work)
+    if found is None:
+        return None
+    return [Call(recurrence, work.outputs[0].dtype, (*found, *work.inputs, *work.outputs, Scratch()), found[2] * 8)]
