@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import NoDecode
 
+from app.config.blobs import BlobSettings
 from app.config.bounds import GIB, MIB, Bounds
 from app.config.database import DatabaseSettings
 
@@ -32,7 +33,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class ServerSettings(DatabaseSettings):
+class ServerSettings(DatabaseSettings, BlobSettings):
     """How the server is run, and what it does by itself: the settings without the `Bounds`."""
 
     host: str = Field(

@@ -354,6 +354,22 @@ class DatabaseUnavailable(RetryLater):
     title = "The database is unavailable"
 
 
+class StorageUnavailable(RetryLater):
+    """The object storage cannot be reached, or does not take or give what it should. Nothing was changed."""
+
+    code = "storage_unavailable"
+    status = 503
+    title = "The object storage is unavailable"
+
+
+class TransferPending(RetryLater):
+    """A file is on its way to or from the object storage; repeat the call to learn how that ended."""
+
+    code = "transfer_pending"
+    status = 503
+    title = "A stored file is being transferred"
+
+
 class StorageFull(ApiError):
     """The disk (or its quota) has no room for what was to be written."""
 
@@ -392,6 +408,14 @@ class DatabaseUnusable(ApiError):
     code = "database_unusable"
     status = 503
     title = "The database cannot be used"
+
+
+class BlobStorageUnusable(ApiError):
+    """The object storage cannot be used as it is; met at start, never in an answer."""
+
+    code = "blob_storage_unusable"
+    status = 503
+    title = "The object storage cannot be used"
 
 
 class BadMessage(ApiError):

@@ -2,7 +2,7 @@
 
 import hashlib
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -14,6 +14,8 @@ from app.store.blobs.store import Blob, Usage, checked_digest
 
 class MemoryBlobStore:
     """Keeps blobs in a dict; writes one to a file in `spill` only when its path is asked for."""
+
+    is_remote = False
 
     def __init__(self, spill: Path) -> None:
         self._spill = spill
@@ -38,6 +40,14 @@ class MemoryBlobStore:
         blob = self.put(path.read_bytes())
         path.unlink()
         return blob
+
+    def adopt_soon(self, path: Path) -> Blob:
+        """Do as `adopt`."""
+        return self.adopt(path)
+
+    def prepare(self, digests: Iterable[str]) -> bool:
+        """Return True: nothing is elsewhere."""
+        return True
 
     def open(self, digest: str) -> BinaryIO:
         """Open the blob for reading; NotFound if there is none."""
@@ -65,6 +75,21 @@ class MemoryBlobStore:
     def size(self, digest: str) -> int:
         """Return how many bytes the blob has; NotFound if there is none."""
         return len(self._get(digest))
+
+    def sizes(self) -> Mapping[str, int]:
+        """Return the size of every blob."""
+        return {digest: len(content) for digest, content in self._blobs.items()}
+
+    def discard_copy(self, digest: str) -> bool:
+        """Return False: there are no copies."""
+        return False
+
+    def sign(self, digest: str, seconds: int) -> str | None:
+        """Return None: there are no URLs."""
+        return None
+
+    def check_available(self) -> None:
+        """Do nothing: memory is always there."""
 
     def delete(self, digest: str) -> None:
         """Delete the blob, if it is there."""

@@ -96,6 +96,7 @@ _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "checkpoint_seconds": ("a checkpoint is written", "tests/app/worker/test_checkpoint_scheduler.py"),
         "attempts_max": ("the fit fails", "tests/app/service/attempts/test_attempts.py"),
         "storage_min_free_bytes": ("507 `storage_full`", "tests/app/test_storage.py"),
+        "blob_cache_bytes": ("the least recently used copies are deleted", "tests/app/store/objects/test_cache.py"),
         "storage_quota_bytes": ("507 `storage_full`", "tests/app/test_storage.py"),
         "quarantine_days": ("stored files are deleted", "tests/app/service/admin/test_directory_identity.py"),
         "retention_days": ("fits are deleted", "tests/app/service/fits/test_retention.py"),

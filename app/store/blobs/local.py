@@ -12,7 +12,7 @@ import os
 import secrets
 import stat
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -33,6 +33,8 @@ class LocalBlobStore:
 
     `usage` counts their bytes; `cleared` is the number of unfinished files found.
     """
+
+    is_remote = False
 
     def __init__(self, data_dir: Path, durable: Durable | None = None, quota_bytes: int | None = None) -> None:
         """Open `data_dir/blobs`, made if missing; all blobs together may have `quota_bytes`."""
@@ -82,6 +84,14 @@ class LocalBlobStore:
             finally:
                 self.usage.settle(reserved=size)
         return Blob(digest, size)
+
+    def adopt_soon(self, path: Path) -> Blob:
+        """Do as `adopt`: a rename takes no time."""
+        return self.adopt(path)
+
+    def prepare(self, digests: Iterable[str]) -> bool:  # noqa: ARG002 (the files are here)
+        """Return True: processes read the files themselves."""
+        return True
 
     def keep(self, descriptor: int, path: Path, digest: str) -> None:
         """Give the complete file at `path`, open as `descriptor`, its lasting name; StorageFailed if it has none."""
@@ -135,6 +145,9 @@ class LocalBlobStore:
         """
         self._observers.append(observer)
 
+    def on_transferred(self, call: Callable[[], object]) -> None:
+        """Do nothing: no blob is on its way anywhere."""
+
     def size(self, digest: str) -> int:
         """Return how many bytes the blob has; NotFound if there is none."""
         descriptor = self._open(digest)
@@ -142,6 +155,24 @@ class LocalBlobStore:
             return os.fstat(descriptor).st_size
         finally:
             os.close(descriptor)
+
+    def sizes(self) -> Mapping[str, int]:
+        """Return the size of every blob, -1 if its file is a link or has a second name."""
+        return {file.name: _plain_size(file) for file in self._files()}
+
+    def discard_copy(self, digest: str) -> bool:  # noqa: ARG002 (there are no copies)
+        """Return False: the file is the blob itself."""
+        return False
+
+    def sign(self, digest: str, seconds: int) -> str | None:  # noqa: ARG002 (there are no URLs)
+        """Return None: the server alone reads the files."""
+        return None
+
+    def check_available(self) -> None:
+        """Do nothing: the disk is checked for the whole data directory."""
+
+    def close(self) -> None:
+        """Do nothing: no file is held open."""
 
     def delete(self, digest: str) -> None:
         """Delete the blob, if it is there; StorageFailed if it cannot be."""
@@ -261,6 +292,14 @@ class LocalBlobWriter:
             self._durable.unlink(self._file.path)  # no longer there if it was committed
         except OSError:
             _logger.exception("an unfinished blob stays until the next start")
+
+
+def _plain_size(path: Path) -> int:
+    try:
+        status = path.lstat()
+    except OSError:
+        return -1
+    return status.st_size if stat.S_ISREG(status.st_mode) and status.st_nlink == 1 else -1
 
 
 def _size_of(path: Path) -> int:

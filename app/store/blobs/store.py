@@ -2,7 +2,7 @@
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -107,7 +107,16 @@ class BlobWriter(Protocol):
 
 
 class BlobStore(Protocol):
-    """Bytes by digest. NotFound if there is no such blob; to delete one that is not there is no error."""
+    """Bytes by digest. NotFound if there is no such blob; to delete one that is not there is no error.
+
+    Where blobs are not files of this machine, all but `usage`, `prepare`, `delete` and `digests` may raise
+    StorageUnavailable: nothing was changed then.
+    """
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether blobs are elsewhere, and processes of this machine read copies of them."""
+        ...
 
     @property
     def usage(self) -> Usage:
@@ -130,6 +139,18 @@ class BlobStore(Protocol):
         """
         ...
 
+    def adopt_soon(self, path: Path) -> Blob:
+        """Do as `adopt`, and raise TransferPending where that takes long: repeat the call to learn how it ended."""
+        ...
+
+    def prepare(self, digests: Iterable[str]) -> bool:
+        """Have blobs copied to this machine, in the background; return whether none is on its way.
+
+        What prevented an earlier copy is raised once: StorageUnavailable, StorageFull or StorageFailed. A blob that is
+        missing or damaged is not waited for: `verified_path` says what is wrong.
+        """
+        ...
+
     def open(self, digest: str) -> BinaryIO:
         """Open the blob for reading; the caller closes it."""
         ...
@@ -146,12 +167,40 @@ class BlobStore(Protocol):
         """
         ...
 
+    def discard_copy(self, digest: str) -> bool:
+        """Delete the copy of a blob that a process has found to be damaged; False if there are no copies."""
+        ...
+
     def size(self, digest: str) -> int:
         """Return how many bytes the blob has."""
         ...
 
+    def sizes(self) -> Mapping[str, int]:
+        """Return the size of every blob in bytes; of one that has no plain file, -1."""
+        ...
+
+    def sign(self, digest: str, seconds: int) -> str | None:
+        """Return a URL from which anyone reads the blob for so many seconds; None if the store has no such."""
+        ...
+
+    def check_available(self) -> None:
+        """StorageUnavailable if the place of the blobs does not answer now."""
+        ...
+
     def delete(self, digest: str) -> None:
         """Delete the blob, if it is there. Readers that have it open can read on."""
+        ...
+
+    def digests(self) -> Iterator[str]:
+        """Yield the digest of every blob, in no order."""
+        ...
+
+
+class MovableBlobs(Protocol):
+    """Blobs that can be moved to another folder, and back."""
+
+    def digests(self) -> Iterator[str]:
+        """Yield the digest of every blob, in no order."""
         ...
 
     def move_out(self, digest: str, target: Path) -> None:
@@ -163,10 +212,6 @@ class BlobStore(Protocol):
 
         The bytes are not read: who opens them compares them with the digest.
         """
-        ...
-
-    def digests(self) -> Iterator[str]:
-        """Yield the digest of every blob, in no order."""
         ...
 
 
