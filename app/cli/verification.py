@@ -11,14 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from app.cli.stored_blobs import StoredBlobs, stored_blobs
 from app.config.database import DatabaseSettings
 from app.domain.audit import TrailBroken, examined
-from app.domain.errors import ApiError, DatabaseUnusable
+from app.domain.errors import ApiError, BlobStorageUnusable, DatabaseUnusable, StorageUnavailable
 from app.service.admin.audit import AUDIT, AuditFiles, AuditRotation
 from app.service.admin.directory_identity import foreign_identity
 from app.service.sessions.directories import SESSIONS
-from app.store.blobs.plain_files import BlobVerifier
-from app.store.blobs.store import blob_files, blob_path
 from app.store.database import FILE_NAME
 from app.store.locations import SqliteLocation, location_of
 from app.store.unit_of_work import Store
@@ -32,7 +31,7 @@ TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """What is wrong: with the "database", a "blob", a "session" or the "audit" trail, and what needs it."""
+    """What is wrong: with the "database", "storage", a "blob", a "session" or the "audit" trail, and what needs it."""
 
     kind: str
     name: str
@@ -75,7 +74,10 @@ def verify_directory(data_dir: Path) -> Report:
         raise NotADirectoryError(f"{data_dir} is no folder")
     try:
         _verify(data_dir, report)
-    except (DatabaseUnusable, ApiError) as error:
+    except (BlobStorageUnusable, StorageUnavailable) as error:
+        report.findings.append(Damage("storage", "ADJOINT_BLOB_URL", error.detail))
+        report.unreferenced_blobs.clear()
+    except ApiError as error:
         report.findings.append(Damage("database", FILE_NAME, error.detail))
         report.unreferenced_blobs.clear()
     report.seconds = time.monotonic() - begun
@@ -83,21 +85,21 @@ def verify_directory(data_dir: Path) -> Report:
 
 
 def _verify(data_dir: Path, report: Report) -> None:
-    verifier = BlobVerifier()
-    known, found = _looked_at(data_dir, verifier, report)
-    report.blobs, report.bytes, report.sessions = len(known.uses), verifier.read_bytes, len(known.sessions)
-    files = {file.name for file in blob_files(data_dir)}
+    blobs = stored_blobs(data_dir)
+    known, found = _looked_at(data_dir, blobs, report)
+    report.blobs, report.bytes, report.sessions = len(known.uses), blobs.read_bytes, len(known.sessions)
+    files = blobs.digests()
     folders = {folder.name for folder in _folders(data_dir)}
     if found or files - known.uses.keys() or folders - known.folders:
         # A server may have deleted, healed or begun something since.
-        now, found_again = _looked_at(data_dir, verifier, report)
+        now, found_again = _looked_at(data_dir, blobs, report)
         found &= found_again
         report.unreferenced_blobs = sorted(files - known.uses.keys() - now.uses.keys())
         report.unreferenced_sessions = sorted(folders - known.folders - now.folders)
     report.findings += sorted(found, key=lambda each: (each.kind, each.name))
 
 
-def _looked_at(data_dir: Path, verifier: BlobVerifier, report: Report) -> tuple[_Known, set[Damage]]:
+def _looked_at(data_dir: Path, blobs: StoredBlobs, report: Report) -> tuple[_Known, set[Damage]]:
     """Return what the database refers to now, and what is wrong with any of it."""
     with _copied(data_dir) as store:
         foreign = foreign_identity(data_dir, store)
@@ -105,7 +107,7 @@ def _looked_at(data_dir: Path, verifier: BlobVerifier, report: Report) -> tuple[
             raise DatabaseUnusable(foreign)
         known = _known(store)
         trail = [*_audit_problems(store, data_dir, report)]
-    return known, {*trail, *_blob_problems(data_dir, known, verifier), *_session_problems(data_dir, known)}
+    return known, {*trail, *_blob_problems(blobs, known), *_session_problems(data_dir, known)}
 
 
 @contextmanager
@@ -128,14 +130,11 @@ def _known(store: Store) -> _Known:
     return _Known({digest: tuple(named) for digest, named in uses.items()}, sessions, folders)
 
 
-def _blob_problems(data_dir: Path, known: _Known, verifier: BlobVerifier) -> Iterator[Damage]:
+def _blob_problems(blobs: StoredBlobs, known: _Known) -> Iterator[Damage]:
     for digest, uses in known.uses.items():
-        try:
-            problem = verifier.problem(blob_path(data_dir, digest), digest)
-        except ApiError:
-            problem = "is a link, or has a second name"
+        problem = blobs.problem(digest)
         if problem is not None:
-            yield Damage("blob", digest, f"its file {problem}", uses)
+            yield Damage("blob", digest, problem, uses)
 
 
 def _session_problems(data_dir: Path, known: _Known) -> Iterator[Damage]:

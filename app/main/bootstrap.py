@@ -13,6 +13,7 @@ from app.config.bounds import Bounds
 from app.config.settings import Settings, server_version
 from app.domain.clock import Clock, SystemClock
 from app.ingest.limits import IngestLimits
+from app.main.blobs import OpenedBlobs, opened_blobs
 from app.runner.compute_pool import ComputePool
 from app.runner.local import LocalRunner
 from app.runner.process_manager import ProcessManager
@@ -55,7 +56,6 @@ from app.service.sessions.sessions import Sessions
 from app.service.sessions.state import SessionActivity
 from app.service.sessions.step_files import SavedCheckpoints, StepInputs
 from app.service.sessions.steps import SessionSteps
-from app.store.blobs.local import LocalBlobStore
 from app.store.data_directory import data_directory_lock
 from app.store.locations import location_of
 from app.store.unit_of_work import Store
@@ -96,7 +96,8 @@ def open_container(settings: Settings, clock: Clock | None = None) -> Iterator[C
     """Open the data directory and wire everything up; close it after the block.
 
     DataDirectoryInUse if another server has it, DatabaseUnusable if its database cannot be opened,
-    is gone while there are stored files, or belongs to another data directory.
+    is gone while there are stored files, or belongs to another data directory; BlobStorageUnusable if the object
+    storage cannot be used, or is not that of the database.
     """
     clock = clock or SystemClock()
     durable = Durable(kill_at=settings.kill_at_op, fail_at=settings.fail_at_op)
@@ -107,8 +108,9 @@ def open_container(settings: Settings, clock: Clock | None = None) -> Iterator[C
         open_database(
             settings.data_dir, clock, durable, quarantine, location, adopt_empty=settings.adopt_empty
         ) as store,
+        opened_blobs(settings, store, durable, clock, quarantine) as opened,
     ):
-        container = _wired(settings, store, durable, clock, quarantine)
+        container = _wired(settings, store, opened, durable, clock, quarantine)
         try:
             yield container
         finally:
@@ -116,10 +118,12 @@ def open_container(settings: Settings, clock: Clock | None = None) -> Iterator[C
             container.drain()
 
 
-def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock, quarantine: Quarantine) -> Container:
+def _wired(
+    settings: Settings, store: Store, opened: OpenedBlobs, durable: Durable, clock: Clock, quarantine: Quarantine
+) -> Container:
     wakes = Notifier()
     store.listen(wakes.notify, wakes.notify_all)
-    blobs = LocalBlobStore(settings.data_dir, durable, settings.storage_quota_bytes)
+    blobs = opened.store
     sweeper = BlobSweeper(store, blobs)
     integrity = Integrity(store, blobs)
     blobs.on_stored(lambda digest: integrity.clear([digest]))
@@ -131,14 +135,14 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock, qua
     )
     room = MemoryPool(memory.budget)
     quota = TenantQuota(store, settings.tenant_storage_bytes)
-    space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage, quota)
+    space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage, quota, blobs.check_available)
     storage = StorageContext(store, blobs, sweeper, integrity, space, scratch, clock)
     attempts = Attempts(storage, staging, wakes.notify, work, durable, room)
     session_root = settings.data_dir.resolve() / SESSIONS
     folders = SessionDirs(session_root, durable)
     session_terms = SessionConfig(settings.workers, settings.kill_worker_at_op, memory.most)
     session_attempts = SessionAttempts(store, blobs, folders, session_terms, integrity)
-    orphans = Orphans(store, blobs, session_root, staging, quarantine)
+    orphans = Orphans(store, opened.quarantine, session_root, staging, quarantine)
     recovery = recover(store, blobs, orphans, attempts, session_attempts, clock, blobs.cleared)
     quarantine.expire()
     runner = LocalRunner(clock, settings.lease_seconds, settings.log_format)
@@ -147,6 +151,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock, qua
     pool = ComputePool(host, settings, room, memory, scratch)
     options = SupervisorOptions(processes=host, memory=room, check_storage=space.check_disk)
     supervisor = Supervisor(attempts, runner, settings, clock, options)
+    blobs.on_transferred(supervisor.wake)
     graph = graph_limits(settings)
     ingestion = Ingestion(blobs, scratch, space, ingest_limits(settings), clock)
     terms = FitLimits(

@@ -24,6 +24,7 @@ from app.domain.errors import (
     StorageFailed,
     StorageFull,
     TooLarge,
+    TransferPending,
 )
 from app.domain.fit import FitState
 from app.domain.messages import Control, Died, Failed
@@ -57,6 +58,9 @@ UNRECORDED = Failed("internal_error", "the server could not store the reports of
 
 RETRYABLE = (RetryLater, StorageFull, StorageFailed)
 """Errors after which an operation can be retried, since nothing of it was done."""
+
+TRANSFER_SECONDS = 0.1
+"""Interval in which a report is tried again whose files are being transferred."""
 
 STORAGE_REASON = "storage"
 """Reason of an attempt that ended before it started because of the disk, not of the fit."""
@@ -251,6 +255,9 @@ class Supervisor:
             if self._memory.has_waiting_fit:
                 # Session processes may have released memory; nothing notifies of that.
                 self._scheduler.schedule_check(now + MEMORY_CHECK_SECONDS)
+            if self._attempts.is_waiting_for_files:
+                # The end of a transfer wakes the supervisor; one that has failed has to be begun again.
+                self._scheduler.schedule_check(now + RETRY_SECONDS)
             self._storage_full = False
         except RETRYABLE as error:
             if not (self._storage_full and isinstance(error, StorageFull)):
@@ -346,6 +353,9 @@ class Supervisor:
     def _record(self, attempt: ActiveAttempt, report: AttemptReport) -> None:
         try:
             recorded = self._attempts.record(attempt.claim, report)
+        except TransferPending:
+            attempt.retry_at = self._clock.monotonic() + TRANSFER_SECONDS
+            return
         except RETRYABLE as error:
             # Backpressure: the attempt is on hold, and its process blocks once the socket is full.
             _logger.warning("fit %s: storing its reports is delayed: %s", attempt.claim.fit.id, error.detail)

@@ -14,7 +14,7 @@ import pytest
 from app.domain.clock import SystemClock
 from app.domain.errors import NotFound, StorageFailed
 from app.domain.records import Column, DatasetRecord
-from app.service.admin.quarantine import Orphans, Quarantine
+from app.service.admin.quarantine import FolderBlobQuarantine, Orphans, Quarantine
 from app.service.resources.blobs import BlobSweeper
 from app.store.blobs.local import LocalBlobStore
 from app.store.database import FILE_NAME
@@ -43,7 +43,7 @@ class Client:
         self.sweeper = BlobSweeper(self.store, self.blobs)
         quarantine = Quarantine(self.data_dir, self.durable, SystemClock())
         folders = (self.data_dir / "sessions", self.data_dir / "staging")
-        Orphans(self.store, self.blobs, *folders, quarantine).move()
+        Orphans(self.store, FolderBlobQuarantine(self.blobs, quarantine), *folders, quarantine).move()
 
     def insist(self, ask: Callable[[], T]) -> T:
         """Ask again where the disk failed: it does so once."""

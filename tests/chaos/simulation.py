@@ -18,7 +18,7 @@ from app.domain.fit import FitRecord, FitState
 from app.domain.ids import new_id
 from app.domain.messages import CheckpointWritten, Died, Finished, Message, MetricRows
 from app.domain.records import GraphRecord, IdempotencyRecord
-from app.service.admin.quarantine import Orphans, Quarantine
+from app.service.admin.quarantine import FolderBlobQuarantine, Orphans, Quarantine
 from app.service.attempts.assignments import WorkerConfig
 from app.service.attempts.attempts import Attempts
 from app.service.attempts.progress import AttemptReport, Claim
@@ -176,7 +176,13 @@ class SimulatedServer:
         self._attempts = Attempts(storage, self._staging, lambda _fit_id: None, WorkerConfig(WORKERS))
         self._control = FitControl(self.store, Notifier(), self._floor, TERMS)
         quarantine = Quarantine(self._folder, Durable(), self.clock)
-        Orphans(self.store, self._blobs, self._folder / "sessions", self._staging, quarantine).move()
+        Orphans(
+            self.store,
+            FolderBlobQuarantine(self._blobs, quarantine),
+            self._folder / "sessions",
+            self._staging,
+            quarantine,
+        ).move()
         self._attempts.recover()
 
     def _submit(self) -> None:

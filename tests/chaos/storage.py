@@ -18,7 +18,7 @@ from typing import Any
 from app.domain.clock import SystemClock
 from app.domain.messages import CheckpointWritten, Finished, MetricRows
 from app.domain.records import Column, DatasetRecord, GraphRecord
-from app.service.admin.quarantine import Orphans, Quarantine
+from app.service.admin.quarantine import FolderBlobQuarantine, Orphans, Quarantine
 from app.service.attempts.attempts import Attempts
 from app.service.attempts.progress import AttemptReport, Claim
 from app.service.fits.event_log import record_state
@@ -53,7 +53,9 @@ class Shop:
         storage = storage_context(self.store, self.blobs, self.staging, sweeper=self.sweeper, clock=clock)
         self.attempts = Attempts(storage, self.staging, lambda _fit_id: None, durable=durable)
         quarantine = Quarantine(data_dir, durable, clock)
-        Orphans(self.store, self.blobs, data_dir / "sessions", self.staging, quarantine).move()
+        Orphans(
+            self.store, FolderBlobQuarantine(self.blobs, quarantine), data_dir / "sessions", self.staging, quarantine
+        ).move()
         self.attempts.recover()
         self._now = clock.now()
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from app.domain.clock import Clock
-from app.domain.errors import StorageFailed, StorageFull, storage_faults
-from app.store.blobs.store import BlobStore
+from app.domain.errors import StorageFailed, StorageFull, StorageUnavailable, storage_faults
+from app.store.blobs.store import MovableBlobs
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
 
@@ -125,10 +126,55 @@ class QuarantineMoves:
     returned: int = 0
 
 
+class BlobQuarantine(Protocol):
+    """Sets blobs apart that the database does not refer to. How depends on where they are."""
+
+    def misplaced(self, referenced: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
+        """Return which blobs to hold, and which to release, if the database refers to these."""
+        ...
+
+    def hold(self, digest: str) -> bool:
+        """Set a blob apart; return whether it was there."""
+        ...
+
+    def release(self, digest: str) -> bool:
+        """Put a blob back that was set apart; False if it is not here."""
+        ...
+
+
+class FolderBlobQuarantine:
+    """Moves the files of blobs to a `Quarantine`, and back."""
+
+    def __init__(self, blobs: MovableBlobs, quarantine: Quarantine) -> None:
+        self._blobs = blobs
+        self._quarantine = quarantine
+
+    def misplaced(self, referenced: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
+        """Return which blobs nothing refers to, and which are missing."""
+        present = frozenset(self._blobs.digests())
+        return present - referenced, referenced - present
+
+    def hold(self, digest: str) -> bool:
+        """Move a blob to the quarantine."""
+        self._blobs.move_out(digest, self._quarantine.place_for(BLOB, digest))
+        return True
+
+    def release(self, digest: str) -> bool:
+        """Move a blob back; False if it is not in the quarantine."""
+        place = self._quarantine.find(BLOB, digest)
+        if place is None:
+            return False
+        self._blobs.move_in(digest, place)
+        self._quarantine.tidy(place)
+        return True
+
+
 class Orphans:
     """Moves unknown files to quarantine, and known ones back. Call it before anything runs."""
 
-    def __init__(self, store: Store, blobs: BlobStore, sessions: Path, staging: Path, quarantine: Quarantine) -> None:
+    def __init__(
+        self, store: Store, blobs: BlobQuarantine, sessions: Path, staging: Path, quarantine: Quarantine
+    ) -> None:
         """Compare `store` with `blobs` and with the folders in `sessions` and `staging`."""
         self._store = store
         self._blobs = blobs
@@ -147,11 +193,11 @@ class Orphans:
             expected = work.sessions.with_folders()
             known = work.sessions.ids()
             tokens = work.attempts.tokens() if _list_names(self._staging) else frozenset()
-        present = frozenset(self._blobs.digests())
-        returned = _move_all(self._return_blob, referenced - present)
+        unknown, missing = self._misplaced_blobs(referenced)
+        returned = _move_all(self._return_blob, missing)
         returned += _move_all(self._return_session, expected - _list_names(self._sessions))
         return QuarantineMoves(
-            blobs=_move_all(self._hold_blob, present - referenced),
+            blobs=_move_all(self._hold_blob, unknown),
             session_folders=_move_all(
                 partial(self._hold, SESSION, self._sessions), _list_names(self._sessions) - known
             ),
@@ -159,17 +205,21 @@ class Orphans:
             returned=returned,
         )
 
+    def _misplaced_blobs(self, referenced: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
+        try:
+            return self._blobs.misplaced(referenced)
+        except StorageUnavailable as error:
+            _logger.warning("orphans are looked for at the next start: %s", error.detail)
+            return frozenset(), frozenset()
+
     def _hold_blob(self, digest: str) -> bool:
-        self._blobs.move_out(digest, self._quarantine.place_for(BLOB, digest))
+        held = self._blobs.hold(digest)
         self._clear_mark(digest)
-        return True
+        return held
 
     def _return_blob(self, digest: str) -> bool:
-        place = self._quarantine.find(BLOB, digest)
-        if place is None:
+        if not self._blobs.release(digest):
             return False
-        self._blobs.move_in(digest, place)
-        self._quarantine.tidy(place)
         self._clear_mark(digest)
         return True
 
@@ -191,7 +241,7 @@ def _move_all(move: Callable[[str], bool], names: Iterable[str]) -> int:
     try:
         for name in sorted(names):
             count += move(name)
-    except (StorageFull, StorageFailed) as error:
+    except (StorageFull, StorageFailed, StorageUnavailable) as error:
         _logger.warning("orphans stay where they are until the next start: %s", error.detail)
     return count
 

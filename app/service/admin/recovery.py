@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from app.domain.clock import Clock
-from app.domain.errors import NotFound
 from app.service.admin.quarantine import Orphans
 from app.service.attempts.attempts import Attempts
 from app.service.sessions.attempts import SessionAttempts
@@ -74,11 +73,5 @@ def _damaged_checkpoints(store: Store, blobs: BlobStore) -> list[str]:
     """Return the ids of the checkpoints whose files can be told from what they were without reading them."""
     with store.read() as work:
         files = work.checkpoints.files()
-    return [checkpoint_id for checkpoint_id, digest, size in files if _size(blobs, digest) != size]
-
-
-def _size(blobs: BlobStore, digest: str) -> int | None:
-    try:
-        return blobs.size(digest)
-    except NotFound:
-        return None
+    sizes = blobs.sizes() if files else {}
+    return [checkpoint_id for checkpoint_id, digest, size in files if sizes.get(digest) != size]

@@ -12,7 +12,7 @@ import numpy as np
 import engine
 from app.config.settings import server_version
 from app.domain.access import current_tenant
-from app.domain.errors import ApiError, NotFound, StorageFailed, StorageFull
+from app.domain.errors import ApiError, NotFound, StorageFailed, StorageFull, StorageUnavailable
 from app.domain.fit import AT_WORK, CLAIMABLE, FitState
 from app.service.admin.quarantine import Quarantine
 from app.service.admin.recovery import Recovery
@@ -163,7 +163,7 @@ class System:
             self._space.check_disk()
             with self._store.read() as work:
                 work.fits.count([FitState.RUNNING])
-        except (StorageFull, StorageFailed) as error:
+        except (StorageFull, StorageFailed, StorageUnavailable) as error:
             raise NotReady(error.detail) from error
 
 

@@ -66,7 +66,7 @@ def _apply_status(recorder: AttemptRecorder, report: AttemptReport) -> None:
     """Apply what the process reported about itself, apart from its results."""
     if report.pid is not None:
         recorder.record_start(report.pid)
-    if report.waits_for_space:
+    if report.waits_for_storage:
         recorder.clear_storage_wait()
     if report.seconds is not None:
         recorder.record_seconds(report.seconds)

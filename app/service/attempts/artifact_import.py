@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from app.domain.clock import Clock
-from app.domain.errors import NotFound, StorageFailed, StorageFull, storage_faults
+from app.domain.errors import NotFound, StorageFailed, StorageFull, StorageUnavailable, storage_faults
 from app.domain.fit import WAITS_FOR_STORAGE, FitState
 from app.domain.ids import new_id
 from app.domain.messages import CheckpointWritten, GradientWritten, Log
@@ -68,8 +68,12 @@ def lost_artifact_log(written: CheckpointWritten | GradientWritten, detail: str)
     return Log("error", f"{what} could not be kept: {detail}", "gradient_lost")
 
 
-def waits_for_space(work: UnitOfWork, fit_id: str, worked_on: str, report: AttemptReport, error: StorageFull) -> bool:
-    """Whether the fit waits for disk space for its files; the first time this is logged.
+NoStorage = StorageFull | StorageUnavailable
+"""What a fit waits for the end of."""
+
+
+def waits_for_storage(work: UnitOfWork, fit_id: str, worked_on: str, report: AttemptReport, error: NoStorage) -> bool:
+    """Whether the fit waits until its files can be stored; the first time this is logged.
 
     A fit that is being cancelled does not wait: its files are dropped. Of a variant, `worked_on` is the sweep.
     """
@@ -80,22 +84,24 @@ def waits_for_space(work: UnitOfWork, fit_id: str, worked_on: str, report: Attem
         report.captured.clear()
         report.written.clear()
         return False
-    if not report.waits_for_space:
+    if not report.waits_for_storage:
         record_log(work, fit_id, waiting_log(error))
     if fit.state is FitState.RUNNING and fit.phase != WAITS_FOR_STORAGE:
         work.fits.update(replace(fit, phase=WAITS_FOR_STORAGE))
     return True
 
 
-def waiting_log(error: StorageFull) -> Log:
-    """Return the log entry for a fit that waits for disk space."""
-    return Log("warning", f"the fit is waiting for disk space: {error.detail}", error.code)
+def waiting_log(error: NoStorage | StorageFailed) -> Log:
+    """Return the log entry for a fit that waits for disk space, or for the object storage."""
+    what = "disk space" if isinstance(error, StorageFull) else "its storage"
+    return Log("warning", f"the fit is waiting for {what}: {error.detail}", error.code)
 
 
 def import_gradients(blobs: BlobStore, fit_id: str, report: AttemptReport) -> None:
     """Import captured gradients as blobs; one that cannot be imported is dropped, with a log entry.
 
-    Each imported file is removed from the report, so that this can be repeated after StorageFull.
+    Each imported file is removed from the report, so that this can be repeated after StorageFull, StorageUnavailable or
+    TransferPending.
     """
     while report.captured:
         written = report.captured[0]
@@ -113,7 +119,7 @@ def import_gradients(blobs: BlobStore, fit_id: str, report: AttemptReport) -> No
 
 def _import_gradient(blobs: BlobStore, fit_id: str, written: GradientWritten) -> GradientRecord | None:
     try:
-        blob = blobs.adopt(Path(written.path))
+        blob = blobs.adopt_soon(Path(written.path))
     except NotFound:
         return None
     if blob.digest != written.digest:
@@ -137,12 +143,15 @@ class ArtifactImport:
         self._clock = clock
 
     def run(self, claim: Claim, report: AttemptReport) -> None:
-        """Import all files of a report; StorageFull if the fit has to wait for disk space."""
+        """Import all files of a report; StorageFull or StorageUnavailable if the fit has to wait until it can be.
+
+        TransferPending while a file is on its way.
+        """
         for fit_id, each in ((claim.fit.id, report), *report.variants.items()):
             try:
                 self._import_files(claim, fit_id, each)
-            except StorageFull as error:
-                self._wait_for_space(claim, fit_id, each, error)
+            except (StorageFull, StorageUnavailable) as error:
+                self._wait_for_storage(claim, fit_id, each, error)
 
     def _import_files(self, claim: Claim, fit_id: str, report: AttemptReport) -> None:
         """Make blobs of captured gradients and of the checkpoint files that are worth keeping, and drop the others."""
@@ -163,7 +172,7 @@ class ArtifactImport:
     ) -> CheckpointRecord | None:
         blob = None
         try:
-            blob = self._blobs.adopt(Path(written.path))
+            blob = self._blobs.adopt_soon(Path(written.path))
         except NotFound:
             pass
         except StorageFailed as error:
@@ -187,19 +196,19 @@ class ArtifactImport:
             tenant=claim.fit.tenant,
         )
 
-    def _wait_for_space(self, claim: Claim, fit_id: str, report: AttemptReport, error: StorageFull) -> None:
-        """Log that the fit waits, and raise `error` again, if it has to wait for disk space."""
+    def _wait_for_storage(self, claim: Claim, fit_id: str, report: AttemptReport, error: NoStorage) -> None:
+        """Log that the fit waits, and raise `error` again, if it has to wait."""
         try:
             with self._store.begin() as work:
                 work.attempts.guard(claim.fit.id, claim.token)
-                is_waiting = waits_for_space(work, fit_id, claim.fit.id, report, error)
+                is_waiting = waits_for_storage(work, fit_id, claim.fit.id, report, error)
                 work.after_commit(partial(self._notify, fit_id))
         except StorageFull:
             # The database is on the same disk: the log entry is stored with the report, later.
-            if not report.waits_for_space:
+            if not report.waits_for_storage:
                 report.logs.append(waiting_log(error))
-            report.waits_for_space = True
+            report.waits_for_storage = True
             raise
-        report.waits_for_space = is_waiting
+        report.waits_for_storage = is_waiting
         if is_waiting:
             raise error

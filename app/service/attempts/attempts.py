@@ -17,11 +17,12 @@ from pathlib import Path
 
 from app.domain.errors import Conflict, Corrupt, NotFound
 from app.domain.fit import WAITS_FOR_MEMORY, Attempt, FitRecord
-from app.domain.messages import Assignment, Died, Finished, Log
+from app.domain.messages import Assignment, Died, Failed, Finished, Log
 from app.domain.runtime import COMPARED, Comparison
 from app.service.attempts.apply_report import SweepRecorder, apply_report
 from app.service.attempts.artifact_import import ArtifactImport, SpoolDirs
 from app.service.attempts.assignments import Assignments, ResumePoints, WorkerConfig
+from app.service.attempts.input_files import PREPARED_MAX, InputFiles
 from app.service.attempts.progress import AttemptReport, Claim, MemoryNeed
 from app.service.attempts.recorder import AttemptRecorder
 from app.service.fits.bundles import digest_outcome, digest_state, find_last_checkpoint
@@ -147,6 +148,9 @@ class Attempts:
         self._memory = memory or MemoryPool()
         self._spool = SpoolDirs(spool_root, durable or Durable())
         self._import = ArtifactImport(store, storage.blobs, self._spool, notify, storage.clock)
+        self._blobs = storage.blobs
+        self._inputs = InputFiles(storage.blobs, notify)
+        self._is_waiting_for_files = False
         self._tenant_running = config.tenant_running
         resume_points = ResumePoints(store, integrity, notify)
         self._assignments = Assignments(store, integrity, resume_points, self._spool, config)
@@ -170,31 +174,52 @@ class Attempts:
                 close_variants(work, sweep, self._notify)
         return RecoveredAttempts(len(lost), folders)
 
+    @property
+    def is_waiting_for_files(self) -> bool:
+        """Whether the last `claim` passed a fit over whose files are not on this machine yet."""
+        return self._is_waiting_for_files
+
     def claim(self, skip: Collection[str] = ()) -> Claim | None:
         """Claim the next fit of the queue, except those in `skip`, and start an attempt; None if there is none.
 
         Also None while the next fit waits for memory: fits of the same priority wait behind it, so that a large
-        one is not starved by small ones. The memory is reserved until `release` is called.
+        one is not starved by small ones. The memory is reserved until `release` is called. Fits whose files are being
+        copied to this machine, at most PREPARED_MAX at a time, are passed over until they are here.
         """
+        passed: set[str] = set()
+        for _ in range(PREPARED_MAX):
+            claim, unprepared = self._claim_next({*skip, *passed})
+            if unprepared is None:
+                break
+            passed.add(unprepared)
+        self._is_waiting_for_files = bool(passed)
+        return claim
+
+    def _claim_next(self, skip: Collection[str]) -> tuple[Claim | None, str | None]:
+        """Claim the fit whose turn it is; return it, or the id of the one whose files are not here yet."""
         token = secrets.token_hex(16)
         needs: dict[str, MemoryNeed] = {}
+        unprepared: list[str] = []
         with ExitStack() as undo, self._store.begin() as work:
 
             def admits(fit: FitRecord) -> bool:
+                if not self._inputs.prepare(work, fit):
+                    unprepared.append(fit.id)
+                    return False
                 needs[fit.id] = need = self._assignments.memory_need(work, fit)
                 undo.callback(self._memory.release_fit, fit.id)
                 return self._reserve_memory(work, fit, need)
 
             fit = work.queue.claim(skip=skip, at_work_max=self._tenant_running, admits=admits)
-            if not needs:
+            if not needs and not unprepared:
                 self._memory.clear_waiting_fit()
             if fit is None:
-                return None
+                return None, next(iter(unprepared), None)
             work.attempts.start(fit.id, fit.attempt, token)
             record_state(work, fit)
             work.after_commit(undo.pop_all)
             work.after_commit(partial(self._notify, fit.id))
-        return Claim(fit, token, needs[fit.id])
+        return Claim(fit, token, needs[fit.id]), None
 
     def release(self, claim: Claim) -> None:
         """Delete the spool directory of an attempt and release its memory; its processes have exited."""
@@ -241,8 +266,9 @@ class Attempts:
         """Store a report, atomically; if this raises, it can be repeated with the same report.
 
         Raises Conflict (`fenced`) or NotFound if the attempt is no longer the active one: its process has to be
-        killed. Raises StorageFull, StorageFailed or DatabaseBusy if it has to be retried later.
+        killed. Raises StorageFull, StorageFailed or a RetryLater if it has to be retried later.
         """
+        self._excuse_damaged_copy(report)
         try:
             # Blobs are imported before the transaction, so that it stays short; the sweeper keeps them until the rows
             # that refer to them are committed.
@@ -270,6 +296,12 @@ class Attempts:
         if recorder.ended:
             self.remove_spool_dir(claim)
         return ReportResult(fit, recorder.ended, losses)
+
+    def _excuse_damaged_copy(self, report: AttemptReport) -> None:
+        """Have a fit tried again that has failed because of a damaged copy of a blob: the blob may well be whole."""
+        verdict = report.verdict
+        if isinstance(verdict, Failed) and verdict.blob is not None and self._blobs.discard_copy(verdict.blob):
+            report.verdict = Died("copy_damaged", f"{verdict.detail}; it is copied from the object storage again")
 
     def discard_report(self, report: AttemptReport) -> None:
         """Delete the blobs of a report that will not be stored."""

@@ -60,7 +60,7 @@ class AttemptReport:
         comparison: how a successful replay compares with the original.
         reached: the metric at the rungs that a variant has reached.
         variants: the reports of a sweep's variants, by fit.
-        waits_for_space: whether it was logged that there is no disk space for a file.
+        waits_for_storage: whether it was logged that a file cannot be stored now.
     """
 
     pid: int | None = None
@@ -79,7 +79,7 @@ class AttemptReport:
     verdict: Verdict | None = None
     reached: list[float | None] = field(default_factory=list)
     variants: "dict[str, AttemptReport]" = field(default_factory=dict)
-    waits_for_space: bool = False
+    waits_for_storage: bool = False
 
     @property
     def digests(self) -> list[str]:

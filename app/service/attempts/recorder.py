@@ -24,6 +24,7 @@ CRASHES: Mapping[str, str] = MappingProxyType(
         "stalled": "find out what holds it up (a disk, a paused process, an overloaded machine), then {again}",
         "fork_server": "put that right (the server's log has the whole of it), then {again}",
         "error": "the server's log says where it died; once that is put right, {again}",
+        "copy_damaged": "check the disk and the size of the cache (ADJOINT_BLOB_CACHE_BYTES), then {again}",
         "not_started": "see that the server may start processes (its log says what the system refused), then {again}",
     }
 )
@@ -89,7 +90,7 @@ class AttemptRecorder:
             self._set_state(FitState.RUNNING, phase="loading")
 
     def clear_storage_wait(self) -> None:
-        """Record that the fit no longer waits for disk space."""
+        """Record that the fit no longer waits for disk space, or for the object storage."""
         if self.fit.state is FitState.RUNNING and self.fit.phase == WAITS_FOR_STORAGE:
             self.fit = replace(self.fit, phase="training")
 

@@ -134,13 +134,18 @@ class Integrity:
             self.column(dataset, blobs[blob], pointer)
 
     def note(self, blob: str, problem: str) -> None:
-        """Mark a blob that a process has found to be damaged."""
+        """Mark a blob that is damaged."""
         with self._store.begin() as work:
             new = work.damaged_blobs.mark(blob, problem)
         if new:
             with self._lock:
                 self.found += 1
             _logger.error("blob %s is damaged: its file %s", blob, problem)
+
+    def note_copy(self, blob: str, problem: str) -> None:
+        """Mark a blob whose file a process has found to be damaged, unless that is a copy, which is made again."""
+        if not self._blobs.discard_copy(blob):
+            self.note(blob, problem)
 
     def clear(self, blobs: Iterable[str]) -> None:
         """Remove the marks of blobs whose bytes were stored again, or were found to be whole."""

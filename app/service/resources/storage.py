@@ -4,6 +4,7 @@ import os
 import shutil
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,9 +58,18 @@ class DiskSpace:
     """What is left of the disk and of the quotas, and how much must stay free."""
 
     def __init__(
-        self, data_dir: Path, free_bytes_min: int, usage: Usage | None = None, quota: TenantQuota | None = None
+        self,
+        data_dir: Path,
+        free_bytes_min: int,
+        usage: Usage | None = None,
+        quota: TenantQuota | None = None,
+        check_blobs: Callable[[], object] = lambda: None,
     ) -> None:
-        """Watch the disk of `data_dir`, the `usage` of the blobs on it, and the `quota` of tenants."""
+        """Watch the disk of `data_dir`, the `usage` of the blobs, and the `quota` of tenants.
+
+        `check_blobs` raises StorageUnavailable while the place of the blobs does not answer.
+        """
+        self._check_blobs = check_blobs
         self._data_dir = data_dir
         self._free_bytes_min = free_bytes_min
         self._usage = usage or Usage()
@@ -109,7 +119,8 @@ class DiskSpace:
     def check_writable(self) -> None:
         """StorageFailed if files cannot be created in the data directory, or another has taken its place.
 
-        A file is created and deleted for that, once in `PROBE_SECONDS`.
+        A file is created and deleted for that, once in `PROBE_SECONDS`. StorageUnavailable if the blobs are elsewhere,
+        and that does not answer.
         """
         with self._probing:
             if time.monotonic() - self._probed_at >= PROBE_SECONDS:
@@ -118,6 +129,7 @@ class DiskSpace:
             fault = self._fault
         if fault is not None:
             raise StorageFailed(fault)
+        self._check_blobs()
 
     def _probe(self) -> str | None:
         """Return why nothing can be written, None if it can."""

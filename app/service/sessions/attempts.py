@@ -143,8 +143,8 @@ class SessionAttempts:
                 work.sessions.update(failed)
 
     def mark_damaged(self, blob: str, problem: str) -> None:
-        """Mark a damaged blob that a session needs."""
-        self._integrity.note(blob, problem)
+        """Mark a damaged blob that a session needs; a damaged copy of one is only fetched again."""
+        self._integrity.note_copy(blob, problem)
 
     def inactive_error(self, session_id: str) -> StepRefused:
         """Return the error for steps of a session that has ended."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.records import CheckpointRecord
-from app.service.admin.quarantine import Orphans, Quarantine
+from app.service.admin.quarantine import FolderBlobQuarantine, Orphans, Quarantine
 from app.service.admin.recovery import Recovery, recover
 from app.service.attempts.attempts import Attempts
 from app.service.resources.blobs import BlobSweeper
@@ -37,7 +37,9 @@ def sessions(store: Store, blobs: LocalBlobStore, tmp_path: Path) -> SessionAtte
 @pytest.fixture
 def orphans(store: Store, blobs: LocalBlobStore, clock: ManualClock, tmp_path: Path) -> Orphans:
     quarantine = Quarantine(tmp_path, Durable(), clock)
-    return Orphans(store, blobs, tmp_path / "sessions", tmp_path / "staging", quarantine)
+    return Orphans(
+        store, FolderBlobQuarantine(blobs, quarantine), tmp_path / "sessions", tmp_path / "staging", quarantine
+    )
 
 
 def keep(store: Store, blobs: LocalBlobStore, checkpoint_id: str, content: bytes) -> Path:

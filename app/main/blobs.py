@@ -1,0 +1,89 @@
+"""Where stored files are: a folder of the data directory, or object storage."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.config.settings import Settings
+from app.domain.clock import Clock
+from app.domain.errors import BlobStorageUnusable, StorageUnavailable
+from app.service.admin.quarantine import BlobQuarantine, FolderBlobQuarantine, Quarantine
+from app.service.attempts.input_files import blobs_in_use
+from app.store.blobs.local import LocalBlobStore
+from app.store.blobs.store import blob_files
+from app.store.objects.marker import read_marker, write_marker
+from app.store.unit_of_work import Store
+from app.system.durable import Durable
+
+if TYPE_CHECKING:
+    from app.store.objects.store import ObjectBlobStore
+
+CACHE = "cache"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedBlobs:
+    """The blobs of a server, and what sets unknown ones apart."""
+
+    store: "LocalBlobStore | ObjectBlobStore"
+    quarantine: BlobQuarantine
+
+
+@contextmanager
+def opened_blobs(
+    settings: Settings, store: Store, durable: Durable, clock: Clock, quarantine: Quarantine
+) -> Iterator[OpenedBlobs]:
+    """Open what ADJOINT_BLOB_URL names, or the folder; BlobStorageUnusable if it is not that of the database."""
+    if settings.blob_url is None:
+        local = _opened_folder(settings, durable)
+        yield OpenedBlobs(local, FolderBlobQuarantine(local, quarantine))
+        return
+    opened, apart = _opened_objects(settings, settings.blob_url.get_secret_value(), store, durable, clock)
+    try:
+        yield OpenedBlobs(opened, apart)
+    finally:
+        opened.close()
+
+
+def _opened_folder(settings: Settings, durable: Durable) -> LocalBlobStore:
+    name = read_marker(settings.data_dir)
+    if name is not None:
+        raise BlobStorageUnusable(f"the stored files of this data directory are in {name}; set ADJOINT_BLOB_URL to it")
+    return LocalBlobStore(settings.data_dir, durable, settings.storage_quota_bytes)
+
+
+def _opened_objects(
+    settings: Settings, url: str, store: Store, durable: Durable, clock: Clock
+) -> "tuple[ObjectBlobStore, BlobQuarantine]":
+    from app.store.objects.address import read_address
+    from app.store.objects.cache import BlobCache
+    from app.store.objects.client import ObjectClient, check_usable
+    from app.store.objects.identity import ObjectQuarantine, claim_prefix
+    from app.store.objects.store import ObjectBlobStore
+
+    if any(True for _ in blob_files(settings.data_dir)):
+        raise BlobStorageUnusable(
+            f"there are stored files in the data directory {settings.data_dir}; move them to the place that "
+            "ADJOINT_BLOB_URL names with `adjoint migrate`"
+        )
+    client = ObjectClient(read_address(url))
+    check_usable(client)
+    cache = BlobCache(settings.blob_cache_dir or settings.data_dir / CACHE, settings.blob_cache_bytes)
+    try:
+        opened = ObjectBlobStore(client, cache, settings.storage_quota_bytes)
+        with store.read() as work:
+            own, referenced = work.identity.get(), work.blob_references.all()
+        assert own is not None  # since the data directory was opened
+        claim_prefix(
+            client,
+            own,
+            holds_blobs=any(True for _ in opened.digests()),
+            is_expected=bool(referenced),
+            adopt=settings.adopt_empty,
+        )
+    except StorageUnavailable as error:
+        raise BlobStorageUnusable(error.detail) from error
+    cache.in_use = lambda: blobs_in_use(store)
+    write_marker(settings.data_dir, client.name, durable)
+    return opened, ObjectQuarantine(client, opened.digests, opened.delete, clock, settings.quarantine_days)
