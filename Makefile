@@ -17,7 +17,7 @@ PROJECTS := pyproject.toml clients/python/pyproject.toml $(CONSTRAINTS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo serve test check chaos fuzz mutants bench docs lint client vendor audit image-test pin clean
+.PHONY: help demo serve test test-cluster check chaos fuzz mutants bench docs lint client vendor audit image-test pin clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -35,8 +35,12 @@ export PYTHONDONTWRITEBYTECODE :=
 # Most tests of other folders need a server: it takes longer to read them than to leave them out.
 QUICK := tests/engine tests/app/domain tests/app/store tests/app/service tests/app/config/test_settings.py
 
-test: $(VENV)/test.stamp $(VENV)/kernels.stamp ## run all tests
-	$(PYTEST)
+test: $(VENV)/test.stamp $(VENV)/kernels.stamp ## run all tests but those of test-cluster
+	$(PYTEST) --ignore=tests/cluster
+
+# What is not installed, or cannot be on this machine, is skipped; -rs says what and why.
+test-cluster: $(VENV)/cluster.stamp ## run the tests of servers beside this one (S3), which are large to install
+	$(BIN)/python -m pytest -rs tests/cluster
 
 check: $(VENV)/test.stamp $(VENV)/kernels.stamp ## run the quick tests, in less than a minute
 	$(PYTEST) -m "not law and not server and not kill and not slow" $(QUICK)
@@ -128,7 +132,7 @@ $(VENV)/kernels.stamp: $(VENV)/run.stamp
 	@$(BIN)/python -m engine.execution.native
 	@touch $@
 
-# The extras are added to what is there: a pattern for test.stamp and lint.stamp.
+# The extras are added to what is there: a pattern for test.stamp, cluster.stamp and lint.stamp.
 $(VENV)/%.stamp: $(VENV)/run.stamp
 	@echo "installing what 'make $*' needs as well"
 	@$(PIP) install -c $(CONSTRAINTS) -e '.[$*]' -e clients/python

@@ -1,0 +1,299 @@
+"""A whole server whose datasets and checkpoints are in S3: what it stores, what it waits for, what it refuses."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from app.domain.errors import ApiError
+from tests.app.test_storage import FIT, ROWS, created, until_logged
+from tests.support import seaweed
+from tests.support.patience import LONGEST_WAIT, PATIENCE
+from tests.support.seaweed import CREDENTIALS, Relay
+from tests.support.server import ROOT, StartServer
+
+if seaweed.MISSING:
+    pytest.skip(seaweed.MISSING, allow_module_level=True)
+
+from app.store.objects.address import read_address
+from app.store.objects.cache import BlobCache
+from app.store.objects.client import ObjectClient
+from app.store.objects.identity import ORPHANS
+from app.store.objects.keys import list_blobs, object_key
+from app.store.objects.store import ObjectBlobStore
+
+STEPS: dict[str, Any] = {**FIT, "steps": 60, "checkpoint": {"every_steps": 20, "keep_last": 2}}
+ENDLESS = {**FIT, "epochs": 1_000_000, "checkpoint": {"every_steps": 20, "keep_last": 2}, "record": {"every_steps": 1}}
+
+
+@pytest.fixture
+def client(blob_url: str, monkeypatch: pytest.MonkeyPatch) -> ObjectClient:
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    return ObjectClient(read_address(blob_url))
+
+
+def stored(client: ObjectClient) -> set[str]:
+    return {entry.key.rpartition("/")[2] for entry in list_blobs(client)}
+
+
+def eventually(what: str, holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+
+
+def ended(http: httpx.Client, fit_id: str) -> dict[str, Any]:
+    fit: dict[str, Any] = http.get(f"/v1/fits/{fit_id}", params={"wait": LONGEST_WAIT}).json()
+    return fit
+
+
+def test_files_are_in_the_bucket_and_a_server_without_copies_has_all(
+    start_server: StartServer, tmp_path: Path, blob_url: str, client: ObjectClient
+) -> None:
+    first = start_server(blob_url=blob_url, environment=CREDENTIALS)
+    dataset = created(first.http.post("/v1/datasets", json={"name": "rows", **ROWS}))
+    fit = created(first.http.post("/v1/fits", json={**STEPS, "dataset": dataset["id"]}))
+    assert ended(first.http, fit["id"])["state"] == "succeeded"
+    checkpoint = first.http.get(f"/v1/fits/{fit['id']}/checkpoints/latest").json()
+    content = first.http.get(f"/v1/checkpoints/{checkpoint['id']}/content")
+    digest = hashlib.sha256(content.content).hexdigest()
+    assert digest in stored(client)
+    assert client.digest(object_key(digest)) == (digest, len(content.content))
+    assert not [*(tmp_path / "data" / "blobs").glob("sha256/*/*")]
+    assert first.http.get("/v1/system").json()["stored_bytes"] == sum(entry.size for entry in list_blobs(client))
+    assert first.stop() == 0
+    shutil.rmtree(tmp_path / "data" / "cache")
+
+    again = start_server(blob_url=blob_url, environment=CREDENTIALS)
+    part = again.http.get(f"/v1/checkpoints/{checkpoint['id']}/content", headers={"Range": "bytes=8-19"})
+    assert (part.status_code, part.content) == (206, content.content[8:20])
+    longer = created(again.http.post(f"/v1/fits/{fit['id']}:extend", json={"steps": 20}))
+    assert ended(again.http, longer["id"])["state"] == "succeeded"
+    assert again.http.delete(f"/v1/fits/{fit['id']}").status_code == 204
+    assert again.http.delete(f"/v1/datasets/{dataset['id']}").status_code == 204
+    eventually("files of what was deleted stay in the bucket", lambda: not stored(client))
+
+
+def test_the_bits_are_those_of_a_server_with_a_folder(start_server: StartServer, tmp_path: Path, blob_url: str) -> None:
+    found = []
+    for name, settings in (("folder", {}), ("bucket", {"blob_url": blob_url, "environment": CREDENTIALS})):
+        http = start_server(tmp_path / name, **settings).http
+        fit = created(http.post("/v1/fits", json={**STEPS, "seed": 7}))
+        assert ended(http, fit["id"])["state"] == "succeeded"
+        rows = http.get(f"/v1/fits/{fit['id']}/metrics").json()["data"]
+        found.append([(row["step"], row["values"]) for row in rows] if "values" in rows[0] else rows)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("outage", [Relay.refuse, Relay.hold], ids=["refused", "silent"])
+def test_a_fit_waits_while_the_storage_is_away_and_goes_on_by_itself(
+    start_server: StartServer, blob_url: str, relay: Relay, outage: Callable[[Relay], None]
+) -> None:
+    http = start_server(blob_url=blob_url, environment=CREDENTIALS).http
+    fit_id = created(http.post("/v1/fits", json=ENDLESS))["id"]
+    latest = f"/v1/fits/{fit_id}/checkpoints/latest"
+    eventually("no checkpoint was stored", lambda: http.get(latest).status_code == 200)
+    outage(relay)
+    until_logged(http, fit_id, "storage_unavailable")
+    refused = http.post("/v1/datasets", json={"name": "other", "columns": {"z": [1.5, 2.5]}})
+    assert (refused.status_code, refused.json()["code"]) == (503, "storage_unavailable")
+    assert int(refused.headers["Retry-After"]) > 0
+    eventually("the server is ready without its storage", lambda: http.get("/readyz").status_code == 503)
+    fit = http.get(f"/v1/fits/{fit_id}").json()
+    assert (fit["state"], fit["phase"], fit["attempt"]) == ("running", "waiting_for_storage", 1)
+    before = http.get(latest).json()["step"]
+    relay.pass_on()
+    eventually("the fit did not go on", lambda: http.get(latest).json()["step"] > before)
+    eventually("the server is not ready again", lambda: http.get("/readyz").status_code == 200)
+    created(http.post("/v1/datasets", json={"name": "other", "columns": {"z": [1.5, 2.5]}}))
+    assert http.get(f"/v1/fits/{fit_id}").json()["attempt"] == 1
+    http.post(f"/v1/fits/{fit_id}:cancel").raise_for_status()
+    assert ended(http, fit_id)["state"] == "cancelled"
+
+
+def test_a_queued_fit_waits_for_its_files_while_others_start(
+    start_server: StartServer, tmp_path: Path, blob_url: str, relay: Relay
+) -> None:
+    server = start_server(blob_url=blob_url, environment=CREDENTIALS)
+    http = server.http
+    away = created(http.post("/v1/datasets", json={"name": "away", **ROWS}))
+    copies = [*(tmp_path / "data" / "cache" / "sha256").glob("*/*")]
+    here = created(http.post("/v1/datasets", json={"name": "here", "columns": {"x": [1.0, 5.0], "y": [3.0, 7.0]}}))
+    for copy in copies:
+        copy.unlink()
+    relay.refuse()
+    waiting = created(http.post("/v1/fits", json={**STEPS, "dataset": away["id"]}))
+    until_logged(http, waiting["id"], "storage_unavailable")
+    running = created(http.post("/v1/fits", json={**ENDLESS, "dataset": here["id"]}))
+    eventually(
+        "a fit whose files are here did not start",
+        lambda: http.get(f"/v1/fits/{running['id']}").json()["state"] == "running",
+    )
+    assert http.get(f"/v1/fits/{waiting['id']}").json()["phase"] == "waiting_for_storage"
+    relay.pass_on()
+    assert ended(http, waiting["id"])["state"] == "succeeded"
+
+
+def test_a_damaged_copy_is_fetched_again_and_a_damaged_object_is_named(
+    start_server: StartServer, tmp_path: Path, blob_url: str, client: ObjectClient
+) -> None:
+    http = start_server(blob_url=blob_url, environment=CREDENTIALS).http
+    dataset = created(http.post("/v1/datasets", json={"name": "rows", **ROWS}))
+    for copy in (tmp_path / "data" / "cache" / "sha256").glob("*/*"):
+        copy.chmod(0o600)
+        copy.write_bytes(bytes(copy.stat().st_size))
+    fit = created(http.post("/v1/fits", json={**STEPS, "dataset": dataset["id"]}))
+    finished = ended(http, fit["id"])
+    assert (finished["state"], finished["error"]) == ("succeeded", None)
+    assert finished["attempt"] > 1
+    shutil.rmtree(tmp_path / "data" / "cache" / "sha256")
+    (tmp_path / "data" / "cache" / "sha256").mkdir()
+    for entry in [*list_blobs(client)]:
+        client.put(entry.key, bytes(entry.size))
+    answer = http.get(f"/v1/datasets/{dataset['id']}/rows")
+    assert (answer.status_code, answer.json()["code"]) == (409, "dataset_corrupt")
+
+
+def run_server(tmp_path: Path, url: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Start a server that is expected to refuse, and return what it has printed."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ADJOINT_", "AWS_"))}
+    command = "import sys; from app.cli.serve import serve; sys.exit(serve(sys.argv[1:]))"
+    return subprocess.run(
+        [sys.executable, "-c", command, "--data-dir", str(tmp_path / "data"), "--port", "0"],
+        env={**inherited, **CREDENTIALS, "ADJOINT_BLOB_URL": url, **variables}, cwd=ROOT,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "variables", "said"),
+    [
+        (("s3://blobs", "s3://none"), {}, "no such bucket"),
+        (("", ""), {"AWS_SECRET_ACCESS_KEY": "wrong-and-secret"}, "the secret key is wrong"),
+        (("", ""), {"AWS_ACCESS_KEY_ID": "wrong-and-secret"}, "the access key is not known"),
+        (("", ""), {"AWS_ACCESS_KEY_ID": ""}, "there are no credentials"),
+        (("127.0.0.1:", "127.0.0.1:1#"), {}, "it cannot be reached"),
+        (("endpoint=", "end="), {}, "has the parameter 'end'"),
+        (("s3://blobs", "s3://me:wrong-and-secret@blobs"), {}, "must not hold credentials"),
+        (("s3://", "http://"), {}, "must begin with s3://"),
+    ],
+)
+def test_settings_that_are_wrong_end_the_start_with_one_line(
+    tmp_path: Path, blob_url: str, change: tuple[str, str], variables: dict[str, str], said: str
+) -> None:
+    refused = run_server(tmp_path, blob_url.replace(*change), **variables)
+    assert refused.returncode == 2, refused
+    *_, line = refused.stderr.splitlines()
+    assert said in line
+    assert line.startswith("adjoint: ")
+    assert "wrong-and-secret" not in refused.stderr + refused.stdout
+    assert seaweed.SECRET not in refused.stderr + refused.stdout
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_prefix_belongs_to_one_database_and_unknown_files_stay(
+    start_server: StartServer, tmp_path: Path, blob_url: str, client: ObjectClient
+) -> None:
+    server = start_server(blob_url=blob_url, environment=CREDENTIALS)
+    dataset = created(server.http.post("/v1/datasets", json={"name": "rows", **ROWS}))
+    assert server.stop() == 0
+    unknown = hashlib.sha256(b"nobody's").hexdigest()
+    client.put(object_key(unknown), b"nobody's")
+    before = stored(client)
+    other = run_server(tmp_path / "other", blob_url)
+    assert (other.returncode, "belongs to another data directory" in other.stderr) == (2, True), other
+    forgotten = run_server(tmp_path, "")
+    assert (forgotten.returncode, "set ADJOINT_BLOB_URL" in forgotten.stderr) == (2, True), forgotten
+    elsewhere = run_server(tmp_path, f"{blob_url.replace('?', '/empty?')}")
+    assert (elsewhere.returncode, "none of the files" in elsewhere.stderr) == (2, True), elsewhere
+    assert stored(client) == before
+
+    again = start_server(blob_url=blob_url, environment=CREDENTIALS)
+    assert again.http.get("/v1/system").json()["recovery"]["orphan_blobs"] == 1
+    assert again.http.get(f"/v1/datasets/{dataset['id']}/content").status_code == 200
+    assert again.stop() == 0
+    assert stored(client) == before
+    assert [entry.key for entry in client.list(ORPHANS)] == [ORPHANS + unknown]
+    expired = start_server(blob_url=blob_url, environment=CREDENTIALS, quarantine_days=0)
+    eventually("an orphan stays for ever", lambda: stored(client) == before - {unknown})
+    assert expired.http.get(f"/v1/datasets/{dataset['id']}/content").status_code == 200
+
+
+def test_a_torn_upload_is_not_kept(client: ObjectClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_file = ObjectClient.put_file
+
+    def torn(self: ObjectClient, key: str, file: Any, size: int) -> None:
+        self.put(key, file.read()[: size // 2])
+
+    opened = ObjectBlobStore(client, BlobCache(tmp_path, 1 << 20))
+    monkeypatch.setattr(ObjectClient, "put_file", torn)
+    with pytest.raises(ApiError) as failed:
+        opened.put(b"content" * 1000)
+    assert failed.value.code == "storage_unavailable"
+    monkeypatch.setattr(ObjectClient, "put_file", put_file)
+    large = os.urandom(20 * 1024 * 1024)  # of three parts
+    blob = opened.put(large)
+    assert client.digest(object_key(blob.digest)) == (blob.digest, len(large))
+    shutil.rmtree(tmp_path / "sha256" / blob.digest[:2])
+    with opened.open(blob.digest) as file:
+        file.seek(9_000_000)
+        assert file.read(10) == large[9_000_000:9_000_010]
+    assert opened.verified_path(blob.digest).read_bytes() == large
+    opened.close()
+
+
+def adjoint(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("ADJOINT_")}
+    return subprocess.run(
+        [sys.executable, "-m", "app", *arguments], env={**inherited, **CREDENTIALS, **variables}, cwd=ROOT,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+
+
+def test_a_folder_moves_to_a_bucket_and_a_move_goes_on_where_it_was(
+    start_server: StartServer, tmp_path: Path, blob_url: str, client: ObjectClient
+) -> None:
+    server = start_server()
+    dataset = created(server.http.post("/v1/datasets", json={"name": "rows", **ROWS}))
+    fit = created(server.http.post("/v1/fits", json={**STEPS, "dataset": dataset["id"]}))
+    assert ended(server.http, fit["id"])["state"] == "succeeded"
+    contents = f"/v1/datasets/{dataset['id']}/content"
+    before = server.http.get(contents).content
+    assert server.stop() == 0
+    data_dir = str(tmp_path / "data")
+    files = {path.name: path for path in (tmp_path / "data" / "blobs" / "sha256").glob("*/*")}
+    refused = run_server(tmp_path, blob_url)
+    assert (refused.returncode, "`adjoint migrate`" in refused.stderr) == (2, True), refused
+
+    # As a command leaves it that was stopped: some objects are there, one of them torn.
+    sent, torn = sorted(files)[:2]
+    client.put(object_key(sent), files[sent].read_bytes())
+    client.put(object_key(torn), b"torn")
+    stranger = adjoint("migrate", "--data-dir", data_dir, ADJOINT_BLOB_URL=blob_url)
+    assert (stranger.returncode, "does not say of which database" in stranger.stderr) == (2, True), stranger
+    identity = (tmp_path / "data" / "blobs" / "identity").read_bytes()
+    client.put("identity", identity)
+    moved = adjoint("migrate", "--data-dir", data_dir, ADJOINT_BLOB_URL=blob_url)
+    assert (moved.returncode, f"moved {len(files)} stored files" in moved.stdout) == (0, True), moved
+    assert stored(client) == files.keys()
+    assert all(client.digest(object_key(digest))[0] == digest for digest in files)
+    assert not [*(tmp_path / "data" / "blobs" / "sha256").iterdir()]
+    whole = adjoint("verify", "--data-dir", data_dir, ADJOINT_BLOB_URL=blob_url)
+    assert (whole.returncode, "all whole" in whole.stdout) == (0, True), whole
+    again = adjoint("migrate", "--data-dir", data_dir, ADJOINT_BLOB_URL=blob_url)
+    assert (again.returncode, "moved 0 stored files" in again.stdout) == (0, True), again
+
+    http = start_server(blob_url=blob_url, environment=CREDENTIALS).http
+    assert http.get(contents).content == before
+    longer = created(http.post(f"/v1/fits/{fit['id']}:extend", json={"steps": 20}))
+    assert ended(http, longer["id"])["state"] == "succeeded"

