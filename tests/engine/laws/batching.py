@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.autograd.backward import pull_back
 from engine.autograd.differentiate import vjp
 from engine.autograd.vmap import vmap
+from engine.core.modes import no_grad
 from engine.core.value import Array, Value, tensor
 from engine.ops import OPS
-from tests.engine.laws.case import Case, carries_gradient
+from tests.engine.laws.case import Case, Run, carries_gradient
 from tests.engine.laws.law import law
 from tests.extent import FULL
 from tests.support.near import assert_near
@@ -26,11 +28,28 @@ class Batch(NamedTuple):
     axes: tuple[int | None, ...]
     arguments: list[Array]
 
-    def examples(self) -> Iterator[list[Value]]:
-        """Yield the inputs of one example after the other."""
+    def examples(self) -> Iterator[Run]:
+        """Yield the op applied to one example after the other."""
         for number in range(SIZE):
-            pairs = zip(self.arguments, self.axes, strict=True)
-            yield [tensor(a if axis is None else np.asarray(a[number])) for a, axis in pairs]
+            yield _example(self.case, tuple(0 if axis is None else number for axis in self.axes))
+
+
+def _draws(case: Case) -> list[list[Array]]:
+    return [[np.asarray(a) for a in case.sample.arrays(f"{case.op.name} {k}")] for k in range(SIZE)]
+
+
+def _examples(case: Case) -> dict[tuple[int, ...], Run]:
+    return {}
+
+
+def _example(case: Case, numbers: tuple[int, ...]) -> Run:
+    """Apply the op to inputs of which each is from the draw of its number; once, as many batches share examples."""
+    known, draws = case.once(_examples), case.once(_draws)
+    if numbers not in known:
+        arrays = [draws[number][place] for place, number in enumerate(numbers)]
+        inputs = [tensor(array, requires_grad=array.dtype.kind == "f") for array in arrays]
+        known[numbers] = Run(inputs, case.call(inputs))
+    return known[numbers]
 
 
 def _batches(cases: list[Case]) -> Iterator[Batch]:
@@ -47,7 +66,7 @@ def _batches(cases: list[Case]) -> Iterator[Batch]:
         if not FULL and count in met:
             choices = [choices[case.number % len(choices)]]
         met.add(count)
-        draws = [[np.asarray(a) for a in case.sample.arrays(f"{case.op.name} {k}")] for k in range(SIZE)]
+        draws = case.once(_draws)
         for axes in choices:
             stacked = [
                 draws[0][i] if axis is None else np.stack([draw[i] for draw in draws]) for i, axis in enumerate(axes)
@@ -55,9 +74,9 @@ def _batches(cases: list[Case]) -> Iterator[Batch]:
             yield Batch(case, axes, stacked)
 
 
-def _check(what: str, batch: Batch, together: Sequence[Value], alone: Sequence[Sequence[Value]], near: float) -> None:
+def _check(what: str, batch: Batch, together: Sequence[Value], alone: Sequence[Sequence[Array]], near: float) -> None:
     for index, made in enumerate(together):
-        wanted = np.stack([one[index].numpy() for one in alone])
+        wanted = np.stack([one[index] for one in alone])
         where = f"{what} {index}, batched {batch.axes}, of {batch.case}"
         assert (made.shape, made.dtype) == (wanted.shape, wanted.dtype), where
         assert_near(made.numpy(), wanted, where, rtol=near, atol=near / 100)
@@ -72,7 +91,8 @@ def a_batch_gives_what_its_examples_give(cases: list[Case]) -> None:
     for batch in _batches(cases) if _is_batched(cases) else ():
         call = batch.case.call
         together = vmap(lambda *values, call=call: tuple(call(values)), batch.axes)(*batch.arguments)
-        _check("result", batch, together, [call(example) for example in batch.examples()], 1e-10)
+        alone = [[output.numpy() for output in example.outputs] for example in batch.examples()]
+        _check("result", batch, together, alone, 1e-10)
 
 
 @law(of_the_op=True)
@@ -104,14 +124,30 @@ def _check_gradients(batch: Batch) -> None:
         return vjp(of_floats, *(args[i] for i in varied))[1](1.0)
 
     together = vmap(gradients, batch.axes)(*batch.arguments)
-    _check("gradient", batch, together, [gradients(*example) for example in batch.examples()], 1e-9)
+    _check("gradient", batch, together, list(map(_gradients, batch.examples())), 1e-9)
+
+
+def _weights(output: Value) -> Array:
+    return np.cos(np.arange(output.size, dtype=np.float64)).reshape(output.shape)
 
 
 def _weighted(outputs: Sequence[Value]) -> Value:
     """Add up the floating outputs, each element with a weight of its own."""
-    floats = [o for o in outputs if o.dtype.kind == "f"]
-    terms = [OPS["sum"](o * np.cos(np.arange(o.size, dtype=np.float64)).reshape(o.shape)) for o in floats]
+    terms = [OPS["sum"](output * _weights(output)) for output in outputs if output.dtype.kind == "f"]
     total = terms[0]
     for term in terms[1:]:
         total = total + term
     return total
+
+
+def _gradients(example: Run) -> list[Array]:
+    """Differentiate that sum by the floating inputs of one example."""
+    leaves = [leaf for leaf in example.inputs if leaf.requires_grad]
+    outputs = [output for output in example.outputs if output.dtype.kind == "f"]
+    seeds = [tensor(_weights(output).astype(output.dtype)) for output in outputs]
+    with no_grad():
+        pulled = pull_back(outputs, seeds, leaves)
+    return [
+        np.zeros(leaf.shape, leaf.dtype) if slope is None else slope.numpy()
+        for leaf, slope in zip(leaves, pulled, strict=True)
+    ]

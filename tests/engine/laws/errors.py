@@ -92,7 +92,7 @@ def _like(given: Any, number: int) -> Any:
 def _values(op: Op[Any], arrays: list[Array], attrs: dict[str, Any]) -> Iterator[Call]:
     for name, attribute in op.attributes.items():
         given = attrs.get(name, attribute.default)
-        for value in (_like(given, 99), _like(given, -7), 0, (), "nonsense"):
+        for value in (_like(given, 19), _like(given, -7), 0, (), "nonsense"):
             yield Call(f"{name}={value}", -1, arrays, {**attrs, name: value})
 
 
