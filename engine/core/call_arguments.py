@@ -23,7 +23,7 @@ SYNONYMS = {"dim": ("axis", "axes"), "dims": ("axes", "axis"), "keepdim": ("keep
 
 def rename_attributes(known: Mapping[str, object], given: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the attributes of a call under the names of the op, `known`; names that mean nothing stay as they are."""
-    if not any(name in SYNONYMS and name not in known for name in given):
+    if SYNONYMS.keys().isdisjoint(given) or not any(name in SYNONYMS and name not in known for name in given):
         return given
     renamed: dict[str, Any] = {}
     for name, value in given.items():

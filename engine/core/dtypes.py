@@ -103,9 +103,13 @@ def computing_dtype(dtype: DType) -> DType:
     return FLOAT32 if is_float(dtype) and dtype.itemsize == 2 else dtype
 
 
+CATEGORIES = {"b": 0, "i": 1, "u": 1, "f": 2, "V": 2}
+"""By kind of dtype, what `category` returns."""
+
+
 def category(dtype: DType) -> int:
     """Return 0 for bool, 1 for the integers, 2 for the floating types."""
-    return {"b": 0, "i": 1, "u": 1, "f": 2, "V": 2}[dtype.kind]
+    return CATEGORIES[dtype.kind]
 
 
 def promote(a: DType, b: DType) -> DType:
@@ -113,7 +117,7 @@ def promote(a: DType, b: DType) -> DType:
 
     Neither of float16 and bfloat16 holds the other: both together are float32.
     """
-    if a == b:
+    if a is b or a == b:
         return a
     if category(a) != category(b):
         return a if category(a) > category(b) else b
@@ -128,15 +132,14 @@ def result_type(operands: Iterable[tuple[DType, Strength]]) -> DType:
 
     A weaker operand (see `Strength`) only counts when its category is higher, as in PyTorch's `result_type`.
     """
-    by_strength: dict[Strength, DType] = {}
+    by_strength: list[DType | None] = [None] * len(Strength)
     for dtype, strength in operands:
-        known = by_strength.get(strength)
+        known = by_strength[strength]
         by_strength[strength] = dtype if known is None else promote(known, dtype)
     result: DType | None = None
-    for strength in sorted(by_strength, reverse=True):
-        dtype = by_strength[strength]
-        if result is None or category(dtype) > category(result):
-            result = dtype
+    for strongest in reversed(by_strength):
+        if strongest is not None and (result is None or category(strongest) > category(result)):
+            result = strongest
     assert result is not None
     return result
 

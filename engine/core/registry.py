@@ -332,11 +332,12 @@ class Op(Generic[R]):
 
     def _operands(self, operands: tuple[Operand | None, ...]) -> tuple[Value, ...]:
         operands = self._given(operands)
-        if any(operand is None for operand in operands):
-            self._check_left_out(operands)
+        for operand in operands:
+            if operand is None:
+                self._check_left_out(operands)
+                break
         inputs: tuple[Value, ...] = tuple(
-            operand if operand is None or isinstance(operand, Value) else as_value(operand)  # type: ignore[misc]
-            for operand in operands
+            [o if o is None or isinstance(o, Value) else as_value(o) for o in operands]  # type: ignore[misc]
         )
         if self.random and len(inputs) == len(self.inputs) - 1:
             if MODES.next_key is None:
@@ -367,17 +368,23 @@ class Op(Generic[R]):
 
     def _promote(self, inputs: tuple[Value, ...]) -> tuple[Value, ...]:
         rest = inputs[self.promote_from :]
-        dtype = rest[0].dtype
+        dtype: DType | None = None  # of all but Python numbers, if it is one
+        weak = False
         for value in rest:
-            if value.dtype is not dtype or value.weak:
+            if value.weak:
+                weak = True
+            elif dtype is None:
+                dtype = value.dtype
+            elif value.dtype is not dtype:
+                dtype = None
                 break
-        else:
-            if self.promotion == "common" or is_float(dtype):
-                return inputs
-        dtype = result_type((v.dtype, _strength(v)) for v in rest)
-        if self.promotion == "float":
-            dtype = to_float(dtype)
-        return inputs[: self.promote_from] + tuple(_as_dtype(v, dtype) for v in rest)
+        if dtype is not None and not weak and (self.promotion == "common" or is_float(dtype)):
+            return inputs
+        if dtype is None or not is_float(dtype):  # a number beside a floating type never changes it
+            dtype = result_type((v.dtype, _strength(v)) for v in rest)
+            if self.promotion == "float":
+                dtype = to_float(dtype)
+        return inputs[: self.promote_from] + tuple([_as_dtype(v, dtype) for v in rest])
 
     def _apply(self, inputs: tuple[Value, ...], attrs: dict[str, Any], specs: tuple[Spec, ...]) -> Any:
         eager, tracked, noted, narrow, arrays = not MODES.tracing, False, MODES.anomaly, False, []
@@ -543,6 +550,5 @@ def _strength(value: Value) -> Strength:
 def _as_dtype(value: Value, dtype: DType) -> Value:
     if value.weak:
         assert value.data is not None
-        with np.errstate(all="ignore"):
-            return Value((), dtype, value.data.astype(dtype))
-    return value if value.dtype == dtype else OPS["cast"](value, dtype=dtype)
+        return Value((), dtype, MODES.kernels.run(value.data.astype, dtype))
+    return value if value.dtype is dtype or value.dtype == dtype else OPS["cast"](value, dtype=dtype)

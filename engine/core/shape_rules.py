@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,16 +15,25 @@ from engine.core.value import Shape, Spec, Value
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
     """Return the shape that all of `shapes` broadcast to by NumPy's rule."""
-    result: list[int] = []
-    for axis in range(1, max(map(len, shapes), default=0) + 1):
+    rank = max(map(len, shapes), default=0)
+    result = [1] * rank
+    for shape in shapes:
+        for axis, extent in enumerate(shape, rank - len(shape)):
+            if extent != 1 and extent != result[axis]:
+                if result[axis] != 1:
+                    raise ShapeError(_explain_mismatch(shapes))
+                result[axis] = extent
+    return tuple(result)
+
+
+def _explain_mismatch(shapes: Sequence[Shape]) -> str:
+    """Name the last axis along which shapes do not broadcast."""
+    axis, extents = 0, set[int]()
+    while len(extents) < 2:
+        axis += 1
         extents = {shape[-axis] for shape in shapes if len(shape) >= axis} - {1}
-        if len(extents) > 1:
-            shown = " and ".join(str(list(shape)) for shape in shapes)
-            raise ShapeError(
-                f"shapes {shown} do not broadcast: axis -{axis} has {' and '.join(map(str, sorted(extents)))}"
-            )
-        result.append(extents.pop() if extents else 1)
-    return tuple(reversed(result))
+    shown = " and ".join(str(list(shape)) for shape in shapes)
+    return f"shapes {shown} do not broadcast: axis -{axis} has {' and '.join(map(str, sorted(extents)))}"
 
 
 def broadcast(*values: Value, **_: Any) -> Spec:
