@@ -91,11 +91,11 @@ def address_of(array: Array) -> int:
 
 def word(argument: Argument, scratch: int) -> int:
     """Return an argument as a kernel finds it; `scratch` is the address of scratch memory."""
+    if isinstance(argument, np.ndarray):
+        return address_of(argument)
     if isinstance(argument, Scratch):
         return scratch + argument.offset
     assert not isinstance(argument, Status), "the executor gives every status a word"
-    if isinstance(argument, np.ndarray):
-        return address_of(argument)
     if isinstance(argument, float):
         bits: int = struct.unpack("<q", struct.pack("<d", argument))[0]
         return bits
@@ -105,4 +105,4 @@ def word(argument: Argument, scratch: int) -> int:
 def alike(*arrays: Array) -> bool:
     """Tell whether arrays have one floating dtype that kernels are compiled for, and are row-major."""
     dtype = arrays[0].dtype
-    return dtype.name in ("float32", "float64") and all(a.dtype == dtype and a.flags.c_contiguous for a in arrays)
+    return dtype.char in "fd" and all(a.dtype == dtype and a.flags.c_contiguous for a in arrays)

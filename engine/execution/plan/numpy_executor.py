@@ -96,7 +96,7 @@ def _allocate(plan: Plan, state: Mapping[str, Array], arena: Array | None) -> li
 def aligned(nbytes: int) -> Array:
     """Return zeroed bytes that start at a cache line."""
     block = np.zeros(nbytes + ALIGNMENT, np.uint8)
-    start = -block.ctypes.data % ALIGNMENT
+    start = -block.__array_interface__["data"][0] % ALIGNMENT
     return block[start : start + nbytes]
 
 

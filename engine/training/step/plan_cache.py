@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from functools import partial
+from functools import cache, partial
 from threading import Lock
 from typing import Any, ParamSpec
 
@@ -86,14 +86,15 @@ class PlanCache:
         with self._lock:
             entry = self._entries.setdefault(key, _Entry())
             self._entries.move_to_end(key)
-        try:
-            with entry.lock:
-                if entry.plan is None:
-                    entry.plan = make(*args, **kwargs)
-                    entry.constant_bytes = sum(array.nbytes for array in entry.plan.constants.values())
-        finally:
-            with self._lock:
-                self._forget(key)
+        with entry.lock:
+            if entry.plan is not None:
+                return entry.plan
+            try:
+                entry.plan = make(*args, **kwargs)
+                entry.constant_bytes = sum(array.nbytes for array in entry.plan.constants.values())
+            finally:
+                with self._lock:
+                    self._forget(key)
         return entry.plan
 
     def clear(self) -> None:
@@ -125,24 +126,36 @@ def cached_plan(make: Callable[P, Plan], *args: P.args, **kwargs: P.kwargs) -> P
 
 def fact(value: Any) -> Hashable:
     """Return a key of what a plan depends on in a value: equal keys give equal plans."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int | float):  # 1, 1.0 and True are equal, and so are 0.0 and -0.0, but plans of them are not
+        return (type(value), repr(value))
     if isinstance(value, StateLayout):
         arrays = (value.flat_groups, value.slots, value.specs, value.averages)
         return (StateLayout, fact(value.definition), fact(value.groups), *map(fact, arrays))
     if isinstance(value, Definition):
         ops = sorted({node.op for node in value.nodes})
         return (Definition, value.digest, *(find_op(op) for op in ops))  # a name may be given to another op
-    if isinstance(value, Mapping):
-        return (dict, tuple((fact(key), fact(item)) for key, item in value.items()))
     if isinstance(value, tuple | list):
         return (type(value), *map(fact, value))
-    if is_dataclass(value) and not isinstance(value, type):
-        left_out = frozenset[str]().union(*(LEFT_OUT.get(kind, frozenset()) for kind in type(value).__mro__))
-        kept = [(item.name, fact(getattr(value, item.name))) for item in fields(value) if item.name not in left_out]
-        return (type(value), *kept, value.schedule.cycles_momentum if isinstance(value, Recipe) else None)
+    if isinstance(value, Mapping):
+        return (dict, tuple((fact(key), fact(item)) for key, item in value.items()))
+    kept = _kept_fields(value.__class__)
+    if kept is not None:
+        facts = [(name, fact(getattr(value, name))) for name in kept]
+        return (type(value), *facts, value.schedule.cycles_momentum if isinstance(value, Recipe) else None)
     if isinstance(value, np.ndarray):
         return (np.ndarray, value.dtype, value.shape, value.tobytes())
-    # 1, 1.0 and True are equal, and so are 0.0 and -0.0, but plans made from them are not.
-    return (type(value), repr(value)) if isinstance(value, int | float) else value
+    return value  # type: ignore[no-any-return]
+
+
+@cache
+def _kept_fields(kind: type) -> tuple[str, ...] | None:
+    """Return the fields of a dataclass that plans may depend on; None of any other type."""
+    if not is_dataclass(kind):
+        return None
+    left_out = frozenset[str]().union(*(LEFT_OUT.get(parent, frozenset()) for parent in kind.__mro__))
+    return tuple(item.name for item in fields(kind) if item.name not in left_out)
 
 
 class Executors:
