@@ -45,6 +45,9 @@ class MemoryBlobStore:
         """Do as `adopt`."""
         return self.adopt(path)
 
+    def send_ahead(self, paths: Iterable[Path]) -> None:
+        """Do nothing: nothing travels."""
+
     def prepare(self, digests: Iterable[str]) -> bool:
         """Return True: nothing is elsewhere."""
         return True

@@ -155,10 +155,9 @@ class ArtifactImport:
 
     def _import_files(self, claim: Claim, fit_id: str, report: AttemptReport) -> None:
         """Make blobs of captured gradients and of the checkpoint files that are worth keeping, and drop the others."""
+        retained = select_retained(report.written, claim.policy) if report.written else ()
+        self._blobs.send_ahead(Path(written.path) for written in (*report.captured, *retained))
         import_gradients(self._blobs, fit_id, report)
-        if not report.written:
-            return
-        retained = select_retained(report.written, claim.policy)
         while report.written:
             written = report.written[0]
             record = self._import_checkpoint(claim, fit_id, written, report) if written in retained else None

@@ -89,6 +89,9 @@ class LocalBlobStore:
         """Do as `adopt`: a rename takes no time."""
         return self.adopt(path)
 
+    def send_ahead(self, paths: Iterable[Path]) -> None:
+        """Do nothing: a rename takes no time."""
+
     def prepare(self, digests: Iterable[str]) -> bool:  # noqa: ARG002 (the files are here)
         """Return True: processes read the files themselves."""
         return True

@@ -143,6 +143,10 @@ class BlobStore(Protocol):
         """Do as `adopt`, and raise TransferPending where that takes long: repeat the call to learn how it ended."""
         ...
 
+    def send_ahead(self, paths: Iterable[Path]) -> None:
+        """Begin to store finished local files that are adopted next, so that they travel together."""
+        ...
+
     def prepare(self, digests: Iterable[str]) -> bool:
         """Have blobs copied to this machine, in the background; return whether none is on its way.
 

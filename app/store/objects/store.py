@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotDone
-from dataclasses import dataclass
+from concurrent.futures import wait as wait_for
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -31,7 +32,7 @@ CHUNK_BYTES = 1024 * 1024
 TRANSFERS = 4
 """Files that are on their way to or from the storage at a time."""
 
-GLANCE_SECONDS = 0.05
+GLANCE_SECONDS = 0.02
 """How long somebody who must not wait waits for a transfer: most of small files are over by then."""
 
 PROBE_SECONDS = 3.0
@@ -43,10 +44,10 @@ DAMAGE_SECONDS = 30.0
 
 @dataclass(slots=True)
 class _Upload:
-    """A file on its way; `deleted` tells that a blob was deleted since it began, which may be this one."""
+    """A file on its way, and the digests of blobs that were deleted since it began."""
 
     future: "Future[Blob]"
-    deleted: bool = False
+    deleted: set[str] = field(default_factory=set)
 
 
 class ObjectBlobStore:
@@ -107,26 +108,28 @@ class ObjectBlobStore:
         return self._adopt(path, wait=True)
 
     def _adopt(self, path: Path, *, wait: bool) -> Blob:
+        upload = self._begin_upload(path)
+        wait_for([upload.future], None if wait else GLANCE_SECONDS)
+        if not upload.future.done():
+            raise TransferPending(f"{path.name} is on its way to {self._client.name}")
+        with self._lock:
+            self._uploads.pop(path, None)
+        blob = upload.future.result()
+        if blob.digest in upload.deleted:
+            # Stored before the deletion, whose row it was not: it is sent once more.
+            return self._adopt(path, wait=wait)
+        self._cache.adopt(blob.digest, path)
+        self._note_stored(blob)
+        return blob
+
+    def _begin_upload(self, path: Path) -> _Upload:
+        """Have a file stored in the background, unless it is on its way."""
         with self._lock:
             upload = self._uploads.get(path)
             if upload is None:
                 self._uploads = {each: known for each, known in self._uploads.items() if each.exists()}
                 upload = self._uploads[path] = _Upload(self._pool.submit(self._upload_file, path))
-        try:
-            blob = upload.future.result(None if wait else GLANCE_SECONDS)
-        except NotDone as error:
-            if upload.future.done():
-                raise
-            raise TransferPending(f"{path.name} is on its way to {self._client.name}") from error
-        finally:
-            if upload.future.done():
-                with self._lock:
-                    self._uploads.pop(path, None)
-        if upload.deleted and not self._is_whole(blob):
-            return self._adopt(path, wait=wait)
-        self._cache.adopt(blob.digest, path)
-        self._note_stored(blob)
-        return blob
+        return upload
 
     def upload(self, path: Path, blob: Blob) -> None:
         """Store the file at `path`, whose bytes are those of the blob, and read it back; StorageUnavailable."""
@@ -159,6 +162,11 @@ class ObjectBlobStore:
         if failed is not None:
             raise failed
         return ready
+
+    def send_ahead(self, paths: Iterable[Path]) -> None:
+        """Begin to store finished local files, each of which is adopted next."""
+        for path in paths:
+            self._begin_upload(path)
 
     def adopt_soon(self, path: Path) -> Blob:
         """Store a finished local file in the background; see `BlobStore.adopt_soon`."""
@@ -206,7 +214,7 @@ class ObjectBlobStore:
         """Delete the blob soon, if it is there."""
         with self._lock:
             for upload in self._uploads.values():
-                upload.deleted = True
+                upload.deleted.add(digest)
             size = self._sizes.pop(checked_digest(digest), None)
         if size is not None:
             self.usage.settle(stored=-size)
