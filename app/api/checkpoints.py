@@ -9,7 +9,7 @@ from fastapi import Header, Query, Request, Response
 
 from app.api.bodies import content_type, receive
 from app.api.deps import CheckpointId, CheckpointsDep, FitId, SettingsDep, SlowDep
-from app.api.downloads import TensorFormatDep, open_file, send_file, tensor_answer
+from app.api.downloads import REDIRECT, TensorFormatDep, open_file, redirect, send_file, tensor_answer
 from app.api.idempotency import IdempotentDep
 from app.api.list_queries import CheckpointQuery
 from app.api.openapi_parts import binary_answer, upload_body
@@ -107,7 +107,9 @@ def get_checkpoint(checkpoint_id: CheckpointId, checkpoints: CheckpointsDep) -> 
     return JsonResponse(Checkpoint.show(checkpoints.get(checkpoint_id)))
 
 
-@routes.get("/v1/checkpoints/{checkpoint_id}/content", response_class=Response, responses=binary_answer(SAFETENSORS))
+@routes.get(
+    "/v1/checkpoints/{checkpoint_id}/content", response_class=Response, responses=binary_answer(SAFETENSORS) | REDIRECT
+)
 def download_checkpoint(
     checkpoint_id: CheckpointId,
     request: Request,
@@ -120,6 +122,10 @@ def download_checkpoint(
     """
     name = f"{checkpoint_id}.safetensors"
     if only is None:
+        checkpoint, url = checkpoints.signed_url(checkpoint_id)
+        elsewhere = redirect(request, url, checkpoint.digest)
+        if elsewhere is not None:
+            return elsewhere
         checkpoint, path = checkpoints.file(checkpoint_id)
         return send_file(request, open_file(path, SAFETENSORS, name, checkpoint.digest, checkpoint.digest))
     with checkpoints.parameters_file(checkpoint_id) as (path, digest):

@@ -12,7 +12,7 @@ from fastapi import Depends, Header, Query, Request, Response
 
 from app.api.bodies import content_type, receive
 from app.api.deps import DatasetId, DatasetsDep, SettingsDep, SlowDep
-from app.api.downloads import open_file, send_file
+from app.api.downloads import REDIRECT, open_file, redirect, send_file
 from app.api.idempotency import IdempotentDep
 from app.api.list_queries import DatasetQuery
 from app.api.openapi_parts import binary_answer, upload_body
@@ -174,13 +174,19 @@ def list_dataset_rows(
 
 
 @routes.get(
-    "/v1/datasets/{dataset_id}/content", response_class=Response, responses=binary_answer(OCTETS, *MEDIA_TYPES.values())
+    "/v1/datasets/{dataset_id}/content",
+    response_class=Response,
+    responses=binary_answer(OCTETS, *MEDIA_TYPES.values()) | REDIRECT,
 )
 def download_dataset(dataset_id: DatasetId, request: Request, datasets: DatasetsDep) -> Response:
     """Download a dataset.
 
     Returns the bytes as they were uploaded. Range requests and `If-None-Match` are supported.
     """
+    dataset, url = datasets.signed_url(dataset_id)
+    elsewhere = redirect(request, url, dataset.digest)
+    if elsewhere is not None:
+        return elsewhere
     dataset, path = datasets.file(dataset_id)
     name = f"{dataset.id}.{dataset.format}"
     return send_file(request, open_file(path, MEDIA_TYPES[dataset.format], name, dataset.digest, dataset.digest))

@@ -66,6 +66,20 @@ def send_file(request: Request, download: Download) -> Response:
     return StreamingResponse(body, 200 if part is None else 206, headers, media_type=download.media_type)
 
 
+REDIRECT: dict[int | str, dict[str, Any]] = {
+    307: {"description": "Where the operator allows it: `Location` is a URL of the object storage that needs no key."}
+}
+
+
+def redirect(request: Request, url: str | None, tag: str) -> Response | None:
+    """Answer with the `url` of the content, or with 304; None without one, and where only the head is asked for."""
+    if url is None or request.scope.get("head"):
+        return None
+    if matches(request.headers.get("if-none-match"), f'"{tag}"'):
+        return not_modified(f'"{tag}"')
+    return Response(status_code=307, headers={"Location": url, "Cache-Control": "private, no-store"})
+
+
 def send_and_delete(path: Path, media_type: str, status: int, headers: Mapping[str, str]) -> Response:
     """Answer with a file that is there for this answer alone."""
     file = os.fdopen(open_plain_file(path), "rb")

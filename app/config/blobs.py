@@ -39,6 +39,13 @@ class BlobSettings(BaseSettings):
         ge=MIB,
         description="Maximum size of these copies, in bytes; what running fits and open sessions use is kept beyond.",
     )
+    blob_redirect_seconds: int | None = Field(
+        default=None,
+        ge=1,
+        le=604_800,
+        description="Answer downloads of datasets and checkpoints with a redirect to a pre-signed URL of the object "
+        "storage, valid for so many seconds; by default the server sends them itself.",
+    )
 
     @field_validator("blob_url", mode="after")
     @classmethod

@@ -73,7 +73,7 @@ class HeadMiddleware:
         if scope["type"] != "http" or scope["method"] != "HEAD" or scope["path"].endswith(BODY_ONLY):
             await self._app(scope, receive, send)
             return
-        as_get = {**scope, "method": "GET"}
+        as_get = {**scope, "method": "GET", "head": True}
         try:
             await self._app(as_get, receive, send)
         finally:

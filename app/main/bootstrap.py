@@ -125,7 +125,7 @@ def _wired(
     store.listen(wakes.notify, wakes.notify_all)
     blobs = opened.store
     sweeper = BlobSweeper(store, blobs)
-    integrity = Integrity(store, blobs)
+    integrity = Integrity(store, blobs, settings.blob_redirect_seconds)
     blobs.on_stored(lambda digest: integrity.clear([digest]))
     scratch = _emptied(settings.data_dir / SCRATCH)
     staging = settings.data_dir.resolve() / STAGING

@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
+from adjoint_client import Client
 from app.domain.errors import ApiError
 from tests.app.test_storage import FIT, ROWS, created, until_logged
 from tests.support import seaweed
@@ -82,6 +83,31 @@ def test_files_are_in_the_bucket_and_a_server_without_copies_has_all(
     assert again.http.delete(f"/v1/fits/{fit['id']}").status_code == 204
     assert again.http.delete(f"/v1/datasets/{dataset['id']}").status_code == 204
     eventually("files of what was deleted stay in the bucket", lambda: not stored(client))
+
+
+def test_downloads_are_redirected_where_the_operator_allows_it(
+    start_server: StartServer, tmp_path: Path, blob_url: str
+) -> None:
+    key = "a-key-of-an-operator"
+    server = start_server(
+        blob_url=blob_url, environment=CREDENTIALS, blob_redirect_seconds=60, api_key=key,
+        headers={"Authorization": f"Bearer {key}"},
+    )  # fmt: skip
+    dataset = created(server.http.post("/v1/datasets", json={"name": "rows", **ROWS}))
+    fit = created(server.http.post("/v1/fits", json={**STEPS, "dataset": dataset["id"]}))
+    assert ended(server.http, fit["id"])["state"] == "succeeded"
+    checkpoint = server.http.get(f"/v1/fits/{fit['id']}/checkpoints/latest").json()
+    place = f"/v1/checkpoints/{checkpoint['id']}/content"
+    redirect = server.http.get(place)
+    assert redirect.status_code == 307
+    content = httpx.get(redirect.headers["Location"]).content  # with no key
+    assert hashlib.sha256(content).hexdigest() == checkpoint["digest"]
+    assert server.http.get(f"/v1/datasets/{dataset['id']}/content").status_code == 307
+    assert server.http.head(place).headers["Content-Length"] == str(len(content))
+    assert server.http.get(place, headers={"If-None-Match": f'"{checkpoint["digest"]}"'}).status_code == 304
+    with Client(server.url, key) as python:
+        assert python.get_checkpoint(checkpoint["id"]).download(tmp_path / "file").read_bytes() == content
+    assert not any("X-Amz-Signature" in line for line in server.log)
 
 
 def test_the_bits_are_those_of_a_server_with_a_folder(start_server: StartServer, tmp_path: Path, blob_url: str) -> None:

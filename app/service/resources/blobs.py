@@ -89,9 +89,11 @@ class Integrity:
     The argument `pointer` of the methods is the place of the reference in a request, for the findings of the error.
     """
 
-    def __init__(self, store: Store, blobs: BlobStore) -> None:
+    def __init__(self, store: Store, blobs: BlobStore, redirect_seconds: int | None = None) -> None:
+        """Open `blobs`; `redirect_seconds` is how long URLs of them are valid, None to make none."""
         self._store = store
         self._blobs = blobs
+        self._redirect_seconds = redirect_seconds
         self._lock = threading.Lock()
         self.found = 0
         """How often damage was found, from the start of this server on, each blob counting once until it is whole."""
@@ -124,6 +126,15 @@ class Integrity:
         return self._opened(
             gradient.digest, gradient.corrupt, GradientCorrupt, what, "restore the file from a backup", None
         )
+
+    def signed_url(self, digest: str, *, marked: bool) -> str | None:
+        """Return a URL from which anyone reads a blob for a while; None if there are none, or it may be damaged."""
+        if self._redirect_seconds is None or marked:
+            return None
+        try:
+            return self._blobs.sign(digest, self._redirect_seconds)
+        except NotFound:
+            return None  # who opens it says what is wrong
 
     def check_marked(self, dataset: DatasetRecord, pointer: str) -> None:
         """Corrupt if a column of the dataset is known to be damaged, and is so still; reads no file that is not."""

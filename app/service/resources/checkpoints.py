@@ -194,6 +194,11 @@ class Checkpoints:
         with self._store.read() as work:
             return _require_kept(work.checkpoints.get(checkpoint_id))
 
+    def signed_url(self, checkpoint_id: str) -> tuple[CheckpointRecord, str | None]:
+        """Return the checkpoint and a URL of its file, None if the server sends it itself."""
+        checkpoint = self.get(checkpoint_id)
+        return checkpoint, self._integrity.signed_url(checkpoint.digest, marked=checkpoint.corrupt)
+
     def file(self, checkpoint_id: str) -> tuple[CheckpointRecord, Path]:
         """Return the checkpoint and its file; Corrupt if that is damaged."""
         checkpoint = self.get(checkpoint_id)

@@ -178,6 +178,11 @@ class Datasets:
             work.datasets.delete(dataset_id)
             work.after_commit(lambda: self._sweeper.discard(dataset_blobs(dataset)))
 
+    def signed_url(self, dataset_id: str) -> tuple[DatasetRecord, str | None]:
+        """Return the dataset and a URL of the bytes as they came, None if the server sends them itself."""
+        dataset = self.get(dataset_id)
+        return dataset, self._integrity.signed_url(dataset.digest, marked=dataset.corrupt)
+
     def file(self, dataset_id: str) -> tuple[DatasetRecord, Path]:
         """Return the dataset and the file of the bytes as they came; Corrupt if that is damaged."""
         dataset = self.get(dataset_id)

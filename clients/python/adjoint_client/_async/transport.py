@@ -126,6 +126,10 @@ class AsyncTransport:
                     raise self.unreachable(error) from error
                 pause = _FIRST_PAUSE_SECONDS * 2**attempt
             else:
+                if method == "GET" and response.has_redirect_location:
+                    async with self._redirected(response, headers) as stored:
+                        await stored.aread()
+                        response = stored
                 if response.is_success:
                     return response
                 asked = retry_after(response.headers)
@@ -156,10 +160,25 @@ class AsyncTransport:
         async with self._http.stream(
             method, path, params=params, headers=headers, timeout=patience, json=json, content=content
         ) as response:
-            if not response.is_success:
-                await response.aread()
-                raise ServerError.from_response(response)
-            yield response
+            if method == "GET" and response.has_redirect_location:
+                async with self._redirected(response, headers) as stored:
+                    yield await _succeeded(stored)
+            else:
+                yield await _succeeded(response)
+
+    @asynccontextmanager
+    async def _redirected(
+        self, response: httpx.Response, headers: Mapping[str, str] | None
+    ) -> AsyncIterator[httpx.Response]:
+        """Open what an answer refers to, such as a file in object storage: that is sent no key of ours."""
+        import httpx
+
+        part = {name: value for name, value in (headers or {}).items() if name.lower() == "range"}
+        async with (
+            httpx.AsyncClient(verify=self._verify, timeout=self._http.timeout) as other,
+            other.stream("GET", response.headers["location"], headers=part) as stored,
+        ):
+            yield stored
 
     def unreachable(self, error: httpx.TransportError | OSError) -> ServerUnreachable:
         """Say in one line that, and why, there is no answer."""
@@ -172,3 +191,11 @@ class AsyncTransport:
         for connection in self._connections:
             connection.close()
         await self._http.aclose()
+
+
+async def _succeeded(response: httpx.Response) -> httpx.Response:
+    """Return the answer; ServerError if it is a refusal."""
+    if not response.is_success:
+        await response.aread()
+        raise ServerError.from_response(response)
+    return response
