@@ -24,7 +24,7 @@ from app.http.responses import JsonResponse, check_digest, read_digest
 from app.ingest.csv_dialect import Decimal, Delimiter, Encoding
 from app.ingest.limits import Header as HeaderOption
 from app.ingest.limits import IngestOptions
-from app.service.resources.datasets import UploadOptions
+from app.service.resources.datasets import MANIFEST, UploadOptions
 
 routes = router("datasets")
 
@@ -42,7 +42,7 @@ FORMATS: Mapping[str, str] = MappingProxyType(
         "application/vnd.apache.parquet": "parquet",
     }
 )
-MEDIA_TYPES = MappingProxyType({format: kind for kind, format in FORMATS.items()})
+MEDIA_TYPES = MappingProxyType({format: kind for kind, format in FORMATS.items()} | {MANIFEST: JSON})
 OCTETS = "application/octet-stream"
 
 COLUMNS = """Columns to take from a CSV file, as NAME:DTYPE[SIZES]=SOURCES, joined by commas; the \
@@ -56,6 +56,9 @@ without a header and without `columns` has the columns column_1, column_2, ...""
 
 MISSING = """Cells of a CSV file that stand for missing values beside empty ones, joined by commas: NA,?. Without it \
 NA, N/A, null and nan stand for missing numbers too, and text columns that hold them are refused."""
+
+ACCEPTED = MappingProxyType({JSON: "InlineDataset", **{kind: None for kind in (*FORMATS, OCTETS) if kind != JSON}})
+"""The media types of uploads."""
 
 FormatName = Literal["json", "csv", "npy", "npz", "safetensors", "ndjson", "parquet"]
 
@@ -82,7 +85,7 @@ CsvOptionsDep = Annotated[IngestOptions, Depends(_csv_options)]
 """How a CSV file in the body is to be read."""
 
 
-async def _terms(
+async def read_upload_options(
     request: Request,
     csv: CsvOptionsDep,
     name: Annotated[str | None, Query(min_length=1, max_length=200, description="A name for the dataset.")] = None,
@@ -108,11 +111,11 @@ async def _terms(
     "/v1/datasets",
     status_code=201,
     response_model=Dataset,
-    openapi_extra=upload_body({JSON: "InlineDataset", **{kind: None for kind in (*FORMATS, OCTETS) if kind != JSON}}),
+    openapi_extra=upload_body(ACCEPTED),
 )
 async def create_dataset(
     request: Request,
-    terms: Annotated[UploadOptions, Depends(_terms)],
+    terms: Annotated[UploadOptions, Depends(read_upload_options)],
     datasets: DatasetsDep,
     settings: SettingsDep,
     idempotent: IdempotentDep,
@@ -138,12 +141,16 @@ async def create_dataset(
 
 
 @routes.get("/v1/datasets", response_model=DatasetList)
-def list_datasets(query: DatasetQuery, datasets: DatasetsDep) -> Response:
+def list_datasets(
+    query: DatasetQuery,
+    datasets: DatasetsDep,
+    origin: Annotated[str | None, Query(max_length=64, description="Only those made of this dataset.")] = None,
+) -> Response:
     """List datasets.
 
     Lists the datasets of the caller's tenant in pages, newest first by default.
     """
-    return JsonResponse(DatasetList.show(datasets.list(query.page, query.filters)))
+    return JsonResponse(DatasetList.show(datasets.list(query.page, query.filters, origin=origin)))
 
 
 @routes.get("/v1/datasets/{dataset_id}", response_model=Dataset)
@@ -181,7 +188,8 @@ def list_dataset_rows(
 def download_dataset(dataset_id: DatasetId, request: Request, datasets: DatasetsDep) -> Response:
     """Download a dataset.
 
-    Returns the bytes as they were uploaded. Range requests and `If-None-Match` are supported.
+    Returns the bytes as they were uploaded; of a dataset that was made of others, the description of its columns with
+    their digests. Range requests and `If-None-Match` are supported.
     """
     dataset, url = datasets.signed_url(dataset_id)
     elsewhere = redirect(request, url, dataset.digest)

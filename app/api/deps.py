@@ -26,8 +26,10 @@ from app.service.fits.replays import Replays
 from app.service.fits.revision import FitRevision
 from app.service.resources.checkpoints import Checkpoints
 from app.service.resources.datasets import Datasets
+from app.service.resources.derivations import Derivations
 from app.service.resources.graphs import Diagnostics, Graphs
 from app.service.resources.idempotency import Idempotency
+from app.service.resources.profiles import Profiles
 from app.service.resources.workers import ComputeService
 from app.service.sessions.sessions import Sessions
 from app.store.pages import DEFAULT_LIMIT, PageRequest
@@ -44,6 +46,8 @@ class Services:
     diagnostics: Diagnostics
     computing: ComputeService
     datasets: Datasets
+    derivations: Derivations
+    profiles: Profiles
     fits: Fits
     fit_control: FitControl
     fit_revision: FitRevision
@@ -132,6 +136,8 @@ SessionsDep = Annotated[Sessions, _service("sessions")]
 KeysDep = Annotated[Keys, _service("keys")]
 AuditDep = Annotated[AuditTrail, _service("audit")]
 SystemDep = Annotated[System, _service("system")]
+DerivationsDep = Annotated[Derivations, _service("derivations")]
+ProfilesDep = Annotated[Profiles, _service("profiles")]
 SettingsDep = Annotated[Settings, _service("settings")]
 
 SlowDep = Annotated[CapacityLimiter, Depends(_slow)]

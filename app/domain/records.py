@@ -57,9 +57,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class DatasetRecord:
-    """An uploaded dataset. `digest` is the SHA-256 of the bytes as they came, which are kept; `format` names them.
+    """A dataset. `digest` is the SHA-256 of the bytes as they came, which are kept; `format` names them.
 
-    `corrupt` tells that the file of these bytes, or of a column, is missing or does not match its digest.
+    One that is made of others has a manifest of its columns in place of such bytes. `origin` says which ones, and how;
+    `version` counts, from 1, how often rows were appended to get it. `corrupt` tells that the file of these bytes, or
+    of a column, is missing or does not match its digest.
     """
 
     id: str
@@ -71,6 +73,8 @@ class DatasetRecord:
     format: str
     created_at: datetime
     tenant: str = DEFAULT_TENANT
+    version: int = 1
+    origin: dict[str, Any] | None = None
     corrupt: bool = field(default=False, metadata=COMPUTED)
 
     @property

@@ -5,7 +5,7 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 
 from app.ingest.columns import ColumnSet, IngestedColumn, column_path
 from app.ingest.csv import read_csv
+from app.ingest.derived import DERIVED, read_derived
 from app.ingest.json_columns import read_json, read_ndjson
 from app.ingest.limits import IngestError, IngestLimits, IngestOptions, domain_error
 from app.ingest.npy import read_npy
@@ -56,7 +57,8 @@ def read_file(path: Path, format: str, target: Path, options: IngestOptions, lim
 
     Trusts its own code with hostile bytes; a server calls `app.ingest.ingest.ingest` instead, which adds a process.
     """
-    if format not in READERS:
+    reader = read_derived if format == DERIVED else READERS.get(format)
+    if reader is None:
         raise IngestError("unknown_format", "", f"the format is not known; use one of {', '.join(READERS)}")
     _check_options(format, options)
     columns = ColumnSet(target, limits)
@@ -65,7 +67,7 @@ def read_file(path: Path, format: str, target: Path, options: IngestOptions, lim
         if size_bytes == 0:
             raise IngestError("empty", "", "the upload has no bytes")
         try:
-            READERS[format](file, size_bytes, columns, options)
+            reader(file, size_bytes, columns, options)
         except MemoryError:
             detail = f"reading this takes more than {limits.memory_bytes} bytes of memory; send .npy instead"
             raise IngestError("too_much_memory", "", detail, limit=limits.memory_bytes) from None
@@ -195,28 +197,40 @@ def ingest(path: Path, format: str, target: Path, options: IngestOptions, limits
 
 def _run(request: IngestRequest) -> IngestResult | IngestError:
     timeout = request.limits.wall_budget(request.path.stat().st_size)
+    answer = run_child(_COMMAND, encode_request(request), timeout, request.target)
+    try:
+        return decode_verdict(answer, request.target)
+    except ValueError as error:
+        raise ChildError(str(error)) from error
+
+
+def run_child(command: Sequence[str], request: bytes, timeout: float, folder: Path) -> bytes:
+    """Return what a command writes to stdout for a request on stdin, in a process of its own that runs in `folder`.
+
+    Raises:
+        ChildError: it took more than `timeout` seconds, or ended with another status than 0.
+    """
     process = subprocess.Popen(  # noqa: S603 (the command is fixed)
-        _COMMAND,
+        command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=_ENVIRONMENT,
-        cwd=request.target,
-        start_new_session=True,  # Ctrl-C is for the server, which decides what becomes of the upload
+        cwd=folder,
+        start_new_session=True,  # Ctrl-C is for the server, which decides what becomes of the request
     )
     with process:
         try:
-            answer, noise = process.communicate(encode_request(request), timeout)
+            answer, noise = process.communicate(request, timeout)
         except subprocess.TimeoutExpired as error:
             msg = f"no verdict within {timeout:.0f} s"
             raise ChildError(msg) from error
         finally:
             process.kill()
-    try:
-        return decode_verdict(answer, request.target)
-    except ValueError as error:
+    if process.returncode != 0:
         msg = f"exit status {process.returncode}: {noise[-_KEPT_STDERR:].decode(errors='replace')}"
-        raise ChildError(msg) from error
+        raise ChildError(msg)
+    return answer
 
 
 def _empty(target: Path) -> None:

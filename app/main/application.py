@@ -20,6 +20,7 @@ from starlette.types import Lifespan
 from app.api import (
     administration,
     checkpoints,
+    dataset_derivations,
     datasets,
     diagnostics,
     documentation,
@@ -106,6 +107,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     events.routes,
     graphs.routes,
     diagnostics.routes,
+    dataset_derivations.routes,
     datasets.routes,
     predictions.routes,
     checkpoints.routes,

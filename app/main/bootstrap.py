@@ -44,10 +44,12 @@ from app.service.fits.revision import FitRevision
 from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.checkpoints import Checkpoints
 from app.service.resources.datasets import Datasets, Ingestion
+from app.service.resources.derivations import Derivations
 from app.service.resources.graphs import Diagnostics, Graphs
 from app.service.resources.idempotency import Idempotency
 from app.service.resources.memory import MemoryConfig, MemoryPool
 from app.service.resources.notifier import Notifier
+from app.service.resources.profiles import Profiles
 from app.service.resources.storage import DiskSpace, StorageContext, TenantQuota
 from app.service.sessions.attempts import SessionAttempts, SessionConfig
 from app.service.sessions.creation import SessionCreation, SessionLimits
@@ -180,6 +182,8 @@ def _wired(
         diagnostics=Diagnostics(store),
         computing=pool,
         datasets=Datasets(store, integrity, ingestion, sweeper),
+        derivations=Derivations(store, integrity, ingestion, sweeper),
+        profiles=Profiles(store, integrity, ingestion),
         fits=fits,
         fit_control=FitControl(store, wakes, supervisor, terms),
         fit_revision=FitRevision(store, inputs, wakes, supervisor, terms, admission),

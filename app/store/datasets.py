@@ -78,9 +78,13 @@ class Datasets:
             raise NotFound(f"there is no dataset {dataset_id!r}")
         return self._datasets([row])[0]
 
-    def list(self, page: PageRequest, filters: Filters = ALL) -> Page[DatasetRecord]:
-        """Return a page of the datasets that meet `filters`."""
-        rows = DATASETS.fetch(self._connection, select(datasets), self._tenant, page, filters, lambda row: row)
+    def list(self, page: PageRequest, filters: Filters = ALL, *, origin: str | None = None) -> Page[DatasetRecord]:
+        """Return a page of the datasets that meet `filters`, and that were made of the dataset `origin` if given."""
+        statement = select(datasets)
+        if origin is not None:
+            source = json_items(datasets.c.origin, "datasets")
+            statement = statement.where(exists().where(source.c.value == origin).correlate(datasets))
+        rows = DATASETS.fetch(self._connection, statement, self._tenant, page, filters, lambda row: row)
         return Page(self._datasets(rows.items), rows.next_cursor, rows.findings)
 
     def with_column(self, digest: str) -> tuple[str, ...]:
@@ -123,6 +127,8 @@ def _dataset(row: Any, columns: tuple[Column, ...], damaged: Collection[str]) ->
         format=row.format,
         created_at=row.created_at,
         tenant=row.tenant,
+        version=row.version,
+        origin=row.origin,
         corrupt=not {row.digest, *(column.blob for column in columns)}.isdisjoint(damaged),
     )
 

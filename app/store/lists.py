@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, Select, Table, func, select, tuple_, type_coerce
 
@@ -172,13 +172,13 @@ _THINGS = MappingProxyType({"fit": "fit", "sess": "session", "graph": "graph"})
 _PLACE = re.compile(r'\["[a-z_]{1,32}",(-?[0-9]{1,19}|"([^"\\]|\\.)*"),"[a-z]{1,16}_[0-9a-z]{1,64}"\]', re.DOTALL)
 
 
-def _decode_place(cursor: str, order_by: str, kind: type) -> tuple[str | int, str]:
+def _decode_place(cursor: str, order_by: str, kind: type[str | int]) -> tuple[str | int, str]:
     """Return value, of this kind, and id of the last entry of a page in this order."""
     try:
-        name, value, identifier = json.loads(decode_cursor(cursor, _PLACE))
+        name, value, identifier = cast(tuple[str, str | int, str], json.loads(decode_cursor(cursor, _PLACE)))
     except ValueError:
         raise invalid_cursor() from None
-    if name != order_by or type(value) is not kind or not _is_storable(value):
+    if name != order_by or not isinstance(value, kind) or not _is_storable(value):
         raise invalid_cursor()
     return value, identifier
 

@@ -164,6 +164,8 @@ datasets = Table(
     Column("format", Text, nullable=False),
     Column("created_at", Timestamp, nullable=False),
     _tenant(),
+    Column("version", _INTEGER, nullable=False, server_default=text("1")),
+    Column("origin", JsonText),
     Index(None, "tenant", "id"),
     *_list_indexes("name"),
 )

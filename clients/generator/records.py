@@ -3,7 +3,17 @@
 from generator.contract import Contract, Json, references, summary
 from generator.python_types import python_type, quoted
 
-ROOTS = ("Checkpoint", "Dataset", "Evaluation", "Fit", "Graph", "GraphSummary", "RankedVariant", "Session")
+ROOTS = (
+    "Checkpoint",
+    "Dataset",
+    "DatasetProfile",
+    "Evaluation",
+    "Fit",
+    "Graph",
+    "GraphSummary",
+    "RankedVariant",
+    "Session",
+)
 HEADER = '''"""What the server answers about its resources, with the fields as attributes."""
 
 from collections.abc import Mapping

@@ -103,8 +103,10 @@ class Reader:
 def use_readers(readers: Readers) -> None:
     """Have the server of this process read uploads in readers that are forked."""
 
-    def start(command: Sequence[str], *, cwd: Path, **options: Any) -> Reader:
-        return readers.fork(cwd)
+    def start(command: Sequence[str], *, cwd: Path, **options: Any) -> Reader | subprocess.Popen[bytes]:
+        if command == ingest._COMMAND:
+            return readers.fork(cwd)
+        return subprocess.Popen(command, cwd=cwd, **options)  # another child, such as one that profiles
 
     ingest.subprocess = SimpleNamespace(**{**vars(subprocess), "Popen": start})  # type: ignore[assignment]
 

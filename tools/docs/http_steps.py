@@ -106,6 +106,17 @@ DATASETS = (
     get("get_dataset", "/v1/datasets/{DATASET}"),
     get("list_dataset_rows", "/v1/datasets/{DATASET}/rows?offset=1&limit=2"),
     get("download_dataset", "/v1/datasets/{DATASET}/content"),
+    get("profile_dataset", "/v1/datasets/{DATASET}/profile?target=y"),
+    post(
+        "append_to_dataset", "/v1/datasets/{DATASET}:append", "x,y\n4,9\n5,11\n", status=201, saves="APPENDED",
+        headers={"Content-Type": "text/csv"},
+    ),
+    post(
+        "select_dataset_rows", "/v1/datasets/{APPENDED}:select",
+        {"where": [{"column": "x", "op": "<", "value": 5}], "sample": {"rows": 3}}, status=201,
+    ),
+    post("split_dataset", "/v1/datasets/{APPENDED}:split", {"test": 0.25, "seed": 1}, status=201),
+    post("join_datasets", "/v1/datasets:join", {"datasets": ["{DATASET}", "{APPENDED}"]}, status=201),
 )  # fmt: skip
 FITS = (
     post("create_fit", "/v1/fits", FIT, status=202, saves="FIT", headers={"Idempotency-Key": "points-1"}),

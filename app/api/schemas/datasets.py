@@ -56,9 +56,16 @@ class Dataset(ResourceShape):
     object: Literal["dataset"] = "dataset"
     name: str
     format: str
-    digest: str = Field(description="SHA-256 of the uploaded bytes.")
+    digest: str = Field(
+        description="SHA-256 of the uploaded bytes; of one that was made of others, of the description of its columns."
+    )
     size_bytes: int
     rows: int
+    version: int = Field(description="Counts from 1 how often rows were appended.")
+    origin: dict[str, Any] | None = Field(
+        description="How it was made of others: kind (append, join, select, split), datasets (their ids), and what was "
+        "asked for; null for an uploaded one."
+    )
     corrupt: bool = Field(
         description="The file of a column, or of the uploaded bytes, is missing or damaged, until the same bytes "
         "are uploaded again."

@@ -1,9 +1,11 @@
 """Datasets: ingest, list, download, delete."""
 
+import json
 import tempfile
 import threading
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,11 @@ from app.domain.errors import Conflict, storage_faults
 from app.domain.ids import new_id
 from app.domain.records import Column, DatasetRecord
 from app.ingest.columns import IngestedColumn
+from app.ingest.derived import DERIVED, Plan
 from app.ingest.ingest import ingest
 from app.ingest.limits import IngestLimits, IngestOptions
+from app.ingest.profile import ProfiledColumn
+from app.ingest.profile_child import compute_profile
 from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.idempotency import SaveResponse
 from app.service.resources.storage import DiskSpace
@@ -27,6 +32,9 @@ from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store
 
 MAX_CHILDREN = 2
+
+MANIFEST = "manifest"
+"""The format of a dataset that is made of others: its bytes describe its columns, with their digests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,15 @@ class Ingestion:
         self._scratch = scratch
         self._limits = limits
         self._children = threading.BoundedSemaphore(MAX_CHILDREN)
+
+    @property
+    def scratch(self) -> Path:
+        """The folder for files on their way, on the file system of the blobs."""
+        return self._scratch
+
+    def path(self, blob: Blob) -> Path:
+        """Return the file of a blob."""
+        return self._blobs.local_path(blob.digest)
 
     def open(self) -> BlobWriter:
         """Open a writer for the bytes of an upload; StorageFull if the disk has no room for new ones."""
@@ -103,6 +120,53 @@ class Ingestion:
         )
         return record, {column.name: [str(column.path)] for column in result.columns}
 
+    def derive(self, plan: Plan, columns: Sequence[Column], stored: set[str]) -> DatasetRecord:
+        """Make blobs of the columns of a plan, which become those of `columns` with other rows, and of their manifest.
+
+        Return the record, which is not stored yet and has no name of its own; as `read` does otherwise.
+        """
+        sizes = [Path(path).stat().st_size for part in plan.parts for path in part.paths.values()]
+        self._space.check(sum(sizes))
+        # The plan is small; what it takes time for is the columns.
+        limits = replace(
+            self._limits,
+            cpu_seconds=self._limits.cpu_budget(sum(sizes)),
+            wall_seconds=self._limits.wall_budget(sum(sizes)),
+        )
+        with ExitStack() as held:
+            with storage_faults("the columns of this dataset"):
+                folder = Path(held.enter_context(tempfile.TemporaryDirectory(dir=self._scratch)))
+                (folder / "target").mkdir()
+                (folder / "plan").write_bytes(plan.encode())
+            with self._children:
+                result = ingest(folder / "plan", DERIVED, folder / "target", IngestOptions(), limits)
+            made, sizes_made = [], []
+            for column, written in zip(columns, result.columns, strict=True):
+                blob = self._blobs.adopt(written.path)
+                stored.add(blob.digest)
+                sizes_made.append(blob.size)
+                made.append(_with_rows(column, written, blob.digest))
+        manifest = self._blobs.writer()
+        with manifest:
+            manifest.write(manifest_of(result.rows, made))
+            described = manifest.commit()
+        stored.add(described.digest)
+        return DatasetRecord(
+            id=new_id("ds"),
+            name="dataset",
+            digest=described.digest,
+            size_bytes=described.size + sum(sizes_made),
+            rows=result.rows,
+            columns=tuple(made),
+            format=MANIFEST,
+            created_at=self._clock.now(),
+        )
+
+    def profile(self, columns: Sequence[ProfiledColumn], target: str | None, folder: Path) -> dict[str, Any]:
+        """Return the profile of stored columns (see `app.ingest.profile`); ChildError if its process fails."""
+        with self._children:
+            return compute_profile(columns, target, self._limits, folder)
+
     def _adopt(self, column: IngestedColumn, upload: Blob, path: Path, stored: set[str]) -> Column:
         # What NumPy saves is its own column: it need not be digested, nor wait for the disk, a second time.
         blob = upload if same_bytes(column.path, path) else self._blobs.adopt(column.path)
@@ -123,6 +187,33 @@ def _column(column: IngestedColumn, blob: str) -> Column:
         classes=column.classes,
         label=column.label,
     )
+
+
+def _with_rows(column: Column, written: IngestedColumn, blob: str) -> Column:
+    """Return a column with other rows."""
+    return replace(
+        column,
+        blob=blob,
+        minimum=written.minimum,
+        maximum=written.maximum,
+        mean=written.mean,
+        missing=written.missing,
+    )
+
+
+def manifest_of(rows: int, columns: Sequence[Column]) -> bytes:
+    """Return the description of columns whose digest is that of the dataset: equal columns, equal digests."""
+    described = [
+        {
+            "name": column.name,
+            "dtype": column.dtype,
+            "shape": list(column.shape),
+            "digest": column.blob,
+            "classes": None if column.classes is None else list(column.classes),
+        }
+        for column in columns
+    ]
+    return json.dumps({"object": "dataset_manifest", "rows": rows, "columns": described}, indent=1).encode() + b"\n"
 
 
 def dataset_blobs(dataset: DatasetRecord) -> frozenset[str]:
@@ -160,10 +251,13 @@ class Datasets:
         with self._store.read() as work:
             return work.datasets.get(dataset_id)
 
-    def list(self, page: PageRequest, filters: Filters = ALL) -> Page[DatasetRecord]:
-        """Return a page of datasets."""
+    def list(self, page: PageRequest, filters: Filters = ALL, *, origin: str | None = None) -> Page[DatasetRecord]:
+        """Return a page of the datasets that meet `filters`, and that were made of the dataset `origin` if given.
+
+        Those whose source was deleted are found by its id too.
+        """
         with self._store.read() as work:
-            return work.datasets.list(page, filters)
+            return work.datasets.list(page, filters, origin=origin)
 
     def delete(self, dataset_id: str) -> None:
         """Forget the dataset; Conflict while a fit or an open session uses it."""

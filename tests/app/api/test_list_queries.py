@@ -15,7 +15,7 @@ FIT = {
     "steps": 1,
     "batch_size": 2,
 }
-REQUESTS = {"fits": FIT, "sessions": {"graph": GRAPH}}
+REQUESTS: dict[str, dict[str, Any]] = {"fits": FIT, "sessions": {"graph": GRAPH}}
 ASKED = {
     "labelled_colour:red": (1, None),
     "labelled_colour:blue": (0, "no_match"),

@@ -19,9 +19,9 @@ ROOT = Path(__file__).parents[3]
 VERBS = {
     "append", "cancel", "check", "clear", "close", "compute", "copy", "create", "delete", "differentiate", "download",
     "draw", "duplicate", "evaluate", "expand",
-    "extend", "find", "free", "get", "kill", "list", "load", "mark", "match", "name",
+    "extend", "find", "free", "get", "join", "kill", "list", "load", "mark", "match", "name",
     "pause", "plan", "predict", "print", "profile", "replace", "replay", "reset", "resume", "revoke", "run", "save",
-    "scrape", "select", "set", "stream", "trace", "update", "validate", "view", "zero",
+    "scrape", "select", "set", "split", "stream", "trace", "update", "validate", "view", "zero",
 }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ NAMES = ["b", "a", "", "ab", "\u00e4", "a", "A", "a%", "\U0010ffff", "a\U0010fff
 def named(store: Store, a_fit: Callable[..., FitRecord]) -> Store:
     with store.begin() as work:
         for number, name in enumerate(NAMES):
-            moments = {
+            moments: dict[str, Any] = {
                 "created_at": BEGIN + timedelta(hours=number),
                 "finished_at": None if number % 3 else BEGIN + timedelta(days=number),
             }

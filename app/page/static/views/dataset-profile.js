@@ -1,63 +1,41 @@
-/** What a sample of the rows shows of each column: a histogram, and what deserves a look before training. */
+/** The profile of a dataset, which the server computes: a histogram of each column, and what deserves a look. */
 
-import { html, useEffect, useState } from "../lib/ui.js";
-import { Problem, request } from "../lib/api.js";
+import { html, useState } from "../lib/ui.js";
 import { formatNumber } from "../lib/format.js";
+import { useResource } from "../lib/poll.js";
+import { problemText } from "../parts/dialog.js";
 
-/** Rows are read in stretches that lie evenly over the dataset. */
-const STRETCHES = 5;
-const STRETCH_ROWS = 400;
-/** Values that are looked at in one row of a column of tensors. */
-const VALUES_A_ROW = 64;
-const BINS = 24;
-const CLASSES_SHOWN = 24;
 const WIDTH = 132;
 const HEIGHT = 30;
-const RARE = 0.02;
-const SCALES_RATIO = 1000;
-const IDENTIFIER_SHARE = 0.98;
+const MEASURES = { pearson: "r", correlation_ratio: "η", cramers_v: "V" };
 
 /**
- * Read a sample of the rows; null until it is there.
+ * Read the profile of a dataset; null until it is there. The target is guessed until one is chosen.
  * @param {any} dataset
- * @returns {any[] | null}
+ * @returns {{profile: any, problem: Error | null, target: string, setTarget: (name: string) => void}}
  */
-export function useSample(dataset) {
-  const [sample, setSample] = useState(null);
-  useEffect(() => {
-    if (dataset === null) return undefined;
-    let over = false;
-    readSample(dataset).then(
-      (rows) => over || setSample(rows),
-      (error) => {
-        if (!(error instanceof Problem)) throw error;
-      },
-    );
-    return () => {
-      over = true;
-    };
-  }, [dataset?.id]);
-  return sample;
+export function useProfile(dataset) {
+  const [chosen, setTarget] = useState(null);
+  const target = chosen ?? guessTarget(dataset);
+  const query = target ? `?target=${encodeURIComponent(target)}` : "";
+  const { data, problem } = useResource(dataset ? `v1/datasets/${dataset.id}/profile${query}` : null);
+  return { profile: data, problem, target, setTarget };
 }
 
-async function readSample({ id, rows }) {
-  const all = rows <= STRETCHES * STRETCH_ROWS;
-  const starts = all
-    ? range(Math.ceil(rows / STRETCH_ROWS)).map((index) => index * STRETCH_ROWS)
-    : range(STRETCHES).map((index) => Math.floor((index * (rows - STRETCH_ROWS)) / (STRETCHES - 1)));
-  const pages = [];
-  for (const start of starts) pages.push(await request(`v1/datasets/${id}/rows?offset=${start}&limit=${STRETCH_ROWS}`));
-  return pages.flatMap((page) => page.data);
+/** The last column of texts, which is usually the one that is to be predicted. */
+function guessTarget(dataset) {
+  return dataset?.columns.findLast((column) => column.classes && column.shape.length === 0)?.name ?? "";
 }
 
-/** @param {{column: any, sample: any[] | null}} props */
-export function Distribution({ column, sample }) {
-  if (sample === null) return html`<span class="muted">…</span>`;
-  const bars = column.classes ? countClasses(column, sample) : countNumbers(column, sample);
+/** @param {{column: any, profile: any}} props */
+export function Distribution({ column, profile }) {
+  if (profile === null) return html`<span class="muted">…</span>`;
+  const found = profile.columns.find((each) => each.name === column.name);
+  const bars = found ? barsOf(found) : [];
   if (bars.length === 0) return html`<span class="muted">–</span>`;
   const most = Math.max(...bars.map((bar) => bar.count), 1);
   const width = WIDTH / bars.length;
-  const label = `distribution of ${column.label}: ${column.classes ? bars.slice(0, 3).map((bar) => `${bar.name} ${bar.count}`).join(", ") : `most rows between ${bars.reduce((best, bar) => (bar.count > best.count ? bar : best)).name}`}`;
+  const label = `distribution of ${column.label}: ${found.top.length ? bars.slice(0, 3).map((bar) => `${bar.name} ${bar.count}`).join(", ") : `most rows between ${bars.reduce((best, bar) => (bar.count > best.count ? bar : best)).name}`}`;
   return html`<svg class="distribution" width=${WIDTH} height=${HEIGHT} viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label=${label}>
     ${bars.map((bar, index) => {
       const height = bar.count === 0 ? 0 : Math.max(1, (bar.count / most) * (HEIGHT - 1));
@@ -65,88 +43,43 @@ export function Distribution({ column, sample }) {
     })}</svg>`;
 }
 
-/** @param {{dataset: any, sample: any[] | null}} props */
-export function Findings({ dataset, sample }) {
-  if (sample === null) return html`<p class="loading" role="status">Looking at a sample of the rows …</p>`;
-  const found = findingsOf(dataset, sample);
-  const extent = sample.length === dataset.rows ? "all rows" : `a sample of ${formatNumber(sample.length)} rows`;
-  return html`${found.length === 0
+function barsOf({ top, histogram }) {
+  if (top.length) return top.map(({ value, count }) => ({ name: value, count }));
+  if (!histogram) return [];
+  const { edges, counts } = histogram;
+  return counts.map((count, index) => ({ name: `${formatNumber(edges[index])} and ${formatNumber(edges[index + 1])}`, count }));
+}
+
+/**
+ * How a column goes with the target.
+ * @param {{column: any, profile: any}} props
+ */
+export function Correlation({ column, profile }) {
+  const found = profile?.columns.find((each) => each.name === column.name)?.correlation;
+  return found ? html`<span title=${found.measure.replaceAll("_", " ")}>${MEASURES[found.measure]} ${formatNumber(found.value)}</span>` : html`<span class="muted">–</span>`;
+}
+
+/** @param {{dataset: any, profile: any, problem: Error | null, target: string, setTarget: (name: string) => void}} props */
+export function Findings({ dataset, profile, problem, target, setTarget }) {
+  const choices = dataset.columns.filter((column) => column.shape.length === 0);
+  return html`
+    <label class="field">Target <select value=${target} onChange=${(event) => setTarget(event.target.value)}>
+      <option value="">none</option>${choices.map(({ name, label }) => html`<option key=${name} value=${name}>${label}</option>`)}</select></label>
+    ${problem && html`<p class="problem" role="alert">${problemText(problem)}</p>`}
+    ${!problem && profile === null && html`<p class="loading" role="status">Profiling the rows …</p>`}
+    ${profile && html`<${Found} dataset=${dataset} profile=${profile} />`}`;
+}
+
+function Found({ dataset, profile }) {
+  const extent = profile.rows_read === profile.rows ? "all rows" : `${formatNumber(profile.rows_read)} rows, evenly spread`;
+  const classes = profile.target?.classes ?? [];
+  return html`${profile.findings.length === 0
       ? html`<p class="empty">Nothing deserves a look: no missing values, no constant columns, no rare classes, similar scales.</p>`
-      : html`<ul class="findings">${found.map((each) => html`<li key=${each.column + each.text}><span class="mono">${each.column}</span> ${each.text}</li>`)}</ul>`}
-    <p class="muted">Histograms and findings are those of ${extent}${sample.length === dataset.rows ? "" : "; minimum, mean, maximum and missing values those of all"}.</p>`;
+      : html`<ul class="findings">${profile.findings.map((each) => html`<li key=${each.code + each.column}><span class="mono">${each.column === null ? "rows" : labelOf(dataset, each.column)}</span> ${each.detail}</li>`)}</ul>`}
+    ${classes.length > 0 && html`<p>Classes of ${labelOf(dataset, profile.target.column)}: ${classes.slice(0, 12).map(({ value, count }) => `${value} ${formatNumber(count)}`).join(", ")}${classes.length > 12 ? " …" : ""}</p>`}
+    <p class="muted">Histograms and findings are those of ${extent}.</p>`;
 }
 
-function findingsOf(dataset, sample) {
-  const found = [];
-  const add = (column, text) => found.push({ column: column.label, text });
-  for (const column of dataset.columns) {
-    if (column.missing) add(column, `lacks ${formatNumber(column.missing)} values, ${percent(column.missing / dataset.rows)} of the rows: fill them, or leave the rows out.`);
-    if (!column.classes && column.minimum !== null && column.minimum === column.maximum) add(column, `is ${formatNumber(column.minimum)} in every row: it carries no information.`);
-    if (column.classes) addClasses(column, sample, add);
-    else if (isIdentifier(column, sample)) add(column, "is another whole number in almost every row: an identifier is learned by heart.");
-  }
-  addScales(dataset, add);
-  const texts = sample.map((row) => JSON.stringify(row));
-  const repeated = texts.length - new Set(texts).size;
-  if (repeated > 0) found.push({ column: "rows", text: `${formatNumber(repeated)} of ${formatNumber(sample.length)} repeat another one: with a random split they are in both parts.` });
-  return found;
-}
-
-function addClasses(column, sample, add) {
-  const bars = countClasses(column, sample, Infinity);
-  if (column.classes.length === 1) add(column, `has one class, ${column.classes[0]}.`);
-  const rare = bars.filter((bar) => bar.count > 0 && bar.count < RARE * sample.length);
-  if (rare.length && bars.length <= 100) add(column, `has rare classes: ${rare.slice(0, 5).map((bar) => `${bar.name} in ${percent(bar.count / sample.length)}`).join(", ")}. Weigh classes, or split by class.`);
-}
-
-function addScales(dataset, add) {
-  const spans = dataset.columns.filter((each) => !each.classes && each.dtype.startsWith("float") && each.maximum > each.minimum).map((each) => ({ column: each, span: each.maximum - each.minimum }));
-  const smallest = Math.min(...spans.map((each) => each.span));
-  for (const { column, span } of spans) {
-    if (span > SCALES_RATIO * smallest) add(column, `spans ${formatNumber(span)}, another column ${formatNumber(smallest)}: normalise them.`);
-  }
-}
-
-function isIdentifier(column, sample) {
-  if (column.shape.length > 0 || !/int/.test(column.dtype) || sample.length < 50) return false;
-  return new Set(sample.map((row) => row[column.name])).size > IDENTIFIER_SHARE * sample.length;
-}
-
-function countClasses(column, sample, most = CLASSES_SHOWN) {
-  const counts = new Map();
-  for (const row of sample) {
-    const value = row[column.name];
-    for (const each of [value].flat(Infinity).slice(0, VALUES_A_ROW)) {
-      const name = typeof each === "number" ? (column.classes[each] ?? String(each)) : String(each);
-      counts.set(name, (counts.get(name) ?? 0) + 1);
-    }
-  }
-  const bars = column.classes.map((name) => ({ name, count: counts.get(name) ?? 0 }));
-  return bars.length <= most ? bars : bars.sort((one, other) => other.count - one.count).slice(0, most);
-}
-
-function countNumbers(column, sample) {
-  const { minimum: low, maximum: high } = column;
-  if (low === null || high === null) return [];
-  const whole = /int|bool/.test(column.dtype) && high - low < BINS;
-  const bins = whole ? high - low + 1 : BINS;
-  const width = whole ? 1 : (high - low) / bins || 1;
-  const bars = range(bins).map((index) => ({
-    name: whole ? String(low + index) : `${formatNumber(low + index * width)} and ${formatNumber(low + (index + 1) * width)}`,
-    count: 0,
-  }));
-  for (const row of sample) {
-    for (const value of [row[column.name]].flat(Infinity).slice(0, VALUES_A_ROW)) {
-      if (typeof value === "number" || typeof value === "boolean") bars[Math.max(0, Math.min(bins - 1, Math.floor((Number(value) - low) / width)))].count += 1;
-    }
-  }
-  return bars;
-}
-
-function percent(share) {
-  return `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
-}
-
-function range(count) {
-  return Array.from({ length: count }, (_each, index) => index);
+function labelOf(dataset, name) {
+  return dataset.columns.find((column) => column.name === name)?.label ?? name;
 }

@@ -2,12 +2,12 @@
 
 import { html, useState } from "../lib/ui.js";
 import { addressOf, Problem, request, storedKey } from "../lib/api.js";
-import { formatBytes, formatNumber, formatShape, formatTime } from "../lib/format.js";
+import { formatBytes, formatNumber, formatShape, formatTime, shortId } from "../lib/format.js";
 import { useResource } from "../lib/poll.js";
 import { hashOf, navigate } from "../lib/route.js";
 import { ask, notify, problemText } from "../parts/dialog.js";
 import { imageShape, Picture } from "../parts/picture.js";
-import { Distribution, Findings, useSample } from "./dataset-profile.js";
+import { Correlation, Distribution, Findings, useProfile } from "./dataset-profile.js";
 
 const PAGE = 20;
 const SHOWN_VALUES = 8;
@@ -17,34 +17,35 @@ export function DatasetView({ id }) {
   const [offset, setOffset] = useState(0);
   const { data: dataset, problem } = useResource(`v1/datasets/${id}`);
   const { data: rows } = useResource(dataset ? `v1/datasets/${id}/rows?offset=${offset}&limit=${PAGE}` : null);
-  const sample = useSample(dataset);
+  const found = useProfile(dataset);
   if (problem) return html`<section class="card"><h1>Dataset</h1><p class="bad" role="alert">${problemText(problem)}</p><a href=${hashOf(["datasets"])}>All datasets</a></section>`;
   if (dataset === null) return html`<p class="loading" role="status">Reading the dataset …</p>`;
   return html`
     <div class="bar fit-head"><div>
       <p class="crumbs"><a href=${hashOf(["datasets"])}>Datasets</a> / <span class="mono">${id}</span></p>
       <h1>${dataset.name || "Dataset"}</h1>
-      <p class="muted">${formatNumber(dataset.rows)} rows · ${formatBytes(dataset.size_bytes)} ${dataset.format} · uploaded ${formatTime(dataset.created_at)}</p>
+      <p class="muted">${formatNumber(dataset.rows)} rows · ${dataset.origin ? `version ${dataset.version}, ${dataset.origin.kind} of ` : `${formatBytes(dataset.size_bytes)} ${dataset.format}`}${(dataset.origin?.datasets ?? []).slice(0, 5).map((source, index) => html`${index ? ", " : ""}<a class="mono" href=${hashOf(["datasets", source])}>${shortId(source)}</a>`)} · created ${formatTime(dataset.created_at)}</p>
     </div>
     <div class="actions">
       ${!storedKey() && html`<a class="button" href=${addressOf(`v1/datasets/${id}/content`)} download>Download</a>`}
       <button class="danger" onClick=${() => remove(dataset)}>Delete</button>
     </div></div>
-    <section class="card"><h2>Columns</h2><${Columns} columns=${dataset.columns} rows=${dataset.rows} sample=${sample} /></section>
-    <section class="card"><h2>Findings</h2><${Findings} dataset=${dataset} sample=${sample} /></section>
+    <section class="card"><h2>Columns</h2><${Columns} columns=${dataset.columns} rows=${dataset.rows} profile=${found.profile} /></section>
+    <section class="card"><h2>Findings</h2><${Findings} dataset=${dataset} ...${found} /></section>
     <section class="card">
       <div class="bar tight"><h2>Rows</h2><${Pager} offset=${offset} total=${dataset.rows} go=${setOffset} /></div>
       ${rows ? html`<${Preview} columns=${dataset.columns} rows=${rows.data} offset=${offset} />` : html`<p class="loading" role="status">Reading rows …</p>`}
     </section>`;
 }
 
-function Columns({ columns, rows, sample }) {
+function Columns({ columns, rows, profile }) {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Columns"><table>
-    <thead><tr><th>Name</th><th>Type</th><th>Shape</th><th>Distribution</th><th class="number">Minimum</th><th class="number">Mean</th><th class="number">Maximum</th><th class="number">Missing</th><th>Classes</th></tr></thead>
+    <thead><tr><th>Name</th><th>Type</th><th>Shape</th><th>Distribution</th><th class="number">Minimum</th><th class="number">Mean</th><th class="number">Maximum</th><th class="number">Missing</th><th>With the target</th><th>Classes</th></tr></thead>
     <tbody>${columns.map(
-      (each) => html`<tr key=${each.name}><th scope="row" class="mono">${each.label}${each.label !== each.name && html` <span class="muted" title="Identifier: requests may give it or the label.">${each.name}</span>`}</th><td>${each.dtype}</td><td class="mono">${formatShape(each.shape)}</td><td><${Distribution} column=${each} sample=${sample} /></td>
+      (each) => html`<tr key=${each.name}><th scope="row" class="mono">${each.label}${each.label !== each.name && html` <span class="muted" title="Identifier: requests may give it or the label.">${each.name}</span>`}</th><td>${each.dtype}</td><td class="mono">${formatShape(each.shape)}</td><td><${Distribution} column=${each} profile=${profile} /></td>
         <td class="number num">${formatNumber(each.minimum)}</td><td class="number num">${formatNumber(each.mean)}</td><td class="number num">${formatNumber(each.maximum)}</td>
         <td class="number num">${each.missing ? html`<strong>${formatNumber(each.missing)}</strong> of ${formatNumber(rows)}` : "0"}</td>
+        <td class="nowrap num"><${Correlation} column=${each} profile=${profile} /></td>
         <td class="wrap">${each.classes ? each.classes.slice(0, 12).join(", ") + (each.classes.length > 12 ? " …" : "") : "–"}</td></tr>`,
     )}</tbody></table></div>`;
 }

@@ -12,6 +12,7 @@ from adjoint_client._async.administration import AsyncAdministration
 from adjoint_client._async.backup import download_backup
 from adjoint_client._async.catalogues import AsyncCatalogues
 from adjoint_client._async.checkpoint import AsyncCheckpointHandle
+from adjoint_client._async.datasets import AsyncDatasets
 from adjoint_client._async.resources import AsyncResources
 from adjoint_client._async.session import AsyncSession
 from adjoint_client._async.static_session import AsyncStaticSession
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from adjoint_client.references import DatasetLike, GraphLike, Validation
 
 
-class AsyncClient(AsyncResources, AsyncCatalogues):
+class AsyncClient(AsyncResources, AsyncDatasets, AsyncCatalogues):
     """One server; use it as a context, or close it."""
 
     def __init__(

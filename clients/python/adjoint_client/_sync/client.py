@@ -13,6 +13,7 @@ from adjoint_client._sync.administration import Administration
 from adjoint_client._sync.backup import download_backup
 from adjoint_client._sync.catalogues import Catalogues
 from adjoint_client._sync.checkpoint import CheckpointHandle
+from adjoint_client._sync.datasets import Datasets
 from adjoint_client._sync.resources import Resources
 from adjoint_client._sync.session import Session
 from adjoint_client._sync.static_session import StaticSession
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-class Client(Resources, Catalogues):
+class Client(Resources, Datasets, Catalogues):
     """One server; use it as a context, or close it."""
 
     def __init__(

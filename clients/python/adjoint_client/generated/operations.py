@@ -11,6 +11,22 @@ OPERATIONS: Mapping[str, Operation] = {
     "append_sgd_step": Operation(
         "POST", "/v1/sessions/{session_id}:opt_step_sgd", (), ("application/json",), ("GraphAnswer", "Operation")
     ),
+    "append_to_dataset": Operation(
+        "POST",
+        "/v1/datasets/{dataset_id}:append",
+        ("name", "format", "column", "columns", "header", "missing", "delimiter", "decimal", "encoding"),
+        (
+            "application/json",
+            "application/octet-stream",
+            "application/vnd.apache.parquet",
+            "application/vnd.safetensors",
+            "application/x-ndjson",
+            "application/x-npy",
+            "application/x-npz",
+            "text/csv",
+        ),
+        ("Dataset",),
+    ),
     "cancel_fit": Operation("POST", "/v1/fits/{fit_id}:cancel", (), (), ("Fit",)),
     "check_graph_gradients": Operation(
         "POST", "/v1/graphs/{graph_id}:gradcheck", (), ("application/json",), ("GradcheckResult",)
@@ -216,6 +232,7 @@ OPERATIONS: Mapping[str, Operation] = {
         "GET", "/v1/sessions/{session_id}/threadpool", (), (), ("ThreadpoolDescription",)
     ),
     "get_system": Operation("GET", "/v1/system", (), (), ("SystemOverview",)),
+    "join_datasets": Operation("POST", "/v1/datasets:join", (), ("application/json",), ("Dataset",)),
     "kill_fit": Operation("POST", "/v1/fits/{fit_id}:kill", (), (), ("Fit",)),
     "list_all_checkpoints": Operation(
         "GET",
@@ -236,7 +253,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "list_datasets": Operation(
         "GET",
         "/v1/datasets",
-        ("order_by", "limit", "cursor", "order", "name", "name_prefix", "created_after", "created_before"),
+        ("origin", "order_by", "limit", "cursor", "order", "name", "name_prefix", "created_after", "created_before"),
         (),
         ("DatasetList",),
     ),
@@ -405,6 +422,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "print_session_graph": Operation(
         "GET", "/v1/sessions/{session_id}/graph/print", ("graph",), (), ("application/json", "text/plain")
     ),
+    "profile_dataset": Operation("GET", "/v1/datasets/{dataset_id}/profile", ("target",), (), ("DatasetProfile",)),
     "profile_graph": Operation("POST", "/v1/graphs/{graph_id}:profile", (), ("application/json",), ("Profile",)),
     "profile_session": Operation(
         "POST",
@@ -475,6 +493,9 @@ OPERATIONS: Mapping[str, Operation] = {
         "POST", "/v1/sessions/{session_id}:save", (), ("application/json",), ("Checkpoint", "Operation")
     ),
     "scrape_metrics": Operation("GET", "/metrics", (), (), ("text/plain",)),
+    "select_dataset_rows": Operation(
+        "POST", "/v1/datasets/{dataset_id}:select", (), ("application/json",), ("Dataset",)
+    ),
     "select_session_branch": Operation(
         "POST",
         "/v1/sessions/{session_id}:build_forward_select",
@@ -496,6 +517,7 @@ OPERATIONS: Mapping[str, Operation] = {
         ("application/json", "application/vnd.safetensors", "application/x-npy", "application/x-npz"),
         ("Operation", "StepAnswer"),
     ),
+    "split_dataset": Operation("POST", "/v1/datasets/{dataset_id}:split", (), ("application/json",), ("DatasetSplit",)),
     "stream_events": Operation(
         "GET",
         "/v1/fits/{fit_id}/events",

@@ -90,6 +90,36 @@ class ClassificationReport(Record):
     roc: "list[RocCurve] | None"
 
 
+class ColumnCorrelation(Record):
+    """How a column goes with the target."""
+
+    measure: 'Literal["pearson", "correlation_ratio", "cramers_v"]'
+    value: "float"
+
+
+class ColumnProfile(Record):
+    """The values of a column."""
+
+    _records: ClassVar[Mapping[str, str]] = {
+        "quantiles": "QuantileValue",
+        "histogram": "ProfileHistogram",
+        "top": "ValueCount",
+        "correlation": "ColumnCorrelation",
+    }
+    name: "str"
+    kind: 'Literal["number", "boolean", "text", "tensor"]'
+    missing: "int"
+    distinct: "int"
+    constant: "bool"
+    unique: "bool"
+    mean: "float | None"
+    deviation: "float | None"
+    quantiles: "list[QuantileValue] | None"
+    histogram: "ProfileHistogram | None"
+    top: "list[ValueCount]"
+    correlation: "ColumnCorrelation | None"
+
+
 class Dataset(Record):
     """A stored dataset."""
 
@@ -102,6 +132,8 @@ class Dataset(Record):
     digest: "str"
     size_bytes: "int"
     rows: "int"
+    version: "int"
+    origin: "dict[str, Any] | None"
     corrupt: "bool"
     columns: "list[DatasetColumn]"
     proposed: "ProposedColumns"
@@ -120,6 +152,32 @@ class DatasetColumn(Record):
     mean: "float | None"
     missing: "int"
     classes: "list[str] | None"
+
+
+class DatasetFinding(Record):
+    """Something that deserves a look before training."""
+
+    code: "str"
+    column: "str | None"
+    detail: "str"
+
+
+class DatasetProfile(Record):
+    """What the rows of a dataset look like."""
+
+    _records: ClassVar[Mapping[str, str]] = {
+        "columns": "ColumnProfile",
+        "target": "TargetProfile",
+        "findings": "DatasetFinding",
+    }
+    object: 'Literal["dataset_profile"]'
+    dataset: "str"
+    rows: "int"
+    rows_read: "int"
+    duplicates: "int | None"
+    columns: "list[ColumnProfile]"
+    target: "TargetProfile | None"
+    findings: "list[DatasetFinding]"
 
 
 class ErrorQuantile(Record):
@@ -326,11 +384,25 @@ class ParameterSummary(Record):
     shape: "list[int]"
 
 
+class ProfileHistogram(Record):
+    """Counts of values between edges, one more than counts; the last bin has both."""
+
+    edges: "list[float]"
+    counts: "list[int]"
+
+
 class ProposedColumns(Record):
     """What a fit could do to each column; `columns` of a fit takes it as it is, or changed."""
 
     columns: "dict[str, list[dict[str, Any]]]"
     left_out: "dict[str, str]"
+
+
+class QuantileValue(Record):
+    """A value that occurs, at or below which a share of all values lies."""
+
+    share: "float"
+    value: "float"
 
 
 class RankedVariant(Record):
@@ -458,6 +530,23 @@ class SweepSummary(Record):
     variants: "int"
     states: "dict[str, int]"
     ranking: "list[RankedVariant]"
+
+
+class TargetProfile(Record):
+    """The column that is to be predicted."""
+
+    _records: ClassVar[Mapping[str, str]] = {"classes": "ValueCount"}
+    column: "str"
+    kind: 'Literal["class", "number"]'
+    missing: "int"
+    classes: "list[ValueCount]"
+
+
+class ValueCount(Record):
+    """A value and in how many rows it is."""
+
+    value: "str"
+    count: "int"
 
 
 class VariantInfo(Record):

@@ -774,6 +774,30 @@ class ClipChoice(TypedDict):
     nonfinite: NotRequired['Literal["apply", "error", "skip"] | None']
 
 
+class ColumnCorrelation(TypedDict):
+    """How a column goes with the target."""
+
+    measure: 'Literal["pearson", "correlation_ratio", "cramers_v"]'
+    value: "float"
+
+
+class ColumnProfile(TypedDict):
+    """The values of a column."""
+
+    name: "str"
+    kind: 'Literal["number", "boolean", "text", "tensor"]'
+    missing: "int"
+    distinct: "int"
+    constant: "bool"
+    unique: "bool"
+    mean: "float | None"
+    deviation: "float | None"
+    quantiles: "list[QuantileValue] | None"
+    histogram: "ProfileHistogram | None"
+    top: "list[ValueCount]"
+    correlation: "ColumnCorrelation | None"
+
+
 class ComputePlanAnswer(TypedDict):
     """How a graph would be computed (ggml_cplan)."""
 
@@ -808,6 +832,14 @@ class ComputeResult(TypedDict):
     nonfinite: "dict[str, str]"
     gradients: NotRequired["dict[str, Tensor | None] | None"]
     derivatives: NotRequired["list[Derivative] | None"]
+
+
+class ConditionChoice(TypedDict):
+    """What a column has to be. A missing value meets `missing` alone."""
+
+    column: "str"
+    op: 'Literal["==", "!=", "<", "<=", ">", ">=", "in", "not_in", "missing", "present"]'
+    value: NotRequired["bool | int | float | str | Sequence[bool | int | float | str] | None"]
 
 
 class ConfusionMatrixMetric(TypedDict):
@@ -1079,6 +1111,8 @@ class Dataset(TypedDict):
     digest: "str"
     size_bytes: "int"
     rows: "int"
+    version: "int"
+    origin: "dict[str, Any] | None"
     corrupt: "bool"
     columns: "list[DatasetColumn]"
     proposed: "ProposedColumns"
@@ -1099,6 +1133,14 @@ class DatasetColumn(TypedDict):
     classes: "list[str] | None"
 
 
+class DatasetFinding(TypedDict):
+    """Something that deserves a look before training."""
+
+    code: "str"
+    column: "str | None"
+    detail: "str"
+
+
 class DatasetList(TypedDict):
     """A page of datasets."""
 
@@ -1109,6 +1151,19 @@ class DatasetList(TypedDict):
     findings: "list[ProblemError]"
 
 
+class DatasetProfile(TypedDict):
+    """What the rows of a dataset look like."""
+
+    object: 'Literal["dataset_profile"]'
+    dataset: "str"
+    rows: "int"
+    rows_read: "int"
+    duplicates: "int | None"
+    columns: "list[ColumnProfile]"
+    target: "TargetProfile | None"
+    findings: "list[DatasetFinding]"
+
+
 class DatasetRows(TypedDict):
     """Rows of a dataset, each an object of its columns."""
 
@@ -1117,6 +1172,15 @@ class DatasetRows(TypedDict):
     has_more: "bool"
     offset: "int"
     total: "int"
+
+
+class DatasetSplit(TypedDict):
+    """The two parts of a dataset."""
+
+    object: 'Literal["dataset_split"]'
+    id: "str"
+    train: "Dataset"
+    test: "Dataset"
 
 
 class Derivative(TypedDict):
@@ -2279,6 +2343,13 @@ class JacobianWant(TypedDict):
     """All first derivatives, of the shape [of..., by...]."""
 
     jacobian: "JacobianSpec"
+
+
+class JoinRequest(TypedDict):
+    """Datasets with the same columns, whose rows follow one another."""
+
+    datasets: "Sequence[str]"
+    name: NotRequired["str | None"]
 
 
 class JvpSpec(TypedDict):
@@ -3637,6 +3708,13 @@ class Profile(TypedDict):
     flops: "int"
 
 
+class ProfileHistogram(TypedDict):
+    """Counts of values between edges, one more than counts; the last bin has both."""
+
+    edges: "list[float]"
+    counts: "list[int]"
+
+
 class ProfileRequest(TypedDict):
     """A training step to be measured."""
 
@@ -3668,6 +3746,13 @@ class ProposedColumns(TypedDict):
 
     columns: "dict[str, list[dict[str, Any]]]"
     left_out: "dict[str, str]"
+
+
+class QuantileValue(TypedDict):
+    """A value that occurs, at or below which a share of all values lies."""
+
+    share: "float"
+    value: "float"
 
 
 class QueueCounts(TypedDict):
@@ -4048,6 +4133,13 @@ class RowPredictions(TypedDict):
     data: "list[dict[str, Any]]"
 
 
+class RowRange(TypedDict):
+    """Rows by their position."""
+
+    start: NotRequired["int"]
+    stop: NotRequired["int | None"]
+
+
 class RowsChoice(TypedDict):
     """Rows of a dataset: those of `indices`, or from `start` on to `stop`, which is left out."""
 
@@ -4075,6 +4167,14 @@ class RreluLayer(TypedDict):
     name: NotRequired["str"]
     lower: NotRequired["float"]
     upper: NotRequired["float"]
+
+
+class SampleChoice(TypedDict):
+    """Rows that are drawn without repetition; they keep their order."""
+
+    rows: NotRequired["int | None"]
+    fraction: NotRequired["float | None"]
+    seed: NotRequired["int"]
 
 
 class SamplingChoice(TypedDict):
@@ -4130,6 +4230,15 @@ ScheduleKind = Literal[
     "chained",
     "warm_up",
 ]
+
+
+class SelectRequest(TypedDict):
+    """Which rows the new dataset has: those of the range that meet all conditions, or a sample of these."""
+
+    rows: NotRequired["RowRange | None"]
+    where: NotRequired["Sequence[ConditionChoice]"]
+    sample: NotRequired["SampleChoice | None"]
+    name: NotRequired["str | None"]
 
 
 class SeluLayer(TypedDict):
@@ -4482,6 +4591,15 @@ class SparseInitializer(TypedDict):
     std: NotRequired["float"]
 
 
+class SplitRequest(TypedDict):
+    """How to split a dataset. Rows keep their order; the same request gives the same parts."""
+
+    test: "float | int"
+    seed: NotRequired["int"]
+    stratify: NotRequired["str | None"]
+    name: NotRequired["str | None"]
+
+
 class SqueezeLayer(TypedDict):
     """Drop the axis `axis`, whose extent is 1, such as the last one of predictions [rows, 1]."""
 
@@ -4607,6 +4725,15 @@ class TanhshrinkLayer(TypedDict):
 
     layer: 'Literal["tanhshrink"]'
     name: NotRequired["str"]
+
+
+class TargetProfile(TypedDict):
+    """The column that is to be predicted."""
+
+    column: "str"
+    kind: 'Literal["class", "number"]'
+    missing: "int"
+    classes: "list[ValueCount]"
 
 
 class TenantQuotas(TypedDict):
@@ -4929,6 +5056,13 @@ class ValidationChoice(TypedDict):
     dataset: NotRequired["str | Sequence[str] | None"]
     every_steps: NotRequired["int | None"]
     every_epochs: NotRequired["int | None"]
+
+
+class ValueCount(TypedDict):
+    """A value and in how many rows it is."""
+
+    value: "str"
+    count: "int"
 
 
 class VariantInfo(TypedDict):
