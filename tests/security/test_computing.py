@@ -1,7 +1,6 @@
 """Predictions and computations that are too large, too long, or left alone: they cost the server nothing."""
 
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -15,9 +14,11 @@ import pytest
 from adjoint_client.tensors import from_wire
 from app.domain.documents import SAFETENSORS
 from app.ingest.encoding import safetensors_body
+from tests.security import memory
 from tests.security.target_server import AttackFixture
 from tests.support.patience import PATIENCE
 from tests.support.server import ServerProcess, StartServer
+from tests.support.standby import PREPARE
 
 MIB = 1024**2
 WIDE = {"inputs": {"x": ["n", 1]}, "parameters": {"w": [1, 1_000_000]}, "program": "y = x @ w", "outputs": ["y"]}
@@ -41,24 +42,6 @@ ENDLESS = {
 }
 LINE = {"inputs": {"x": ["n"]}, "parameters": {"w": []}, "program": "y = x * w", "outputs": ["y"]}
 EXPANDED = {"inputs": {"x": []}, "program": "y = sum(broadcast_to(x, shape=[200000000]) * x)", "outputs": ["y"]}
-FORK_SERVER = """
-import os
-from app.worker import fork_server
-from app.worker.compute.memory import MemoryGrant
-MemoryGrant.admit = lambda self, cost, request, held: None
-fork_server.main()
-os._exit(0)
-"""
-UNDERESTIMATING = f"""
-import sys
-from app.config.settings import Settings
-from app.main.application import run
-from app.runner import local
-local._COMMAND = (sys.executable, "-P", "-c", {FORK_SERVER!r})
-sys.exit(run(Settings(), lambda url: print(url, flush=True)))
-"""
-"""A server whose computations meet the limit of their process, since what they need is not asked for."""
-
 ROW = {"inputs": {"x": [3.0]}}
 
 
@@ -200,7 +183,8 @@ def test_a_computation_that_takes_too_long_is_stopped(start_server: StartServer)
 
 
 def test_memory_that_was_not_estimated_is_refused_and_the_process_is_replaced(start_server: StartServer) -> None:
-    server = start_server(command=(sys.executable, "-c", UNDERESTIMATING), memory_budget_bytes=700 * MIB)
+    underestimating = {PREPARE: f"{memory.__name__}:{memory.admit_all.__name__}"}
+    server = start_server(environment=underestimating, memory_budget_bytes=700 * MIB)
     line, wide = model(server.http, LINE, w=2.0), model(server.http, WIDE, w=np.ones((1, 1_000_000)))
     predicted = server.http.post(f"{line}:predict", json=ROW).content
     requests = {

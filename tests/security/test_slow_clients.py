@@ -2,8 +2,11 @@
 
 import io
 import json
+import socket
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -41,39 +44,59 @@ def hasty(attack: AttackFixture) -> ServerProcess:
     return attack.start(**others, **patience)
 
 
-@pytest.mark.parametrize(
-    ("begun", "drop"),
-    [(b"", b""), (GET, b""), (b"", b"G"), (GET, b"X"), (GET + b"X: ", b"x"), (GET + b"\r\n", b"")],
-    ids=["silent", "half", "line", "name", "value", "idle after an answer"],
-)
-def test_headers_that_do_not_come_are_not_waited_for(hasty: ServerProcess, begun: bytes, drop: bytes) -> None:
-    with ExitStack() as opened:
-        slow = [opened.enter_context(connect(hasty.url)) for _ in range(SLOW)]
-        for connection in slow:
-            connection.sendall(begun)
-        if begun.endswith(b"\r\n\r\n"):
-            assert {read_answer(connection).status for connection in slow} == {200}
-            for connection in slow:
-                connection.sendall(b"G")
-        assert hasty.http.get("/healthz").status_code == 200
-        assert {dripped(connection, drop) for connection in slow} == {b""}
+HEADERS = {
+    "silent": (b"", b""),
+    "half": (GET, b""),
+    "line": (b"", b"G"),
+    "name": (GET, b"X"),
+    "value": (GET + b"X: ", b"x"),
+    "idle after an answer": (GET + b"\r\n", b""),
+}
+BODIES = {
+    "silent": (POST, b""),
+    "dripping": (POST, b"{"),
+    "silent chunks": (CHUNKED, b""),
+    "dripping chunks": (CHUNKED, b"1\r\n{\r\n"),
+}
+"""What is sent at first, and then again and again."""
 
 
-@pytest.mark.parametrize(
-    ("begun", "drop"),
-    [(POST, b""), (POST, b"{"), (CHUNKED, b""), (CHUNKED, b"1\r\n{\r\n")],
-    ids=["silent", "dripping", "silent chunks", "dripping chunks"],
-)
-def test_bodies_that_hardly_come_are_not_waited_for(hasty: ServerProcess, begun: bytes, drop: bytes) -> None:
-    with ExitStack() as opened:
-        slow = [opened.enter_context(connect(hasty.url)) for _ in range(SLOW)]
-        for connection in slow:
-            connection.sendall(begun)
+def test_headers_that_do_not_come_are_not_waited_for(hasty: ServerProcess) -> None:
+    with begin_all(hasty, HEADERS) as slow:
+        for connection in slow["idle after an answer"]:
+            assert read_answer(connection).status == 200
+            connection.sendall(b"G")
         assert hasty.http.get("/healthz").status_code == 200
-        for connection in slow:
-            said = dripped(connection, drop)
-            assert said.startswith(b"HTTP/1.1 408 ")
-            assert b"connection: close" in said
+        assert drip_all(slow, HEADERS) == {kind: {b""} for kind in HEADERS}
+
+
+def test_bodies_that_hardly_come_are_not_waited_for(hasty: ServerProcess) -> None:
+    with begin_all(hasty, BODIES) as slow:
+        assert hasty.http.get("/healthz").status_code == 200
+        answers = drip_all(slow, BODIES)
+    for kind, answered in answers.items():
+        assert all(text.startswith(b"HTTP/1.1 408 ") and b"connection: close" in text for text in answered), kind
+
+
+@contextmanager
+def begin_all(
+    server: ServerProcess, kinds: Mapping[str, tuple[bytes, bytes]]
+) -> Iterator[dict[str, list[socket.socket]]]:
+    """Begin requests of all kinds at once, SLOW of each."""
+    with ExitStack() as opened:
+        slow = {kind: [opened.enter_context(connect(server.url)) for _ in range(SLOW)] for kind in kinds}
+        for kind, (opening, _) in kinds.items():
+            for connection in slow[kind]:
+                connection.sendall(opening)
+        yield slow
+
+
+def drip_all(slow: dict[str, list[socket.socket]], kinds: Mapping[str, tuple[bytes, bytes]]) -> dict[str, set[bytes]]:
+    """Go on with each at the same time until the server ends it; return what it has said, by kind."""
+    each = [(kind, connection) for kind, connections in slow.items() for connection in connections]
+    with ThreadPoolExecutor(len(each)) as threads:
+        answers = [*threads.map(lambda pair: dripped(pair[1], kinds[pair[0]][1]), each)]
+    return {kind: {answer for (of, _), answer in zip(each, answers, strict=True) if of == kind} for kind in slow}
 
 
 def test_a_body_that_comes_at_a_fair_rate_may_take_longer(hasty: ServerProcess) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TextIO
 
 from tests.extent import FULL
-from tests.support.standby import ENVIRONMENT, use_standby
+from tests.support.standby import ENVIRONMENT, PREPARE, use_preparation, use_standby
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "tests.support.fork_server")
@@ -152,7 +152,7 @@ def _keep(out: int, err: int, told: int) -> None:
 
 def main() -> int:
     """Take orders; what returns from it is a server that has ended."""
-    # Here, since those who only give orders do without. Alembic is for the database of a server without data.
+    # Here, since those who only give orders do without.
     from app.__main__ import main as run_command
     from app.config.settings import Settings
     from app.main.application import run
@@ -161,7 +161,6 @@ def main() -> int:
     from tests.support.warming import load_kernels, train_once
 
     readers = None if FULL else Readers()
-    import_module("alembic.command")
     import_module("app.worker.forking")
     load_kernels()
     if not FULL:
@@ -177,8 +176,10 @@ def main() -> int:
     gate = os.environ.get(VARIABLE)
     if gate:
         use_gate(Path(gate))
+    name = os.environ.get(PREPARE)
+    prepare = use_preparation(name) if name else partial(hold_workers, Path(gate)) if gate else lambda: None
     if not command and not FULL:
-        use_standby(partial(hold_workers, Path(gate)) if gate else lambda: None)
+        use_standby(prepare)
     if not command and readers:
         use_readers(readers)
     return run_command(command) if command else run(Settings(), lambda url: print(url, flush=True))  # noqa: T201 (as a server of a process of its own says it)

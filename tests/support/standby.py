@@ -7,7 +7,9 @@ import os
 import select
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +17,35 @@ from app.runner import fork_server
 
 ENVIRONMENT = {name: value for name, value in fork_server._ENVIRONMENT.items() if name != "PYTHONPATH"}
 """With this a process has to be started that is to load the engine for workers."""
+
+
+PREPARE = "TESTS_PREPARE_WORKERS"
+"""Names a function, as module:name, that a server which tests fork has its fork server call before it serves."""
+
+_FORK_SERVER = """
+import os
+from app.worker import fork_server
+from tests.support.standby import preparation
+
+preparation({name!r})()
+fork_server.main()
+os._exit(0)
+"""
+
+
+def preparation(name: str) -> Callable[[], None]:
+    """Return the function that PREPARE names."""
+    module, _, function = name.partition(":")
+    found: Callable[[], None] = getattr(import_module(module), function)
+    return found
+
+
+def use_preparation(name: str) -> Callable[[], None]:
+    """Return that function for a standby; fork servers that are started call it as well."""
+    from app.runner import local  # a fork server does without
+
+    local._COMMAND = (sys.executable, "-P", "-c", _FORK_SERVER.format(name=name))
+    return preparation(name)
 
 
 class Standby:
