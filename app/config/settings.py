@@ -195,6 +195,16 @@ class ServerSettings(DatabaseSettings, BlobSettings):
     attempts_max: int = Field(
         default=4, ge=1, le=1000, description="Attempts of a fit, each in a process of its own, before it fails."
     )
+    retry_seconds: float = Field(
+        default=1.0,
+        gt=0,
+        le=60,
+        description="Delay before the next attempt of a fit that crashed, five and then 25 times as long after further "
+        "crashes in a row; and interval of retries while the database or the disk refuses writes, in seconds.",
+    )
+    disk_check_seconds: float = Field(
+        default=5.0, gt=0, le=3600, description="Interval of the test writes that readiness depends on, in seconds."
+    )
     storage_min_free_bytes: int = Field(
         default=64 * MIB, ge=0, description="Free disk space below which writes are refused, in bytes."
     )

@@ -137,7 +137,14 @@ def _wired(
     )
     room = MemoryPool(memory.budget)
     quota = TenantQuota(store, settings.tenant_storage_bytes)
-    space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage, quota, blobs.check_available)
+    space = DiskSpace(
+        settings.data_dir,
+        settings.storage_min_free_bytes,
+        blobs.usage,
+        quota,
+        blobs.check_available,
+        settings.disk_check_seconds,
+    )
     storage = StorageContext(store, blobs, sweeper, integrity, space, scratch, clock)
     attempts = Attempts(storage, staging, wakes.notify, work, durable, room)
     session_root = settings.data_dir.resolve() / SESSIONS

@@ -39,13 +39,14 @@ from app.service.attempts.progress import AttemptReport, Claim
 from app.service.resources.memory import MemoryPool
 from app.service.resources.workers import WorkerStatus
 
-BACKOFF_SECONDS = (1.0, 5.0, 25.0)
-"""Delay before the next attempt after the first, second, third crash in a row; then as after the last."""
+BACKOFF_FACTORS = (1.0, 5.0, 25.0)
+"""Delay before the next attempt after the first, second, third crash in a row, in `retry_seconds`; then as after the
+last.
+"""
 
 CANCEL_GRACE_SECONDS = 10.0
 """How long a process that is to stop may take to write a checkpoint; then it is killed."""
 
-RETRY_SECONDS = 1.0
 CLOSE_SECONDS = 5.0
 
 DEADLINE_SECONDS = 60.0
@@ -73,13 +74,14 @@ class SupervisorOptions:
     """What a supervisor shares with others.
 
     Attributes:
-        backoff_seconds: the delay before the next attempt after the first, second, ... crash in a row.
+        backoff_seconds: the delay before the next attempt after the first, second, ... crash in a row; by default
+            BACKOFF_FACTORS times `retry_seconds`.
         processes: the processes that serve sessions and computations, on the same runner; polled in the same loop.
         memory: the memory pool that all processes share; attempts reserve from it.
         check_storage: raises StorageFull while no fit may start for lack of disk space.
     """
 
-    backoff_seconds: Sequence[float] = BACKOFF_SECONDS
+    backoff_seconds: Sequence[float] | None = None
     processes: ProcessManager | None = None
     memory: MemoryPool | None = None
     check_storage: Callable[[], None] = lambda: None
@@ -104,7 +106,9 @@ class Supervisor:
         self._runner = runner
         self._settings = settings
         self._clock = clock
-        self._backoff_seconds = tuple(options.backoff_seconds)
+        self._retry_seconds = settings.retry_seconds
+        by_default = [factor * self._retry_seconds for factor in BACKOFF_FACTORS]
+        self._backoff_seconds = tuple(by_default if options.backoff_seconds is None else options.backoff_seconds)
         self._processes = options.processes or ProcessManager(runner)
         self._memory = options.memory or MemoryPool()
         self._memory.on_released(self.wake)
@@ -184,7 +188,7 @@ class Supervisor:
             except Exception:
                 # One error must not stop all fits.
                 _logger.exception("error in the supervisor; continuing")
-                threading.Event().wait(RETRY_SECONDS)
+                threading.Event().wait(self._retry_seconds)
 
     def _is_idle(self) -> bool:
         overdue = self._drain_ends is not None and self._clock.monotonic() > self._drain_ends + CLOSE_SECONDS
@@ -257,13 +261,13 @@ class Supervisor:
                 self._scheduler.schedule_check(now + MEMORY_CHECK_SECONDS)
             if self._attempts.is_waiting_for_files:
                 # The end of a transfer wakes the supervisor; one that has failed has to be begun again.
-                self._scheduler.schedule_check(now + RETRY_SECONDS)
+                self._scheduler.schedule_check(now + self._retry_seconds)
             self._storage_full = False
         except RETRYABLE as error:
             if not (self._storage_full and isinstance(error, StorageFull)):
                 _logger.warning("cannot start a fit: %s", error.detail)
             self._storage_full = isinstance(error, StorageFull)
-            self._scheduler.schedule_check(now + RETRY_SECONDS)
+            self._scheduler.schedule_check(now + self._retry_seconds)
 
     def _exiting_fits(self) -> Iterator[str]:
         """Iterate over the fits whose last process may not have exited yet: a fit never has two processes."""
@@ -359,7 +363,7 @@ class Supervisor:
         except RETRYABLE as error:
             # Backpressure: the attempt is on hold, and its process blocks once the socket is full.
             _logger.warning("fit %s: storing its reports is delayed: %s", attempt.claim.fit.id, error.detail)
-            attempt.retry_at = self._clock.monotonic() + RETRY_SECONDS
+            attempt.retry_at = self._clock.monotonic() + self._retry_seconds
             return
         except Exception as error:  # noqa: BLE001 (whatever it is, the fit must not appear to be running)
             self._fail(attempt, report, error)
@@ -378,7 +382,7 @@ class Supervisor:
         if losses:
             self._scheduler.back_off(fit_id, now + self._backoff_seconds[min(losses, len(self._backoff_seconds)) - 1])
         elif isinstance(report.verdict, Died) and report.verdict.reason == STORAGE_REASON:
-            self._scheduler.back_off(fit_id, now + RETRY_SECONDS)
+            self._scheduler.back_off(fit_id, now + self._retry_seconds)
 
     def _fail(self, attempt: ActiveAttempt, report: AttemptReport, error: Exception) -> None:
         """Handle reports that cannot be stored, now or later."""
@@ -412,7 +416,7 @@ class Supervisor:
     def _deadlines(self) -> Iterator[float]:
         """Iterate over the times at which something is due even without messages."""
         if self._change_requests:
-            yield self._clock.monotonic() + RETRY_SECONDS
+            yield self._clock.monotonic() + self._retry_seconds
         if not self._draining:
             yield from self._scheduler.deadlines()
         elif self._drain_ends is not None:

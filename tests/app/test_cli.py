@@ -16,7 +16,7 @@ from app.cli.demo import dataset_path, graph_path
 from app.cli.demo.runner import running_server
 from app.cli.serve import REFUSED
 from tests.support.patience import PATIENCE
-from tests.support.server import fork_server
+from tests.support.server import run_command
 
 ROOT = Path(__file__).parents[2]
 KEY = "not-so-secret-as-that"
@@ -73,9 +73,7 @@ def serving(*arguments, **environment):
 
 def refused(*arguments, **environment):
     """Status, output and errors of a server that is not to start."""
-    process = fork_server().fork({**os.environ, **environment}, ["serve", *map(str, arguments)])
-    with process.stdout as output, process.stderr as errors:
-        return process.wait(), output.read(), errors.read()
+    return run_command(["serve", *map(str, arguments)], {**os.environ, **environment})
 
 
 def test_a_server_says_one_line_when_it_is_ready_and_stops_cleanly_at_ctrl_c(tmp_path):
@@ -139,12 +137,25 @@ def test_a_strangers_address_is_refused_without_a_key_in_one_line(tmp_path):
     assert errors.count("\n") == 1
 
 
-def test_a_server_loads_nothing_that_only_a_terminal_needs():
+UNNEEDED = [
+    "typer",
+    "rich",
+    "adjoint_client",
+    "alembic",
+    "psycopg",
+    "app.store.postgres",
+    "sqlalchemy.dialects.postgresql",
+]
+
+
+def test_a_server_loads_nothing_that_only_terminals_migrations_or_postgresql_need(tmp_path):
     code = (
-        "import sys, app.__main__, app.cli.serve, app.main.application; "
-        "print({'typer', 'rich', 'adjoint_client'} & {*sys.modules})"
+        "import pathlib, sys, app.__main__, app.cli.serve, app.main.application\n"
+        "from app.store.database import Database\n"
+        f"for _ in range(2): Database.open(pathlib.Path({str(tmp_path)!r})).close()\n"
+        f"print([name for name in {UNNEEDED} if name in sys.modules])"
     )
-    assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True) == "set()\n"
+    assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True) == "[]\n"
 
 
 def test_a_graph_and_data_become_a_checkpoint(url, files, tmp_path, capsys):

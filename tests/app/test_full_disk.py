@@ -18,6 +18,8 @@ from tests.support.patience import PATIENCE
 from tests.support.server import StartServer
 
 BYTES = 24 * 1024 * 1024
+QUICKLY = {"retry_seconds": 0.1, "disk_check_seconds": 0.1}
+"""How soon the server finds that the disk is full, gone, or back."""
 STEPS = 300
 HELD_AT = 25
 """Between two checkpoints: the next one has no room."""
@@ -95,6 +97,7 @@ def test_a_disk_that_is_full_to_the_last_byte_holds_fits_up_and_costs_nothing(
         workers=1,
         storage_min_free_bytes=0,
         log_level="info",
+        **QUICKLY,
     )
     http = server.http
     undisturbed = result(http, created(http.post("/v1/fits", json=LONG))["id"])
@@ -153,7 +156,8 @@ def delete_all(folder: Path) -> None:
 def test_a_server_that_can_write_nothing_any_more_says_so(
     small_disk: Path, start_server: StartServer, how: Callable[[Path], None]
 ) -> None:
-    server = start_server(data_dir=small_disk / "data", workers=1, storage_min_free_bytes=0, log_level="info")
+    settings = {"workers": 1, "storage_min_free_bytes": 0, "log_level": "info", **QUICKLY}
+    server = start_server(data_dir=small_disk / "data", **settings)
     http = server.http
     created(http.post("/v1/graphs", json=PROGRAM))
     assert http.get("/readyz").status_code == 200

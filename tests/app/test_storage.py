@@ -76,7 +76,7 @@ def slow(tmp_path: Path) -> Iterator[dict[str, str]]:
 def test_a_full_server_refuses_what_is_new_and_goes_on_when_there_is_room(
     start_server: StartServer, slow: dict[str, str]
 ) -> None:
-    http = start_server(storage_quota_bytes=QUOTA, environment=slow).http
+    http = start_server(storage_quota_bytes=QUOTA, environment=slow, retry_seconds=0.1).http
     system = http.get("/v1/system").json()
     assert (system["stored_bytes"], system["limits"]["storage_quota_bytes"]) == (0, QUOTA)
     fit_id = created(http.post("/v1/fits", json=ENDLESS))["id"]

@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 
 from tests.chaos import processes
+from tests.extent import FULL
 from tests.support.gate import VARIABLE, Gate
 from tests.support.patience import PATIENCE
 from tests.support.server import ServerProcess, serving
@@ -92,7 +93,9 @@ class Driver:
         self.starts = 0
         self.gate = Gate(folder / "gate")
         environment = {VARIABLE: str(self.gate.path)}
-        self._settings = {"workers": 3, "metrics_flush_seconds": 0.05, "environment": environment, **settings}
+        at_once = {} if FULL else {"retry_seconds": 0.1}  # fits that lost a process need not wait as long
+        defaults = {"workers": 3, "metrics_flush_seconds": 0.05, "environment": environment}
+        self._settings = {**defaults, **at_once, **settings}
         self._running = ExitStack()
         self._server: ServerProcess | None = None
 

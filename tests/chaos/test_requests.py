@@ -4,8 +4,6 @@ import json
 import random
 import socket
 import struct
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -16,7 +14,7 @@ from tests.chaos.conftest import Counts
 from tests.chaos.driver import Driver
 from tests.chaos.workload import fit_request
 from tests.support.patience import PATIENCE
-from tests.support.server import ROOT
+from tests.support.server import run_command
 
 CLIENTS = 50
 REFUSED = 2
@@ -80,8 +78,7 @@ def test_an_upload_that_breaks_off_leaves_nothing(driver: Driver, counts: Counts
 
 
 def test_a_second_server_on_the_same_data_gives_up_at_once(driver: Driver) -> None:
-    command = [sys.executable, "-m", "app", "serve", "--port", "0", "--data-dir", str(driver.data_dir)]
-    second = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
-    assert second.returncode == REFUSED
-    assert "another server is using the data directory" in second.stderr
+    status, _, errors = run_command(["serve", "--port", "0", "--data-dir", str(driver.data_dir)])
+    assert status == REFUSED
+    assert "another server is using the data directory" in errors
     assert driver.answered("GET", "/readyz").status_code == 200

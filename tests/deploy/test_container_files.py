@@ -9,8 +9,7 @@ import pytest
 import yaml
 
 from app.config.settings import Settings, is_loopback
-from tests.support.patience import PATIENCE
-from tests.support.server import fork_server
+from tests.support.server import run_command
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "deploy" / "Dockerfile").read_text("utf-8")
@@ -131,9 +130,7 @@ def run(tmp_path, *arguments, **environment):
     said = dict(re.findall(r"(ADJOINT_[A-Z_]+)=(\S+)", DOCKERFILE))
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("ADJOINT_")}
     own = {"ADJOINT_DATA_DIR": str(tmp_path / "data"), "ADJOINT_PORT": "0"}
-    process = fork_server().fork({**inherited, **said, **own, **environment}, arguments)
-    with process.stdout as output, process.stderr as errors:
-        return process.wait(PATIENCE), output.read(), errors.read()
+    return run_command(arguments, {**inherited, **said, **own, **environment})
 
 
 def test_a_container_does_not_start_open_and_a_key_can_be_made_before_it_starts(tmp_path):

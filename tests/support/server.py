@@ -101,6 +101,13 @@ def serving(
         process.stderr.close()
 
 
+def run_command(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[int, str, str]:
+    """Run `adjoint` with these arguments in a forked process; return its exit status, its output and its errors."""
+    process = fork_server().fork(os.environ if environment is None else environment, arguments)
+    with process.stdout as output, process.stderr as errors:
+        return process.wait(PATIENCE), output.read(), errors.read()
+
+
 @cache
 def fork_server() -> ForkServer:
     """Return the process that this one has its servers forked from."""

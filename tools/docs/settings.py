@@ -29,11 +29,12 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "session_workers", "max_sessions", "session_idle_seconds", "step_seconds", "max_step_bytes",
         ),
         "Recovery and shutdown": (
-            "checkpoint_seconds", "lease_seconds", "attempts_max", "drain_seconds", "adopt_empty", "quarantine_days",
+            "checkpoint_seconds", "lease_seconds", "attempts_max", "retry_seconds", "drain_seconds", "adopt_empty",
+            "quarantine_days",
         ),
         "Storage and retention": (
             "storage_min_free_bytes", "storage_quota_bytes", "gradients_max_bytes", "retention_days", "retention_fits",
-            "audit_entries", "audit_files", "idempotency_days", "housekeeping_seconds",
+            "audit_entries", "audit_files", "idempotency_days", "housekeeping_seconds", "disk_check_seconds",
         ),
         "Curves and event streams": ("metrics_flush_seconds", "event_heartbeat_seconds"),
         "Request rates": (

@@ -64,16 +64,19 @@ class DiskSpace:
         usage: Usage | None = None,
         quota: TenantQuota | None = None,
         check_blobs: Callable[[], object] = lambda: None,
+        probe_seconds: float = PROBE_SECONDS,
     ) -> None:
         """Watch the disk of `data_dir`, the `usage` of the blobs, and the `quota` of tenants.
 
-        `check_blobs` raises StorageUnavailable while the place of the blobs does not answer.
+        `check_blobs` raises StorageUnavailable while the place of the blobs does not answer. The result of a trial
+        write counts for `probe_seconds`.
         """
         self._check_blobs = check_blobs
         self._data_dir = data_dir
         self._free_bytes_min = free_bytes_min
         self._usage = usage or Usage()
         self._quota = quota
+        self._probe_seconds = probe_seconds
         self._probing = threading.Lock()
         self._probed_at = float("-inf")
         self._fault: str | None = None
@@ -119,11 +122,11 @@ class DiskSpace:
     def check_writable(self) -> None:
         """StorageFailed if files cannot be created in the data directory, or another has taken its place.
 
-        A file is created and deleted for that, once in `PROBE_SECONDS`. StorageUnavailable if the blobs are elsewhere,
+        A file is created and deleted for that, once in `probe_seconds`. StorageUnavailable if the blobs are elsewhere,
         and that does not answer.
         """
         with self._probing:
-            if time.monotonic() - self._probed_at >= PROBE_SECONDS:
+            if time.monotonic() - self._probed_at >= self._probe_seconds:
                 self._fault = self._probe()
                 self._probed_at = time.monotonic()
             fault = self._fault

@@ -130,6 +130,7 @@ def test_while_rows_are_made_again_the_fit_does_not_go_back(harness: SupervisorH
     assert harness.fit().step == 3
 
 
+RETRIES = {"retry_seconds": 0.05}
 NOT_NOW = [StorageFull("the disk is full"), StorageFailed("the disk failed"), DatabaseBusy("a backup runs")]
 
 
@@ -137,7 +138,7 @@ NOT_NOW = [StorageFull("the disk is full"), StorageFailed("the disk failed"), Da
 def test_a_fit_waits_while_nothing_can_be_written_down(
     harness: SupervisorHarness, runner: InMemoryRunner, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    monkeypatch.setattr("app.runner.supervisor.RETRY_SECONDS", 0.05)
+    harness.settings = harness.settings.model_copy(update=RETRIES)
     handle = begin(harness, runner)
     record, failures = Attempts.record, iter([error, error])
 
@@ -158,7 +159,7 @@ def test_a_fit_waits_while_nothing_can_be_written_down(
 def test_a_fit_is_begun_once_the_disk_lets_it_and_that_is_no_crash(
     harness: SupervisorHarness, runner: InMemoryRunner, monkeypatch: pytest.MonkeyPatch, error: Exception, method: str
 ) -> None:
-    monkeypatch.setattr("app.runner.supervisor.RETRY_SECONDS", 0.05)
+    harness.settings = harness.settings.model_copy(update=RETRIES)
     real, failures = getattr(Attempts, method), iter([error] * 5)
 
     def later(*arguments: Any, **options: Any) -> Any:
@@ -232,7 +233,7 @@ def test_a_process_that_cannot_be_started_counts_as_one_that_died(
 def test_a_fault_of_the_supervisor_is_not_its_end(
     harness: SupervisorHarness, runner: InMemoryRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.runner.supervisor.RETRY_SECONDS", 0.01)
+    harness.settings = harness.settings.model_copy(update=RETRIES)
     claim, faults = Attempts.claim, iter([RuntimeError("bug")])
 
     def faulty(*arguments: Any, **keywords: Any) -> Any:

@@ -1,7 +1,5 @@
 import json
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,8 +18,6 @@ from app.store import database as store_database
 from app.store.database import FILE_NAME, Database
 from app.store.migrations import HEAD
 from app.store.tables import metadata
-
-SECONDS = 60
 
 
 @pytest.fixture
@@ -89,17 +85,6 @@ def test_a_new_database_is_at_the_head(database: Database) -> None:
 
 def test_foreign_keys_are_on_again_after_migrating(migrated: Database) -> None:
     assert migrated.connection.exec_driver_sql("PRAGMA foreign_keys").scalar_one() == 1
-
-
-@pytest.mark.slow
-def test_opening_a_new_or_up_to_date_database_imports_neither_alembic_nor_postgresql(tmp_path: Path) -> None:
-    program = (
-        "import sys, pathlib, app.main.application; from app.store.database import Database;"
-        "[Database.open(pathlib.Path(sys.argv[1])).close() for _ in range(2)];"
-        "unwanted = ('alembic', 'psycopg', 'app.store.postgres', 'sqlalchemy.dialects.postgresql');"
-        "assert not [name for name in sys.modules if name.startswith(unwanted)]"
-    )
-    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True, timeout=SECONDS)
 
 
 def test_a_database_of_a_newer_server_is_refused_and_left_alone(tmp_path: Path) -> None:
