@@ -8,6 +8,8 @@ from tools.docs.catalogue import catalogue_pages
 from tools.docs.http import http_pages
 from tools.docs.inventory import DOCS as REFERENCE
 from tools.docs.inventory import errors_page, limits_page
+from tools.docs.kernels import FILE as KERNELS
+from tools.docs.kernels import kernels_page
 from tools.docs.markdown import NOTE
 from tools.docs.ops import op_pages
 from tools.docs.settings import settings_page
@@ -15,7 +17,7 @@ from tools.docs.settings import settings_page
 __all__ = ["REFERENCE", "generated", "outdated"]
 
 SINGLE: Mapping[str, Callable[[], str]] = MappingProxyType(
-    {"errors.md": errors_page, "limits.md": limits_page, "settings.md": settings_page}
+    {"errors.md": errors_page, "limits.md": limits_page, "settings.md": settings_page, KERNELS: kernels_page}
 )
 
 

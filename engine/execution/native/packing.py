@@ -11,6 +11,8 @@ from engine.core.value import Array
 from engine.execution.native.kernels.arrangement import copied, joined_calls
 from engine.execution.native.lowering import LOWERINGS, Argument, Call, Scratch, Work, address_of
 
+ALONG_LAST = ("gather", "scatter_add", "softmax", "softmax_backward", "log_softmax", "log_softmax_backward")
+"""Ops along an axis whose kernels go along the last one."""
 LINE = 64
 """Bytes that copies are aligned to."""
 
@@ -21,9 +23,20 @@ def calls_of(op: str, work: Work) -> list[Call] | None:
     if lowering is None:
         return None
     calls = lowering(work)
+    if calls is None and op in ALONG_LAST:
+        work = _along_last(work)
     if calls is None and not all(array.flags.c_contiguous for array in (*work.inputs, *work.outputs)):
         return _on_copies(op, work)
     return None if calls is None else list(calls)
+
+
+def _along_last(work: Work) -> Work:
+    """Return a step with the axis it goes along as the last."""
+    axis = work.attrs["axis"]
+    if any(not array.ndim for array in (*work.inputs, *work.outputs)):
+        return work
+    inputs, outputs = ([np.moveaxis(array, axis, -1) for array in arrays] for arrays in (work.inputs, work.outputs))
+    return replace(work, inputs=inputs, outputs=outputs, attrs={**work.attrs, "axis": -1})
 
 
 def _on_copies(op: str, work: Work) -> list[Call] | None:

@@ -59,6 +59,24 @@ def place_of_extreme(a: Any) -> None:
 
 
 @kernel
+def largest_of_bins(a: Any) -> None:
+    """Words: extents before, along and behind the axis; bins; x; out, int64. The first NaN is the largest."""
+    extent, behind, bins = a[1], a[2], a[3]
+    for lot in range(a[0]):
+        x = view(a[4] + lot * extent * behind * itemsize, extent * behind, real)
+        for b in range(bins):
+            first, last = b * extent // bins, ((b + 1) * extent + bins - 1) // bins
+            out = view(a[5] + (lot * bins + b) * behind * 8, behind, np.int64)
+            for e in range(behind):
+                best, place = x[first * behind + e], first
+                for r in range(first + 1, last):
+                    number = x[r * behind + e]
+                    if best == best and (number > best or number != number):
+                        best, place = number, r
+                out[e] = place
+
+
+@kernel
 def log_sum_exp(a: Any) -> None:
     """Words: extents before, along and behind the reduced axes; x; out; scratch for columns, for float64 sums."""
     extent, behind = a[1], a[2]
@@ -160,6 +178,16 @@ def _place(op: str) -> None:
 for _name in SIGNS:
     _extreme(f"a{_name}")
     _place(f"arg{_name}")
+
+
+@lowers("bin_argmax")
+def _(work: Work) -> list[Call] | None:
+    (x,), (out,) = work.inputs, work.outputs
+    axis = normalize_axis(work.attrs["axis"], x.ndim)
+    if not x.flags.c_contiguous or not x.size or x.dtype not in FLOATS or not out.flags.c_contiguous:
+        return None
+    extents = math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :])
+    return [Call(largest_of_bins, x.dtype, (*extents, out.shape[axis], x, out))]
 
 
 @lowers("logsumexp")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,13 +11,19 @@ import numpy as np
 from engine.execution.native.inline.arithmetic import exp
 from engine.execution.native.inline.error_function import erfc_of
 from engine.execution.native.inline.logarithm import log, log1p
-from engine.execution.native.kernel import FLOATS, Kernel, real
+from engine.execution.native.kernel import FLOATS, Kernel, itemsize, real
 from engine.execution.native.kernels.elementwise import binary, elementwise, unary
 from engine.execution.native.lowering import Call, Work, lowers
 from engine.ops.loss.loss import LOG_FLOOR
 
 
+FEW = 4096
+"""Up to so many powers of float64 are computed one by one, by the C library; NumPy's of more are vectorised."""
+
+
 def _power(x: Any, y: Any) -> Any:
+    if itemsize == 8:
+        return math.pow(x, y)
     # In float64, whose digits the product of exponent and logarithm needs. An exponent from 2^53 on is even.
     base, exponent = np.float64(x), np.float64(y)
     value = exp(exponent * log(abs(base)))
@@ -53,7 +60,7 @@ BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 UNARY_KERNELS = {op: Kernel(unary, name=op, parts={"apply": function}) for op, function in UNARY.items()}
 BINARY_KERNELS = {op: Kernel(binary, name=op, parts={"apply": function}) for op, function in BINARY.items()}
-POWER = {"power": Kernel(binary, FLOATS[:1], name="power", parts={"apply": _power})}
+POWER = {"power": Kernel(binary, name="power", parts={"apply": _power})}
 
 for _op in UNARY:
     lowers(_op)(elementwise(UNARY_KERNELS, _op))
@@ -64,4 +71,5 @@ for _op in BINARY:
 @lowers("power")
 def _(work: Work) -> list[Call] | None:
     # The power of a float64 needs a logarithm of more digits than one has.
-    return elementwise(POWER, "power")(work) if work.outputs[0].dtype == FLOATS[0] else None
+    (out,) = work.outputs
+    return elementwise(POWER, "power")(work) if out.dtype == FLOATS[0] or out.size <= FEW else None

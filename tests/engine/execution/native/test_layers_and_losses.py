@@ -1,0 +1,172 @@
+"""Which ops that layers, losses and optimizers emit, forward and backward, have no compiled kernel, and why.
+
+None of them cuts a plan: they run in their place among the compiled steps, many steps in one call.
+"""
+
+from __future__ import annotations
+
+from textwrap import dedent
+from typing import Any
+
+import engine
+from engine.core.registry import OPS
+from engine.execution.native.coverage import numpy_steps
+from engine.nn.layers import LAYERS, loss_declarations
+from engine.optim import CLOSURE_OPTIMIZERS, OPTIMIZERS
+from tests.engine.nn.layers.test_layers import OTHERS, SAMPLES
+
+IN_NUMPY = {
+    "clamp": "of whole numbers; floats are compiled",
+    "ctc_losses": "NumPy's kernel goes through all rows of a batch at once, one step of the texts after the other",
+    "ctc_losses_backward": "as ctc_losses",
+    "listed_labels": "a loop over lists of labels that end early, of a loss that is rarely used",
+    "random_normal": "numbers are drawn by NumPy's generator, and are the same to the bit by every executor",
+    "random_uniform": "compiled for 0 <= u < 1; moved to another range NumPy's rounding counts",
+    "scatter_extreme": "of embedding bags with the mode max",
+}
+"""The ops that remain NumPy's, and why."""
+BATCH = 8
+MODELS: dict[str, tuple[dict[str, Any], dict[str, list[int]], str]] = {
+    "autoencoder": (
+        {"x": ["batch", 64]},
+        {"w": [64, 16], "v": [8, 64]},
+        """mu, spread = chunk(x @ w, chunks=2, axis=1)
+        z = mu + exp(spread / 2) * random_normal(shape=[24, 8])
+        loss = bce_with_logits_loss(z @ v, sigmoid(x)) - mean(1 + spread - mu ** 2 - exp(spread))
+        """,
+    ),
+    "segmentation": (
+        {"x": ["batch", 3, 16, 16], "y": {"shape": ["batch", 16, 16], "dtype": "int64"}},
+        {"w": [8, 3, 3, 3], "v": [5, 19, 3, 3]},
+        """a = relu(conv2d(x, w, padding=1))
+        b = max_pool2d(a, kernel=2)
+        c = interpolate(b, scale=2, mode='bilinear')
+        d = interpolate(b, size=[16, 16], mode='nearest')
+        loss = cross_entropy(conv2d(concat(c, d, x, axis=1), v, padding=1), y)
+        """,
+    ),
+    "mixture density": (
+        {"x": ["batch", 4], "y": ["batch", 1]},
+        {"w": [4, 5], "v": [4, 5], "u": [4, 5]},
+        """s = softplus(x @ u) + 0.01
+        loss = -mean(logsumexp(log_softmax(x @ w, axis=1) - 0.5 * ((y - x @ v) / s) ** 2 - log(s), axis=1))
+        """,
+    ),
+    "contrastive": (
+        {"x": ["batch", 8], "z": ["batch", 8]},
+        {"w": [8, 4]},
+        """s = normalize(x @ w, axis=1) @ normalize(z @ w, axis=1).T
+        loss = mean(logsumexp(s, axis=0)) + cross_entropy(s.T, arange(stop=24)) - mean(diagonal(s))
+        """,
+    ),
+    "gaussian process": (
+        {"x": ["batch", 4], "y": ["batch", 1]},
+        {"scale": [4], "noise": []},
+        """k = exp(-0.5 * cdist(x / exp(scale), x / exp(scale)) ** 2) + exp(noise) * eye(rows=24)
+        l = cholesky(k)
+        loss = sum(solve_triangular(l, y, upper=false) ** 2) + sum(log(diagonal(l)))
+        """,
+    ),
+    "tabular": (
+        {"x": ["batch", 5], "c": {"shape": ["batch", 3], "dtype": "int64"}, "y": ["batch", 1]},
+        {"t": [20, 4], "u": [30, 4], "w": [13, 1]},
+        """loss = huber_loss(concat(embedding(t, c[:, 0]), embedding(u, c[:, 1]), x, axis=1) @ w, y)
+        """,
+    ),
+    "codebook": (
+        {"x": ["batch", 8]},
+        {"w": [8, 4], "codes": [16, 4], "v": [4, 8]},
+        """h = x @ w
+        q = embedding(codes, argmin(sum(h ** 2, axis=1, keepdims=true) - 2 * h @ codes.T, axis=1))
+        loss = mse_loss((h + stop_gradient(q - h)) @ v, x) + mse_loss(q, stop_gradient(h))
+        """,
+    ),
+    "physics": (
+        {"x": ["batch", 2], "y": ["batch", 1]},
+        {"w": [2, 16], "v": [16, 1]},
+        """u = (sin(x @ w) + cos(x @ w)) @ v
+        loss = mean(abs(u - y) ** 1.5) + mean(erf(u) + cumsum(u, axis=0))
+        """,
+    ),
+    "padding mask": (
+        {"i": {"shape": ["batch", 12], "dtype": "int64"}, "y": {"shape": ["batch"], "dtype": "int64"}},
+        {"t": [50, 16], "w": [16, 16], "v": [16, 3]},
+        """e = embedding(t, i)
+        seen = i != 0
+        h = scaled_dot_product_attention(e @ w, e, e, unsqueeze(seen, axis=1))
+        m = unsqueeze(cast(seen, dtype='float32'), axis=2)
+        loss = cross_entropy((sum(h * m, axis=1) / clamp(sum(m, axis=1), min=1)) @ v, y)
+        """,
+    ),
+    "graph of neighbours": (
+        {"x": ["batch", 8], "near": {"shape": ["batch"], "dtype": "int64"}, "y": ["batch", 4]},
+        {"w": [8, 4]},
+        """h = relu(x @ w)
+        loss = mse_loss(index_add(zeros(shape=[24, 4]), near, index_select(h, near)) + h, y)
+        """,
+    ),
+}
+"""Inputs, parameters and program of ordinary models."""
+
+
+def layer_document(kind: str) -> dict[str, Any]:
+    """Return a graph of one layer whose input depends on a parameter, and whose loss is the mean of its square."""
+    options, spec = SAMPLES.get(kind, ({}, ["batch", 4]))
+    inputs = {"x": spec, **OTHERS.get(kind, {})}
+    layers: list[Any] = [{"layer": kind, **options}]
+    document = engine.parse_graph({"inputs": inputs, "layers": layers}).to_json()
+    if isinstance(spec, list):
+        document["inputs"]["given"] = document["inputs"].pop("x")
+        document["parameters"]["scale"] = {"shape": [], "init": {"kind": "ones"}}
+        document["nodes"].insert(0, {"name": "x", "op": "mul", "inputs": ["given", "scale"]})
+    (result,) = document["outputs"]
+    document["nodes"] += [
+        {"name": "squared", "op": "square", "inputs": [result]},
+        {"name": "loss", "op": "mean", "inputs": ["squared"]},
+    ]
+    return {**document, "outputs": [result], "losses": ["loss"]}
+
+
+def numpy_ops(document: dict[str, Any], batch: int = BATCH, optimizer: str = "adam") -> set[str]:
+    """Return the ops of a training step that the native executor leaves to NumPy."""
+    plan, _ = engine.plan_report(engine.parse_graph(document), batch, {"kind": optimizer}, "numpy")
+    return set(numpy_steps(plan))
+
+
+def sample_documents(name: str) -> list[dict[str, Any]]:
+    """Return graphs of the samples of an op, whose first operand depends on a parameter."""
+    documents = []
+    for number, each in enumerate(OPS[name].samples):
+        arrays = each.arrays(str(number))
+        if arrays[0].dtype.kind != "f":
+            continue
+        inputs = {
+            f"x{place}": {
+                "shape": list(array.shape),
+                "dtype": "float32" if array.dtype.kind == "f" else str(array.dtype),
+            }
+            for place, array in enumerate(arrays)
+        }
+        nodes: list[dict[str, Any]] = [
+            {"name": "first", "op": "mul", "inputs": ["x0", "scale"]},
+            {"name": "made", "op": name, "inputs": ["first", *list(inputs)[1:]], "attrs": each.attrs},
+            {"name": "loss", "op": "mean", "inputs": ["made"]},
+        ]
+        parameters = {"scale": {"shape": [], "init": {"kind": "ones"}}}
+        documents.append({"inputs": inputs, "parameters": parameters, "nodes": nodes, "losses": ["loss"]})
+    return documents
+
+
+def remaining() -> set[str]:
+    """Return the ops that are left to NumPy in any of all those graphs."""
+    documents = [layer_document(kind) for kind in LAYERS]
+    documents += [document for name in loss_declarations() for document in sample_documents(name)]
+    found = set().union(*map(numpy_ops, documents))
+    for inputs, parameters, program in MODELS.values():
+        found |= numpy_ops({"inputs": inputs, "parameters": parameters, "program": dedent(program)}, batch=24)
+    linear = {"inputs": {"x": ["batch", 4]}, "parameters": {"w": [4, 3]}, "program": "loss = mean((x @ w) ** 2)"}
+    return found.union(*(numpy_ops(linear, optimizer=kind) for kind in set(OPTIMIZERS) - set(CLOSURE_OPTIMIZERS)))
+
+
+def test_what_remains_numpys_stands_in_the_list_with_its_reason() -> None:
+    assert remaining() == set(IN_NUMPY)
