@@ -1,4 +1,7 @@
-"""The calls of a step: by the lowering of its op, on copies where it takes no operands of such strides."""
+"""The calls of a step: by the lowering of its op, on copies where it takes no operands of such strides or types.
+
+Operands of half types are copied as float32 and results rounded back, as NumPy's kernels are called with them too.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from engine.core.dtypes import BFLOAT16, FLOAT16
+from engine.core.registry import OPS
 from engine.core.value import Array
+from engine.execution.native.kernel import FLOATS
 from engine.execution.native.kernels.arrangement import copied, joined_calls
 from engine.execution.native.lowering import LOWERINGS, Argument, Call, Scratch, Work, address_of
 
@@ -25,8 +31,25 @@ def calls_of(op: str, work: Work) -> list[Call] | None:
     calls = lowering(work)
     if calls is None and op in ALONG_LAST:
         work = _along_last(work)
-    if calls is None and not all(array.flags.c_contiguous for array in (*work.inputs, *work.outputs)):
+    if calls is None and any(_is_copied(op, array) for array in (*work.inputs, *work.outputs)):
         return _on_copies(op, work)
+    return None if calls is None else list(calls)
+
+
+def _is_copied(op: str, array: Array) -> bool:
+    """Tell whether an operand is copied first; a cast rounds once, and numbers are drawn in the type they have."""
+    return not array.flags.c_contiguous or (_is_half(array) and op != "cast" and not OPS[op].random)
+
+
+def _is_half(array: Array) -> bool:
+    return array.dtype == FLOAT16 or array.dtype is BFLOAT16  # which is None without its package
+
+
+def _copied(source: Array, target: Array) -> list[Call] | None:
+    """Return the calls that copy an array to one of its shape, and of its type or the wider or narrower one."""
+    if source.dtype == target.dtype:
+        return copied(source, target)
+    calls = LOWERINGS["cast"](Work([source], [target], {}))
     return None if calls is None else list(calls)
 
 
@@ -41,23 +64,29 @@ def _along_last(work: Work) -> Work:
 
 def _on_copies(op: str, work: Work) -> list[Call] | None:
     """Return calls that go by contiguous copies of operands, which lie in scratch memory."""
-    scattered = [a for a in (*work.inputs, *work.outputs) if not a.flags.c_contiguous]
-    sizes = [-(-array.nbytes // LINE) * LINE for array in scattered]
+    scattered = list({id(a): a for a in (*work.inputs, *work.outputs) if _is_copied(op, a)}.values())
+    dtypes = [FLOATS[0] if _is_half(array) else array.dtype for array in scattered]
+    counts = [array.size * dtype.itemsize for array, dtype in zip(scattered, dtypes, strict=True)]
+    sizes = [-(-count // LINE) * LINE for count in counts]
     # Nothing is written here: kernels find the copies at these places of the scratch memory.
     block = np.empty(sum(sizes) + LINE, np.uint8)
     block = block[-block.ctypes.data % LINE :][: sum(sizes)]
     places = np.cumsum([0, *sizes])
     copies = {
-        id(array): block[at : at + array.nbytes].view(array.dtype).reshape(array.shape)
-        for array, at in zip(scattered, places, strict=False)
+        id(array): block[at : at + count].view(dtype).reshape(array.shape)
+        for array, at, count, dtype in zip(scattered, places, counts, dtypes, strict=False)
     }
     inputs = [copies.get(id(array), array) for array in work.inputs]
     outputs = [copies.get(id(array), array) for array in work.outputs]
     computed = LOWERINGS[op](replace(work, inputs=inputs, outputs=outputs))
     calls = joined_calls(
-        *(copied(array, copies[id(array)]) for array in work.inputs if id(array) in copies),
+        *(
+            _copied(array, copies[id(array)])
+            for array in {id(a): a for a in work.inputs}.values()
+            if id(array) in copies
+        ),
         None if computed is None else list(computed),
-        *(copied(copies[id(array)], array) for array in work.outputs if id(array) in copies),
+        *(_copied(copies[id(array)], array) for array in work.outputs if id(array) in copies),
     )
     return None if calls is None else [_relocated(call, block) for call in calls]
 

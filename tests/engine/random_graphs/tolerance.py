@@ -34,8 +34,8 @@ SAME_BITS = (
     "isnan", "le", "lt", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "max_pool",
     "max_unpool", "minimum", "ne", "neg", "random_uniform", "relu", "relu_backward", "reshape", "scale",
     "sign", "slice_scatter", "sqrt", "square", "step", "sub", "threshold", "trunc", "where", "embedding",
-    "bin_argmax", "amax", "amin", "arange", "argmin", "diag_mask_inf", "diagonal_scatter", "eye", "full", "index_get", "linspace",
-    "one_hot", "ones", "pad", "tril", "triu", "zeros",
+    "amax", "amin", "arange", "argmin", "bin_argmax", "diag_mask_inf", "diagonal_scatter", "eye", "full",
+    "index_get", "linspace", "one_hot", "ones", "pad", "tril", "triu", "zeros",
 )  # fmt: skip
 """Ops whose compiled kernels do what IEEE arithmetic says, as NumPy's do.
 

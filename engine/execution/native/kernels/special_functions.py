@@ -16,7 +16,6 @@ from engine.execution.native.kernels.elementwise import binary, elementwise, una
 from engine.execution.native.lowering import Call, Work, lowers
 from engine.ops.loss.loss import LOG_FLOOR
 
-
 FEW = 4096
 """Up to so many powers of float64 are computed one by one, by the C library; NumPy's of more are vectorised."""
 

@@ -219,6 +219,21 @@ def test_operands_that_lie_apart_are_copied_first(name: str, run_both: RunBoth) 
     np.testing.assert_allclose(made, wanted, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("half", ["float16", "bfloat16"])
+def test_half_types_are_computed_in_float32(half: str, run_both: RunBoth) -> None:
+    dtype = BFLOAT16 if half == "bfloat16" else np.dtype(half)
+    for op, operands, attrs in (
+        ("softmax", [numbers(5, 7).T], {"axis": -1}),
+        ("sub", [numbers(5, 7), numbers(5, 1)], {}),
+        ("mul", [numbers(5, 7), numbers(7)], {}),
+        ("gelu", [numbers(50)], {}),
+    ):
+        wide = [x.astype(dtype).astype(np.float32) for x in operands]
+        ((exact,), _) = run_both(op, *wide, **attrs)
+        ((made,), _) = run_both(op, *(x.astype(dtype) for x in operands), **attrs)
+        np.testing.assert_array_equal(made.view(np.uint16), exact.astype(dtype).view(np.uint16), err_msg=op)
+
+
 def test_results_that_lie_apart_are_copied_last(run_both: RunBoth) -> None:
     whole = np.zeros((7, 2, 5))
     x = numbers(5, 7).T
