@@ -51,8 +51,8 @@ x:float32[4]=sepal_length..petal_width,species:class. A column without SOURCES t
 file without a header, columns take all cells by position: x:float32[4],species:class. DTYPE is a numeric one or \
 class. A name that holds one of , : = [ ] is put in double quotes."""
 HEADER = """Whether line 1 of a CSV file names the columns. With auto it does if it holds a name that `columns` asks \
-for, or no number; a line of different whole numbers, which may be either, is refused unless `columns` tells. A file \
-without a header and without `columns` has the columns column_1, column_2, ..."""
+for, or no number; a line of different whole numbers, which may be either, is an error unless `columns` is given. A \
+file without a header and without `columns` has the columns column_1, column_2, ..."""
 
 MISSING = """Cells of a CSV file that stand for missing values beside empty ones, joined by commas: NA,?. Without it \
 NA, N/A, null and nan stand for missing numbers too, and text columns that hold them are refused."""
@@ -73,9 +73,9 @@ async def _csv_options(
     header: Annotated[HeaderOption, Query(description=HEADER)] = "auto",
     missing: Annotated[str | None, Query(max_length=1024, description=MISSING)] = None,
     delimiter: Annotated[
-        Delimiter, Query(description="What separates the cells of a CSV file; auto decides by its first lines.")
+        Delimiter, Query(description="Delimiter of the cells of a CSV file; auto detects it in the first lines.")
     ] = "auto",
-    decimal: Annotated[Decimal, Query(description="What begins the fraction of a number in a CSV file.")] = "point",
+    decimal: Annotated[Decimal, Query(description="Decimal separator of a CSV file.")] = "point",
     encoding: Annotated[Encoding, Query(description="Encoding of a CSV file.")] = "utf-8",
 ) -> IngestOptions:
     return IngestOptions(columns, None, header, _words(missing), delimiter, decimal, encoding)

@@ -55,7 +55,9 @@ _Moment = Annotated[str, AfterValidator(_moment)]
 Name = Annotated[str | None, Query(min_length=1, max_length=NAME_MAX, description="Only those with this exact name.")]
 NamePrefix = Annotated[
     str | None,
-    Query(min_length=1, max_length=NAME_MAX, description="Only those whose names begin so; case matters."),
+    Query(
+        min_length=1, max_length=NAME_MAX, description="Only those whose names begin with this prefix; case-sensitive."
+    ),
 ]
 CreatedAfter = Annotated[
     _Moment | None, Query(max_length=64, description="Only those created later than this date or time, RFC 3339.")
@@ -64,7 +66,7 @@ CreatedBefore = Annotated[
     _Moment | None, Query(max_length=64, description="Only those created earlier than this date or time, RFC 3339.")
 ]
 Label = Annotated[str | None, Query(pattern=r"^[^:]{1,64}:.{0,256}$", description="Only those with this key:value.")]
-ORDER_BY = "What the list is ordered by; entries with equal values are ordered by age."
+ORDER_BY = "Key of the order; entries with equal values are ordered by age."
 
 
 async def _ages(created_after: CreatedAfter = None, created_before: CreatedBefore = None) -> Filters:

@@ -37,7 +37,7 @@ class Family:
 
 
 _NAME = {"type": "string", "description": "Name of the layer, which prefixes its parameters; by default KIND_NUMBER."}
-_PER = {"enum": ["epoch", "step"], "default": "epoch", "description": "What the schedule counts."}
+_PER = {"enum": ["epoch", "step"], "default": "epoch", "description": "Unit of the schedule."}
 _GROUPS = {
     "anyOf": [{"type": "array", "items": {"$ref": f"{REFERENCE}GroupChoice"}, "maxItems": 64}, {"type": "null"}],
     "description": "Parameters with a kind or options of their own; the others are stepped by the common ones.",

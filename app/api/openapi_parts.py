@@ -47,7 +47,7 @@ def query_parameters(shape: type[BaseModel]) -> list[dict[str, Any]]:
             "name": name,
             "in": "query",
             "required": False,
-            "description": f"{field.get('description', '')} With a body of arrays.".strip(),
+            "description": f"{field.get('description', '')} For a body of arrays; in JSON it is a field.".strip(),
             "schema": schema,
         }
         for name, field in shape.model_json_schema()["properties"].items()

@@ -86,7 +86,7 @@ async def _call(
     terms: Annotated[UploadOptions, Depends(_table_terms)],
     feeds: Annotated[
         str | None,
-        Query(max_length=16384, description="Pairs INPUT:COLUMN, joined by commas. With a table as the body."),
+        Query(max_length=16384, description="Pairs INPUT:COLUMN, joined by commas. For a table as the body."),
     ] = None,
 ) -> _Call:
     del feeds  # read with the other options of a table
@@ -177,8 +177,8 @@ async def evaluate_checkpoint(
 
     Computes the loss and the metrics on the rows of a stored dataset, or of a table that is the body and is not kept,
     as the validation of a fit does. For predicted classes there are a confusion matrix, precision, recall and F1 of
-    each class, the calibration and ROC curves; for predicted numbers the sizes of the errors. Class weights of the fit
-    play no part. Memory does not grow with the rows.
+    each class, the calibration and ROC curves; for predicted numbers the distribution of the errors. Class weights of
+    the fit are not applied. Memory does not grow with the rows.
     """
     shape = await _read(call, EvaluateRequest, EvaluateOptions)
     wanted = EvaluationChoice(**_given(shape, EvaluationChoice))

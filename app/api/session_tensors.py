@@ -72,7 +72,7 @@ def _add_reads(kind: Kind) -> None:
         _list_of(kind),
         name=f"list_session_{kind}",
         summary=f"List the {kind} of a session",
-        description=f"Lists the {kind} with their norms, or returns all of them as safetensors, as Accept says.",
+        description=f"Lists the {kind} with their norms, or returns all of them as safetensors, according to Accept.",
         response_model=TensorList,
         responses=binary_answer(SAFETENSORS),
     )
@@ -81,7 +81,7 @@ def _add_reads(kind: Kind) -> None:
         _one_of(kind),
         name=f"get_session_{NAMES[kind]}",
         summary=f"Get a {NAMES[kind]} of a session",
-        description=f"Returns one of the {kind} as JSON or `.npy`, as Accept says; or its statistics with `stats`.",
+        description=f"Returns one of the {kind} as JSON or `.npy`, according to Accept, or its statistics (`stats`).",
         response_model=Tensor | TensorStatistics | None,
         responses=binary_answer(NPY),
     )

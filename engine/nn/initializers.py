@@ -1,6 +1,7 @@
 """Initialisers of parameters and buffers: a table, with the semantics of torch.nn.init.
 
-Every draw comes from a Philox stream keyed by the seed and the parameter's name, so it depends on nothing else.
+Every draw comes from a Philox stream keyed by the seed and the name of the parameter, so that it is independent of
+other draws.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ FAN_KINDS = ("xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_norm
 """Initializers whose scale depends on the fan-in or the fan-out."""
 
 RAREST = 1e-3
-"""Least probability of a range for which drawing again until a number lies in it is quick enough."""
+"""Minimum probability of a range for which rejection sampling is fast enough."""
 
 TEMPORARIES: Mapping[str, int] = {
     "orthogonal": 6, "sinusoidal": 5, "sparse": 4, "truncated_normal": 4,
     "normal": 2, "xavier_normal": 2, "kaiming_normal": 2,
 }  # fmt: skip
-"""Arrays of float64 of the size of the result that an initialiser has at a time, at most; one for others."""
+"""Maximum number of float64 arrays of the size of the result that an initialiser allocates at a time; default 1."""
 
 DRAW_OPERATIONS = 20
 """Cost of drawing a random number, in arithmetic operations."""
@@ -42,7 +43,7 @@ INITIALIZERS: dict[str, Draw] = {}
 
 
 def initializer(draw: Draw) -> Draw:
-    """Enter an initialiser into the table under its function's name."""
+    """Register an initialiser under its function's name."""
     INITIALIZERS[draw.__name__] = draw
     return draw
 
@@ -57,7 +58,7 @@ def initialize(kind: Mapping[str, Any], name: str, shape: Shape, dtype: DType, s
 
 
 def initial_cost(kind: Mapping[str, Any], shape: Shape) -> tuple[int, int]:
-    """Return the bytes that `initialize` takes beside its result, at most, and about how many operations."""
+    """Return the maximum bytes that `initialize` allocates beside its result, and the approximate operations."""
     size = math.prod(shape)
     taken = 8 * size * TEMPORARIES.get(str(kind.get("kind")), 1)
     factored = min(shape[0], math.prod(shape[1:])) if shape and kind.get("kind") == "orthogonal" else 0
@@ -87,7 +88,7 @@ def _options(draw: Draw) -> dict[str, Attribute]:
 
 
 def default_kind(shape: Shape) -> dict[str, Any]:
-    """Return the initialiser of a parameter that names none: Kaiming-uniform for matrices, zeros for the rest.
+    """Return the default initialiser of a parameter: Kaiming-uniform for matrices, zeros for others.
 
     In nodes and programs its fan-in is that of the product which the parameter enters, see `engine.graph.fans`.
     """
@@ -103,7 +104,7 @@ def fans(shape: Shape) -> tuple[int, int]:
 
 
 def _fans(shape: Shape, fan_in: int | None, fan_out: int | None) -> tuple[int, int]:
-    """Return the fans that are given, and for the others those of a weight of shape [out, in, window...]."""
+    """Return the given fans, and for others those of a weight of shape [out, in, window...]."""
     if fan_in is not None and fan_out is not None:
         return max(fan_in, 1), max(fan_out, 1)
     found = fans(shape)
@@ -163,7 +164,7 @@ def truncated_normal(
     low: float = -2.0,
     high: float = 2.0,
 ) -> Array:
-    """Normal, drawn again until it lies between `low` and `high`."""
+    """Normal, restricted to `low`..`high` by rejection sampling."""
     if not low < high:
         raise AttributeValueError(f"truncated_normal needs low < high, got {low} and {high}")
     if not std > 0 or _mass(mean, std, low, high) < RAREST:
@@ -254,7 +255,7 @@ def eye(generator: np.random.Generator, shape: Shape) -> Array:
 
 @initializer
 def normal_rows(generator: np.random.Generator, shape: Shape, *, zero_row: int) -> Array:
-    """Standard normal but for the row `zero_row`, which is 0: a table whose row stands for padding."""
+    """Standard normal except for the row `zero_row`, which is 0: a table with a row for padding."""
     if not shape or not 0 <= zero_row < max(shape[0], 1):
         raise AttributeValueError(f"normal_rows: zero_row {zero_row} must be a row of the shape {list(shape)}")
     table = generator.standard_normal(shape)
@@ -264,9 +265,9 @@ def normal_rows(generator: np.random.Generator, shape: Shape, *, zero_row: int) 
 
 @initializer
 def dirac(generator: np.random.Generator, shape: Shape, *, groups: int = 1) -> Array:
-    """A convolution's weight [out, in, window...] that passes on its input: 1 in the middle of window (k, k), else 0.
+    """The weight [out, in, window...] of an identity convolution: 1 at the centre of window (k, k), else 0.
 
-    In each of the `groups` of output channels, as many are passed on as there are inputs.
+    The output channels are divided into `groups`; each passes on as many channels as there are inputs.
     """
     if not 3 <= len(shape) <= 5:
         raise AttributeValueError(f"dirac needs a shape with three to five axes, got {list(shape)}")

@@ -115,7 +115,7 @@ class Session:
 
     @property
     def step(self) -> int:
-        """Steps that the optimizer has taken."""
+        """Number of optimizer steps."""
         return self._counters.step
 
     @property

@@ -162,6 +162,7 @@ _CONSTANTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
             _READER,
         ),
         "app/store/pages.py": ("422 `invalid_cursor`", "tests/app/store/test_pages.py", _FORMAT),
+        "app/store/lists.py": ("422 `invalid_cursor`", "tests/app/store/test_pages.py", _FORMAT),
         "app/worker/session/training.py": ("410 `tape_gone`", "tests/app/worker/session/test_verbs.py", _ROOM),
         "app/runner/session_queue.py": ("429 `too_many_steps`", "tests/app/runner/test_session_pool.py", _ROOM),
     }

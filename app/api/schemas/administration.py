@@ -24,8 +24,7 @@ class KeyRequest(RequestShape):
     tenant: str | None = Field(
         default=None,
         pattern=TENANT_PATTERN,
-        description="Whose graphs, datasets, fits, checkpoints and sessions it is for; by default those of the key "
-        "that creates it.",
+        description="Tenant whose resources the key gives access to; by default that of the key that creates it.",
     )
 
 

@@ -53,14 +53,14 @@ class BundleGraph(RequestShape):
 
 
 class BundleColumn(RequestShape):
-    """A column of a dataset; shape leaves out the rows, digest is that of its .npy file."""
+    """A column of a dataset; shape does not include the rows, digest is that of its .npy file."""
 
     name: Text
     dtype: Text
     shape: Annotated[list[Count], Field(max_length=RANK_MAX)]
     digest: Digest
     classes: Annotated[list[Text], Field(max_length=CLASSES_MAX)] | None = Field(
-        default=None, description="The texts that the numbers of a text column stand for, in their order."
+        default=None, description="The class names of a text column, in the order of their numbers."
     )
 
 
@@ -100,7 +100,7 @@ class BundleOrigin(RequestShape):
     step: Count
     digest: Digest
     restore: Literal["all", "parameters"]
-    state: BundleState | None = Field(description="Null if the checkpoint is no longer kept.")
+    state: BundleState | None = Field(description="Null if the checkpoint has been deleted.")
 
 
 class BundleAttempt(RequestShape):
@@ -111,14 +111,14 @@ class BundleAttempt(RequestShape):
 
 
 class BundleMetrics(RequestShape):
-    """The metric rows: how many, and the digest of them as lines of JSON."""
+    """The number of metric rows, and the digest of the rows as lines of JSON."""
 
     rows: Count
     digest: Digest
 
 
 class BundleCheckpoint(RequestShape):
-    """The last checkpoint, whose file may differ in what is not compared, such as times."""
+    """The last checkpoint; its file may differ in fields that are not compared, such as times."""
 
     id: Text
     digest: Digest

@@ -70,7 +70,7 @@ class CatalogueList(CompleteList[CatalogueEntry]):
 
 
 class LossOperand(OpenShape):
-    """What a loss takes beside predictions."""
+    """An operand of a loss beside the predictions."""
 
     name: str
     required: bool
@@ -79,10 +79,10 @@ class LossOperand(OpenShape):
 
 
 class LossEntry(CatalogueEntry):
-    """A loss: what it compares."""
+    """A loss, its operands and its options."""
 
     aliases: list[str]
-    predictions: str = Field(description="What it takes for predictions.")
+    predictions: str = Field(description="Accepted shapes and values of the predictions.")
     operands: list[LossOperand]
 
 
@@ -91,12 +91,12 @@ class LossList(CompleteList[LossEntry]):
 
 
 class MetricEntry(CatalogueEntry):
-    """A metric and what it takes."""
+    """A metric and its options."""
 
-    predictions: dict[str, str] = Field(description="The forms of predictions that it takes, each in words.")
+    predictions: dict[str, str] = Field(description="Accepted forms of predictions, in words.")
     goal: Literal["min", "max"] | None = Field(description="Whether higher or lower values are better; null: neither.")
     every_step: bool = Field(
-        description="Whether rows of training steps hold it; otherwise only rows of validations and epochs."
+        description="Whether rows of training steps include it; otherwise only rows of validations and epochs."
     )
 
 

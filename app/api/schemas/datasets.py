@@ -12,7 +12,7 @@ from app.service.fits.tables import column_facts
 
 
 class InlineDataset(BaseModel):
-    """Columns by name, each a tensor whose first dimension counts the rows."""
+    """Columns by name, each a tensor whose first axis is that of the rows."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -21,7 +21,7 @@ class InlineDataset(BaseModel):
 
 
 class DatasetColumn(ResourceShape):
-    """One column; shape leaves out the rows."""
+    """A column; shape does not include the rows."""
 
     name: str = Field(description="Identifier, which follows from the label; requests may give either.")
     label: str = Field(description="Name of the column in the file.")
@@ -41,7 +41,7 @@ class DatasetColumn(ResourceShape):
 
 
 class ProposedColumns(ResourceShape):
-    """What a fit could do to each column; `columns` of a fit takes it as it is, or changed."""
+    """Proposed preprocessing of each column; it can be used, changed or not, as `columns` of a fit."""
 
     columns: dict[str, list[dict[str, Any]]] = Field(
         description="By input: numbers, and categories, whose indices are for embeddings."

@@ -40,7 +40,7 @@ class RowLossesRequest(PointRequest):
 
 
 class TraceNonfiniteRequest(PointRequest):
-    """A step that is gone through in search of what is not finite."""
+    """A training step that is searched for non-finite values."""
 
     training: bool | None = Field(default=None, description="The mode; by default that of training.")
 
@@ -160,7 +160,9 @@ class ComputeResult(ResourceShape):
     losses: dict[str, float | None]
     nonfinite: dict[str, str]
     gradients: dict[str, Tensor | None] | None = None
-    derivatives: list[Derivative] | None = Field(default=None, description="In the order of the objects in want.")
+    derivatives: list[Derivative] | None = Field(
+        default=None, description="Results in the order of the objects in `want`."
+    )
 
 
 class GradcheckRequest(PointRequest):
@@ -197,7 +199,7 @@ class CheckedGradient(ResourceShape):
     checked: int = Field(description="Number of elements that were checked.")
     elements: list[int] | None = Field(description="Their row-major positions; null for all.")
     largest_absolute_error: float | None
-    largest_relative_error: float | None = Field(description="Gradients and slopes below atol are left out.")
+    largest_relative_error: float | None = Field(description="Gradients and differences below atol are ignored.")
     worst: WorstElement | None
     nonfinite: dict[str, str]
 
@@ -219,7 +221,7 @@ Phase = Literal["forward", "backward", "update"]
 
 
 class Histogram(ResourceShape):
-    """How many finite elements lie between one edge and the next; the last bin includes its upper edge."""
+    """Number of finite elements between consecutive edges; the last bin includes its upper edge."""
 
     edges: list[float]
     counts: list[int]
@@ -271,7 +273,9 @@ class ProfiledNode(ResourceShape):
     seconds: float = Field(description="The median of all repeats.")
     bytes: int = Field(description="Of its outputs.")
     bytes_read: int = Field(description="Of its inputs.")
-    live_bytes: int = Field(description="Held while it runs; an update holds all of its memory throughout.")
+    live_bytes: int = Field(
+        description="Bytes allocated while it runs; an update allocates all of its memory throughout."
+    )
     flops: int = Field(description="Estimated arithmetic operations.")
 
 
@@ -332,7 +336,7 @@ class NonfiniteArray(ResourceShape):
 
 
 class NonfiniteTrace(ResourceShape):
-    """Where the first number of a step that is not finite comes from."""
+    """Origin of the first non-finite value of a step."""
 
     finite: bool = Field(description="Whether all inputs, parameters, buffers and nodes are finite throughout.")
     first: NonfiniteArray | None = Field(description="The first of them that is not; an infinite mask counts too.")

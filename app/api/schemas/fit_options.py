@@ -71,7 +71,7 @@ class GroupChoice(RequestShape):
         default="*", description='Patterns of parameter names, * for anything, ? for one character; default "*".'
     )
     ndim: Axes | None = Field(default=None, description="The numbers of axes that they may have; by default any.")
-    frozen: bool = Field(default=False, description="Whether they keep their values; default false.")
+    frozen: bool = Field(default=False, description="Whether the parameters are frozen; default false.")
 
 
 class OptimizerChoice(RequestShape):
@@ -125,12 +125,12 @@ class MetricChoice(RequestShape):
 
 
 class ShuffleChoice(RequestShape):
-    """The order of an epoch's examples: every one equally likely, in groups, within a window, or as they come."""
+    """The order of the examples of an epoch: random, random in groups, random within a window, or that of the data."""
 
     kind: Literal["rows", "shards", "window", "none"] | None = Field(
         default=None,
         description=(
-            'Default "rows": every order equally likely; "shards": groups of `size` examples, in order inside; '
+            'Default "rows": a uniformly random order; "shards": groups of `size` examples, in order inside; '
             '"window": no example moves by `size` places or more; "none": the order of the data.'
         ),
     )
@@ -144,9 +144,12 @@ class SamplingChoice(RequestShape):
 
     weights: str = Field(description='A column of numbers from 0 on, or "balanced": every class of `of` equally often.')
     of: str | None = Field(default=None, description="The column of classes that are balanced.")
-    replacement: bool | None = Field(default=None, description="Whether one may come more than once; default true.")
+    replacement: bool | None = Field(
+        default=None, description="Whether examples are drawn with replacement; default true."
+    )
     examples: int | None = Field(
-        default=None, description="Examples of an epoch, at least 1; by default as many as there are to train on."
+        default=None,
+        description="Number of examples per epoch, at least 1; by default the number of training examples.",
     )
 
 
@@ -170,8 +173,12 @@ class NormalizeChoice(RequestShape):
     kind: Literal["standard", "minmax", "robust"]
     center: bool | None = Field(default=None, description="standard: whether the mean becomes 0; default true.")
     scale: bool | None = Field(default=None, description="standard: whether the deviation becomes 1; default true.")
-    low: float | None = Field(default=None, description="minmax: what the smallest becomes, -1e6 to 1e6; default 0.0.")
-    high: float | None = Field(default=None, description="minmax: what the largest becomes, -1e6 to 1e6; default 1.0.")
+    low: float | None = Field(
+        default=None, description="minmax: result for the smallest value, -1e6 to 1e6; default 0.0."
+    )
+    high: float | None = Field(
+        default=None, description="minmax: result for the largest value, -1e6 to 1e6; default 1.0."
+    )
     lower: float | None = Field(default=None, description="robust: the lower percentile, 0 to 100; default 25.0.")
     upper: float | None = Field(default=None, description="robust: the upper percentile, 0 to 100; default 75.0.")
 
@@ -181,10 +188,11 @@ class LossScalingChoice(RequestShape):
 
     initial: float | None = Field(default=None, description="The first scale, greater than 0; default 65536.0.")
     growth_factor: float | None = Field(
-        default=None, description="What it grows by after good steps, greater than 1; default 2.0."
+        default=None,
+        description="Factor of the scale after `growth_interval` finite steps, greater than 1; default 2.0.",
     )
     backoff_factor: float | None = Field(
-        default=None, description="What it shrinks by after an overflow, between 0 and 1; default 0.5."
+        default=None, description="Factor of the scale after an overflow, between 0 and 1; default 0.5."
     )
     growth_interval: int | None = Field(
         default=None, description="Good steps in a row before it grows, at least 1; default 2000."
@@ -214,7 +222,7 @@ class ClipChoice(RequestShape):
     value: float | None = Field(default=None, description="Limit of each element's absolute value, greater than 0.")
     adaptive: AdaptiveClipChoice | None = None
     nonfinite: Literal["apply", "error", "skip"] | None = Field(
-        default=None, description='What happens with a step whose gradients are not finite; default "apply".'
+        default=None, description='Action for a step whose gradients are not finite; default "apply".'
     )
 
 
@@ -228,7 +236,9 @@ class NoiseChoice(RequestShape):
 class RecomputeChoice(RequestShape):
     """Pieces of the graph that are computed again in the backward pass, to save memory: segments or match."""
 
-    segments: int | None = Field(default=None, description="Cut the graph into so many pieces, 2 to 10000.")
+    segments: int | None = Field(
+        default=None, description="Number of pieces that the graph is divided into, 2 to 10000."
+    )
     match: Annotated[list[Pattern], Field(max_length=PATTERNS_MAX)] | None = Field(
         default=None, description="Patterns of node names; the nodes of each are a piece."
     )
@@ -244,11 +254,11 @@ class AverageChoice(RequestShape):
     warm_up: bool | None = Field(default=None, description="ema: whether the decay starts low; default false.")
     every_steps: int | None = Field(default=None, description="Steps between updates of the average, at least 1.")
     every_epochs: int | None = Field(default=None, description="Epochs between updates of the average, at least 1.")
-    first_epoch: int | None = Field(default=None, description="The first epoch that counts, at least 1; default 1.")
+    first_epoch: int | None = Field(default=None, description="First epoch included, at least 1; default 1.")
 
 
 class FreezeChoice(RequestShape):
-    """Parameters that keep their values from one epoch to another, both included."""
+    """Parameters that are frozen from one epoch to another, both inclusive."""
 
     match: Patterns = Field(description="Patterns of parameter names, * for anything, ? for one character.")
     first_epoch: int | None = Field(default=None, description="Counted from 1; default 1.")
@@ -259,9 +269,11 @@ class ValidationChoice(RequestShape):
     """Rows to validate on: a share of the dataset, or another dataset."""
 
     split: float | None = Field(
-        default=None, description="The share to hold out, at least 0 and less than 1; default 0.0."
+        default=None, description="Share of the rows that is held out, at least 0 and less than 1; default 0.0."
     )
-    stratify: str | None = Field(default=None, description="A column of classes that keep their shares on both sides.")
+    stratify: str | None = Field(
+        default=None, description="Column of classes whose proportions are preserved in both parts."
+    )
     group: str | None = Field(default=None, description="A column whose equal values stay on one side.")
     order: Literal["random", "last"] | None = Field(
         default=None, description='"last" holds out the end of the data, as for time series; default "random".'
@@ -292,11 +304,11 @@ class EarlyStoppingChoice(RequestShape):
     restore_best: bool | None = Field(
         default=None, description="Whether the best parameters are restored at the end; default true."
     )
-    first_epoch: int | None = Field(default=None, description="First epoch whose evaluations count; default 1.")
+    first_epoch: int | None = Field(default=None, description="First epoch whose evaluations are compared; default 1.")
 
 
 class DivergenceChoice(RequestShape):
-    """What happens when a loss or a gradient is not finite."""
+    """Action when a loss or a gradient is not finite."""
 
     action: Literal["continue", "stop", "skip", "roll_back"] | None = Field(
         default=None,
@@ -332,8 +344,10 @@ class CheckpointChoice(RequestShape):
             "has spent a second on them writes at most one in a second."
         ),
     )
-    keep_last: int | None = Field(default=None, description="How many are kept, at least 1; default 3.")
-    keep_best: bool | None = Field(default=None, description="Whether the best one is kept too; default true.")
+    keep_last: int | None = Field(
+        default=None, description="Number of newest checkpoints to keep, at least 1; default 3."
+    )
+    keep_best: bool | None = Field(default=None, description="Whether the best checkpoint is kept too; default true.")
 
 
 class GradientsChoice(RequestShape):
@@ -355,16 +369,16 @@ class GradientsChoice(RequestShape):
 
 
 class RecordChoice(RequestShape):
-    """Which steps become metric rows, and what is in them."""
+    """Steps that are recorded as metric rows, and their values."""
 
     every_steps: int | None = Field(
         default=None,
         description="Steps between rows, at least 1; by default so many that a fit makes at most about 10000 rows.",
     )
-    gradient_norms: bool | None = Field(default=None, description="Whether rows hold norms; default true.")
+    gradient_norms: bool | None = Field(default=None, description="Whether rows include gradient norms; default true.")
     epochs: bool | None = Field(
         default=None,
-        description="Whether each epoch makes a row too, with metrics over its rows and uncertainties; default false.",
+        description="Whether each epoch is recorded too, with metrics over its rows and uncertainties; default false.",
     )
     gradients: GradientsChoice | None = None
 

@@ -69,7 +69,7 @@ DEADLINE = "When it fails with the code deadline_exceeded unless it has ended: R
 
 
 class ResourcesChoice(RequestShape):
-    """What the fit gets of the machine."""
+    """Resources of the machine that the fit uses."""
 
     priority: Literal["low", "normal", "high"] = Field(
         default="normal",
@@ -90,7 +90,7 @@ class ResourcesChoice(RequestShape):
         ),
     )
     affinity: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1, max_length=CPUS_MAX)] | None = Field(
-        default=None, description="Numbers of the CPUs that its processes are bound to; by default those of the server."
+        default=None, description="CPUs, by number, that its processes are bound to; by default those of the server."
     )
     replicas: Annotated[int, Field(ge=1, le=16)] | None = Field(
         default=None, description="Processes that share each batch, 1 to 16; default 1."
@@ -138,7 +138,7 @@ class FitRequest(RequestShape):
         "metrics and options of training are proposed from the dataset, and shown in the request of the fit.",
     )
     task: Literal["classification", "regression"] | None = Field(
-        default=None, description="What to make of the target; by default what the column looks like."
+        default=None, description="Task of the model; by default inferred from the target column."
     )
     columns: dict[str, str | dict[str, Any] | list[str | dict[str, Any]]] | None = Field(
         default=None,
@@ -162,13 +162,15 @@ class FitRequest(RequestShape):
     clip: ClipChoice | None = None
     noise: NoiseChoice | None = Field(default=None, description="Noise on gradients; by default none.")
     epochs: int | None = Field(default=None, description="Passes over the training rows, 1 to 1000000.")
-    steps: int | None = Field(default=None, description="Training steps, at least 1, in place of epochs.")
+    steps: int | None = Field(default=None, description="Number of training steps, at least 1, instead of epochs.")
     batch_size: int | None = Field(default=None, description="Rows of a step, at least 1; default 32.")
     micro_batch_size: int | None = Field(
         default=None, description="Rows that are computed at a time, 1 to batch_size; their gradients are added up."
     )
     shuffle: Shuffle | None = Field(default=None, description="Order of rows, drawn for each epoch; default true.")
-    sampling: SamplingChoice | None = Field(default=None, description="Rows drawn by weights; by default all, once.")
+    sampling: SamplingChoice | None = Field(
+        default=None, description="Rows drawn with weights; by default each row once per epoch."
+    )
     windows: WindowsChoice | None = Field(default=None, description="Examples of several rows; by default a row.")
     normalize: dict[str, Normalize] | None = Field(
         default=None,
@@ -179,7 +181,7 @@ class FitRequest(RequestShape):
         default=None, description='A factor from 0 on for each class in the loss, or "balanced"; by default none.'
     )
     drop_last: bool | None = Field(
-        default=None, description="Whether the rows of an epoch that fill no batch are left out; default false."
+        default=None, description="Whether the last batch of an epoch is dropped if it is incomplete; default false."
     )
     prefetch: int | None = Field(
         default=None, description="Batches gathered ahead, 0 to 64; by default two of data that waits for the disk."
@@ -204,7 +206,7 @@ class FitRequest(RequestShape):
     )
     average: Average | None = Field(default=None, description="ema, swa, or an object with options; by default none.")
     freeze: list[FreezeChoice] | None = Field(
-        default=None, max_length=FREEZE_MAX, description="Parameters that keep their values in some epochs."
+        default=None, max_length=FREEZE_MAX, description="Parameters that are frozen in some epochs."
     )
     metrics: list[Metric] | None = Field(
         default=None, max_length=METRICS_MAX, description="Kinds of metrics, or objects with their options."
@@ -258,7 +260,7 @@ More = Annotated[int, Field(ge=1, le=MORE_MAX)]
 
 
 class ResourceChanges(RequestShape):
-    """What of its resources a fit can be given otherwise; null stands for the default."""
+    """Changes to the resources of a fit; null sets the default."""
 
     priority: Literal["low", "normal", "high"] | None = Field(default=None, description="Whose turn is earlier.")
     threads: Annotated[int, Field(ge=1, le=THREADS_MAX)] | None = Field(
@@ -285,7 +287,7 @@ class FitChanges(_RecipeChanges):  # type: ignore[valid-type, misc]  # its field
     also while the fit is paused.
     """
 
-    name: ResourceName | None = Field(default=None, description="A name for lists; null takes it away.")
+    name: ResourceName | None = Field(default=None, description="Name shown in lists; null removes it.")
     labels: dict[LabelKey, LabelValue | None] | None = Field(
         default=None, description="Labels to set, and null for those to remove."
     )

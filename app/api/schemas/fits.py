@@ -17,14 +17,14 @@ from app.http.problems import ProblemError
 from app.service.fits.view import FitView
 
 STATES = (
-    "queued: waits for a worker. starting, running: a process works on it. pausing, cancelling: its process writes a "
-    "checkpoint and goes. paused: rests until it is resumed. interrupted: its process died, another will go on from "
-    "the last checkpoint. succeeded, failed, cancelled: it has ended, and can be resumed or extended."
+    "queued: waits for a worker. starting, running: a worker process executes it. pausing, cancelling: its process "
+    "writes a checkpoint and exits. paused: not executed until it is resumed. interrupted: its process was lost; the "
+    "next one resumes from the last checkpoint. succeeded, failed, cancelled: ended; it can be resumed or extended."
 )
 OUTCOMES = (
-    "How its process ended; null while it works. succeeded, cancelled, drained: as it was asked to. killed_by_client. "
-    "lost, stopped: with the server. killed, out_of_memory, blas_abort, stalled, error, not_started: a crash. "
-    "Else the code of the error that the fit failed with."
+    "How its process ended; null while it runs. succeeded, cancelled, drained: as requested. killed_by_client: killed "
+    "by a client. lost, stopped: ended with the server. killed, out_of_memory, blas_abort, stalled, error, "
+    "not_started: a crash. Otherwise the code of the error that the fit failed with."
 )
 
 
@@ -45,7 +45,7 @@ class FitError(OpenShape):
 
 
 class FitRuntime(ResourceShape):
-    """What the fit's last process ran with."""
+    """Runtime of the fit's last process."""
 
     executor: str
     threads: int = Field(description="Number of threads in a step.")

@@ -57,7 +57,7 @@ OF_TABLES = frozenset({"feeds", *TableOptions.model_fields})
 
 
 class PredictRequest(TableOptions):
-    """What to predict: inputs, or the rows of a dataset. Give one of the two; the other fields are for a dataset."""
+    """Rows to predict: inputs, or rows of a dataset. Give one of the two; the other fields are for a dataset."""
 
     inputs: dict[str, TensorDocument] | None = Field(
         default=None,
@@ -93,7 +93,7 @@ class EvaluateOptions(RowOptions):
 
 
 class EvaluateRequest(EvaluateOptions):
-    """Rows to evaluate a checkpoint on, and what to report."""
+    """Rows to evaluate a checkpoint on, and options of the report."""
 
     dataset: Annotated[str | list[str] | dict[str, Any], DescribedBy(InlineDataset, also=IDS)] = Field(
         description=DATASET
@@ -154,7 +154,7 @@ class CalibrationBin(ResourceShape):
 
 
 class Calibration(ResourceShape):
-    """How far the probability of the predicted class agrees with how often it is right."""
+    """Predicted probability of the predicted class, compared with its accuracy."""
 
     bins: list[CalibrationBin] = Field(description="Bins of equal width, in ascending order.")
     expected_error: float = Field(description="Mean of |accuracy - confidence| over the rows (ECE).")
@@ -189,7 +189,7 @@ class ClassificationReport(ResourceShape):
     """How well classes are predicted."""
 
     classes: list[str] = Field(description="Class names, or numbers, in the order of the matrix.")
-    rows: int = Field(description="Rows that count: those whose target is not ignored by the loss.")
+    rows: int = Field(description="Number of rows whose target is not ignored by the loss.")
     accuracy: float | None = Field(description="Share of the rows whose class is predicted.")
     confusion_matrix: list[list[int]] | None = Field(
         description="Rows of class i that are predicted as class j; null for more than 256 classes."

@@ -126,7 +126,7 @@ class OptimStepRequest(StepRequest):
 class ZeroGradRequest(StepRequest):
     """Sets the accumulated gradients to zero, or to none with `set_to_none`."""
 
-    set_to_none: bool = Field(default=False, description="Whether there are none afterwards, in the place of zeros.")
+    set_to_none: bool = Field(default=False, description="Whether gradients are removed instead of set to zero.")
 
 
 class ResetRequest(StepRequest):
@@ -148,7 +148,7 @@ class SessionRowLossesRequest(BatchStep):
     """Computes the loss of every row individually in evaluation mode, and names the outliers."""
 
     top: Annotated[int, Field(ge=0, le=FEEDS_MAX)] | None = Field(
-        default=None, description="How many of the worst rows to name."
+        default=None, description="Number of the rows with the largest losses to return."
     )
 
 
@@ -256,7 +256,7 @@ class ForwardBackwardAnswer(GradientNorms):
 class OptimStepAnswer(GradientNorms):
     """The result of an optimizer step."""
 
-    step: int = Field(description="Steps that the optimizer has taken.")
+    step: int = Field(description="Number of optimizer steps.")
     clipped: bool
     taken: bool = Field(description="Whether the parameters were updated; false if gradients were not finite.")
 
@@ -272,7 +272,7 @@ class SessionRowLosses(StepAnswer, RowLosses):
 
 
 class SessionNonfiniteTrace(StepAnswer, NonfiniteTrace):
-    """Where the first number of a step that is not finite comes from."""
+    """Origin of the first non-finite value of a step."""
 
 
 class SessionProfile(StepAnswer, Profile):
@@ -282,7 +282,7 @@ class SessionProfile(StepAnswer, Profile):
 class LoadAnswer(StepAnswer):
     """A checkpoint was loaded."""
 
-    step: int = Field(description="Steps that the optimizer has taken.")
+    step: int = Field(description="Number of optimizer steps.")
 
 
 class StepProblem(ResourceShape):
@@ -292,7 +292,7 @@ class StepProblem(ResourceShape):
     code: str
     title: str | None = None
     detail: str
-    expected_seq: int | None = Field(default=None, description="The place of the session's next step.")
+    expected_seq: int | None = Field(default=None, description="Sequence number of the session's next step.")
     errors: list[ProblemError]
 
 

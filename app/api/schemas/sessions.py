@@ -60,7 +60,7 @@ class SessionRequest(StaticChoice):
     )
     restore: Literal["all", "parameters"] | None = Field(
         default=None,
-        description="What is taken of the checkpoint; default all, if its optimizer is the session's, else parameters.",
+        description="Restored state; default all, if the checkpoint has the session's optimizer, else parameters.",
     )
     optimizer: Optimizer | None = Field(default=None, description="As in a fit; by default adam.")
     clip: ClipChoice | None = None
@@ -131,11 +131,11 @@ class SessionRequest(StaticChoice):
 
 
 STATES = (
-    "active: steps are taken. paused: it rests until it is resumed. closed: a client ended it. expired: it was idle "
-    "for too long, and saved as a checkpoint. failed: what it held is lost, see error."
+    "active: accepts steps. paused: accepts no steps until it is resumed. closed: ended by a client. expired: idle for "
+    "longer than its time to live; its state was saved as a checkpoint. failed: its state is lost, see error."
 )
-PROCESSES = "The process that works for it now: starting, ready or stopping; null: the next step starts one."
-UNTOLD = "null: unknown since the server started; ask with wake=true."
+PROCESSES = "State of its worker process: starting, ready or stopping; null: none, the next step starts one."
+UNKNOWN_UNTIL_WAKE = "null: unknown since the server was started; request the session with wake=true."
 
 
 class SessionError(OpenShape):
@@ -176,8 +176,8 @@ class Session(ResourceShape):
     executor: str | None = Field(description="Executor; null before the first process.")
     threads: int | None = Field(description="Threads that work inside a step; null before the first process.")
     labels: dict[str, str]
-    next_seq: int | None = Field(description=f"Position of the next step. {UNTOLD}")
-    step: int | None = Field(description=f"Steps that the optimizer has taken. {UNTOLD}")
+    next_seq: int | None = Field(description=f"Position of the next step. {UNKNOWN_UNTIL_WAKE}")
+    step: int | None = Field(description=f"Number of optimizer steps. {UNKNOWN_UNTIL_WAKE}")
     parameters: list[ParameterSummary]
     attempt: int = Field(description="Number of processes that were started for it.")
     bit_exact: bool = Field(

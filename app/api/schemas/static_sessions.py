@@ -34,7 +34,7 @@ class ThreadpoolChoice(RequestShape):
     """The fields of ggml_threadpool_params."""
 
     n_threads: Annotated[int, Field(ge=1, le=THREADS_MAX)] = Field(
-        default=4, description="Threads, cut to what the machine has, with a warning."
+        default=4, description="Number of threads; reduced to the CPUs of the machine, with a warning."
     )
     cpumask: Annotated[list[int] | list[bool], Field(max_length=CPUS_MAX)] = Field(
         default=[], description="Numbers of the CPUs they may run on, or a truth value for each; none: all."
@@ -43,7 +43,7 @@ class ThreadpoolChoice(RequestShape):
         default="normal", description="How the system schedules them: a name, or -1 (low) to 3 (realtime)."
     )
     poll: Annotated[int, Field(ge=0, le=POLL_MAX)] = Field(
-        default=50, description="How long a thread without work looks for some before it sleeps; 0: not at all."
+        default=50, description="Polling level of an idle thread before it sleeps; 0: no polling."
     )
     strict_cpu: bool = Field(default=False, description="Whether each thread is bound to one CPU of the mask.")
     paused: bool = Field(default=False, description="Whether it begins paused.")
@@ -56,7 +56,7 @@ class StaticChoice(RequestShape):
         default=None, description="A number for each extent that the graph names."
     )
     size: Size | None = Field(
-        default=None, description=f"Nodes, and leafs, that the first graph holds at most; default {SIZE_DEFAULT}."
+        default=None, description=f"Maximum number of nodes, and of leafs, of the first graph; default {SIZE_DEFAULT}."
     )
     grads: bool | None = Field(default=None, description="Whether it can be differentiated; default true.")
     order: Order | None = Field(
@@ -72,7 +72,7 @@ class StaticChoice(RequestShape):
         default=None, description="Whether dropout drops and batch norm uses the batch's statistics; default true."
     )
     threadpool: ThreadpoolChoice | None = Field(
-        default=None, description="A pool that graphs are computed on; by default threads are made when needed."
+        default=None, description="Thread pool that computes graphs; by default threads are created when needed."
     )
 
 
@@ -99,7 +99,7 @@ class NewGraphRequest(StepRequest):
     """Creates an empty graph in the session (ggml_new_graph_custom)."""
 
     name: Name = Field(description="Name of the graph; a graph of the same name is replaced.")
-    size: Size = Field(default=SIZE_DEFAULT, description="Nodes, and leafs, that it holds at most.")
+    size: Size = Field(default=SIZE_DEFAULT, description="Maximum number of nodes, and of leafs.")
     grads: bool = Field(default=False, description="Whether it can be differentiated.")
     order: Order = Field(default="left_to_right", description="Which input of a node is visited first.")
 
@@ -158,7 +158,7 @@ class BuildForwardExpandRequest(OnGraph):
     outputs: SomeNames
     order: Order | None = Field(default=None, description="Where it differs from the graph's.")
     compute: bool = Field(
-        default=True, description="false: they only get their places, and are computed if they are needed."
+        default=True, description="false: only reserve their positions, and compute them if they are needed."
     )
 
 
@@ -207,7 +207,7 @@ class ElementChoice(RequestShape):
 
     tensor: str
     index: Place | Annotated[list[Place], Field(max_length=AXES_MAX)] = Field(
-        description="Its place in row-major order, or one index for each axis."
+        description="Index in row-major order, or one index for each axis."
     )
     value: Number
 
@@ -293,10 +293,12 @@ class GraphAnswer(StepAnswer):
 
 
 class BackwardExpandAnswer(GraphAnswer):
-    """What was differentiated."""
+    """The differentiated losses and parameters."""
 
     losses: list[str]
-    implicit_loss: bool = Field(description="Whether no loss was marked, and the only scalar output was taken.")
+    implicit_loss: bool = Field(
+        description="Whether no loss was marked, and the only scalar output was used as the loss."
+    )
 
 
 class GraphComputeAnswer(StepAnswer):
@@ -333,7 +335,7 @@ class ThreadpoolAnswer(StepAnswer):
 
 
 class PausedAnswer(StepAnswer):
-    """Whether the pool takes work."""
+    """State of the pool."""
 
     paused: bool
 
@@ -411,7 +413,7 @@ class ComputePlanAnswer(StepAnswer):
 
     work_size: int = Field(description="Bytes of the work buffer.")
     n_threads: int
-    threadpool: bool = Field(description="Whether the session's pool computes; else one is made and freed.")
+    threadpool: bool = Field(description="Whether the session's pool is used; otherwise a temporary one is created.")
     abort_callback: bool
     use_ref: bool
     nbytes: int = Field(description="Bytes of leaves and results together.")
@@ -419,7 +421,7 @@ class ComputePlanAnswer(StepAnswer):
 
 
 class OverheadAnswer(StepAnswer):
-    """Memory that graphs and tensors take in a context."""
+    """Memory used by graphs and tensors in a context."""
 
     size: int
     grads: bool

@@ -54,7 +54,7 @@ class SweepChoice(RequestShape):
     )
     seed: int | None = Field(default=None, description="Seed of the samples, at least 0; default 0.")
     eta: int | None = Field(
-        default=None, description="halving: of how many variants one goes on to the next rung, 2 to 100; default 3."
+        default=None, description="halving: one of this many variants advances to the next rung, 2 to 100; default 3."
     )
     min_steps: int | None = Field(
         default=None,
@@ -74,12 +74,12 @@ class VariantInfo(ResourceShape):
 
 
 class RankedVariant(ResourceShape):
-    """A variant of a sweep at its place among the others."""
+    """A variant of a sweep with its rank."""
 
     fit: str
     rank: int
     value: float | None = Field(description="The metric that variants are ranked by: its best value if the fit has it.")
-    nonfinite: str | None = Field(description="What the value is where it is not finite: nan, inf or -inf.")
+    nonfinite: str | None = Field(description="The value if it is not finite: nan, inf or -inf.")
     index: int
     parameters: dict[str, Any]
     state: FitState
@@ -110,7 +110,7 @@ class SweepSummary(ResourceShape):
     mode: Literal["min", "max"]
     rungs: list[int] = Field(description="Steps after which variants are compared; none but for halving.")
     variants: int
-    states: dict[FitState, int] = Field(description="How many variants are in each state that one is in.")
+    states: dict[FitState, int] = Field(description="Number of variants in each state that occurs.")
     ranking: list[RankedVariant] = Field(description=f"The best {RANKING_MAX} variants, the best first.")
 
     @classmethod

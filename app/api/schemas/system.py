@@ -23,7 +23,7 @@ class Blas(ResourceShape):
 class Cores(ResourceShape):
     """The cores that fits can work on."""
 
-    usable: int = Field(description="Threads that can run at once.")
+    usable: int = Field(description="Number of threads that can run concurrently.")
     cpus: list[int] = Field(description="Numbers of the CPUs that the server may use.")
     quota: float | None = Field(description="CPU quota of the container, in CPUs; null: no limit.")
     threads_per_fit: int = Field(description="Default number of threads in a step of a fit.")
@@ -51,12 +51,12 @@ class Memory(ResourceShape):
     """The memory that the processes of fits, sessions and computations share."""
 
     budget_bytes: int | None = Field(description="For all of them together; null: not limited.")
-    reserved_bytes: int = Field(description="What running processes may take at their peak.")
-    fit_max_bytes: int = Field(description="What one fit, session or computation may ask for.")
+    reserved_bytes: int = Field(description="Bytes reserved for running processes, at their peak.")
+    fit_max_bytes: int = Field(description="Maximum bytes that one fit, session or computation may reserve.")
 
 
 class TenantQuotas(ResourceShape):
-    """What the tenant of the key has, and may have."""
+    """Usage and limits of the tenant of the key."""
 
     name: str | None = Field(description="Name of the tenant.")
     queued: int
@@ -65,7 +65,7 @@ class TenantQuotas(ResourceShape):
     running_max: int | None = Field(description="null: not limited.")
     sessions: int = Field(description="Open sessions.")
     sessions_max: int = Field(description="Most open sessions.")
-    stored_bytes: int = Field(description="What its datasets, checkpoints and captured gradients take.")
+    stored_bytes: int = Field(description="Bytes of its datasets, checkpoints and captured gradients.")
     stored_bytes_max: int | None = Field(description="null: not limited.")
 
 
@@ -87,16 +87,16 @@ class Limits(ResourceShape):
 
 
 class Recovery(ResourceShape):
-    """What the server found and repaired when it started."""
+    """Results of the recovery when the server started."""
 
     at: str
     attempts_lost: int = Field(description="Attempts whose process had exited; their fits were resumed.")
     orphan_blobs: int = Field(description="Files that no record refers to; moved to quarantine.")
     temporary_files: int = Field(description="Unfinished files; deleted.")
-    staging_folders: int = Field(description="Folders of processes that are gone; deleted, or in quarantine.")
+    staging_folders: int = Field(description="Folders of processes that have exited; deleted, or in quarantine.")
     session_folders: int = Field(description="Folders of sessions that have ended, deleted; or unknown, in quarantine.")
     damaged_checkpoints: int = Field(description="Checkpoints whose file is missing or has another size.")
-    quarantined: int = Field(description="Stored files and folders that nothing refers to; kept for some days.")
+    quarantined: int = Field(description="Stored files and folders without references; deleted after some days.")
     returned: int = Field(description="Stored files and folders that were in quarantine and are referred to again.")
 
 
@@ -108,11 +108,11 @@ class SystemOverview(ResourceShape):
     numpy: str
     blas: Blas
     fingerprint: dict[str, Any]
-    executors: list[str] = Field(description="What can compute fits, the fastest last.")
+    executors: list[str] = Field(description="Available executors, the fastest last.")
     cores: Cores
     data_dir_free_bytes: int
-    stored_bytes: int = Field(description="What datasets and checkpoints take.")
-    quarantine_bytes: int = Field(description="What stored files take that nothing refers to, until they are deleted.")
+    stored_bytes: int = Field(description="Bytes of datasets and checkpoints.")
+    quarantine_bytes: int = Field(description="Bytes of stored files without references, until they are deleted.")
     recovery: Recovery | None
     queue: QueueCounts
     workers: list[Worker]

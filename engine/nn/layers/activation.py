@@ -1,4 +1,4 @@
-"""Activations: layers of their own, and by name an option of the layers before them."""
+"""Activations: layers of their own, and an option of the layers before them."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ PLAIN = (
     "celu", "selu", "mish", "softmin", "softsign", "logsigmoid", "hardsigmoid", "hardswish", "hardtanh", "hardshrink",
     "softshrink", "tanhshrink", "rrelu",
 )  # fmt: skip
-"""Activations that need no option."""
+"""Activations without options."""
 
 for _name in (*PLAIN, "threshold", "glu", "geglu", "reglu", "swiglu"):
     layer_of_op(_name)
 
 
 def activate(scope: Scope, x: Value, activation: Activation) -> Value:
-    """Apply an activation by name; "none" leaves the value as it is."""
+    """Apply an activation by name; "none" returns the value unchanged."""
     return x if activation == "none" else scope.apply(activation, x, name=activation)
 
 
 @layer
 def prelu(scope: Scope, x: Value, *, channels: int = 1, init: float = 0.25) -> Value:
-    """x where x > 0, else weight x, with one learnt slope or one for each of the `channels` (axis 1; He et al. 2015).
+    """x where x > 0, else weight x, with one learnable slope, or one per channel (axis 1; He et al. 2015).
 
     All slopes start as `init`; see torch.nn.PReLU, which calls `channels` num_parameters.
     """

@@ -1,4 +1,4 @@
-"""Attention of many heads, of an input to itself or to another input of the model."""
+"""Multi-head attention of an input to itself or to another input of the model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Attention:
     weights: NeedWeights = "none"
 
     def attend(self, scope: Scope, x: Value, memory: Value, values: Value | None = None) -> Value:
-        """Declare the weights and let x [rows, steps, width] attend to `memory`, taking what `values` hold there."""
+        """Declare the weights; attend from x [rows, steps, width] to keys from `memory` and values from `values`."""
         values = memory if values is None else values
         for what, value in (("an input", x), ("a memory", memory), ("values", values)):
             if value.ndim != 3:
@@ -106,7 +106,7 @@ def _bias_shapes(width: int) -> tuple[tuple[str, Shape], ...]:
 
 
 def _nothing(scope: Scope, x: Value, name: str, shape: Shape) -> Value:
-    """Stand for an input that adds nothing."""
+    """Return a neutral value for an input that is not used."""
     return scope.apply("zeros", name=name, shape=shape, dtype=x.dtype.name)
 
 
@@ -127,14 +127,14 @@ def multi_head_attention(
     zero_attn: bool = False,
     weights: NeedWeights = "none",
 ) -> Value:
-    """Attention of `heads` heads over [rows, steps, width]; starts as torch.nn.MultiheadAttention.
+    """Multi-head attention over [rows, steps, width] (Vaswani et al. 2017), initialised as torch.nn.MultiheadAttention.
 
-    x attends to itself, or to the input of the model that `memory` names; `values` names one with what is taken from
-    there, if that is another. Both may be of other widths (kdim and vdim). `causal` lets a step see those up to it.
-    `mask` and `padding_mask` name inputs [steps, columns] and [rows, columns] that leave out what is true, or are added
-    if they are floating. `bias_kv` adds a learnt key and value, `zero_attn` ones of zeros. In training a share
-    `dropout` of the attention weights is dropped. With `weights` these are the second output, name:1: the "mean" over
-    the heads [rows, steps, columns], or [rows, heads, steps, columns].
+    x attends to itself, or to the input of the model named by `memory`; `values` names the input of the values, if it
+    is another. Both may have other widths (kdim and vdim). With `causal` a step attends to earlier steps and itself
+    only. `mask` and `padding_mask` name inputs [steps, columns] and [rows, columns] that mask out what is true, or are
+    added if they are floating. `bias_kv` adds a learnable key and value, `zero_attn` a key and value of zeros. In
+    training a share `dropout` of the attention weights is dropped. With `weights` these are the second output, name:1:
+    the "mean" over the heads [rows, steps, columns], or [rows, heads, steps, columns].
     """
     attention = Attention(heads, causal, bias, dropout, mask, padding_mask, bias_kv, zero_attn, weights)
     attended = x if memory is None else scope.input(memory)

@@ -1,4 +1,4 @@
-"""Layers made of layers: sequential, residual and parallel."""
+"""Layers composed of layers: sequential, residual and parallel."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from engine.nn.layers.dense import linear
 from engine.nn.layers.table import Inner, Scope, find_layer, layer
 
 Layers = tuple[str | dict[str, Any], ...]
-"""Kinds, and objects with layer, perhaps a name, and options."""
+"""Kinds, or objects with layer, optionally a name, and options."""
 
 DEEPEST = 8
-"""Maximum depth of layers within layers."""
+"""Maximum nesting depth of layers."""
 
 
 def _read_entries(layers: Layers) -> list[tuple[str, str, dict[str, Any]]]:
-    """Return name, kind and options of each: the name given, or its place, from 0, as in torch.nn.Sequential."""
+    """Return name, kind and options of each; the default name is its index, from 0, as in torch.nn.Sequential."""
     if not layers:
         raise AttributeValueError("layers must hold at least one layer")
     named = []
@@ -44,7 +44,7 @@ def _build(scope: Scope, x: Value, entry: tuple[str, str, dict[str, Any]]) -> Va
     try:
         return build(Inner(scope, name), x, **attrs)
     except EngineError as error:
-        if not isinstance(error, DocumentError):  # whose faults have pointers
+        if not isinstance(error, DocumentError):  # the findings of which have pointers
             error.args = (f"{name} ({kind}): {error}", *error.args[1:])
         raise
 
@@ -57,9 +57,9 @@ def _through(scope: Scope, x: Value, layers: Layers) -> Value:
 
 @layer
 def sequential(scope: Scope, x: Value, *, layers: Layers) -> Value:
-    """Layers one after another as one, each a kind or an object with layer, perhaps name, and options.
+    """A sequence of layers as one layer; each is a kind, or an object with layer, optionally a name, and options.
 
-    Parameters are named by the places of the layers within, as in torch.nn.Sequential, or by their names:
+    Parameters are named by the indices of the layers, as in torch.nn.Sequential, or by their names:
     sequential_0.0.weight, block.last.bias.
     """
     return _through(scope, x, layers)
@@ -74,9 +74,9 @@ def parallel(
     join: Literal["concat", "sum", "mean", "product"] = "concat",
     axis: int = -1,
 ) -> Value:
-    """What each of several layers makes of x, joined: side by side on `axis`, or element by element.
+    """The outputs of several layers of x, concatenated on `axis` or combined elementwise.
 
-    The layers as in sequential, and named like there; one of them may be a sequential itself.
+    The layers are given and named as in sequential; one of them can be a sequential.
     """
     branches = [_build(scope, x, entry) for entry in _read_entries(layers)]
     if join == "concat":
@@ -101,10 +101,10 @@ def residual(
     stride: Window = 1,
     bias: bool = True,
 ) -> Value:
-    """What a list of layers makes of x, with x added (He et al. 2016); the layers as in sequential.
+    """The output of a list of layers with x added (He et al. 2016); the layers as in sequential.
 
-    Where they change the shape, x is projected: by a linear map of the last axis, or by a convolution of kernel 1 and
-    `stride`; `bias` is of the projection, its parameters are projection.weight and projection.bias.
+    If they change the shape, x is projected: by a linear map of the last axis, or by a convolution of kernel 1 and
+    `stride`; `bias` is that of the projection, whose parameters are projection.weight and projection.bias.
     """
     y = _through(scope, x, layers)
     inner = Inner(scope, "projection")
@@ -139,7 +139,9 @@ def read_layer(entry: Any, pointer: str, reader: Reader, depth: int = 0) -> tupl
     elif len(reader.findings) == before:
         reader.fault(pointer, "missing_field", "the field 'layer' is required: the kind of the layer")
     name = reader.typed(entry.get("name", ""), str, f"{pointer}/name", "name", "")
-    if name and not NAME.match(f"_.{name}" if depth else name):  # names within follow that of the layer around them
+    if name and not NAME.match(
+        f"_.{name}" if depth else name
+    ):  # inner names are appended to that of the enclosing layer
         reader.fault(f"{pointer}/name", "name_invalid", NAME_RULE)
     attrs: dict[str, Any] = {}
     nested: list[str] = []

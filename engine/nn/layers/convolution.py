@@ -16,7 +16,7 @@ Border = Literal["zeros", "reflect", "replicate", "circular"]
 
 
 def per_axis(place: str, window: Window, rank: int) -> tuple[int, ...]:
-    """Return one number for each spatial axis, from one for all or one each."""
+    """Return one number for each spatial axis, given one for all or one per axis."""
     numbers = (window,) * rank if isinstance(window, int) else window
     if len(numbers) != rank:
         raise AttributeValueError(f"{place} {list(numbers)} must be one number, or {rank}: one a spatial axis")
@@ -37,7 +37,7 @@ def _pad(
     padding: Window | Literal["same", "valid"],
     mode: Border,
 ) -> Value:
-    """Pad x by `padding` with its own elements, as `mode` says."""
+    """Pad x by `padding` in the given `mode`."""
     kernel, dilation = windows
     rank = len(kernel)
     if padding == "same":

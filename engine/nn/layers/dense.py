@@ -12,7 +12,7 @@ from engine.nn.layers.table import Scope, layer
 
 
 def affine_start(fan_in: int) -> dict[str, Any]:
-    """Return PyTorch's start of a bias: uniform within 1 / sqrt(fan in)."""
+    """Return the default initialiser of a bias in PyTorch: uniform within 1 / sqrt(fan in)."""
     bound = 1 / math.sqrt(max(fan_in, 1))
     return {"kind": "uniform", "low": -bound, "high": bound}
 
@@ -29,8 +29,8 @@ def linear(
 ) -> Value:
     """x @ weight.T + bias on the last axis, with weight [units, in].
 
-    It starts as torch.nn.Linear, or with start "glorot" as ggmlR and Keras: the weight uniform within
-    sqrt(6 / (in + units)) (Glorot and Bengio 2010), the bias 0.
+    Initialised as torch.nn.Linear, or with start "glorot" as in ggmlR and Keras: the weight uniform within sqrt(6 / (in
+    + units)) (Glorot and Bengio 2010), the bias 0.
     """
     if not x.ndim or units < 1:
         raise ShapeError(
@@ -49,9 +49,9 @@ def linear(
 
 @layer
 def bilinear(scope: Scope, x: Value, *, units: int, other: str | None = None, bias: bool = True) -> Value:
-    """x weight[k] other + bias[k] for each of the `units` k, with weight [units, in, other's in].
+    """x weight[k] other + bias[k] for each of the `units` k, with weight [units, in, in of other].
 
-    `other` names an input of the model with the axes of x but for the last; left out, it is x itself. Starts as
+    `other` names an input of the model with the leading axes of x; by default x itself. Initialised as
     torch.nn.Bilinear.
     """
     second = x if other is None else scope.input(other)

@@ -1,4 +1,4 @@
-"""Dropout of elements and of whole channels, and the kind that suits selu."""
+"""Dropout of elements and of whole channels, and alpha dropout for selu."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.nn.layers.table import Scope, layer, layer_of_op
 
 @layer
 def dropout(scope: Scope, x: Value, *, p: float = 0.5) -> Value:
-    """Zero each element with probability p in training and scale the rest by 1 / (1 - p); evaluation leaves x alone."""
+    """Zero elements with probability p in training and scale the others by 1 / (1 - p); the identity in evaluation."""
     if not 0 <= p < 1:
         raise AttributeValueError(f"dropout: the share p {p} must be at least 0 and less than 1, or nothing is left")
     return scope.apply("dropout", x, p=p)

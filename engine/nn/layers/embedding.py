@@ -1,4 +1,4 @@
-"""Tables of rows picked by integers: embeddings and bags of them."""
+"""Embedding tables looked up by integers, and bags of embeddings."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def embedding(
     norm_type: float = 2.0,
     scale_grad_by_freq: bool = False,
 ) -> Value:
-    """Rows of a table [rows, units] picked by integer inputs; starts standard normal.
+    """Rows of a table [rows, units] looked up by integer inputs; initialised standard normal.
 
-    The row `padding_idx` starts as 0 and is not trained. Rows whose norm of order `norm_type` is above `max_norm` are
-    brought to that length when they are picked, in training in the table itself. `scale_grad_by_freq` divides the
-    gradient of a row by how often a batch picks it. See torch.nn.Embedding.
+    The row `padding_idx` is initialised to 0 and not trained. Rows whose norm of order `norm_type` exceeds `max_norm`
+    are scaled to it when they are looked up, in training in the table itself. `scale_grad_by_freq` divides the gradient
+    of a row by its number of lookups in the batch. See torch.nn.Embedding.
     """
     weight = _renormalize(
         scope, "embedding", _table(scope, "embedding", rows, units, padding_idx), x, max_norm, norm_type
@@ -69,10 +69,11 @@ def embedding_bag(
     norm_type: float = 2.0,
     weights: str | None = None,
 ) -> Value:
-    """Sum, mean or largest elements of the rows of a table [rows, units] that integers [batch, n] pick: [batch, units].
+    """Sum, mean or largest elements of the rows of a table [rows, units] looked up by integers [batch, n]: [batch,
+    units].
 
-    Entries equal to `padding_idx` do not count; `max_norm` and `norm_type` as of embedding. `weights` names an input
-    [batch, n] by which the rows are multiplied in mode "sum". Starts as torch.nn.EmbeddingBag.
+    Entries equal to `padding_idx` are left out; `max_norm` and `norm_type` as in embedding. `weights` names an input
+    [batch, n] that multiplies the rows in mode "sum". Initialised as torch.nn.EmbeddingBag.
     """
     if x.ndim != 2:
         raise ShapeError(f"embedding_bag needs an input [batch, n] of integers, got shape {list(x.shape)}")
@@ -86,7 +87,7 @@ def embedding_bag(
 
 
 def _weighted_bag(scope: Scope, table: Value, x: Value, weights: Value, padding_idx: int | None) -> Value:
-    """Add up the rows of each bag times their weights; padding weighs nothing."""
+    """Sum the rows of each bag times their weights; padding has weight 0."""
     if weights.shape != x.shape:
         raise ShapeError(f"embedding_bag: weights {list(weights.shape)} must have the shape {list(x.shape)}")
     if padding_idx is not None:

@@ -1,4 +1,4 @@
-"""Normalising layers: over the batch, over channels, groups of them, or trailing axes."""
+"""Normalization layers: over the batch, over channels, groups of channels, or trailing axes."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from engine.nn.layers.table import Scope, layer
 Result = Literal["sequence", "last"]
 
 MOST_LAYERS = 100
-"""Most layers of a stack; each has its own weights."""
+"""Maximum number of layers of a stack; each has its own weights."""
 
 
 def _weights(
@@ -37,7 +37,7 @@ def _weights(
 
 
 def _last(scope: Scope, y: Value, units: int, bidirectional: bool) -> Value:
-    """Return the state in which each direction ended, side by side."""
+    """Return the concatenated final states of the directions."""
     last = scope.apply("slice", y, name="end", axis=1, start=-1)
     if bidirectional:
         first = scope.apply("slice", y, name="start", axis=1, stop=1)
@@ -50,7 +50,7 @@ def _last(scope: Scope, y: Value, units: int, bidirectional: bool) -> Value:
 
 
 def _last_valid(scope: Scope, states: Value, bidirectional: bool) -> Value:
-    """Return the last states [layers * directions, rows, units] of the top layer, side by side."""
+    """Return the final states [layers * directions, rows, units] of the top layer, concatenated."""
     top = scope.apply("slice", states, name="top", start=-1 - bidirectional)
     by_row = scope.apply("permute", top, name="by_row", axes=(1, 0, 2))
     return scope.apply("flatten", by_row, start=1)
@@ -116,12 +116,12 @@ def rnn(
     result: Result = "sequence",
     lengths: str | None = None,
 ) -> Value:
-    """Plain recurrent layers over [batch, steps, width]: every output [batch, steps, directions * units], or the last.
+    """Elman recurrent layers over [batch, steps, width]: all outputs [batch, steps, directions * units], or the last.
 
-    The last ones are the states in which each direction of the top layer ends. In training a share `dropout` of what
-    passes between layers is dropped. `lengths` names an input of integers [batch], the number of steps of each row:
-    beyond them outputs are 0, and the last states are those of the last step within, in both directions, as with packed
-    sequences. Parameters and starts as of torch.nn.RNN.
+    The last ones are the final states of each direction of the top layer. In training a share `dropout` of the values
+    between layers is dropped. `lengths` names an input of integers [batch], the number of steps of each row: beyond
+    them outputs are 0, and the last states are those of the last valid step, in both directions, as with packed
+    sequences. Parameters and initialisers are those of torch.nn.RNN.
     """
     return _recurrent(
         scope, x, "rnn", 1, units=units, layers=layers, bidirectional=bidirectional, bias=bias, dropout=dropout,
@@ -145,8 +145,8 @@ def lstm(
 ) -> Value:
     """Long short-term memory over [batch, steps, width] (Hochreiter & Schmidhuber 1997); see rnn.
 
-    With `proj_size` outputs are projected to that many units (Sak et al. 2014). Parameters and starts as of
-    torch.nn.LSTM.
+    With `proj_size` outputs are projected to that many units (Sak et al. 2014). Parameters and initialisers are those
+    of torch.nn.LSTM.
     """
     return _recurrent(
         scope, x, "lstm", 4, units=units, layers=layers, bidirectional=bidirectional, bias=bias, dropout=dropout,
@@ -169,7 +169,7 @@ def gru(
 ) -> Value:
     """Gated recurrent units over [batch, steps, width] (Cho et al. 2014); see rnn.
 
-    Parameters and starts as of torch.nn.GRU.
+    Parameters and initialisers are those of torch.nn.GRU.
     """
     return _recurrent(
         scope, x, "gru", 3, units=units, layers=layers, bidirectional=bidirectional, bias=bias, dropout=dropout,

@@ -1,4 +1,4 @@
-"""Layers that move, join, surround and resample elements and have no parameters."""
+"""Layers without parameters that move, join, pad and resample elements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def flatten(scope: Scope, x: Value, *, start: int = 1, end: int = -1) -> Value:
 
 @layer
 def unflatten(scope: Scope, x: Value, *, axis: int, sizes: tuple[int, ...]) -> Value:
-    """Part the axis `axis` into axes of the extents `sizes`, one of which may be -1; see torch.nn.Unflatten."""
+    """Split the axis `axis` into axes of the extents `sizes`, one of which may be -1; see torch.nn.Unflatten."""
     place = axis + x.ndim if axis < 0 else axis
     if not 0 < place < x.ndim:
         raise ShapeError(f"unflatten: axis {axis} must be one of {list(x.shape)} after the first")
@@ -47,13 +47,13 @@ def squeeze(scope: Scope, x: Value, *, axis: int = -1) -> Value:
 
 @layer
 def reshape(scope: Scope, x: Value, *, shape: tuple[int, ...]) -> Value:
-    """Give each row (everything but the first axis) another shape."""
+    """Reshape each row (everything but the first axis)."""
     return scope.apply("reshape", x, shape=(-1, *shape))
 
 
 @layer
 def permute(scope: Scope, x: Value, *, axes: tuple[int, ...]) -> Value:
-    """Put the axes in another order: axis k of the result is axis axes[k] of x; the first, of rows, stays."""
+    """Permute the axes: axis k of the result is axis axes[k] of x; the first axis, that of rows, is fixed."""
     if not axes or axes[0] != 0:
         raise AttributeValueError(f"permute: axes {list(axes)} must begin with 0, so that rows stay rows")
     return scope.apply("permute", x, axes=axes)

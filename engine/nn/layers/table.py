@@ -1,4 +1,4 @@
-"""The table of layers: each is a function of its scope, its input and typed attributes, with PyTorch's names."""
+"""The table of layers: each is a function of its scope, its input and typed attributes, named as in PyTorch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.core.value import Shape, Value
 
 
 class Scope(Protocol):
-    """One layer's place in a model under construction."""
+    """The scope of a layer in a model under construction."""
 
     def input(self, name: str) -> Value:
         """Return another input of the model by its name.
@@ -23,13 +23,13 @@ class Scope(Protocol):
         """
 
     def parameter(self, name: str, shape: Shape, **init: Any) -> Value:
-        """Declare a trainable parameter `name` that starts as the initialiser `init` (kind and options) says."""
+        """Declare a trainable parameter `name` with the initialiser `init` (kind and options)."""
 
     def buffer(self, name: str, shape: Shape, *, kind: str = "zeros", dtype: str = "float32") -> Value:
         """Declare a buffer `name`: state that is not trained."""
 
     def apply(self, op: str, *inputs: Value | float, name: str = "", **attrs: Any) -> Value:
-        """Apply an op and return its first output; the last one of a layer is what flows on."""
+        """Apply an op and return its first output; that of the last op of a layer is the output of the layer."""
 
     def apply_all(self, op: str, *inputs: Value | float, name: str = "", **attrs: Any) -> tuple[Value, ...]:
         """Apply an op and return all its outputs."""
@@ -39,7 +39,7 @@ class Inner:
     """The scope of a layer nested in another: its parameters and nodes are prefixed with its name."""
 
     def __init__(self, scope: Scope, name: str) -> None:
-        """Stand in `scope`, under `name`."""
+        """Nest in `scope`, under `name`."""
         self._scope = scope
         self._name = name
 
@@ -71,15 +71,15 @@ LAYERS: dict[str, Layer] = {}
 
 
 def layer(build: Layer) -> Layer:
-    """Enter a layer into the table under its function's name."""
+    """Register a layer under its function's name."""
     LAYERS[build.__name__] = build
     return build
 
 
 def layer_of_op(name: str, *, kind: str = "") -> Layer:
-    """Enter the op `name` of one input as a layer without parameters: `kind`, or the op's own name.
+    """Register the op `name` of one input as a layer without parameters: `kind`, or the op's own name.
 
-    Its attributes and documentation are the op's; whether it trains is up to the model.
+    Its attributes and documentation are those of the op; training mode is set by the model.
     """
     op = lookup(name)
 

@@ -1,4 +1,4 @@
-"""The usual network of a table: embeddings of categories beside numbers, through dense layers."""
+"""A network for tables: embeddings of categories and numbers, followed by dense layers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDEST = 50
 
 
 def embedding_units(levels: int) -> int:
-    """Return the usual width of the embedding of so many levels: 1.6 n^0.56, at most 50 (Howard et al., fastai)."""
+    """Return the usual embedding width for a number of levels: 1.6 n^0.56, at most 50 (Howard et al., fastai)."""
     usual: float = 1.6 * levels**0.56
     return max(1, min(WIDEST, round(usual)))
 
@@ -36,9 +36,9 @@ def tabular(
     normalize: bool = False,
     squeeze: bool = False,
 ) -> Value:
-    """Embeddings of categories beside the numbers x [batch, n], through dense layers of `units`.
+    """Embeddings of categories, concatenated with the numbers x [batch, n], and dense layers of `units`.
 
-    `categories` names an input [batch, k] of indices, as the columns of a fit make them; `rows` gives the number of
+    `categories` names an input [batch, k] of indices, as produced by the columns of a fit; `rows` is the number of
     indices of each of the k columns. Each has an embedding of its own, of `embedding_width` or 1.6 n^0.56 units (at
     most 50). Without numbers x itself holds the indices. With `normalize` each dense layer but the last is followed by
     batch normalization; `activation` and `dropout` come after it. The last of the units are the outputs, without

@@ -1,4 +1,4 @@
-"""Layers of a transformer (Vaswani et al. 2017): an encoder's and a decoder's, batch first."""
+"""Layers of a transformer (Vaswani et al. 2017), batch first: encoder layer and decoder layer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Between = Literal["relu", "gelu"]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Options that the parts of one transformer layer share."""
+    """Options of one transformer layer."""
 
     scope: Scope
     heads: int
@@ -29,7 +29,7 @@ class Block:
     bias: bool
 
     def add(self, x: Value, number: int, part: Callable[[Value], Value], *, last: bool = False) -> Value:
-        """Add to x what the part `number` makes of it, normalised before that or after."""
+        """Return x plus the output of the part `number`, normalised before the part or after the sum."""
         drop = f"dropout{number}"
         entering = self.norm(x, number) if self.norm_first else x
         made = self.scope.apply("dropout", part(entering), name=drop, p=self.dropout)
@@ -53,7 +53,7 @@ class Block:
         mask: str | None = None,
         padding_mask: str | None = None,
     ) -> Value:
-        """Let x attend to `memory`."""
+        """Attend from x to `memory`."""
         attention = Attention(self.heads, causal, self.bias, self.dropout, mask, padding_mask)
         return attention.attend(Inner(self.scope, name), x, memory)
 
@@ -73,7 +73,7 @@ class Unnamed(Inner):
 
 @dataclass(frozen=True, slots=True)
 class Masks:
-    """Names of inputs that hide steps from one attention, and whether a step sees only those up to it."""
+    """Masks of one attention: names of inputs, and whether steps attend to earlier steps and themselves only."""
 
     causal: bool = False
     mask: str | None = None
@@ -123,8 +123,8 @@ def transformer_encoder_layer(
     """Self-attention and two linear layers over [rows, steps, features], each added to its input and normalised.
 
     `width` is that of the inner linear layer; `norm_first` normalises before each part, not after it. `mask` and
-    `padding_mask` name inputs of the model as in multi_head_attention. Parameters and starts as of
-    torch.nn.TransformerEncoderLayer.
+    `padding_mask` name inputs of the model as in multi_head_attention. Parameters and
+    initialisers are those of torch.nn.TransformerEncoderLayer.
     """
     block = Block(scope, heads, width, dropout, activation, eps, norm_first, bias)
     return encode(block, x, Masks(causal, mask, padding_mask))
@@ -152,7 +152,8 @@ def transformer_decoder_layer(
     """Self-attention, attention to `memory` and two linear layers, each added to its input and normalised.
 
     `memory` names the input of the model [rows, columns, features] that is attended to, as an encoder's outputs; the
-    masks name inputs as in multi_head_attention. Parameters and starts as of torch.nn.TransformerDecoderLayer.
+    masks name inputs as in multi_head_attention. Parameters and initialisers are those of
+    torch.nn.TransformerDecoderLayer.
     """
     block = Block(scope, heads, width, dropout, activation, eps, norm_first, bias)
     of_memory = Masks(False, memory_mask, memory_padding_mask)

@@ -1,4 +1,4 @@
-"""Whole transformers (Vaswani et al. 2017): encoders and decoders of several layers, and the two together."""
+"""Stacks of transformer layers (Vaswani et al. 2017): encoder, decoder, and both together."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from engine.nn.layers.table import Inner, Scope, layer
 from engine.nn.layers.transformer import Between, Block, Masks, Unnamed, decode, encode
 
 MOST_LAYERS = 100
-"""Most layers of a stack; each has its own weights."""
+"""Maximum number of layers of a stack; each has its own weights."""
 
 
 class _Xavier:
-    """A place in which every matrix starts as xavier_uniform, as torch.nn.Transformer resets its parameters."""
+    """A scope in which every matrix is initialised with xavier_uniform, as in torch.nn.Transformer."""
 
     def __init__(self, scope: Scope) -> None:
-        """Stand in `scope`."""
+        """Wrap `scope`."""
         self._scope = scope
         self.input, self.buffer = scope.input, scope.buffer
         self.apply, self.apply_all = scope.apply, scope.apply_all
@@ -42,7 +42,7 @@ class _FinalNorm(Inner):
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """Options that all layers of a transformer share."""
+    """Options shared by all layers of a transformer."""
 
     kind: str
     heads: int
@@ -54,7 +54,7 @@ class _Form:
     bias: bool
 
     def block(self, scope: Scope) -> Block:
-        """Return one layer's parts, in its place."""
+        """Return the parts of one layer in its scope."""
         return Block(scope, self.heads, self.width, self.dropout, self.activation, self.eps, self.norm_first, self.bias)
 
     def encoder(self, scope: Scope, x: Value, layers: int, masks: Masks) -> Value:
@@ -70,7 +70,7 @@ class _Form:
         return x
 
     def norm(self, place: Scope, x: Value) -> Value:
-        """Normalise what comes out of the last layer."""
+        """Normalise the output of the last layer."""
         return layer_norm(place, x, eps=self.eps, bias=self.bias)
 
     def _check(self, layers: int) -> None:
@@ -96,9 +96,10 @@ def transformer_encoder(
     mask: str | None = None,
     padding_mask: str | None = None,
 ) -> Value:
-    """A stack of transformer_encoder_layer, each with its own weights, optionally with a `norm` at the end.
+    """A stack of transformer_encoder_layer, each with its own weights, optionally with a final `norm`.
 
-    Parameters as of torch.nn.TransformerEncoder: layers.0.linear1.weight, norm.weight; each layer has its own start.
+    Parameters are named as in torch.nn.TransformerEncoder: layers.0.linear1.weight, norm.weight; layers are initialised
+    independently.
     """
     form = _Form("transformer_encoder", heads, width, dropout, activation, eps, norm_first, bias)
     x = form.encoder(scope, x, layers, Masks(causal, mask, padding_mask))
@@ -126,9 +127,9 @@ def transformer_decoder(
     memory_mask: str | None = None,
     memory_padding_mask: str | None = None,
 ) -> Value:
-    """A stack of transformer_decoder_layer that attend to `memory`, optionally with a `norm` at the end.
+    """A stack of transformer_decoder_layer that attend to `memory`, optionally with a final `norm`.
 
-    Parameters as of torch.nn.TransformerDecoder.
+    Parameters are named as in torch.nn.TransformerDecoder.
     """
     form = _Form("transformer_decoder", heads, width, dropout, activation, eps, norm_first, bias)
     masks, of_memory = Masks(causal, mask, padding_mask), Masks(False, memory_mask, memory_padding_mask)
@@ -159,11 +160,12 @@ def transformer(
     memory_mask: str | None = None,
     memory_padding_mask: str | None = None,
 ) -> Value:
-    """An encoder of x [rows, columns, features] and a decoder of `target` that attends to what it makes of x.
+    """An encoder of x [rows, columns, features] and a decoder of `target` that attends to the encoder's output.
 
-    `target` names an input of the model [rows, steps, features]; the result has its shape. `causal` is of the decoder;
-    `mask` and `padding_mask` are the encoder's, the other masks the decoder's. Parameters and starts as of
-    torch.nn.Transformer: encoder.layers.0..., encoder.norm, decoder.layers.0..., decoder.norm; its matrices are Xavier.
+    `target` names an input of the model [rows, steps, features]; the result has its shape. `causal` applies to the
+    decoder; `mask` and `padding_mask` are those of the encoder, the other masks those of the decoder. Parameters and
+    initialisers are those of torch.nn.Transformer: encoder.layers.0..., encoder.norm, decoder.layers.0...,
+    decoder.norm; matrices are initialised with xavier_uniform.
     """
     form = _Form("transformer", heads, width, dropout, activation, eps, norm_first, bias)
     flowing = scope.input(target)

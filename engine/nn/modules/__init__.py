@@ -1,4 +1,4 @@
-"""Models as objects on the tape: modules that hold their parameters, and what is done with whole models."""
+"""Models as objects on the tape: modules with parameters, and functions of whole models."""
 
 from engine.nn.modules.data_parallel import Trained, dp_train
 from engine.nn.modules.functional import predict_in_chunks, probability_cross_entropy_loss, softmax_cross_entropy_loss

@@ -1,4 +1,4 @@
-"""Data-parallel training: equal replicas of a model see different samples, and step by the mean of their gradients."""
+"""Data-parallel training: identical replicas of a model process different samples and step by the mean gradient."""
 
 from __future__ import annotations
 
@@ -48,21 +48,21 @@ def dp_train(
     """Train replicas of a model in threads, one sample each per iteration; after ggmlR's dp_train.
 
     In iteration i (from 0) replica r (from 0) gets sample (i * replicas + r) mod len(data). The mean of the replicas'
-    gradients is clipped and applied to replica 0, whose parameters then go to the others. Buffers, such as the running
-    statistics of batch norm, stay each replica's own; those of replica 0 are the result's.
+    gradients is clipped and applied to replica 0, whose parameters are then copied to the others. Each replica has its
+    own buffers, such as the running statistics of batch norm; the result has those of replica 0.
 
     Args:
-        make_model: makes a replica; it may start anyhow, all take the state of the first.
+        make_model: creates a replica; all are set to the state of the first.
         data: the samples.
         loss_fn: the loss (one element) of a replica's output and the target.
         forward_fn: the output for a sample.
         target_fn: the target of a sample.
-        replicas: how many.
-        iterations: how many steps.
+        replicas: number of replicas.
+        iterations: number of steps.
         lr: learning rate.
         optimizer: kind of the optimizer.
-        max_norm: the mean gradient is scaled down where it is longer.
-        seed: of dropout and other draws, which thus depend on iteration and replica only.
+        max_norm: maximum norm of the mean gradient, which is clipped to it.
+        seed: seed of dropout and other draws, which depend on iteration and replica only.
         on_iteration: called with the number of an iteration (from 1) and its mean loss.
     """
     if replicas < 1 or iterations < 0:
@@ -104,7 +104,7 @@ def _gradients(loss: Value, parameters: Mapping[str, Value]) -> Gradients:
 
 
 def _mean(found: Sequence[Gradients]) -> Gradients:
-    """Average by name; a replica that a parameter does not matter to counts with 0."""
+    """Average by name; a missing gradient counts as 0."""
     total: Gradients = {}
     for gradients in found:
         for name, gradient in gradients.items():

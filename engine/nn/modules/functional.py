@@ -22,10 +22,10 @@ def predict_in_chunks(module: Module, x: Operand, *, chunk: int = 64, layout: La
     """Apply `module` to many examples in evaluation mode, recording nothing, and join the results.
 
     Args:
-        module: called with one input; its parts get back the modes they had.
+        module: called with one input; the modes of its submodules are restored afterwards.
         x: the examples: rows under the layout "row", columns (the last axis) under "col".
-        chunk: how many are computed at a time; the result does not depend on it beyond rounding.
-        layout: of x and of the result; left out, the module's own, or "row".
+        chunk: examples computed at a time; the result depends on it up to rounding only.
+        layout: layout of x and of the result; by default that of the module, or "row".
     """
     own: Layout = getattr(module, "layout", "row")
     chosen = own if layout is None else layout
@@ -45,7 +45,7 @@ def predict_in_chunks(module: Module, x: Operand, *, chunk: int = 64, layout: La
 
 @contextmanager
 def evaluating(module: Module) -> Iterator[None]:
-    """Set a module and its submodules to evaluation mode inside; restore the modes afterwards."""
+    """Set a module and its submodules to evaluation mode in a block; restore the modes afterwards."""
     before = [(part, part.training) for part in module.modules()]
     module.eval()
     try:
@@ -68,8 +68,8 @@ def softmax_cross_entropy_loss(
     Args:
         logits: [batch, classes] under the layout "row", [classes, batch] under "col".
         target: one class (from 0) for each example, or probabilities, one-hot or soft, in the shape of the logits.
-        layout: of both.
-        reduction: over the examples.
+        layout: layout of both.
+        reduction: reduction over the examples.
     """
     return cross_entropy(_to_rows(logits, layout), _to_rows(target, layout), reduction=reduction)
 
@@ -77,7 +77,7 @@ def softmax_cross_entropy_loss(
 def probability_cross_entropy_loss(
     p: Operand, target: Operand, *, layout: Layout = "row", reduction: Reduction = "mean"
 ) -> Value:
-    """Cross entropy of probabilities p, limited to 1e-7..1-1e-7, against probabilities; both in the same layout."""
+    """Cross entropy of probabilities p, clipped to 1e-7..1-1e-7, against probabilities; both in the same layout."""
     return categorical_cross_entropy(_to_rows(p, layout), _to_rows(target, layout), reduction=reduction)
 
 

@@ -1,4 +1,4 @@
-"""Layer: one entry of the table of layers as a module."""
+"""Layer: an entry of the table of layers as a module."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.nn.modules.module import Module
 from engine.nn.modules.scopes import DeclarationScope, ExecutionScope
 
 TRIAL_ROWS = 2
-"""Rows of the input without data at which a layer is asked for its state: batch norm needs more than one."""
+"""Rows of the input without data with which the state of a layer is determined: batch norm needs more than one."""
 
 
 class Layer(Module):
@@ -35,16 +35,16 @@ class Layer(Module):
         precision: DType | None = None,
         **options: Any,
     ) -> None:
-        """Make its parameters and buffers.
+        """Create its parameters and buffers.
 
         Args:
             kind: the layer's kind in the catalogue of layers.
             inputs: shape (with any number of rows) and dtype of the input.
-            others: shapes and dtypes of other inputs, by the names that options as `memory` give.
-            name: what the first values are drawn for beside the seed; the same name, seed and shape give the same.
-            seed: where they are drawn from; left out, from this thread's random keys (see `engine.seed`).
-            dtype: of parameters and buffers; left out, this thread's default (float32 for the half-size ones).
-            precision: what parameters and results are rounded to in the forward pass, or None.
+            others: shapes and dtypes of other inputs, by the names given in options such as `memory`.
+            name: key of the initial values beside the seed; equal name, seed and shape give equal values.
+            seed: seed of the initial values; by default drawn from this thread's random keys (see `engine.seed`).
+            dtype: dtype of parameters and buffers; by default this thread's default (float32 for half types).
+            precision: dtype to which parameters and results are rounded in the forward pass, or None.
             options: the layer's attributes.
         """
         super().__init__()
@@ -67,7 +67,7 @@ class Layer(Module):
             self.register_buffer(key, leaf)
 
     def forward(self, x: Operand, **others: Operand) -> Value:
-        """Apply the layer to x and its other inputs, in this module's mode; in training running statistics move."""
+        """Apply the layer to x and its other inputs, in this module's mode; training updates running statistics."""
         scope = ExecutionScope(
             self._table("_parameters"),
             self._table("_buffers"),
@@ -85,5 +85,5 @@ def draw_seed() -> int:
 
 
 def no_key() -> Value:
-    """Return a constant in place of a random key, for a pass that draws nothing."""
+    """Return a constant in place of a random key, for a pass without random draws."""
     return Value((2,), INT64, None)

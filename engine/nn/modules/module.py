@@ -23,7 +23,7 @@ class Module(ABC):
     """A part of a model: call `super().__init__()`, assign parameters and modules to attributes, write `forward`.
 
     An attribute that is a leaf requiring a gradient is a parameter, one that is a module a part; state that is not
-    trained is a buffer and goes through `register_buffer`. Names are paths, as `encoder.linear_0.weight`.
+    trained is a buffer, registered with `register_buffer`. Names are paths, as `encoder.linear_0.weight`.
     """
 
     training: bool
@@ -43,7 +43,7 @@ class Module(ABC):
         return self.forward(*inputs, **named)
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Keep an attribute; note what is a parameter or a part of the model."""
+        """Set an attribute; register parameters and parts of the model."""
         if isinstance(value, Module):
             self._hold("_parts", name, value)
         elif isinstance(value, Value) and value.node is None and value.requires_grad:
@@ -55,7 +55,7 @@ class Module(ABC):
             object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        """Drop an attribute and what it was to the model."""
+        """Delete an attribute and its registration."""
         self._let_go(name)
         object.__delattr__(self, name)
 
@@ -121,19 +121,19 @@ class Module(ABC):
         tape.zero_grad(list(self.parameters().values()), set_to_none=set_to_none)
 
     def freeze(self, *texts: str) -> list[str]:
-        """Stop training the parameters whose names hold one of `texts` (all of them without any); returns their names.
+        """Freeze the parameters whose names contain one of `texts` (all by default); return their names.
 
         Raises:
-            UnknownName: a text that is in no name.
+            UnknownName: a text that no name contains.
         """
         return self._set_trained(texts, False)
 
     def unfreeze(self, *texts: str) -> list[str]:
-        """Train the parameters whose names hold one of `texts` again (all of them without any); returns their names."""
+        """Unfreeze the parameters whose names contain one of `texts` (all by default); return their names."""
         return self._set_trained(texts, True)
 
     def to(self, *, dtype: object = None, device: str | None = None) -> Module:
-        """Turn floating parameters and buffers into `dtype`, in the same leaves; only the device "cpu" exists."""
+        """Convert floating parameters and buffers to `dtype`, in the same leaves; "cpu" is the only device."""
         check_device(device)
         if dtype is not None:
             chosen = dtype_of(dtype)
@@ -172,7 +172,7 @@ class Module(ABC):
         )
 
     def _part_path(self, part: str, name: str) -> str:
-        """Return the name, seen from here, of what `part` calls `name`."""
+        """Return the full name of `name` in `part`."""
         return f"{part}.{name}"
 
     def _collect(self, key: str) -> Parts:

@@ -1,4 +1,4 @@
-"""Narrow precision in the forward pass: numbers are rounded to a half-size type, everything else stays wide."""
+"""Reduced precision in the forward pass: values are rounded to a half type and stored in the wider one."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from engine.ops.elementwise.casting import cast, stop_gradient
 
 
 def round_through(x: Value, dtype: DType | None) -> Value:
-    """Round a floating x to the numbers of `dtype` and keep its own type; None leaves it as it is.
+    """Round a floating x to the values of `dtype` and keep its own dtype; None returns it unchanged.
 
-    The gradient passes as if nothing had been rounded, in full precision (a straight-through estimate).
+    The gradient ignores the rounding (straight-through estimator).
     """
     if dtype is None or not is_float(x.dtype) or x.dtype.itemsize <= dtype.itemsize:
         return x
-    # What rounding changes is itself exact in the wide type, so the sum is exactly the rounded number.
+    # The rounding error is exact in the wide dtype, so the sum is exactly the rounded number.
     return x + stop_gradient(cast(cast(x, dtype=dtype), dtype=x.dtype) - x)
 
 

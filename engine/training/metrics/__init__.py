@@ -1,4 +1,4 @@
-"""Metrics of predictions, streamed over batches: statistics written in ops, joined, and read as numbers."""
+"""Metrics of predictions: statistics of batches, written in ops, accumulated and converted to values."""
 
 from engine.core.losses import PredictionForm
 from engine.training.metrics.class_counts import F1, ConfusionMatrix, Precision, Recall

@@ -1,6 +1,6 @@
-"""Metrics that follow from counts of classes: precision, recall, F1, and the confusion matrix.
+"""Metrics computed from counts of classes: precision, recall, F1, and the confusion matrix.
 
-Terms and conventions are scikit-learn's, with zero_division=0.
+Terms and conventions are those of scikit-learn, with zero_division=0.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Average = Literal["binary", "macro", "micro", "weighted"]
 
 
 class Counts(NamedTuple):
-    """How often each class is predicted right, predicted, and the target: float64 [classes]."""
+    """True positives, predictions and targets of each class: float64 [classes]."""
 
     hits: Array
     predicted: Array
@@ -34,7 +34,7 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class CountedMetric(ThresholdMetric):
-    """A metric of each class, from how often it is predicted right, predicted, and the target; and its average."""
+    """A metric of each class, computed from its true positives, predictions and targets; and its average."""
 
     parts: ClassVar[tuple[str, ...]] = Counts._fields
 
@@ -87,12 +87,12 @@ class CountedMetric(ThresholdMetric):
 
 @dataclass(frozen=True, kw_only=True)
 class Precision(CountedMetric):
-    """Share of the rows predicted as a class that are of it, 0 where none is.
+    """Share of the rows predicted as a class that belong to it; 0 without predictions.
 
     `average`: "binary" is that of class 1 of two; "macro" the mean over the classes that occur as target or prediction;
-    "weighted" the mean by how often a class is the target; "micro" counts all classes together. Left out, it is
-    "binary" with two classes and "macro" with more. `per_class` adds the number of each class. A binary prediction is 1
-    when its probability is greater than `threshold`. Targets equal to `ignore_index` are left out. No rows: NaN.
+    "weighted" the mean weighted by the number of targets; "micro" is computed over all classes together. The default is
+    "binary" with two classes and "macro" with more. `per_class` adds the value of each class. A binary prediction is 1
+    when its probability is greater than `threshold`. Targets equal to `ignore_index` are ignored. Without rows: NaN.
     """
 
     kind: ClassVar[str] = "precision"
@@ -103,7 +103,7 @@ class Precision(CountedMetric):
 
 @dataclass(frozen=True, kw_only=True)
 class Recall(CountedMetric):
-    """Share of the rows of a class that are predicted as it, 0 where there are none.
+    """Share of the rows of a class that are predicted as it; 0 without such rows.
 
     Averages and options are those of precision; the macro average is also called balanced accuracy.
     """
@@ -129,11 +129,11 @@ class F1(CountedMetric):
 
 @dataclass(frozen=True, kw_only=True)
 class ConfusionMatrix(ThresholdMetric):
-    """How many rows of class i are predicted as class j, as the details confusion_matrix/i/j; at most 64 classes.
+    """Number of rows of class i that are predicted as class j, as confusion_matrix/i/j; at most 64 classes.
 
-    `normalize` divides by the rows of class i ("targets"), those predicted as j ("predictions") or all rows ("all"),
-    where there are any. A binary prediction is 1 when its probability is greater than `threshold`. Targets equal to
-    `ignore_index` are left out.
+    `normalize` divides by the rows of class i ("targets"), those predicted as j ("predictions") or all rows ("all"), if
+    there are any. A binary prediction is 1 when its probability is greater than `threshold`. Targets equal to
+    `ignore_index` are ignored.
     """
 
     kind: ClassVar[str] = "confusion_matrix"
@@ -159,12 +159,12 @@ class ConfusionMatrix(ThresholdMetric):
 
 
 def _counts(counted: Value, classes: Value, count: int) -> Value:
-    """Count the rows that count by their class: int64 [count]."""
+    """Count the rows that are not ignored by their class: int64 [count]."""
     return scatter_add(cast(counted, dtype=INT64), classes, axis=0, shape=(count,))
 
 
 def _ratio(part: Array, whole: Array) -> Array:
-    """Return part / whole, 0 where there is no whole."""
+    """Return part / whole, 0 if the whole is 0."""
     quotient = np.zeros(np.broadcast_shapes(np.shape(part), np.shape(whole)))
     np.divide(part, whole, out=quotient, where=whole != 0)
     return quotient

@@ -69,7 +69,7 @@ def numeric_comparisons(definition: Definition) -> Iterator[Comparison]:
 
 
 def _unshaped(nodes: Mapping[str, NodeSpec], reference: str) -> str:
-    """Return the value of which a reference is only another shape or dtype."""
+    """Return the value that a reference reshapes or casts."""
     while reference in nodes and lookup(nodes[reference].op).algebra.keeps_elements:
         source = nodes[reference].inputs[0]
         if not isinstance(source, str):
@@ -128,7 +128,7 @@ def _comparison(node: NodeSpec) -> Comparison | None:
 
 
 def _references(known: list[Comparison], predictions: str | None, targets: str | None) -> tuple[str, str]:
-    """Fill in what is not named: by the loss that takes the other one, else by the first loss."""
+    """Complete missing references: by the loss that has the other one, else by the first loss."""
     related = [c for c in known if predictions == c.predictions or targets == c.targets]
     if predictions is not None and targets is not None:
         return predictions, targets
@@ -145,7 +145,7 @@ def _references(known: list[Comparison], predictions: str | None, targets: str |
 def _form(
     known: list[Comparison], predictions: str, targets: str, given: PredictionForm | None, x: Value, y: Value
 ) -> tuple[PredictionForm, int]:
-    """Return the form and the axis of classes: as given, as a loss of this pair or these predictions says, derived."""
+    """Return the form and the axis of classes: as given, by a loss of this pair or of these predictions, or derived."""
     pairs = [c for c in known if (c.predictions, c.targets) == (predictions, targets)]
     takers = [c for c in known if c.predictions == predictions]
     if given is not None:

@@ -187,10 +187,10 @@ def without_axis(shape: Shape, axis: int) -> Shape:
 
 
 def derive(predictions: Value, targets: Value) -> tuple[PredictionForm, int]:
-    """Return the form and the class axis from dtypes and shapes alone, for graphs whose loss does not say.
+    """Return the form and the class axis from dtypes and shapes alone, for graphs whose loss does not determine them.
 
-    Integer targets in the shape of floating predictions without axis 1, or without the last one, are classes. Anything
-    else is numbers.
+    Integer targets in the shape of floating predictions without axis 1, or without the last one, are classes; others
+    are numbers.
     """
     for axis in (1, -1):
         if targets.dtype.kind in "iu" and misfit("class_scores", axis, predictions, targets) is None:

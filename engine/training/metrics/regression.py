@@ -26,7 +26,7 @@ from engine.training.metrics.target_units import Units, loss_in_units
 
 @dataclass(frozen=True, kw_only=True)
 class Mae(Metric):
-    """Mean absolute error |prediction - target| over all elements. None: NaN."""
+    """Mean absolute error |prediction - target| over all elements. Without elements: NaN."""
 
     kind: ClassVar[str] = "mae"
     takes: ClassVar[tuple[PredictionForm, ...]] = NUMBERS
@@ -43,7 +43,7 @@ class Mae(Metric):
 
 @dataclass(frozen=True, kw_only=True)
 class Rmse(Metric):
-    """Square root of the mean squared error (prediction - target)² over all elements. None: NaN."""
+    """Square root of the mean squared error (prediction - target)² over all elements. Without elements: NaN."""
 
     kind: ClassVar[str] = "rmse"
     takes: ClassVar[tuple[PredictionForm, ...]] = NUMBERS

@@ -37,8 +37,8 @@ from engine.training.metrics.operands import BY_CLASS, PROBABLE, Operands
 class Accuracy(ThresholdMetric):
     """Share of rows whose predicted class is the target class; of equal scores the first class is predicted.
 
-    A binary prediction is 1 when its probability is greater than `threshold`. Targets equal to `ignore_index` are left
-    out, by default those the loss leaves out. No rows: NaN.
+    A binary prediction is 1 when its probability is greater than `threshold`. Targets equal to `ignore_index` are
+    ignored, by default those that the loss ignores. Without rows: NaN.
     """
 
     kind: ClassVar[str] = "accuracy"
@@ -53,10 +53,10 @@ class Accuracy(ThresholdMetric):
 
 @dataclass(frozen=True, kw_only=True)
 class TopKAccuracy(ClassMetric):
-    """Share of rows whose target class is among the `k` classes with the highest scores, of equals the first ones.
+    """Share of rows whose target class is among the `k` classes with the highest scores; of ties the first ones.
 
-    With k = 1 it is the accuracy. Targets equal to `ignore_index` are left out, by default those the loss leaves out.
-    No rows: NaN.
+    With k = 1 it is the accuracy. Targets equal to `ignore_index` are ignored, by default those that the loss ignores.
+    Without rows: NaN.
     """
 
     kind: ClassVar[str] = "top_k_accuracy"
@@ -86,9 +86,9 @@ def share(joined: Statistics) -> float:
 
 
 def _rank(rows: Value, target: Value) -> Value:
-    """Count the classes ahead of the target's own, int64 [rows]: higher ones, and equal ones before it.
+    """Count the classes ranked before the target, int64 [rows]: higher ones, and equal ones before it.
 
-    As for argmax, NaN is higher than any number, so that rank 0 is what it finds.
+    As for argmax, NaN is higher than any number, so that rank 0 is the argmax.
     """
     target = reshape(target, shape=(target.size, 1))
     own = gather(rows, target, axis=1)
@@ -100,10 +100,10 @@ def _rank(rows: Value, target: Value) -> Value:
 
 @dataclass(frozen=True, kw_only=True)
 class Perplexity(ClassMetric):
-    """exp of the mean over all rows (tokens) of -log p(target); class weights and label smoothing play no part.
+    """exp of the mean over all rows (tokens) of -log p(target), without class weights and label smoothing.
 
-    Soft targets weigh the logarithms of all classes. Targets equal to `ignore_index` are left out, by default those the
-    loss leaves out. No rows: NaN.
+    Soft targets weight the logarithms of all classes. Targets equal to `ignore_index` are ignored, by default those
+    that the loss ignores. Without rows: NaN.
     """
 
     kind: ClassVar[str] = "perplexity"
@@ -122,7 +122,7 @@ class Perplexity(ClassMetric):
 
 
 def _surprise(operands: Operands) -> Value:
-    """Return -log p(target) of each row in float64, 0 where a row does not count."""
+    """Return -log p(target) of each row in float64, 0 for ignored rows."""
     if operands.soft:
         target = cast(operands.target_rows, dtype=FLOAT64)
         return -sum(where(eq(target, 0.0), 0.0, target * operands.log_probabilities()), axis=1)
@@ -138,12 +138,14 @@ def _surprise(operands: Operands) -> Value:
 
 @dataclass(frozen=True, kw_only=True)
 class Auc(ClassMetric):
-    """Area under the ROC curve: how likely a row of the class has a higher score than another row; ties count half.
+    """Area under the ROC curve: the probability that a row of the class has a higher score than another row, ties as
+    half.
 
-    With two classes it is that of class 1. With more, each class is held against the rest by its probability (or
-    score), and `average` joins them: "macro" is the mean over the classes that occur among the targets, "weighted" the
-    mean by how often they do. At most 64 classes. Every row is kept, with up to 8 bytes for each class. Targets equal
-    to `ignore_index` are left out. Fewer than two classes among the targets, or a score that is NaN: NaN.
+    With two classes it is that of class 1. With more, each class is compared with the others by its probability (or
+    score), and `average` combines them: "macro" is the mean over the classes that occur among the targets, "weighted"
+    the mean weighted by their counts. At most 64 classes. Every row is stored, with up to 8 bytes for each class.
+    Targets equal to `ignore_index` are ignored. With fewer than two classes among the targets, or a score that is NaN:
+    NaN.
     """
 
     kind: ClassVar[str] = "auc"
@@ -184,13 +186,13 @@ def area(scores: Array, positive: Array) -> float:
     starts = np.flatnonzero(np.concatenate(([True], ranked[1:] != ranked[:-1])))
     won = np.add.reduceat(positive[order].astype(np.int64), starts)
     lost = np.diff(np.append(starts, len(ranked))) - won
-    # Twice the number of pairs, so that a tie counts 1 and everything stays an integer.
+    # Twice the number of pairs, so that a tie is 1 and all counts are integers.
     pairs = won * (2 * (np.cumsum(lost) - lost) + lost)
     return int(pairs.sum()) / (2 * positives * negatives)
 
 
 def _scores(operands: Operands) -> Value:
-    """Return what rows are ordered by: of two classes how far the second is ahead, of more the score of each."""
+    """Return the scores that order the rows: of two classes their difference, of more the score of each."""
     if not operands.by_class:
         return operands.rows
     logits = operands.form in ("class_logits", "class_scores")

@@ -8,7 +8,7 @@ from adjoint_client.record import Record
 
 
 class Calibration(Record):
-    """How far the probability of the predicted class agrees with how often it is right."""
+    """Predicted probability of the predicted class, compared with its accuracy."""
 
     _records: ClassVar[Mapping[str, str]] = {"bins": "CalibrationBin"}
     bins: "list[CalibrationBin]"
@@ -141,7 +141,7 @@ class Dataset(Record):
 
 
 class DatasetColumn(Record):
-    """One column; shape leaves out the rows."""
+    """A column; shape does not include the rows."""
 
     name: "str"
     label: "str"
@@ -312,7 +312,7 @@ class FitReplay(Record):
 
 
 class FitRuntime(Record):
-    """What the fit's last process ran with."""
+    """Runtime of the fit's last process."""
 
     executor: "str"
     threads: "int"
@@ -392,7 +392,7 @@ class ProfileHistogram(Record):
 
 
 class ProposedColumns(Record):
-    """What a fit could do to each column; `columns` of a fit takes it as it is, or changed."""
+    """Proposed preprocessing of each column; it can be used, changed or not, as `columns` of a fit."""
 
     columns: "dict[str, list[dict[str, Any]]]"
     left_out: "dict[str, str]"
@@ -406,7 +406,7 @@ class QuantileValue(Record):
 
 
 class RankedVariant(Record):
-    """A variant of a sweep at its place among the others."""
+    """A variant of a sweep with its rank."""
 
     fit: "str"
     rank: "int"

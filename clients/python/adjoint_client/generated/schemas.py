@@ -198,7 +198,7 @@ class AsgdOptimizer(TypedDict):
 
 
 class AucMetric(TypedDict):
-    """Area under the ROC curve: how likely a row of the class has a higher score than another row; ties count half."""
+    """Area under the ROC curve: the probability that a row of the class has a higher score than another row, ties as"""
 
     kind: 'Literal["auc"]'
     name: NotRequired["str | None"]
@@ -285,7 +285,7 @@ class AvgPool3dLayer(TypedDict):
 
 
 class BackwardExpandAnswer(TypedDict):
-    """What was differentiated."""
+    """The differentiated losses and parameters."""
 
     seq: "int | None"
     graph: "str"
@@ -367,7 +367,7 @@ class BceWithLogitsLossLoss(TypedDict):
 
 
 class BilinearLayer(TypedDict):
-    """x weight[k] other + bias[k] for each of the `units` k, with weight [units, in, other's in]."""
+    """x weight[k] other + bias[k] for each of the `units` k, with weight [units, in, in of other]."""
 
     layer: 'Literal["bilinear"]'
     name: NotRequired["str"]
@@ -447,14 +447,14 @@ class BundleAttempt(TypedDict):
 
 
 class BundleCheckpoint(TypedDict):
-    """The last checkpoint, whose file may differ in what is not compared, such as times."""
+    """The last checkpoint; its file may differ in fields that are not compared, such as times."""
 
     id: "str"
     digest: "str"
 
 
 class BundleColumn(TypedDict):
-    """A column of a dataset; shape leaves out the rows, digest is that of its .npy file."""
+    """A column of a dataset; shape does not include the rows, digest is that of its .npy file."""
 
     name: "str"
     dtype: "str"
@@ -493,7 +493,7 @@ class BundleGraph(TypedDict):
 
 
 class BundleMetrics(TypedDict):
-    """The metric rows: how many, and the digest of them as lines of JSON."""
+    """The number of metric rows, and the digest of the rows as lines of JSON."""
 
     rows: "int"
     digest: "str"
@@ -550,7 +550,7 @@ class BundleState(TypedDict):
 
 
 class Calibration(TypedDict):
-    """How far the probability of the predicted class agrees with how often it is right."""
+    """Predicted probability of the predicted class, compared with its accuracy."""
 
     bins: "list[CalibrationBin]"
     expected_error: "float"
@@ -843,7 +843,7 @@ class ConditionChoice(TypedDict):
 
 
 class ConfusionMatrixMetric(TypedDict):
-    """How many rows of class i are predicted as class j, as the details confusion_matrix/i/j; at most 64 classes."""
+    """Number of rows of class i that are predicted as class j, as confusion_matrix/i/j; at most 64 classes."""
 
     kind: 'Literal["confusion_matrix"]'
     name: NotRequired["str | None"]
@@ -1120,7 +1120,7 @@ class Dataset(TypedDict):
 
 
 class DatasetColumn(TypedDict):
-    """One column; shape leaves out the rows."""
+    """A column; shape does not include the rows."""
 
     name: "str"
     label: "str"
@@ -1201,14 +1201,14 @@ class DerivativeSpec(TypedDict):
 
 
 class DiracInitializer(TypedDict):
-    """A convolution's weight [out, in, window...] that passes on its input: 1 in the middle of window (k, k), else 0."""
+    """The weight [out, in, window...] of an identity convolution: 1 at the centre of window (k, k), else 0."""
 
     kind: 'Literal["dirac"]'
     groups: NotRequired["int"]
 
 
 class DivergenceChoice(TypedDict):
-    """What happens when a loss or a gradient is not finite."""
+    """Action when a loss or a gradient is not finite."""
 
     action: NotRequired['Literal["continue", "stop", "skip", "roll_back"] | None']
     factor: NotRequired["float | None"]
@@ -1240,7 +1240,7 @@ class Dropout3dLayer(TypedDict):
 
 
 class DropoutLayer(TypedDict):
-    """Zero each element with probability p in training and scale the rest by 1 / (1 - p); evaluation leaves x alone."""
+    """Zero elements with probability p in training and scale the others by 1 / (1 - p); the identity in evaluation."""
 
     layer: 'Literal["dropout"]'
     name: NotRequired["str"]
@@ -1284,7 +1284,7 @@ class EluLayer(TypedDict):
 
 
 class EmbeddingBagLayer(TypedDict):
-    """Sum, mean or largest elements of the rows of a table [rows, units] that integers [batch, n] pick: [batch, units]."""
+    """Sum, mean or largest elements of the rows of a table [rows, units] looked up by integers [batch, n]: [batch,"""
 
     layer: 'Literal["embedding_bag"]'
     name: NotRequired["str"]
@@ -1298,7 +1298,7 @@ class EmbeddingBagLayer(TypedDict):
 
 
 class EmbeddingLayer(TypedDict):
-    """Rows of a table [rows, units] picked by integer inputs; starts standard normal."""
+    """Rows of a table [rows, units] looked up by integer inputs; initialised standard normal."""
 
     layer: 'Literal["embedding"]'
     name: NotRequired["str"]
@@ -1318,7 +1318,7 @@ class ErrorQuantile(TypedDict):
 
 
 class EvaluateRequest(TypedDict):
-    """Rows to evaluate a checkpoint on, and what to report."""
+    """Rows to evaluate a checkpoint on, and options of the report."""
 
     start: NotRequired["int | None"]
     stop: NotRequired["int | None"]
@@ -1596,7 +1596,7 @@ class FitRequest(TypedDict):
 
 
 class FitRuntime(TypedDict):
-    """What the fit's last process ran with."""
+    """Runtime of the fit's last process."""
 
     executor: "str"
     threads: "int"
@@ -1694,7 +1694,7 @@ class ForwardRequest(TypedDict):
 
 
 class FreezeChoice(TypedDict):
-    """Parameters that keep their values from one epoch to another, both included."""
+    """Parameters that are frozen from one epoch to another, both inclusive."""
 
     match: "str | Sequence[str]"
     first_epoch: NotRequired["int | None"]
@@ -2241,7 +2241,7 @@ class HingeEmbeddingLossLoss(TypedDict):
 
 
 class Histogram(TypedDict):
-    """How many finite elements lie between one edge and the next; the last bin includes its upper edge."""
+    """Number of finite elements between consecutive edges; the last bin includes its upper edge."""
 
     edges: "list[float]"
     counts: "list[int]"
@@ -2305,7 +2305,7 @@ InitializerKind = Literal[
 
 
 class InlineDataset(TypedDict):
-    """Columns by name, each a tensor whose first dimension counts the rows."""
+    """Columns by name, each a tensor whose first axis is that of the rows."""
 
     name: NotRequired["str | None"]
     columns: "Mapping[str, Any]"
@@ -2842,7 +2842,7 @@ LossChoice = Union[
 
 
 class LossEntry(TypedDict):
-    """A loss: what it compares."""
+    """A loss, its operands and its options."""
 
     kind: "str"
     doc: "str"
@@ -2903,7 +2903,7 @@ class LossList(TypedDict):
 
 
 class LossOperand(TypedDict):
-    """What a loss takes beside predictions."""
+    """An operand of a loss beside the predictions."""
 
     name: "str"
     required: "bool"
@@ -2969,7 +2969,7 @@ class LstmLayer(TypedDict):
 
 
 class MaeMetric(TypedDict):
-    """Mean absolute error |prediction - target| over all elements. None: NaN."""
+    """Mean absolute error |prediction - target| over all elements. Without elements: NaN."""
 
     kind: 'Literal["mae"]'
     name: NotRequired["str | None"]
@@ -3063,7 +3063,7 @@ MetricChoice = Union[
 
 
 class MetricEntry(TypedDict):
-    """A metric and what it takes."""
+    """A metric and its options."""
 
     kind: "str"
     doc: "str"
@@ -3139,7 +3139,7 @@ class MseLossLoss(TypedDict):
 
 
 class MultiHeadAttentionLayer(TypedDict):
-    """Attention of `heads` heads over [rows, steps, width]; starts as torch.nn.MultiheadAttention."""
+    """Multi-head attention over [rows, steps, width] (Vaswani et al. 2017), initialised as torch.nn.MultiheadAttention."""
 
     layer: 'Literal["multi_head_attention"]'
     name: NotRequired["str"]
@@ -3312,7 +3312,7 @@ class NonfiniteArray(TypedDict):
 
 
 class NonfiniteTrace(TypedDict):
-    """Where the first number of a step that is not finite comes from."""
+    """Origin of the first non-finite value of a step."""
 
     finite: "bool"
     first: "NonfiniteArray | None"
@@ -3327,7 +3327,7 @@ class NormalInitializer(TypedDict):
 
 
 class NormalRowsInitializer(TypedDict):
-    """Standard normal but for the row `zero_row`, which is 0: a table whose row stands for padding."""
+    """Standard normal except for the row `zero_row`, which is 0: a table with a row for padding."""
 
     kind: 'Literal["normal_rows"]'
     zero_row: "int"
@@ -3524,7 +3524,7 @@ class OrthogonalInitializer(TypedDict):
 
 
 class OverheadAnswer(TypedDict):
-    """Memory that graphs and tensors take in a context."""
+    """Memory used by graphs and tensors in a context."""
 
     seq: "int | None"
     size: "int"
@@ -3537,7 +3537,7 @@ class OverheadAnswer(TypedDict):
 
 
 class ParallelLayer(TypedDict):
-    """What each of several layers makes of x, joined: side by side on `axis`, or element by element."""
+    """The outputs of several layers of x, concatenated on `axis` or combined elementwise."""
 
     layer: 'Literal["parallel"]'
     name: NotRequired["str"]
@@ -3562,14 +3562,14 @@ class ParameterSummary(TypedDict):
 
 
 class PausedAnswer(TypedDict):
-    """Whether the pool takes work."""
+    """State of the pool."""
 
     seq: "int | None"
     paused: "bool"
 
 
 class PermuteLayer(TypedDict):
-    """Put the axes in another order: axis k of the result is axis axes[k] of x; the first, of rows, stays."""
+    """Permute the axes: axis k of the result is axis axes[k] of x; the first axis, that of rows, is fixed."""
 
     layer: 'Literal["permute"]'
     name: NotRequired["str"]
@@ -3577,7 +3577,7 @@ class PermuteLayer(TypedDict):
 
 
 class PerplexityMetric(TypedDict):
-    """exp of the mean over all rows (tokens) of -log p(target); class weights and label smoothing play no part."""
+    """exp of the mean over all rows (tokens) of -log p(target), without class weights and label smoothing."""
 
     kind: 'Literal["perplexity"]'
     name: NotRequired["str | None"]
@@ -3628,7 +3628,7 @@ class PolynomialSchedule(TypedDict):
 
 
 class PrecisionMetric(TypedDict):
-    """Share of the rows predicted as a class that are of it, 0 where none is."""
+    """Share of the rows predicted as a class that belong to it; 0 without predictions."""
 
     kind: 'Literal["precision"]'
     name: NotRequired["str | None"]
@@ -3644,7 +3644,7 @@ class PrecisionMetric(TypedDict):
 
 
 class PredictRequest(TypedDict):
-    """What to predict: inputs, or the rows of a dataset. Give one of the two; the other fields are for a dataset."""
+    """Rows to predict: inputs, or rows of a dataset. Give one of the two; the other fields are for a dataset."""
 
     start: NotRequired["int | None"]
     stop: NotRequired["int | None"]
@@ -3666,7 +3666,7 @@ class Prediction(TypedDict):
 
 
 class PreluLayer(TypedDict):
-    """x where x > 0, else weight x, with one learnt slope or one for each of the `channels` (axis 1; He et al. 2015)."""
+    """x where x > 0, else weight x, with one learnable slope, or one per channel (axis 1; He et al. 2015)."""
 
     layer: 'Literal["prelu"]'
     name: NotRequired["str"]
@@ -3742,7 +3742,7 @@ class ProfiledNode(TypedDict):
 
 
 class ProposedColumns(TypedDict):
-    """What a fit could do to each column; `columns` of a fit takes it as it is, or changed."""
+    """Proposed preprocessing of each column; it can be used, changed or not, as `columns` of a fit."""
 
     columns: "dict[str, list[dict[str, Any]]]"
     left_out: "dict[str, str]"
@@ -3789,7 +3789,7 @@ class RadamOptimizer(TypedDict):
 
 
 class RankedVariant(TypedDict):
-    """A variant of a sweep at its place among the others."""
+    """A variant of a sweep with its rank."""
 
     fit: "str"
     rank: "int"
@@ -3803,7 +3803,7 @@ class RankedVariant(TypedDict):
 
 
 class RecallMetric(TypedDict):
-    """Share of the rows of a class that are predicted as it, 0 where there are none."""
+    """Share of the rows of a class that are predicted as it; 0 without such rows."""
 
     kind: 'Literal["recall"]'
     name: NotRequired["str | None"]
@@ -3826,7 +3826,7 @@ class RecomputeChoice(TypedDict):
 
 
 class RecordChoice(TypedDict):
-    """Which steps become metric rows, and what is in them."""
+    """Steps that are recorded as metric rows, and their values."""
 
     every_steps: NotRequired["int | None"]
     gradient_norms: NotRequired["bool | None"]
@@ -3835,7 +3835,7 @@ class RecordChoice(TypedDict):
 
 
 class Recovery(TypedDict):
-    """What the server found and repaired when it started."""
+    """Results of the recovery when the server started."""
 
     at: "str"
     attempts_lost: "int"
@@ -3978,7 +3978,7 @@ class ResetRequest(TypedDict):
 
 
 class ReshapeLayer(TypedDict):
-    """Give each row (everything but the first axis) another shape."""
+    """Reshape each row (everything but the first axis)."""
 
     layer: 'Literal["reshape"]'
     name: NotRequired["str"]
@@ -3986,7 +3986,7 @@ class ReshapeLayer(TypedDict):
 
 
 class ResidualLayer(TypedDict):
-    """What a list of layers makes of x, with x added (He et al. 2016); the layers as in sequential."""
+    """The output of a list of layers with x added (He et al. 2016); the layers as in sequential."""
 
     layer: 'Literal["residual"]'
     name: NotRequired["str"]
@@ -3997,7 +3997,7 @@ class ResidualLayer(TypedDict):
 
 
 class ResourceChanges(TypedDict):
-    """What of its resources a fit can be given otherwise; null stands for the default."""
+    """Changes to the resources of a fit; null sets the default."""
 
     priority: NotRequired['Literal["low", "normal", "high"] | None']
     threads: NotRequired["int | None"]
@@ -4006,7 +4006,7 @@ class ResourceChanges(TypedDict):
 
 
 class ResourcesChoice(TypedDict):
-    """What the fit gets of the machine."""
+    """Resources of the machine that the fit uses."""
 
     priority: NotRequired['Literal["low", "normal", "high"]']
     executor: NotRequired['Literal["auto", "numpy", "native"] | None']
@@ -4028,7 +4028,7 @@ class RmsNormLayer(TypedDict):
 
 
 class RmseMetric(TypedDict):
-    """Square root of the mean squared error (prediction - target)² over all elements. None: NaN."""
+    """Square root of the mean squared error (prediction - target)² over all elements. Without elements: NaN."""
 
     kind: 'Literal["rmse"]'
     name: NotRequired["str | None"]
@@ -4054,7 +4054,7 @@ class RmspropOptimizer(TypedDict):
 
 
 class RnnLayer(TypedDict):
-    """Plain recurrent layers over [batch, steps, width]: every output [batch, steps, directions * units], or the last."""
+    """Elman recurrent layers over [batch, steps, width]: all outputs [batch, steps, directions * units], or the last."""
 
     layer: 'Literal["rnn"]'
     name: NotRequired["str"]
@@ -4249,7 +4249,7 @@ class SeluLayer(TypedDict):
 
 
 class SequentialLayer(TypedDict):
-    """Layers one after another as one, each a kind or an object with layer, perhaps name, and options."""
+    """A sequence of layers as one layer; each is a kind, or an object with layer, optionally a name, and options."""
 
     layer: 'Literal["sequential"]'
     name: NotRequired["str"]
@@ -4329,7 +4329,7 @@ class SessionList(TypedDict):
 
 
 class SessionNonfiniteTrace(TypedDict):
-    """Where the first number of a step that is not finite comes from."""
+    """Origin of the first non-finite value of a step."""
 
     finite: "bool"
     first: "NonfiniteArray | None"
@@ -4488,7 +4488,7 @@ class SgdOptimizer(TypedDict):
 
 
 class ShuffleChoice(TypedDict):
-    """The order of an epoch's examples: every one equally likely, in groups, within a window, or as they come."""
+    """The order of the examples of an epoch: random, random in groups, random within a window, or that of the data."""
 
     kind: NotRequired['Literal["rows", "shards", "window", "none"] | None']
     size: NotRequired["int | None"]
@@ -4696,7 +4696,7 @@ class SystemOverview(TypedDict):
 
 
 class TabularLayer(TypedDict):
-    """Embeddings of categories beside the numbers x [batch, n], through dense layers of `units`."""
+    """Embeddings of categories, concatenated with the numbers x [batch, n], and dense layers of `units`."""
 
     layer: 'Literal["tabular"]'
     name: NotRequired["str"]
@@ -4737,7 +4737,7 @@ class TargetProfile(TypedDict):
 
 
 class TenantQuotas(TypedDict):
-    """What the tenant of the key has, and may have."""
+    """Usage and limits of the tenant of the key."""
 
     name: "str | None"
     queued: "int"
@@ -4866,7 +4866,7 @@ class ThresholdLayer(TypedDict):
 
 
 class TopKAccuracyMetric(TypedDict):
-    """Share of rows whose target class is among the `k` classes with the highest scores, of equals the first ones."""
+    """Share of rows whose target class is among the `k` classes with the highest scores; of ties the first ones."""
 
     kind: 'Literal["top_k_accuracy"]'
     name: NotRequired["str | None"]
@@ -4880,7 +4880,7 @@ class TopKAccuracyMetric(TypedDict):
 
 
 class TraceNonfiniteRequest(TypedDict):
-    """A step that is gone through in search of what is not finite."""
+    """A training step that is searched for non-finite values."""
 
     inputs: NotRequired["Mapping[str, Any] | None"]
     parameters: NotRequired["Mapping[str, Any] | None"]
@@ -4890,7 +4890,7 @@ class TraceNonfiniteRequest(TypedDict):
 
 
 class TransformerDecoderLayer(TypedDict):
-    """A stack of transformer_decoder_layer that attend to `memory`, optionally with a `norm` at the end."""
+    """A stack of transformer_decoder_layer that attend to `memory`, optionally with a final `norm`."""
 
     layer: 'Literal["transformer_decoder"]'
     name: NotRequired["str"]
@@ -4932,7 +4932,7 @@ class TransformerDecoderLayerLayer(TypedDict):
 
 
 class TransformerEncoderLayer(TypedDict):
-    """A stack of transformer_encoder_layer, each with its own weights, optionally with a `norm` at the end."""
+    """A stack of transformer_encoder_layer, each with its own weights, optionally with a final `norm`."""
 
     layer: 'Literal["transformer_encoder"]'
     name: NotRequired["str"]
@@ -4968,7 +4968,7 @@ class TransformerEncoderLayerLayer(TypedDict):
 
 
 class TransformerLayer(TypedDict):
-    """An encoder of x [rows, columns, features] and a decoder of `target` that attends to what it makes of x."""
+    """An encoder of x [rows, columns, features] and a decoder of `target` that attends to the encoder's output."""
 
     layer: 'Literal["transformer"]'
     name: NotRequired["str"]
@@ -5008,7 +5008,7 @@ class TripletMarginLossLoss(TypedDict):
 
 
 class TruncatedNormalInitializer(TypedDict):
-    """Normal, drawn again until it lies between `low` and `high`."""
+    """Normal, restricted to `low`..`high` by rejection sampling."""
 
     kind: 'Literal["truncated_normal"]'
     mean: NotRequired["float"]
@@ -5018,7 +5018,7 @@ class TruncatedNormalInitializer(TypedDict):
 
 
 class UnflattenLayer(TypedDict):
-    """Part the axis `axis` into axes of the extents `sizes`, one of which may be -1; see torch.nn.Unflatten."""
+    """Split the axis `axis` into axes of the extents `sizes`, one of which may be -1; see torch.nn.Unflatten."""
 
     layer: 'Literal["unflatten"]'
     name: NotRequired["str"]
@@ -5200,7 +5200,7 @@ class FitOptions(TypedDict):
     target: NotRequired["str | None"]
     """In place of a graph: the column to predict by all others. Graph (a tabular layer), columns, loss, metrics and options of training are proposed from the dataset, and shown in the request of the fit."""
     task: NotRequired['Literal["classification", "regression"] | None']
-    """What to make of the target; by default what the column looks like."""
+    """Task of the model; by default inferred from the target column."""
     columns: NotRequired["Mapping[str, str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]] | None"]
     """Input: the raw columns that it is made of, with their transforms: a column, an object with column (or columns), kind (number, category, date, boolean, text) and options, or a list of those, side by side. Statistics come from the training rows and are part of the model: predictions take raw values."""
     classes: NotRequired["Mapping[str, Sequence[str] | ClassNamesChoice | None] | None"]
@@ -5218,7 +5218,7 @@ class FitOptions(TypedDict):
     epochs: NotRequired["int | None"]
     """Passes over the training rows, 1 to 1000000."""
     steps: NotRequired["int | None"]
-    """Training steps, at least 1, in place of epochs."""
+    """Number of training steps, at least 1, instead of epochs."""
     batch_size: NotRequired["int | None"]
     """Rows of a step, at least 1; default 32."""
     micro_batch_size: NotRequired["int | None"]
@@ -5226,7 +5226,7 @@ class FitOptions(TypedDict):
     shuffle: NotRequired["bool | ShuffleChoice | None"]
     """Order of rows, drawn for each epoch; default true."""
     sampling: NotRequired["SamplingChoice | None"]
-    """Rows drawn by weights; by default all, once."""
+    """Rows drawn with weights; by default each row once per epoch."""
     windows: NotRequired["WindowsChoice | None"]
     """Examples of several rows; by default a row."""
     normalize: NotRequired["Mapping[str, str | NormalizeChoice] | None"]
@@ -5234,7 +5234,7 @@ class FitOptions(TypedDict):
     class_weights: NotRequired['Literal["balanced"] | Sequence[float] | None']
     """A factor from 0 on for each class in the loss, or 'balanced'; by default none."""
     drop_last: NotRequired["bool | None"]
-    """Whether the rows of an epoch that fill no batch are left out; default false."""
+    """Whether the last batch of an epoch is dropped if it is incomplete; default false."""
     prefetch: NotRequired["int | None"]
     """Batches gathered ahead, 0 to 64; by default two of data that waits for the disk."""
     seed: NotRequired["int | None"]
@@ -5252,19 +5252,19 @@ class FitOptions(TypedDict):
     average: NotRequired["str | AverageChoice | None"]
     """ema, swa, or an object with options; by default none."""
     freeze: NotRequired["Sequence[FreezeChoice] | None"]
-    """Parameters that keep their values in some epochs."""
+    """Parameters that are frozen in some epochs."""
     metrics: NotRequired["Sequence[MetricKind | MetricChoice] | None"]
     """Kinds of metrics, or objects with their options."""
     early_stopping: NotRequired["EarlyStoppingChoice | None"]
     """By default the fit runs to its end."""
     divergence: NotRequired["DivergenceChoice | None"]
-    """What happens when the loss becomes non-finite or grows too large."""
+    """Action when the loss becomes non-finite or grows too large."""
     budget: NotRequired["BudgetChoice | None"]
     """Limit of the training, such as floating-point operations."""
     checkpoint: NotRequired["CheckpointChoice | None"]
-    """When checkpoints are written and which are kept."""
+    """When checkpoints are written, and retention."""
     record: NotRequired["RecordChoice | None"]
-    """What is recorded besides the losses."""
+    """Values recorded in addition to the losses."""
     resources: NotRequired["ResourcesChoice | None"]
     """Threads, replicas, priority and time limits."""
     sweep: NotRequired["SweepChoice | None"]
@@ -5283,7 +5283,7 @@ class SessionOptions(TypedDict):
     """The options of a session."""
 
     size: NotRequired["int | None"]
-    """Nodes, and leafs, that the first graph holds at most; default 2048."""
+    """Maximum number of nodes, and of leafs, of the first graph; default 2048."""
     grads: NotRequired["bool | None"]
     """Whether it can be differentiated; default true."""
     order: NotRequired['Literal["left_to_right", "right_to_left"] | None']
@@ -5295,11 +5295,11 @@ class SessionOptions(TypedDict):
     training: NotRequired["bool | None"]
     """Whether dropout drops and batch norm uses the batch's statistics; default true."""
     threadpool: NotRequired["ThreadpoolChoice | None"]
-    """A pool that graphs are computed on; by default threads are made when needed."""
+    """Thread pool that computes graphs; by default threads are created when needed."""
     kind: NotRequired['Literal["training", "static"]']
     """training: the verbs of a training loop. static: those of ggml's flow. Default 'training'."""
     restore: NotRequired['Literal["all", "parameters"] | None']
-    """What is taken of the checkpoint; default all, if its optimizer is the session's, else parameters."""
+    """Restored state; default all, if the checkpoint has the session's optimizer, else parameters."""
     clip: NotRequired["ClipChoice | None"]
     """Gradient clipping."""
     seed: NotRequired["int | None"]
