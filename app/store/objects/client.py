@@ -32,9 +32,15 @@ PAUSE_SECONDS = 1.0
 
 _CODE = re.compile(r"<Code>(\w{1,64})</Code>")
 _STATUS = re.compile(r"status code: (\d{3})")
-_REFUSALS = {
+_NO_BUCKET = {
     "NoSuchBucket": "there is no such bucket",
     "ContainerNotFound": "there is no such container",
+    "ContainerBeingDeleted": "the container is being deleted",
+}
+"""What an answer `not found` says where not only the object is missing."""
+
+_REFUSALS = {
+    **_NO_BUCKET,
     "InvalidAccessKeyId": "the access key is not known",
     "SignatureDoesNotMatch": "the secret key is wrong",
     "AuthenticationFailed": "the account key is wrong",
@@ -210,9 +216,10 @@ class ObjectClient:
         try:
             yield
         except FileNotFoundError as error:
-            if _CODE.search(str(error)) is None or "NoSuchKey" in str(error):
-                raise NotFound("there is no such object") from None
-            raise self._failed(what, error) from None
+            code = _CODE.search(str(error))
+            if code is not None and code[1] in _NO_BUCKET:
+                raise self._failed(what, error) from None
+            raise NotFound("there is no such object") from None
         except (BaseError, OSError) as error:
             raise self._failed(what, error) from None
 

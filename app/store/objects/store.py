@@ -38,6 +38,9 @@ GLANCE_SECONDS = 0.02
 PROBE_SECONDS = 3.0
 """How long the storage may take to show that it is there."""
 
+CLOSE_SECONDS = 2.0
+"""How long a stop waits for deletions that are due."""
+
 DAMAGE_SECONDS = 30.0
 """How long an object that was found to be missing or damaged is not read again."""
 
@@ -76,6 +79,7 @@ class ObjectBlobStore:
 
     def close(self) -> None:
         """Give up transfers and deletions; what was not stored is repeated by those who wait for it."""
+        self._deletions.wait(CLOSE_SECONDS)
         self._client.close()
         self._deletions.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
