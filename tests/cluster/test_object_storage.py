@@ -3,6 +3,7 @@
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -15,21 +16,19 @@ import pytest
 
 from adjoint_client import Client
 from app.domain.errors import ApiError
-from tests.app.test_storage import FIT, ROWS, created, until_logged
-from tests.support import seaweed
-from tests.support.patience import LONGEST_WAIT, PATIENCE
-from tests.support.seaweed import CREDENTIALS, Relay
-from tests.support.server import ROOT, StartServer
-
-if seaweed.MISSING:
-    pytest.skip(seaweed.MISSING, allow_module_level=True)
-
 from app.store.objects.address import read_address
 from app.store.objects.cache import BlobCache
 from app.store.objects.client import ObjectClient
 from app.store.objects.identity import ORPHANS
 from app.store.objects.keys import list_blobs, object_key
 from app.store.objects.store import ObjectBlobStore
+from tests.app.test_storage import FIT, ROWS, created, until_logged
+from tests.support import seaweed
+from tests.support.patience import LONGEST_WAIT, PATIENCE
+from tests.support.seaweed import CREDENTIALS, Relay
+from tests.support.server import ROOT, StartServer
+
+pytestmark = pytest.mark.skipif(bool(seaweed.MISSING), reason=seaweed.MISSING)
 
 STEPS: dict[str, Any] = {**FIT, "steps": 60, "checkpoint": {"every_steps": 20, "keep_last": 2}}
 ENDLESS = {**FIT, "epochs": 1_000_000, "checkpoint": {"every_steps": 20, "keep_last": 2}, "record": {"every_steps": 1}}
@@ -110,14 +109,29 @@ def test_downloads_are_redirected_where_the_operator_allows_it(
     assert not any("X-Amz-Signature" in line for line in server.log)
 
 
-def test_the_bits_are_those_of_a_server_with_a_folder(start_server: StartServer, tmp_path: Path, blob_url: str) -> None:
+def test_a_killed_server_without_copies_comes_to_the_bits_of_one_with_a_folder(
+    start_server: StartServer, tmp_path: Path, blob_url: str
+) -> None:
+    long = {**FIT, "steps": 20_000, "seed": 7, "record": {"every_steps": 100}}
+    long["checkpoint"] = {"every_steps": 500, "keep_last": 2}
+    undisturbed = start_server(tmp_path / "folder").http
+    expected = created(undisturbed.post("/v1/fits", json=long))
+    server = start_server(tmp_path / "bucket", blob_url=blob_url, environment=CREDENTIALS)
+    fit = created(server.http.post("/v1/fits", json=long))
+    latest = f"/v1/fits/{fit['id']}/checkpoints/latest"
+    eventually("no checkpoint was stored", lambda: server.http.get(latest).status_code == 200)
+    server.stop(signal.SIGKILL)
+    shutil.rmtree(tmp_path / "bucket" / "cache")
+    again = start_server(tmp_path / "bucket", blob_url=blob_url, environment=CREDENTIALS).http
     found = []
-    for name, settings in (("folder", {}), ("bucket", {"blob_url": blob_url, "environment": CREDENTIALS})):
-        http = start_server(tmp_path / name, **settings).http
-        fit = created(http.post("/v1/fits", json={**STEPS, "seed": 7}))
-        assert ended(http, fit["id"])["state"] == "succeeded"
-        rows = http.get(f"/v1/fits/{fit['id']}/metrics").json()["data"]
-        found.append([(row["step"], row["values"]) for row in rows] if "values" in rows[0] else rows)
+    for http, fit_id in ((undisturbed, expected["id"]), (again, fit["id"])):
+        assert ended(http, fit_id)["state"] == "succeeded"
+        rows = http.get(f"/v1/fits/{fit_id}/metrics", params={"limit": 1000}).json()["data"]
+        checkpoint = http.get(f"/v1/fits/{fit_id}/checkpoints/latest").json()["id"]
+        parameters = http.get(f"/v1/checkpoints/{checkpoint}/content", params={"only": "parameters"}).content
+        found.append((rows, parameters))
+    assert again.get(f"/v1/fits/{fit['id']}").json()["attempt"] == 2
+    assert len(found[0][0]) == 200
     assert found[0] == found[1]
 
 
@@ -276,6 +290,22 @@ def test_a_torn_upload_is_not_kept(client: ObjectClient, tmp_path: Path, monkeyp
         assert file.read(10) == large[9_000_000:9_000_010]
     assert opened.verified_path(blob.digest).read_bytes() == large
     opened.close()
+
+
+def test_a_shared_folder_is_an_object_storage_too(tmp_path: Path, start_server: StartServer) -> None:
+    url = f"file://{tmp_path}/shared"
+    missing = run_server(tmp_path, url)
+    assert (missing.returncode, "there is no folder" in missing.stderr) == (2, True), missing
+    (tmp_path / "shared").mkdir()
+    server = start_server(blob_url=url)
+    fit = created(server.http.post("/v1/fits", json=STEPS))
+    assert ended(server.http, fit["id"])["state"] == "succeeded"
+    client = ObjectClient(read_address(url))
+    assert stored(client)
+    assert all(client.digest(object_key(digest))[0] == digest for digest in stored(client))
+    assert server.http.delete(f"/v1/fits/{fit['id']}").status_code == 204
+    assert server.stop() == 0
+    assert start_server(blob_url=url).http.get("/readyz").status_code == 200
 
 
 def adjoint(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
