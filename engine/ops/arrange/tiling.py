@@ -55,8 +55,9 @@ def repeat_back(x: Value, *, shape: Ints) -> Value:
     samples=[sample((2, 3), repeats=2), sample((2, 3), repeats=3, axis=1), sample((2, 3), repeats=(2, 0, 1), axis=1)]
 )
 def repeat_interleave(x: Value, *, repeats: int | Ints, axis: int | None = None) -> Value:
-    """Each element of x along `axis`, or of the flattened x, `repeats` times in a row; a list has one number per
-    element.
+    """Each element of x along `axis`, or of the flattened x, `repeats` times in a row.
+
+    A list has one number per element.
     """
     if not isinstance(repeats, int):
         return _repeated(x, repeats, axis)
@@ -95,8 +96,9 @@ Mode = Literal["reflect", "replicate", "circular"]
     ]
 )
 def pad_back(x: Value, *, widths: Pairs, mode: Mode) -> Value:
-    """The transpose of pad: the inner part of x, with its borders of `widths` added to the elements they were copied
-    from.
+    """The transpose of pad: the inner part of x.
+
+    Its borders of `widths` are added to the elements they were copied from.
     """
     if len(widths) != x.ndim or any(e < low + high for e, (low, high) in zip(x.shape, widths, strict=True)):
         raise ShapeError(

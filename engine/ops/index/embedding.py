@@ -97,8 +97,9 @@ def _bag_of_each(offsets: Value, *, count: int) -> Spec:
     samples=[sample(_starts(0, 2, 2), count=4), sample(_starts(0), count=0)],
 )
 def bag_of_each(offsets: Array, *, count: int) -> Array:
-    """The index of the bag of each of `count` elements, for bags that start at `offsets` [..., bags]: 0 first,
-    ascending.
+    """The index of the bag of each of `count` elements, for bags that start at `offsets` [..., bags].
+
+    The first offset is 0, and they ascend.
     """
     if (offsets[..., 0] != 0).any() or (np.diff(offsets, axis=-1) < 0).any() or (offsets[..., -1] > count).any():
         raise ShapeError(

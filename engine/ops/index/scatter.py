@@ -190,8 +190,9 @@ def _scatter_extreme(x: Value, index: Value, src: Value, *, axis: int, largest: 
     ],
 )
 def scatter_extreme(x: Array, index: Array, src: Array, *, axis: int, largest: bool, out: Array | None = None) -> Array:
-    """x with the maximum (or minimum) of its elements at `index` along `axis` and those of src; ties share the
-    gradient.
+    """x with the maximum (or minimum) of its elements at `index` along `axis` and those of src.
+
+    Ties share the gradient.
     """
     out = _copied(x, out)
     fold = np.maximum if largest else np.minimum

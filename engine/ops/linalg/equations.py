@@ -39,8 +39,9 @@ def _inv(x: Value, *, check: bool) -> Spec:
     samples=[sample(regular(3, 3)), sample(regular(2, 2, 2))],
 )
 def inv(x: Array, *, check: bool = True) -> Array:
-    """The inverse of square matrices [..., n, n]. A singular one is an error, or without `check` its inverse is all
-    inf.
+    """The inverse of square matrices [..., n, n].
+
+    A singular one is an error, or without `check` its inverse is all inf.
     """
     wide = widen_half(x)
     if check:

@@ -117,10 +117,9 @@ def nll_loss(
     ],
 )
 def target_weights(logits: Value, target: Value, weight: Value | None = None, *, ignore_index: int = IGNORE) -> Value:
-    """The weight of each class target in the mean of cross_entropy: that of its class (by default 1), 0 if it is
-    ignored.
+    """The weight of each class target in the mean of cross_entropy.
 
-    The result has the shape of the target.
+    It is that of its class (by default 1), 0 if it is ignored. The result has the shape of the target.
     """
     classes = _check_rows("target_weights", logits, weight)
     _check_class_targets("target_weights", logits, target)

@@ -199,10 +199,9 @@ def multinomial(
     samples=[sample((2, 3), key(), tau=0.7), sample((3, 2), key(), axis=0), sample((2, 3), key(), hard=True)],
 )
 def gumbel_softmax(logits: Value, key: Value, *, tau: float = 1.0, hard: bool = False, axis: int = -1) -> Value:
-    """softmax((logits + Gumbel noise) / tau) along `axis`: a relaxed draw of a category, nearly one-hot for a small
-    tau.
+    """softmax((logits + Gumbel noise) / tau) along `axis`: a relaxed draw of a category.
 
-    With `hard` the result is one-hot, and its gradient that of the soft one (Jang et al. 2017).
+    It is nearly one-hot for a small tau. With `hard` the result is one-hot, and its gradient that of the soft one (Jang et al. 2017).
     """
     require_float("gumbel_softmax", logits)
     place = normalize_axis(axis, logits.ndim)
