@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -69,7 +70,7 @@ def distinct(*shape: int) -> Argument:
     """Numbers that all differ by at least 0.1, in random order, so that no maximum is tied."""
 
     def draw(generator: np.random.Generator, shape: Shape) -> Array:
-        size = int(np.prod(shape, dtype=np.int64))
+        size = math.prod(shape)
         return np.asarray((generator.permutation(size) - size / 2 + 0.3) * 0.1).reshape(shape)
 
     return Argument(shape, draw)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
@@ -43,7 +44,7 @@ class Section:
     def array(self, place: tuple[str, int, list[int]]) -> Array:
         """The array at [dtype, offset, shape]."""
         dtype, offset, shape = place
-        size = int(np.prod(shape, dtype=np.int64))
+        size = math.prod(shape)
         return self.streams[dtype][offset : offset + size].reshape(shape).copy()
 
 

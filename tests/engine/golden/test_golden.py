@@ -6,6 +6,7 @@ make_golden.py wrote data/*.npz; nothing here needs PyTorch. What disagrees stan
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -39,7 +40,7 @@ GROUPS = list(groups())
 
 def weights(shape: Sequence[int], phase: float, dtype: Any) -> Value:
     """The fixed weights of an output, or direction of a gradient."""
-    size = int(np.prod(shape, dtype=np.int64))
+    size = math.prod(shape)
     return tensor(np.cos(np.arange(size, dtype=np.float64) + phase).astype(dtype).reshape(shape))
 
 
