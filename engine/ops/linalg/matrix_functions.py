@@ -162,7 +162,8 @@ def _(g: Value, y: Value, x: Value) -> Value:
 def vander(x: Value, *, columns: int | None = None, increasing: bool = False) -> Value:
     """The powers of each element of x [..., n] along a new last axis.
 
-    They descend to 0, or ascend from 0 if `increasing`. There are n powers (1 for a scalar) unless `columns` is given. PyTorch's linalg.vander is increasing.
+    They descend to 0, or ascend from 0 if `increasing`. There are n powers (1 for a scalar) unless `columns` is given.
+    PyTorch's linalg.vander is increasing.
     """
     x = x if x.ndim else reshape(x, shape=(1,))
     count = x.shape[-1] if columns is None else columns

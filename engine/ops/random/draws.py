@@ -201,7 +201,8 @@ def multinomial(
 def gumbel_softmax(logits: Value, key: Value, *, tau: float = 1.0, hard: bool = False, axis: int = -1) -> Value:
     """softmax((logits + Gumbel noise) / tau) along `axis`: a relaxed draw of a category.
 
-    It is nearly one-hot for a small tau. With `hard` the result is one-hot, and its gradient that of the soft one (Jang et al. 2017).
+    It is nearly one-hot for a small tau. With `hard` the result is one-hot, and its gradient that of the soft one
+    (Jang et al. 2017).
     """
     require_float("gumbel_softmax", logits)
     place = normalize_axis(axis, logits.ndim)
