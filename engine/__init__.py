@@ -86,7 +86,7 @@ from engine.data import (
 )
 from engine.data.checkpoint import Checkpoint, read_tensors, state_digest, write_tensors
 from engine.data.made_columns import open_preprocessed
-from engine.data.table import Preprocessing, TextColumn, preprocessing_of_checkpoint
+from engine.data.table import Preprocessing, RawColumn, TextColumn, preprocessing_of_checkpoint
 from engine.data.table.facts import ColumnFacts
 from engine.data.table.proposal import Proposal, propose_columns, propose_fit
 from engine.diagnostics import (
@@ -243,6 +243,7 @@ __all__ = [
     "Proposal",
     "RankAborted",
     "RankLost",
+    "RawColumn",
     "Recipe",
     "Record",
     "Rendezvous",

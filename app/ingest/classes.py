@@ -25,6 +25,8 @@ _UNIT = "[$%\u20ac\u00a3\u00a5]?"
 _DIGITS = r"\d[\d\s.,;|'_\u2019]*+"
 _MAGNITUDE = rf"{_DIGITS}(?:[eEdD]{_SIGN}\d+)?|0[xX][0-9a-fA-F]+"
 _NUMBER_LIKE = re.compile(rf"\s*+\(?{_SIGN}\s*+{_UNIT}{_SIGN}(?:{_MAGNITUDE})\s*+{_UNIT}\)?\s*+")
+_DATE = re.compile(r"\s*(?:\d{1,2}\.\d{1,2}\.(?:\d{4}|\d\d)|\d{4}\.\d{1,2}\.\d{1,2})(?:[T\s].*)?", re.ASCII)
+"""Days with points, as in 31.12.2024, which no number is written as."""
 _LONGEST_NUMBER = 64
 
 
@@ -39,8 +41,9 @@ def reads_as_number(text: str) -> bool:
 
 def looks_like_number(text: str) -> bool:
     """Tell whether a person would take `text` for a number, or several: `1,234`, `2,5`, `$5`, `5 %`, `0x1f`, `1;2`."""
-    short = len(text) <= _LONGEST_NUMBER
-    return reads_as_number(text) or (short and _NUMBER_LIKE.fullmatch(text) is not None)
+    if reads_as_number(text):
+        return True
+    return len(text) <= _LONGEST_NUMBER and _NUMBER_LIKE.fullmatch(text) is not None and not _DATE.fullmatch(text)
 
 
 class ClassCoder:

@@ -1,7 +1,7 @@
 """The columns of a dataset: checked, written as `.npy`, and summarised."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from io import FileIO
 from math import prod
@@ -215,6 +215,7 @@ class ColumnSet:
         self.dataset_name: str | None = None
         self._writers: dict[str, ColumnWriter] = {}
         """By the identifiers of the columns."""
+        self._places: dict[str, int] = {}
         self._left = limits.max_expanded_bytes
 
     def check_name(self, name: str, where: str) -> None:
@@ -245,13 +246,19 @@ class ColumnSet:
         if prod(shape) * dtype.itemsize > self._left:
             raise self._expanded(name)
 
+    def reserve(self, names: Sequence[str]) -> None:
+        """Say the order of the columns, for a reader that opens them in another one."""
+        self._places = {column_identifier(name): place for place, name in enumerate(names)}
+
     def open(self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], where: str = "column") -> ColumnWriter:
         """Start a column of values of `shape` (without rows) whose number of rows is not known yet."""
         self.check_name(name, where)
         self.check_count(len(self._writers) + 1)
         self.check_shape(name, dtype, (1, *shape))
-        writer = ColumnWriter(self, column_path(self.target, len(self._writers)), name, dtype, shape)
-        self._writers[column_identifier(name)] = writer
+        identifier = column_identifier(name)
+        place = self._places.get(identifier, len(self._writers))
+        writer = ColumnWriter(self, column_path(self.target, place), name, dtype, shape)
+        self._writers[identifier] = writer
         return writer
 
     def spend(self, name: str, size_bytes: int) -> None:
@@ -282,4 +289,5 @@ class ColumnSet:
                 raise IngestError("unequal_rows", pointer_to(name), detail)
         if first > self.limits.max_rows:
             raise too_large("too_many_rows", "/columns", "rows", self.limits.max_rows)
-        return first, tuple(writer.report() for writer in self._writers.values())
+        ordered = sorted(self._writers, key=lambda name: self._places.get(name, 0))
+        return first, tuple(self._writers[name].report() for name in ordered)

@@ -22,7 +22,7 @@ from app.ingest.limits import KIB, MIB, IngestError, IngestOptions, too_large
 from app.ingest.parquet_footer import Chunk, Footer, read_footer
 from app.ingest.parquet_schema import Leaf
 from app.ingest.thrift import Struct, ThriftReader, malformed, required
-from app.ingest.values import CLASS, ColumnPlan, ValueColumn
+from app.ingest.values import CLASS, CONSECUTIVE, ColumnPlan, ValueColumn, precision_lost
 
 _HEADER_BYTES_MAX = 64 * KIB
 _DATA, _INDEX, _DICTIONARY, _DATA_2 = range(4)
@@ -67,6 +67,8 @@ def _values(header: Struct, unpacked: int, *, first: bool) -> int:
     return 0
 
 
+_FLOATS = {size: np.dtype(np.float32) for size in (1, 2)}
+"""The float types that hold all whole numbers of so many bytes; float64 is checked."""
 _PAGES_PER_MEMORY = 8
 """Divisor of the memory limit for one page, which is in memory compressed, uncompressed, and as values."""
 _TEXT_BYTES = 64
@@ -97,6 +99,7 @@ def read_parquet(file: BufferedReader, size_bytes: int, columns: ColumnSet, _opt
         columns.check_shape(leaf.name, leaf.dtype or np.dtype(np.int64), shape)
     for chunk in footer.chunks:
         check_pages(file, chunk, columns.limits.memory_bytes // _PAGES_PER_MEMORY)
+    columns.reserve([leaf.name for leaf in footer.leaves])
     takers = [_taker(leaf, widths[leaf.name], columns) for leaf in footer.leaves]
     row_bytes = sum(widths[leaf.name] * (leaf.dtype.itemsize if leaf.dtype else _TEXT_BYTES) for leaf in footer.leaves)
     row = 0
@@ -119,7 +122,10 @@ def _width(leaf: Leaf, footer: Footer) -> int:
 
 
 class _Numbers:
-    """Writes a column of numbers or truth values."""
+    """Writes a column of numbers or truth values.
+
+    Whole numbers and truth values become floats, exactly, where one is missing: NaN.
+    """
 
     def __init__(self, leaf: Leaf, width: int, writer: ColumnWriter) -> None:
         self._leaf, self._width, self._writer = leaf, width, writer
@@ -132,9 +138,22 @@ class _Numbers:
                 raise _ragged(self._leaf)
             array = array.flatten()
         if array.null_count and self._writer.dtype.kind != "f":
-            raise _missing(self._leaf, row)
-        values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
+            wanted = _FLOATS.get(self._writer.dtype.itemsize, np.dtype(np.float64))
+            self._writer.convert(wanted, lambda values: self._as_floats(values, wanted, row))
+        dtype = self._writer.dtype
+        if self._leaf.dtype is None or self._leaf.dtype.kind == "f" or dtype.kind != "f":
+            self._writer.append(array.to_numpy(zero_copy_only=False))
+            return
+        missing = array.is_null().to_numpy(zero_copy_only=False)
+        whole = array.fill_null(value=False if self._leaf.dtype.kind == "b" else 0).to_numpy(zero_copy_only=False)
+        values = self._as_floats(whole, dtype, row)
+        values[missing] = np.nan
         self._writer.append(values)
+
+    def _as_floats(self, values: NDArray[Any], dtype: np.dtype[Any], row: int) -> NDArray[Any]:
+        if (np.abs(values.astype(np.float64)) > CONSECUTIVE).any():
+            raise precision_lost(self._leaf.pointer, f"up to the batch of row {row + 1}")
+        return values.astype(dtype)
 
     def finish(self) -> None:
         """Do nothing; a number column is complete."""

@@ -70,6 +70,7 @@ def open_preprocessed(
     source = open_source(columns, held, windows)
     taken = {name: column for name, column in source.inputs.items() if not name.startswith("/raw/")}
     if preprocessing is not None:
-        raw = {c: RawColumn(c, columns[c]) for each in made.values() for c in each.columns}
+        labels = preprocessing.labels
+        raw = {c: RawColumn(c, columns[c], labels.get(c)) for each in made.values() for c in each.columns}
         taken |= {name: MadeColumn(name, preprocessing, raw, dtypes[name]) for name in made}
     return replace(source, inputs=taken)

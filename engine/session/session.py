@@ -12,11 +12,11 @@ import numpy as np
 from engine.core.array_statistics import ArrayStatistics, array_statistics
 from engine.core.cpu import usable_cores
 from engine.core.dtypes import FLOAT64
-from engine.core.errors import DocumentError, Finding, GradientError
+from engine.core.errors import DataError, DocumentError, Finding, GradientError
 from engine.core.value import Array
 from engine.data import Scales
 from engine.data.checkpoint import SCALES, Checkpoint
-from engine.data.table import Preprocessing, meta_with_preprocessing, preprocessing_of_checkpoint
+from engine.data.table import Preprocessing, RawColumn, meta_with_preprocessing, preprocessing_of_checkpoint
 from engine.diagnostics.profiling import Timing, plan_of_update, profile, profile_update
 from engine.diagnostics.row_losses import losses_by_row
 from engine.execution.interpreter.node_runner import NodeRunner
@@ -322,6 +322,16 @@ class Session:
             return inputs
         dtypes = {name: spec.dtype for name, spec in self.fed_inputs.items()}
         return self._preprocessing.encode(inputs, dtypes, tuple(needed))
+
+    def preprocess(self, name: str, columns: Mapping[str, RawColumn], rows: Array | range) -> Array:
+        """Return rows of an input that is made of raw columns, as `encode` does of values.
+
+        Raises:
+            DataError: a column holds a value that the model does not take; the message names column and row.
+        """
+        if self._preprocessing is None or name not in self._preprocessing.inputs:
+            raise DataError(f"input {name!r} is not made of raw columns")
+        return self._preprocessing.transform(name, columns, rows, self.fed_inputs[name].dtype)
 
     def inputs_needed(self, wanted: Literal["forward", "losses"], *, training: bool = True) -> tuple[str, ...]:
         """Return the inputs that a pass must be given.

@@ -1,14 +1,14 @@
 """Admission of sessions: everything about a session is validated before it is stored."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
 import engine
-from app.domain.documents import escape
+from app.domain.documents import escape, nearest
 from app.domain.errors import Finding
 from app.domain.records import CheckpointRecord, Column, DatasetRecord, GraphRecord
 from app.service.resources.engine_documents import engine_faults, invalid
@@ -99,6 +99,20 @@ class SessionCandidate:
     dataset: DatasetRecord | None
     runtime: Mapping[str, Any] | None = None
 
+    def made_inputs(self) -> dict[str, tuple[str, ...]]:
+        """Return the raw columns of the inputs that the model makes of them, where no column is named for these."""
+        if self.beginning is None or self.request["static"] is not None:
+            return {}
+        return made_inputs(self.beginning.file, self.definition.inputs, self.request["feeds"])
+
+
+def made_inputs(file: Path, inputs: Iterable[str], feeds: Container[str]) -> dict[str, tuple[str, ...]]:
+    """Return the raw columns of each input that the model in a checkpoint makes of them, unless it is among `feeds`."""
+    with engine_faults("/checkpoint"):
+        preprocessing = engine.preprocessing_of_checkpoint(engine.Checkpoint.load(file).meta)
+    made = {} if preprocessing is None else preprocessing.inputs
+    return {name: made[name].columns for name in inputs if name in made and name not in feeds}
+
 
 @dataclass(frozen=True, slots=True)
 class AdmittedSession:
@@ -181,10 +195,18 @@ def _feed_faults(applicant: SessionCandidate) -> Iterator[Finding]:
     if applicant.dataset is None:
         return
     columns = {column.name: column for column in applicant.dataset.columns}
+    made = applicant.made_inputs()
     references = applicant.definition.losses or applicant.definition.outputs
     needed = engine.needed_inputs(applicant.definition, references, training=True)
     for name, spec in inputs.items():
         source = feeds.get(name, name)
+        if name in made:
+            missing = [column for column in made[name] if column not in columns] if name in needed else []
+            if missing:
+                near = nearest(missing[0], columns)
+                detail = f"input {name!r} is made of column {missing[0][:64]!r}, which the dataset does not have{near}"
+                yield Finding("/dataset", "unknown_column", detail)
+            continue
         if name not in needed and name not in feeds and source not in columns:
             continue
         pointer = f"/feeds/{escape(name)}" if name in feeds else "/dataset"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import engine
-from app.domain.column_labels import with_identifiers
+from app.domain.column_labels import faults_by_label, with_identifiers
 from app.domain.errors import Draining, Finding, NotFound, SessionsFull
 from app.domain.ids import new_id
 from app.domain.records import CheckpointRecord, DatasetRecord, GraphRecord
@@ -17,7 +17,7 @@ from app.service.resources.memory import MemoryConfig
 from app.service.resources.model_classes import checkpoint_classes
 from app.service.resources.notifier import Notifier
 from app.service.resources.storage import StorageContext
-from app.service.sessions.admission import InitialCheckpoint, SessionCandidate, admit_session
+from app.service.sessions.admission import InitialCheckpoint, SessionCandidate, admit_session, made_inputs
 from app.service.sessions.classes import beginning_classes
 from app.service.sessions.state import NO_PROCESS, SessionView
 from app.store.unit_of_work import UnitOfWork
@@ -86,10 +86,13 @@ class SessionCreation:
                 graph = inline_graph(inline, self._store, self._clock)
             beginning = self._beginning(request, named)
             definition = read_definition(graph.definition, "/graph")
-            whole["classes"] = self._classes(request, definition, beginning, named.dataset)
+            whole["feeds"] = {**_inherited_feeds(definition, named), **whole["feeds"]}
+            with faults_by_label({} if named.dataset is None else named.dataset.labels):
+                whole["classes"] = self._classes(request, definition, beginning, named.dataset)
             runtime = named.runtime if whole["resources"].get("executor") is None else None
             applicant = SessionCandidate(whole, definition, graph, beginning, named.dataset, runtime)
-            admitted = admit_session(applicant, self._limits.memory)
+            with faults_by_label({} if named.dataset is None else named.dataset.labels):
+                admitted = admit_session(applicant, self._limits.memory)
             now = self._clock.now()
             session = SessionRecord(
                 id=new_id("sess"),
@@ -157,6 +160,8 @@ class SessionCreation:
             with self._store.read() as work:
                 found = checkpoint_classes(work, beginning.checkpoint, loaded, inputs)
             known = {name: each for name, each in found.items() if name in inputs}
+            made = made_inputs(beginning.file, inputs, request.get("feeds") or {})
+            return beginning_classes(request, [name for name in inputs if name not in made], known, dataset)
         return beginning_classes(request, inputs, known, dataset)
 
     def _check_room(self, work: UnitOfWork) -> None:
@@ -191,6 +196,13 @@ class SessionCreation:
         if named.dataset is not None:
             work.datasets.get(named.dataset.id)
             work.sessions.use(session.id, named.dataset.id)
+
+
+def _inherited_feeds(definition: engine.Definition, named: _References) -> dict[str, str]:
+    """Return the column of each input in the fit or session that the checkpoint is of, if the dataset has it."""
+    known = None if named.dataset is None else {column.name for column in named.dataset.columns}
+    feeds = (named.before.get("feeds") or {}).items()
+    return {name: c for name, c in feeds if name in definition.inputs and (known is None or c in known)}
 
 
 def _complete_request(request: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:

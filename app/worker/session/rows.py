@@ -1,7 +1,8 @@
 """Rows of datasets as inputs, read from memory-mapped files."""
 
 from bisect import bisect_right
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import engine
 from app.domain.column_labels import with_identifiers
 from app.domain.errors import DatasetCorrupt, Finding, Invalid
+from app.service.resources.engine_documents import engine_faults
 from app.worker.columns import MappedColumns, check_file, recode
 from app.worker.session.backend import Array
 
@@ -55,6 +57,14 @@ class Column:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class Preprocess:
+    """How inputs are made of raw columns: the columns of each, and what computes rows of an input."""
+
+    columns: Mapping[str, Sequence[str]]
+    make: Callable[[str, Mapping[str, engine.RawColumn], Array | range], Array]
+
+
 class DatasetRows:
     """The datasets that steps may read rows of."""
 
@@ -68,6 +78,7 @@ class DatasetRows:
         self._datasets: dict[str, MappedColumns] = {}
         self._names: dict[str, Mapping[str, list[str]]] = {}
         self._columns: dict[tuple[str, str, str], Column] = {}
+        self._raw: dict[tuple[str, str], engine.RawColumn] = {}
         self.classes = engine.read_class_encodings(classes or {})
 
     def attach(
@@ -91,6 +102,7 @@ class DatasetRows:
         feeds: Mapping[str, str] | None,
         names: Iterable[str],
         optional: Container[str] = (),
+        preprocess: Preprocess | None = None,
     ) -> dict[str, Array]:
         """Return rows for the inputs `names`, and for those of them that are `optional` where there is a column.
 
@@ -100,6 +112,7 @@ class DatasetRows:
             names: the inputs of the graph that are fed.
             optional: inputs that nothing needs: they are left out if there is no column of their name, and none is
                 named for them.
+            preprocess: makes inputs of raw columns where no column is named for them.
 
         Raises:
             Invalid: no such dataset, column or row, with its pointer.
@@ -111,13 +124,48 @@ class DatasetRows:
         if dataset not in self._datasets:
             raise _invalid("/rows/dataset", "unknown_name", f"the session knows no dataset {dataset[:64]!r}")
         asked = {**self._feeds, **with_identifiers({"feeds": feeds or {}})["feeds"]}
+        names = [*names]
+        made = (
+            {} if preprocess is None else {n: c for n, c in preprocess.columns.items() if n in names and n not in asked}
+        )
         fed = [n for n in names if n not in optional or n in asked or n in self._datasets[dataset]]
-        columns = {name: self._column(dataset, name, asked) for name in fed}
+        columns = {name: self._column(dataset, name, asked) for name in fed if name not in made}
+        raw = self._raw_columns(dataset, made, optional)
+        rows = min((*map(len, columns.values()), *(column.rows for column in raw.values())), default=0)
+        chosen: Array | range
         if choice.get("indices") is not None:
-            indices = _read_indices(choice["indices"], columns)
-            return {name: column.take(indices) for name, column in columns.items()}
-        start, stop = _read_span(choice, columns)
-        return {name: column.span(start, stop) for name, column in columns.items()}
+            chosen = _read_indices(choice["indices"], rows)
+            found = {name: column.take(chosen) for name, column in columns.items()}
+        else:
+            start, stop = _read_span(choice, rows)
+            chosen = range(start, stop)
+            found = {name: column.span(start, stop) for name, column in columns.items()}
+        for name, needed in made.items():
+            if preprocess is not None and all(column in raw for column in needed):
+                with engine_faults("/rows"):
+                    found[name] = preprocess.make(name, raw, chosen)
+        return found
+
+    def _raw_columns(
+        self, dataset: str, made: Mapping[str, Sequence[str]], optional: Container[str]
+    ) -> dict[str, engine.RawColumn]:
+        """Return the raw columns of inputs; those of optional inputs where they are there."""
+        columns, found = self._datasets[dataset], {}
+        for input, needed in made.items():
+            missing = [name for name in needed if name not in columns]
+            if missing and input not in optional:
+                known = ", ".join(list(columns)[:20])
+                detail = f"dataset {dataset} has no column {missing[0][:64]!r}, of which input {input!r} is made"
+                raise _invalid("/rows/dataset", "unknown_column", f"{detail}; it has {known}")
+            for name in needed if not missing else ():
+                if (dataset, name) not in self._raw:
+                    if len(self._raw) >= MAX_COLUMNS:
+                        self._raw.pop(next(iter(self._raw)))
+                    files, texts = columns.files(name), self._names[dataset].get(name)
+                    data = files if texts is None else engine.TextColumn(files, texts)
+                    self._raw[dataset, name] = engine.RawColumn(name, data)
+                found[name] = self._raw[dataset, name]
+        return found
 
     def _column(self, dataset: str, input: str, feeds: Mapping[str, str]) -> Column:
         name = feeds.get(input, input)
@@ -168,7 +216,7 @@ def _check(dataset: str, paths: Sequence[str]) -> None:
             raise DatasetCorrupt(detail, blob=error.blob, problem=error.problem, findings=findings) from error
 
 
-def _read_indices(given: Any, columns: Mapping[str, Column]) -> Array:
+def _read_indices(given: Any, rows: int) -> Array:
     try:
         indices = np.asarray(given)
     except (ValueError, OverflowError):
@@ -176,7 +224,6 @@ def _read_indices(given: Any, columns: Mapping[str, Column]) -> Array:
     if indices.ndim != 1 or indices.dtype.kind not in "iu" or not indices.size:
         detail = "indices are a list of whole numbers, at least one"
         raise _invalid("/rows/indices", "no_rows" if given == [] else "type_mismatch", detail)
-    rows = _count_rows(columns)
     if indices.min() < 0 or indices.max() >= rows:
         wrong = int(np.flatnonzero((indices < 0) | (indices >= rows))[0])
         detail = f"index {indices[wrong]} is no row of {rows}: they are numbered from 0 on"
@@ -184,17 +231,13 @@ def _read_indices(given: Any, columns: Mapping[str, Column]) -> Array:
     return indices.astype(np.intp, copy=False)
 
 
-def _read_span(choice: Mapping[str, Any], columns: Mapping[str, Column]) -> tuple[int, int]:
-    start, stop, rows = choice["start"], choice["stop"], _count_rows(columns)
+def _read_span(choice: Mapping[str, Any], rows: int) -> tuple[int, int]:
+    start, stop = choice["start"], choice["stop"]
     if not 0 <= start < stop:
         raise _invalid("/rows", "no_rows", f"from {start} to {stop} there is no row; stop is behind the last one")
     if stop > rows:
         raise _invalid("/rows/stop", "out_of_range", f"there are {rows} rows, so stop is {rows} at most, not {stop}")
     return start, stop
-
-
-def _count_rows(columns: Mapping[str, Column]) -> int:
-    return min((len(column) for column in columns.values()), default=0)
 
 
 def _invalid(pointer: str, code: str, detail: str) -> Invalid:

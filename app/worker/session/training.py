@@ -17,7 +17,7 @@ from app.domain.messages import SessionAssignment
 from app.domain.runtime import Runtime
 from app.service.resources.engine_documents import engine_faults
 from app.worker.session.backend import Call, Handler, Result, StepDiagnostics, Writable, export_checkpoint, with_classes
-from app.worker.session.rows import DatasetRows
+from app.worker.session.rows import DatasetRows, Preprocess
 
 MAX_TAPES = 16
 MAX_TAPE_BYTES = 256 * 1024**2
@@ -167,13 +167,19 @@ class TrainingBackend:
             needed = self._session.inputs_needed("losses", training=False) if needed is None else needed
             optional = frozenset(self._inputs).difference(needed) if names is None else ()
             fed = self._inputs if names is None else names
-            return self._rows.inputs(rows, call.options.get("feeds"), fed, optional)
+            return self._rows.inputs(rows, call.options.get("feeds"), fed, optional, self._preprocess())
         if needed is None:
             needed = self._session.inputs_needed("losses", training=False) if names is None else names
         made = self._session.encode(call.options.get("inputs") or {}, needed)
         given = engine.encode_texts(self._rows.classes, made)
         call = replace(call, options={**call.options, "inputs": given})
         return _read_tensors(call, "inputs", self._inputs if names is None else names, self._session.fed_inputs)
+
+    def _preprocess(self) -> Preprocess | None:
+        preprocessing = self._session.preprocessing
+        if preprocessing is None:
+            return None
+        return Preprocess({n: each.columns for n, each in preprocessing.inputs.items()}, self._session.preprocess)
 
     def _forward(self, call: Call) -> Result:
         keep = call.options.get("keep", False)

@@ -60,6 +60,32 @@ def test_a_table_trains_with_a_target_alone_and_predicts_raw_values(http, passen
     assert answer.status_code == 200, answer.text
     np.testing.assert_allclose(np.reshape(answer.json()["outputs"]["tabular_0.outputs"]["data"], (2, 2)), logits)
     http.delete(f"/v1/sessions/{session}")
+    # Rows of the dataset become inputs as in the fit.
+    body = {"checkpoint": checkpoint, "dataset": passengers["id"]}
+    session = created(http.post("/v1/sessions", json=body))["id"]
+    here = f"/v1/sessions/{session}"
+    answer = http.post(f"{here}:predict", json={"rows": {"indices": [7, 0]}})
+    assert answer.status_code == 200, answer.text
+    rows = [people().splitlines()[1 + row].split(",") for row in (7, 0)]
+    raw = {name: [row[place] or None for row in rows] for place, name in enumerate(people().split("\n")[0].split(","))}
+    raw |= {"age": [int(row[1]) if row[1] else None for row in rows], "class": [int(row[4]) for row in rows]}
+    same = http.post(
+        f"{here}:predict", json={"inputs": {name: raw[name] for name in ("age", "sex", "port", "class", "boarded")}}
+    )
+    assert answer.json()["outputs"] == same.json()["outputs"]
+    passed = http.post(f"{here}:forward", json={"rows": {"start": 0, "stop": 100}, "training": False})
+    assert passed.status_code == 200, passed.text
+    [loss] = passed.json()["losses"].values()
+    np.testing.assert_allclose(loss, fit_loss(http, checkpoint, passengers["id"], 100), atol=1e-6)
+    http.delete(here)
+    wrong = created(http.post("/v1/datasets", json={"columns": {"age": [1.5, 2.5]}}))["id"]
+    answer = http.post("/v1/sessions", json={"checkpoint": checkpoint, "dataset": wrong})
+    assert (answer.status_code, answer.json()["code"], "'sex'" in answer.text) == (422, "invalid", True)
+
+
+def fit_loss(http: httpx.Client, checkpoint: str, dataset: str, stop: int) -> float:
+    answer = http.post(f"/v1/checkpoints/{checkpoint}:evaluate", json={"dataset": dataset, "stop": stop})
+    return float(answer.json()["metrics"]["loss"])
 
 
 LABELS = {"age": "Alter (Jahre)", "sex": "sex %", "port": "2019", "class": "CLASS", "survived": "Überlebt?"}

@@ -90,6 +90,9 @@ MESSY = {
     "the same name twice": refused("a,a\n1,2\n", "duplicate_name", "/columns/a"),
     "the same name twice, asked for": refused("a,a,b\n1,2,3\n", "bad_columns", "/columns", "a:int64"),
     "the same name twice, not asked for": taken("a,a,b\n1,2,3\n", "b:int64", b=("int64", [3])),
+    "days with points": taken(
+        cells("31.12.2024", "1.2.24", "2024.12.31"), a=("class", ["31.12.2024", "1.2.24", "2024.12.31"])
+    ),
     "only a header": refused("a,b\n", "no_rows", ""),
     "only a row": taken("1.5,2.5\n", column_1=("float32", [1.5]), column_2=("float32", [2.5])),
     "nothing": refused("", "empty", ""),

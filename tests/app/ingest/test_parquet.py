@@ -88,6 +88,22 @@ def test_texts_become_class_codes(options, read):
     np.testing.assert_array_equal(np.load(column.path)[:4], [2, 1, 2, 0])
 
 
+@pytest.mark.parametrize(
+    ("dtype", "wanted", "values"),
+    [
+        ("int64", "float64", [3, None, -(2**53)]),
+        ("int8", "float32", [1, 2, None]),
+        ("bool_", "float32", [None, True, False]),
+    ],
+)
+def test_whole_numbers_and_truth_values_with_a_missing_one_become_floats(read, dtype, wanted, values):
+    column = arrow.array([*values[:1] * 70_000, *values], getattr(arrow, dtype)())
+    [found] = read(written({"x": column}), "parquet").columns
+    assert (found.dtype, found.missing) == (wanted, column.null_count)
+    expected = np.array([np.nan if value is None else value for value in column.to_pylist()])
+    np.testing.assert_array_equal(np.load(found.path), expected)
+
+
 def test_a_missing_float_is_nan(read):
     (column,) = read(written({"x": arrow.array([1.0, None, 3.0])}), "parquet").columns
     assert (column.missing, column.minimum, column.maximum) == (1, 1.0, 3.0)
@@ -95,8 +111,8 @@ def test_a_missing_float_is_nan(read):
 
 LISTS = arrow.list_(arrow.float32())
 OTHERS = {
-    "whole numbers": (arrow.array([1, None]), "missing_value"),
-    "truth values": (arrow.array([True, None]), "missing_value"),
+    "whole numbers that float64 rounds": (arrow.array([2**53 + 1, None]), "precision_lost"),
+    "whole numbers without a sign": (arrow.array([2**64 - 1, None], arrow.uint64()), "precision_lost"),
     "texts": (arrow.array([None, None], arrow.string()), "missing_value"),
     "lists": (arrow.array([[1.0], None], LISTS), "missing_value"),
     "lists of two lengths": (arrow.array([[1.0], [1.0, 2.0]], LISTS), "ragged"),
