@@ -69,6 +69,7 @@ def _values(header: Struct, unpacked: int, *, first: bool) -> int:
 
 _FLOATS = {size: np.dtype(np.float32) for size in (1, 2)}
 """The float types that hold all whole numbers of so many bytes; float64 is checked."""
+_ZERO = (0, False)
 _PAGES_PER_MEMORY = 8
 """Divisor of the memory limit for one page, which is in memory compressed, uncompressed, and as values."""
 _TEXT_BYTES = 64
@@ -145,7 +146,7 @@ class _Numbers:
             self._writer.append(array.to_numpy(zero_copy_only=False))
             return
         missing = array.is_null().to_numpy(zero_copy_only=False)
-        whole = array.fill_null(value=False if self._leaf.dtype.kind == "b" else 0).to_numpy(zero_copy_only=False)
+        whole = array.fill_null(_ZERO[self._leaf.dtype.kind == "b"]).to_numpy(zero_copy_only=False)
         values = self._as_floats(whole, dtype, row)
         values[missing] = np.nan
         self._writer.append(values)
