@@ -152,7 +152,7 @@ class _Numbers:
         self._writer.append(values)
 
     def _as_floats(self, values: NDArray[Any], dtype: np.dtype[Any], row: int) -> NDArray[Any]:
-        if (np.abs(values.astype(np.float64)) > CONSECUTIVE).any():
+        if values.dtype.itemsize == _CODE_BYTES and ((values > CONSECUTIVE) | (values < -CONSECUTIVE)).any():
             raise precision_lost(self._leaf.pointer, f"up to the batch of row {row + 1}")
         return values.astype(dtype)
 
