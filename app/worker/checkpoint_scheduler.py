@@ -26,7 +26,7 @@ MAX_CLOCK_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class PendingCheckpoint:
-    """A snapshot in memory, with what is reported about it."""
+    """A snapshot in memory, with the values that are reported about it."""
 
     checkpoint: engine.Checkpoint
     step: int
@@ -59,13 +59,13 @@ class CheckpointScheduler:
         epochs_requested: bool = False,
         write_by_clock: Callable[[PendingCheckpoint], None] | None = None,
     ) -> None:
-        """Begin where `fit` stands.
+        """Start at the current step of `fit`.
 
         Args:
             fit: the fit, before its first step here.
             write: writes a checkpoint, and returns when it is on the disk.
             longest: seconds from one checkpoint to the next that are long enough for one by the clock; None for never.
-            by_epochs: whether those at the ends of epochs were asked for.
+            by_epochs: whether checkpoints at the ends of epochs were requested.
             write_by_clock: writes one that nobody has asked for, without which the fit goes on; by default `write`.
         """
         self._policy = fit.recipe.checkpoint

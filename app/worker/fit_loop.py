@@ -87,7 +87,7 @@ def run_rank(assignment: Assignment, collective: engine.Collective) -> None:
         runtime = select_executor(Runtime.from_json(assignment.runtime), collective)
         check = BackgroundVerifier()
         with closing(_prepare_fit(assignment, runtime, collective, check)) as fit:
-            # Rank 0 verifies the files, and no step is made without it.
+            # Rank 0 verifies the files; no step runs without it.
             check.close()
             while not fit.done and agree_on_stop(collective, None) is None:
                 fit.advance()
@@ -128,7 +128,7 @@ def _run_rank_zero(
             if rung is not None and not fit.done and stop_requested is None:
                 return storage.run(partial(_save_at_rung, fit, rung, staging))
         except StorageFull as error:
-            # It is to stop, and could not write what it had to write before: it goes on from an earlier checkpoint.
+            # It has to stop and could not write its checkpoint: it will resume from an earlier one.
             stop_requested = control.stop_requested
             if stop_requested is None:
                 raise

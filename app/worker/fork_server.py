@@ -2,7 +2,7 @@
 
 The runner starts it as `python -m app.worker.fork_server FORMAT`, with the format of its log, a socket as its standard
 input, and the environment as workers need it. It ends when the other end of that socket does, however the server ended,
-and takes them along. An error that ends it is logged and sent to the runner, which has it reported where fits fail of
+and they exit with it. An error that ends it is logged and sent to the runner, which has it reported where fits fail of
 it.
 
 `multiprocessing`'s fork server would load the server's main module into every worker, needs the environment of the

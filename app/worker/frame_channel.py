@@ -58,6 +58,6 @@ class FrameChannel:
         return frames
 
     def send(self, *frames: tuple[Head, bytes]) -> None:
-        """Send frames; blocks until the other end has taken them. They are dropped if it is closed."""
+        """Send frames; blocks until the other end has read them. They are dropped if it is closed."""
         with contextlib.suppress(OSError):
             self._socket.sendall(b"".join([to_frame(head, body) for head, body in frames]))

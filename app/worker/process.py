@@ -108,6 +108,6 @@ def _configure_process(parent: int) -> None:
         # If memory runs out, the kernel should kill one fit, not the server.
         with contextlib.suppress(OSError):
             Path("/proc/self/oom_score_adj").write_text(str(OUT_OF_MEMORY_SCORE))
-    # The end of the socket tells the same, but only the control thread sees it, which may have to wait for the GIL.
+    # The end of the socket means the same, but only the control thread sees it, which may have to wait for the GIL.
     if not exit_with_parent(parent):
         os._exit(EXIT_SERVER_GONE)

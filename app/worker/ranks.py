@@ -41,7 +41,7 @@ class RankProcesses:
                 reaped, status = os.waitpid(pid, os.WNOHANG)
                 if reaped:
                     self._pids.remove(pid)
-                    # A rank that has finished, or has told the others why it could not, exits with 0.
+                    # A rank that has finished, or has reported its error to the others, exits with 0.
                     if status:
                         _exit_like(os.waitstatus_to_exitcode(status))
 

@@ -26,13 +26,13 @@ from app.service.resources.read_through_cache import ReadThroughCache
 from app.service.resources.workers import check_resources, select_executor
 
 FILE_BYTES = 4096
-"""What a file takes beside its numbers: its header, and the rest of its last block."""
+"""Overhead of a file beside its numbers: header and unused part of the last block."""
 
 
 def check_captures(
     definition: engine.Definition, recipe: engine.Recipe, estimate: engine.FitEstimate, limit: int
 ) -> None:
-    """TooLarge if the gradients that the recipe captures take more than `limit` bytes."""
+    """Raise TooLarge if the gradients that the recipe captures take more than `limit` bytes."""
     record = recipe.record.gradients
     if record is None:
         return
@@ -55,13 +55,11 @@ NOT_RECIPE = frozenset(
 )
 """Fields of a fit request that are for the service; the others are for the engine."""
 ESTIMATES_KEPT = 1024
-"""Estimates that are kept, each of some hundred bytes, and as many of sweeps."""
+"""Maximum number of cached estimates of fits, each of some hundred bytes, and of sweeps."""
 
 
 def recipe_of(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of a fit request that the engine reads: it wants to know whether there are rows to validate on,
-    not which.
-    """
+    """Return the part of a fit request that the engine reads; of validation data only whether there are any."""
     recipe = {name: value for name, value in request.items() if name not in NOT_RECIPE}
     held_out = ids_in((recipe.get("validation") or {}).get("dataset"))
     if held_out:
@@ -70,17 +68,17 @@ def recipe_of(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def replicas_of(request: Mapping[str, Any]) -> int:
-    """Return how many processes a fit is to have."""
+    """Return the requested number of processes of a fit."""
     replicas: int = (request.get("resources") or {}).get("replicas") or 1
     return replicas
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A fit on its way into the queue: the request, and what it refers to. The rows of datasets are joined.
+    """A fit to be admitted: the request and the resources it refers to. The rows of datasets are joined.
 
-    The `digest` is equal for graphs that compute the same in the same way; `runtime` is what it ran with before, or
-    goes on from.
+    The `digest` is equal for graphs that compute the same in the same way; `runtime` is that of its earlier attempts,
+    or of the fit that it continues.
     """
 
     request: Mapping[str, Any]
@@ -93,7 +91,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class AdmittedFit:
-    """A fit that can be run: its steps, and the bytes that each of its processes takes at its peak."""
+    """A fit that can be run: its steps, and the peak memory of each of its processes."""
 
     estimate: engine.FitEstimate
     memory_bytes: int
@@ -101,7 +99,7 @@ class AdmittedFit:
 
 @dataclass(frozen=True, slots=True)
 class AdmittedVariant:
-    """A variant of a sweep: the values that make it different, its request as a fit of its own, and its steps."""
+    """A variant of a sweep: its distinguishing values, its request as a fit, and its steps."""
 
     parameters: Mapping[str, Any]
     request: dict[str, Any]
@@ -110,7 +108,7 @@ class AdmittedVariant:
 
 @dataclass(frozen=True, slots=True)
 class AdmittedSweep:
-    """A sweep that can be run: how, by which variants, and how many steps they take together."""
+    """A sweep that can be run: its strategy, its variants, and their total number of steps."""
 
     terms: SweepConfig
     variants: Sequence[AdmittedVariant]
@@ -119,13 +117,13 @@ class AdmittedSweep:
 
 @dataclass(frozen=True, slots=True)
 class FitLengths:
-    """How long a fit may be."""
+    """Maximum length of a fit, in epochs and steps."""
 
     epochs: int = 10**6
     steps: int = 10**9
 
     def check(self, recipe: Mapping[str, Any], total_steps: int) -> None:
-        """Invalid if a recipe that comes to so many steps is longer."""
+        """Raise Invalid if the recipe, with `total_steps` steps, is longer."""
         epochs = recipe.get("epochs")
         if epochs is not None and epochs > self.epochs:
             detail = f"this server makes at most {self.epochs} epochs of a fit"
@@ -137,16 +135,16 @@ class FitLengths:
 
 
 class Admission:
-    """Decides what can be accepted. Safe in threads.
+    """Decides which fits are accepted. Thread-safe.
 
-    Steps are planned for it, which takes longer than all else that is done for a request: estimates are kept for
-    others that differ in nothing an estimate depends on. Faults are not kept.
+    Planning the steps is the most expensive part of a request, so estimates are cached by everything they depend on.
+    Errors are not cached.
     """
 
     def __init__(
         self, gradients_max_bytes: int, memory: MemoryConfig | None = None, lengths: FitLengths | None = None
     ) -> None:
-        """Refuse fits that capture more bytes of gradients, take more `memory`, or are longer than `lengths`."""
+        """Reject fits that capture more bytes of gradients, need more `memory`, or are longer than `lengths`."""
         self._gradients_max_bytes = gradients_max_bytes
         self._memory = memory or MemoryConfig()
         self._lengths = lengths or FitLengths()
@@ -154,9 +152,10 @@ class Admission:
         self._sweeps: ReadThroughCache[engine.sweep.SweepEstimate] = ReadThroughCache(ESTIMATES_KEPT)
 
     def fit(self, candidate: Candidate) -> AdmittedFit:
-        """Check that graph, rows and recipe fit together and into memory; return steps and bytes.
+        """Check that graph, rows and recipe match each other and fit into memory; return steps and bytes.
 
-        Invalid with every fault found; TooLarge if the machine cannot hold the fit, or it captures too many gradients.
+        Raises Invalid with every fault found; TooLarge if the machine cannot hold the fit, or it captures too many
+        gradients.
         """
         columns, validation = _read_columns(candidate)
         document, replicas = recipe_of(candidate.request), replicas_of(candidate.request)
@@ -175,9 +174,9 @@ class Admission:
         return AdmittedFit(estimate, needed)
 
     def sweep(self, candidate: Candidate) -> AdmittedSweep:
-        """Check a sweep, and each of its variants as a fit of its own.
+        """Check a sweep, and each of its variants as a fit.
 
-        Invalid with every fault found, TooLarge if the machine cannot hold one of them or it captures too many
+        Raises Invalid with every fault found; TooLarge if the machine cannot hold a variant or it captures too many
         gradients.
         """
         request = candidate.request
@@ -202,13 +201,13 @@ class Admission:
         return _build_admitted_sweep(request, options, variants, estimate, needed)
 
     def _needed(self, estimate: engine.FitEstimate, executor: str, replicas: int) -> int:
-        """Return the bytes that each process takes; TooLarge, with the sum, if all of them take too many."""
+        """Return the bytes of each process; raise TooLarge, with the sum, if they exceed the limit together."""
         terms = memory_terms(estimate.memory, executor)
         return self._memory.check(terms, "/batch_size", "the fit", "use smaller batches", processes=replicas)
 
 
 def _digest(*facts: Any) -> str:
-    """Return what is equal for equal facts, and for no others."""
+    """Return a digest of facts: equal for equal facts only."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True, default=asdict).encode()).hexdigest()
 
 
@@ -242,7 +241,7 @@ def _build_admitted_sweep(
 
 
 def _read_columns(candidate: Candidate) -> tuple[dict[str, engine.ColumnInfo], dict[str, engine.ColumnInfo] | None]:
-    """Return what is known of the rows to train and to validate on; Invalid if the machine lacks what is asked for."""
+    """Return the columns of the training and validation rows; raise Invalid for resources that are unavailable."""
     check_resources(candidate.request.get("resources") or {})
     inputs, feeds = candidate.definition.inputs, candidate.request.get("feeds") or {}
     classes = model_classes(candidate.request, inputs, candidate.datasets)
@@ -259,7 +258,7 @@ def _read_columns(candidate: Candidate) -> tuple[dict[str, engine.ColumnInfo], d
 
 
 def _unexpected_text(datasets: Sequence[DatasetRecord], numeric: Set[str], pointer: str) -> Iterator[Finding]:
-    """Yield the columns that hold text, and numbers in training."""
+    """Yield findings for columns that hold text here and numbers in the training dataset."""
     for dataset in datasets:
         for column in dataset.columns:
             if column.name in numeric and column.classes is not None:
@@ -270,9 +269,9 @@ def _unexpected_text(datasets: Sequence[DatasetRecord], numeric: Set[str], point
 def _join_columns(
     datasets: Sequence[DatasetRecord], pointer: str, encodings: Encodings
 ) -> dict[str, engine.ColumnInfo]:
-    """Return what is known of the columns of all datasets together, texts as the model numbers them.
+    """Return the columns of all datasets together, with class numbers as in the model.
 
-    Invalid if the datasets do not agree, or the model does not know a text.
+    Raises Invalid if the datasets do not agree, or a text is no class of the model.
     """
     first, *others = datasets
     faults = [
@@ -289,7 +288,7 @@ def _join_columns(
 
 
 def _column_info(parts: Sequence[Column], rows: int, encoding: engine.ClassEncoding | None) -> engine.ColumnInfo:
-    """Return what is known of a column whose rows lie in several parts."""
+    """Return the description of a column whose rows are in several datasets."""
     if encoding is not None:
         numbers = np.concatenate([encoding.indices(part.classes or ()) for part in parts])
         low, high, classes = int(numbers.min()), int(numbers.max()), len(encoding.names)
@@ -306,7 +305,7 @@ def _column_info(parts: Sequence[Column], rows: int, encoding: engine.ClassEncod
 
 
 def _column_differences(first: DatasetRecord, other: DatasetRecord) -> Iterator[str]:
-    """Yield what keeps the rows of another dataset from being joined to the first one's."""
+    """Yield the reasons why the rows of another dataset cannot be joined to those of the first."""
     wanted, found = ({column.name: column for column in dataset.columns} for dataset in (first, other))
     for name in [*wanted, *(name for name in found if name not in wanted)]:
         if name not in wanted or name not in found:
@@ -319,11 +318,11 @@ def _column_differences(first: DatasetRecord, other: DatasetRecord) -> Iterator[
 
 
 def _can_join(one: str, other: str) -> bool:
-    """Tell whether rows of two types can be joined: of the same, or of floats, none of which is rounded by that."""
+    """Return whether rows of two dtypes can be joined: equal ones, or floats that are not rounded by it."""
     return one == other or np.dtype(one).kind == np.dtype(other).kind == "f"
 
 
 def _known_extreme(extreme: Callable[[list[float]], float], values: Sequence[float | None]) -> float | None:
-    """Return the extreme of what is known of all parts; None if of one it is not."""
+    """Return the extreme over all parts; None if it is unknown for one of them."""
     known = [value for value in values if value is not None]
     return extreme(known) if len(known) == len(values) else None

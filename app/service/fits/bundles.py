@@ -20,10 +20,10 @@ from app.store.unit_of_work import Store, UnitOfWork
 
 
 def digest_outcome(steps: int, rows: Iterable[str], state: Mapping[str, str]) -> dict[str, Any]:
-    """Return what is compared of a fit (see `app.domain.runtime`).
+    """Return the compared results of a fit (see `app.domain.runtime`).
 
     Args:
-        steps: the step that it ended at.
+        steps: the last step.
         rows: its metric rows as they are stored.
         state: the digests of its last checkpoint.
     """
@@ -31,17 +31,19 @@ def digest_outcome(steps: int, rows: Iterable[str], state: Mapping[str, str]) ->
 
 
 def digest_state(integrity: Integrity, checkpoint: CheckpointRecord) -> dict[str, str]:
-    """Return the digests of a checkpoint's parameters, buffers and optimizer state; Corrupt if its file is damaged."""
+    """Return the digests of a checkpoint's parameters, buffers and optimizer state; raise Corrupt if its file is
+    damaged.
+    """
     return dict(engine.state_digest(engine.Checkpoint.load(integrity.checkpoint(checkpoint))))
 
 
 def find_last_checkpoint(checkpoints: Iterable[CheckpointRecord], step: int) -> CheckpointRecord | None:
-    """Return the one that was written last at the step that a fit ended at, None if it is not kept."""
+    """Return the newest checkpoint of the last step of a fit, None if it was deleted."""
     return max((each for each in checkpoints if each.step == step), key=lambda each: each.id, default=None)
 
 
 def _digest_rows(rows: Iterable[str]) -> dict[str, Any]:
-    """Return how many rows there are, and the SHA-256 of them as lines."""
+    """Return the number of rows, and the SHA-256 of them as lines."""
     digest, count = hashlib.sha256(), 0
     for row in rows:
         digest.update(row.encode() + b"\n")
@@ -60,10 +62,11 @@ class Bundles:
         self._integrity = integrity
 
     def of_fit(self, fit_id: str) -> dict[str, Any]:
-        """Return the bundle of a fit that has succeeded; as long as nothing about it changes, it is the same.
+        """Return the bundle of a succeeded fit; it is the same as long as the fit does not change.
 
-        Conflict if it has not succeeded, or as a whole is a sweep; Gone if its graph, one of its datasets or its last
-        checkpoint was deleted; Corrupt if the file of that, or of the one that a fork began with, is damaged.
+        Raises Conflict if it has not succeeded, or is a sweep; Gone if its graph, one of its datasets or its last
+        checkpoint was deleted; Corrupt if the file of that checkpoint, or of the one that it was forked from, is
+        damaged.
         """
         with self._store.read() as work:
             fit = work.fits.get(fit_id)
@@ -111,7 +114,7 @@ class Bundles:
         }
 
     def _origin(self, fit: FitRecord, begun_from: Sequence[CheckpointRecord]) -> dict[str, Any] | None:
-        """Return where a fork begins, and what is in that checkpoint as long as it is kept."""
+        """Return the origin of a fork, with the content of the checkpoint unless it was deleted."""
         if fit.origin is None:
             return None
         origin = Origin(**fit.origin)

@@ -1,7 +1,7 @@
 """Control of fits: cancel, kill, pause, resume.
 
-Each operation is one unit of work, and units of work are serialized. Whatever is called concurrently, a fit moves from
-one state to the next as its state machine allows, and ends once. An operation that is already done changes nothing.
+Each operation is one unit of work, and units of work are serialized. Concurrent calls follow the state machine of the
+fit, which ends once. Repeating an operation has no effect.
 """
 
 from collections.abc import Iterable
@@ -23,21 +23,21 @@ class FitRequeue:
     """Puts fits back into the queue; they resume from their last checkpoint."""
 
     def __init__(self, notifier: Notifier, worker_pool: WorkerPool, terms: FitLimits) -> None:
-        """Wake the `worker_pool` and notify by `notifier` after the commit."""
+        """Wake the `worker_pool` and the `notifier` after the commit."""
         self._notifier = notifier
         self._worker_pool = worker_pool
         self._terms = terms
 
     def queue(self, work: UnitOfWork, fit: FitRecord, variants: Iterable[FitRecord] = ()) -> FitRecord:
-        """Queue a paused or ended fit, and `variants` of it that have ended; each keeps the step at which it had ended.
+        """Queue a paused or ended fit, and those of its `variants` that have ended; each keeps its last step.
 
-        Their event logs continue: the `end` event is replaced by one that says that the fit was reopened.
-        Conflict if a time limit is reached or an input was deleted, QueueFull.
+        Their event logs continue: the `end` event is replaced by a log event `reopened`. Raises Conflict if a time
+        limit is reached or an input was deleted, and QueueFull.
         """
         check_startable(work, fit)
         self._terms.check_queue(work)
         if fit.terminal and fit.sweep is not None:
-            # What its processes died of before is forgotten with its end.
+            # Crashes before its end do not count any more.
             fit = replace(fit, sweep=asdict(replace(sweep_config_of(fit), progressed_in=fit.attempt + 1)))
         queued = self._queue(work, fit)
         for variant in variants:
@@ -56,7 +56,7 @@ class FitRequeue:
 
 
 def check_startable(work: UnitOfWork, fit: FitRecord) -> None:
-    """Conflict if the fit would fail at once: a time limit is reached, or an input was deleted."""
+    """Raise Conflict if the fit would fail at once: a time limit is reached, or an input was deleted."""
     limit = check_expired(fit, fit.seconds, work.now)
     if limit is not None:
         raise Conflict(f"fit {fit.id} cannot go on: {limit.detail}", code=limit.code)
@@ -69,7 +69,7 @@ def check_startable(work: UnitOfWork, fit: FitRecord) -> None:
 
 
 KILLED_BY_CLIENT = "killed_by_client"
-"""The outcome of an attempt that a client killed."""
+"""The outcome of an attempt that was killed by a client."""
 
 _IDLE = (*CLAIMABLE, FitState.PAUSED)
 _ACTIVE = (*CLAIMABLE, FitState.STARTING, FitState.RUNNING)
@@ -79,7 +79,7 @@ class FitControl:
     """The use cases of control."""
 
     def __init__(self, store: Store, notifier: Notifier, worker_pool: WorkerPool, terms: FitLimits) -> None:
-        """Change fits in `store` and have the `worker_pool` follow; tell watchers by `notifier`."""
+        """Change fits in `store`, and wake the `worker_pool` and the `notifier`."""
         self._store = store
         self._notifier = notifier
         self._worker_pool = worker_pool
@@ -88,8 +88,8 @@ class FitControl:
     def cancel(self, fit_id: str) -> FitView:
         """Stop the fit: at once if it has no process, else after a last checkpoint.
 
-        The variants of a sweep stop with it; without one of them the sweep goes on. Cancelling again changes
-        nothing; Conflict if it has ended otherwise.
+        The variants of a sweep stop with it; if one variant is cancelled, the sweep continues. Cancelling again has no
+        effect; raises Conflict if it has ended otherwise.
         """
         with self._store.begin() as work:
             fit = work.fits.get(fit_id)
@@ -100,10 +100,10 @@ class FitControl:
             return build_view(work, fit)
 
     def kill(self, fit_id: str) -> FitView:
-        """End the fit now, without a checkpoint: later reports of its process are fenced off.
+        """End the fit at once, without a checkpoint: later reports of its process are rejected by the fencing token.
 
-        The variants of a sweep end with it; without one of them the sweep goes on. Killing again changes
-        nothing; Conflict if it has ended otherwise.
+        The variants of a sweep end with it; if one variant is killed, the sweep continues. Killing again has no effect;
+        raises Conflict if it has ended otherwise.
         """
         with self._store.begin() as work:
             fit = work.fits.get(fit_id)
@@ -118,10 +118,9 @@ class FitControl:
             return build_view(work, fit)
 
     def pause(self, fit_id: str) -> FitView:
-        """Pause the fit: at once if it has no process, else after a checkpoint; the worker becomes free.
+        """Pause the fit: at once if it has no process, else after a checkpoint; its worker is released.
 
-        Pausing again changes nothing; Conflict if it has ended or is being cancelled, or is a variant of a
-        sweep.
+        Pausing again has no effect; raises Conflict if it has ended or is being cancelled, or is a variant of a sweep.
         """
         with self._store.begin() as work:
             fit = work.fits.get(fit_id)
@@ -131,11 +130,11 @@ class FitControl:
             return build_view(work, fit)
 
     def resume(self, fit_id: str) -> FitView:
-        """Queue a fit that is paused, was cancelled or has failed; it goes on from its last checkpoint.
+        """Queue a paused, cancelled or failed fit; it continues from its last checkpoint.
 
-        With a sweep that has ended go its variants that it did not bring to their end; those that had ended before
-        keep their results. To resume what goes on changes nothing; Conflict if it has succeeded, is still pausing or
-        cancelling, is a variant of a sweep, or a sweep with no variant to go on.
+        Of an ended sweep, variants that were not completed are queued too; others keep their results. Resuming an
+        active fit has no effect; raises Conflict if it has succeeded, is still pausing or cancelling, is a variant of a
+        sweep, or a sweep without a variant to continue.
         """
         with self._store.begin() as work:
             fit = work.fits.get(fit_id)
@@ -168,7 +167,7 @@ class FitControl:
         return ended
 
     def _kill_process(self, work: UnitOfWork, fit: FitRecord) -> None:
-        """Kill the process; a variant has none of its own, so the sweep's process is asked to skip it."""
+        """Kill the process; for a variant, which has none of its own, request the sweep's process to skip it."""
         if fit.parent_id is None:
             work.after_commit(partial(self._worker_pool.kill, fit.id))
         else:
@@ -188,19 +187,19 @@ class FitControl:
 
     def _record_state(self, work: UnitOfWork, fit: FitRecord) -> None:
         record_state(work, fit)
-        # Others may have waited behind it.
+        # Other fits may have been queued behind it.
         work.after_commit(self._worker_pool.wake)
         work.after_commit(partial(self._notifier.notify, fit.id))
 
     def _notify_parent(self, work: UnitOfWork, fit: FitRecord) -> None:
         if fit.parent_id is not None:
-            # The sweep's record changes with it: its ranking names the states of its variants.
+            # The ranking of the sweep, a part of its view, shows the states of its variants.
             work.fits.update(work.fits.get(fit.parent_id))
             work.after_commit(partial(self._notifier.notify, fit.parent_id))
 
 
 def _mark_withdrawn(fit: FitRecord) -> FitRecord:
-    """Return the fit, marked as ended by the client if it is a variant."""
+    """Return the fit, marked as ended by a client if it is a variant."""
     return fit if fit.variant is None else replace(fit, variant={**fit.variant, "withdrawn": True})
 
 

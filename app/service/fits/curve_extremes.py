@@ -1,4 +1,4 @@
-"""The extremes of long curves, by blocks of rows that are looked at once: rows never change."""
+"""Extremes of long curves, cached by blocks of rows: rows never change."""
 
 import threading
 from collections import OrderedDict
@@ -12,9 +12,9 @@ Scan = Callable[[str, int, int], Iterator[tuple[int, str]]]
 """Yields the rows of a fit after a number and up to another, each with its `seq`."""
 
 BLOCK_ROWS = 50
-"""Rows that are summarized together; a bucket of a thinned curve is made of whole blocks."""
+"""Rows per block; a bucket of a downsampled curve consists of whole blocks."""
 BLOCKS_MAX = 200_000
-"""Blocks in memory, of all curves: some 300 bytes each."""
+"""Maximum number of cached blocks, of all curves: about 300 bytes each."""
 
 
 class Extremes(NamedTuple):
@@ -25,7 +25,7 @@ class Extremes(NamedTuple):
     nonfinite: int | None = None
 
     def with_row(self, seq: int, value: float | None) -> "Extremes":
-        """Count a row that follows."""
+        """Return the extremes including the next row."""
         if value is None:
             return self if self.nonfinite is not None else self._replace(nonfinite=seq)
         entry = (value, seq)
@@ -34,7 +34,7 @@ class Extremes(NamedTuple):
         return Extremes(lowest, highest, self.nonfinite)
 
     def with_block(self, other: "Extremes") -> "Extremes":
-        """Count the rows of a block that follows."""
+        """Return the extremes including the rows of the next block."""
         lows = [each for each in (self.lowest, other.lowest) if each is not None]
         highs = [each for each in (self.highest, other.highest) if each is not None]
         nonfinite = other.nonfinite if self.nonfinite is None else self.nonfinite
@@ -59,7 +59,7 @@ class _Curve:
 
 
 class CurveExtremes:
-    """The blocks of the curves that were last asked for. Thread-safe."""
+    """The blocks of the curves that were requested last. Thread-safe."""
 
     def __init__(self, scan: Scan) -> None:
         self._scan = scan
@@ -67,8 +67,10 @@ class CurveExtremes:
         self._curves: OrderedDict[tuple[str, str], _Curve] = OrderedDict()
 
     def find(self, fit_id: str, key: str, split: str | None, last: int, buckets: int) -> set[int]:
-        """Return the rows with the extremes of `key` among the first `last` rows: of each of about `buckets` stretches,
-        and of each split or only of one, the lowest, the highest and the first that is not finite.
+        """Return the rows with the extremes of `key` among the first `last` rows.
+
+        These are the lowest, the highest and the first non-finite row of each of about `buckets` buckets, and of each
+        split, or of one.
         """
         curve = self._grown(fit_id, key, last)
         size = -(-last // (buckets * BLOCK_ROWS))

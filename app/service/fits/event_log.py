@@ -1,4 +1,4 @@
-"""The event log of a fit: what is appended to it, and how clients stream it."""
+"""The event log of a fit: appending events, and streaming them to clients."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ REOPENED = "reopened"
 
 
 def record_reopening(work: UnitOfWork, fit: FitRecord) -> None:
-    """Replace the `end` event of a fit by one that says that it was reopened."""
+    """Replace the `end` event of a fit by a log event `reopened`."""
     text = f"the fit had {fit.state} at step {fit.step} and was reopened"
     body = {"level": "info", "code": REOPENED, "text": text}
     work.events.reopen(fit.id, json.dumps(body, separators=(",", ":")))
@@ -50,7 +50,7 @@ def record_log(work: UnitOfWork, fit_id: str, entry: Log) -> None:
 BATCH = 100
 REST_SECONDS = 0.25
 BATCH_CHARACTERS = 64 * 1024
-"""The most characters of events that are held in memory for a client that does not read them."""
+"""Maximum characters of events in memory for a client that does not read them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class StreamOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """Some events; whether they are the last there will be, and whether fewer than were read, which were long."""
+    """Events; whether they are the last ones (`finished`), and whether long ones were cut off the batch (`cut`)."""
 
     events: tuple[Event, ...]
     finished: bool
@@ -88,7 +88,7 @@ class Events:
         self._heartbeat_seconds = heartbeat_seconds
 
     def check(self, fit_id: str, after: int = 0) -> None:
-        """NotFound if there is no such fit, Invalid if it has no event `after`: nothing would ever follow it."""
+        """Raise NotFound if there is no such fit, Invalid if it has no event `after`."""
         with self._store.read() as work:
             work.fits.get(fit_id)
             last = work.events.last_seq(fit_id)
@@ -139,7 +139,7 @@ class Events:
                 return _Reading(kept, finished=kept[-1].kind == "end", cut=len(kept) < len(events))
             last = work.events.last_seq(fit_id)
             if last == 0:
-                return _Reading((), finished=True)  # deleted while it was watched
+                return _Reading((), finished=True)  # deleted while it was being streamed
             # A client that has seen everything, and comes back after the end, receives the `end` event again.
             final = work.events.after(fit_id, last - 1, 1)[0]
             ended = final.kind == "end"
@@ -147,7 +147,7 @@ class Events:
 
 
 def _limit_batch(events: Sequence[Event], characters: int) -> tuple[Event, ...]:
-    """Return as many of the first events as are not longer than that together, one at least."""
+    """Return the first events up to this number of characters in total, at least one."""
     lengths = accumulate(len(event.body) for event in events)
     count = sum(1 for _ in takewhile(lambda length: length <= characters, lengths))
     return tuple(events[: max(1, count)])

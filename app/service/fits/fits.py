@@ -61,13 +61,11 @@ class Fits:
     def submit(
         self, request: Mapping[str, Any], save_response: SaveResponse[FitView], replay: Replay | None = None
     ) -> FitView:
-        """Check a fit in full and queue it; what it brings inline becomes a graph and a dataset of its own.
+        """Check a fit in full and queue it; an inline graph or dataset is stored as a new resource.
 
-        One that is to start paused waits to be resumed. One that begins at a checkpoint of another fit is like that
-        one in all that the request leaves out. A `replay` says which fit it runs again.
-
-        Invalid with everything that is wrong, Corrupt if the checkpoint is damaged, or a dataset that is known to be;
-        TooLarge beyond the memory, QueueFull, StorageFull, Draining while
+        A fit with `start_paused` waits to be resumed. A fork inherits omitted fields from the request of its origin.
+        `replay` is the fit that it reproduces. Raises Invalid with every fault found, Corrupt if the checkpoint or a
+        dataset is damaged, TooLarge beyond the memory, QueueFull, StorageFull, and Draining while the server is
         stopping.
         """
         if self._notifier.closed:
@@ -103,7 +101,7 @@ class Fits:
         return view
 
     def _check_inputs(self, inputs: FitInputs, fork: Fork | None) -> None:
-        """Corrupt if an input is known to be damaged: the fit could not start."""
+        """Raise Corrupt if an input is known to be damaged: the fit could not start."""
         if fork is not None:
             self._integrity.checkpoint(fork.checkpoint, "/from_checkpoint")
         for place, datasets in (("/dataset", inputs.datasets), ("/validation/dataset", inputs.validation)):
@@ -115,7 +113,7 @@ class Fits:
         return self._cache.read(fit_id, self._read)
 
     def cached(self, fit_id: str) -> FitView | None:
-        """Return the fit if it is in memory as it is now; an event loop may ask."""
+        """Return the fit if its current version is in memory; for event loops."""
         return self._cache.get(fit_id)
 
     async def wait(
@@ -159,12 +157,12 @@ class Fits:
             return Page(tuple(build_view(work, fit) for fit in fits.items), fits.next_cursor, fits.findings)
 
     def delete(self, fit_id: str) -> None:
-        """Forget a terminal fit with its journal, its checkpoints and its variants (see `remove_fit`)."""
+        """Delete a terminal fit with its event log, checkpoints and variants (see `remove_fit`)."""
         with self._store.begin() as work:
             remove_fit(work, work.fits.get(fit_id), self._sweeper, self._notifier.notify)
 
     def variants(self, fit_id: str) -> FitView:
-        """Return a sweep with all its variants; Conflict if the fit is none."""
+        """Return a sweep with all its variants; raise Conflict if the fit is not a sweep."""
         view = self.get(fit_id)
         if view.fit.sweep is None:
             raise Conflict(f"fit {fit_id} has no variants: it was submitted without a sweep", code="no_sweep")
@@ -177,7 +175,7 @@ class Fits:
     def _build_records(
         self, request: Mapping[str, Any], inputs: FitInputs, runtime: Mapping[str, Any] | None
     ) -> tuple[FitRecord, ...]:
-        """Return the new fit and, if it is a sweep, its variants; Invalid or TooLarge if it cannot be run."""
+        """Return the new fit and, if it is a sweep, its variants; raise Invalid or TooLarge if it cannot be run."""
         if request.get("sweep") is None:
             admitted = self._admission.fit(inputs.candidate(request, runtime))
             fit = self._new_record(request, inputs, admitted.estimate.total_steps)

@@ -1,4 +1,4 @@
-"""Beginning a fit at a checkpoint of another one, with what it leaves out taken from that one's request."""
+"""Forks: fits that start from a checkpoint of another fit and inherit omitted fields from its request."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,7 +16,7 @@ from app.service.resources.model_classes import complete_classes
 from app.store.unit_of_work import UnitOfWork
 
 NOT_INHERITED = frozenset({"name", "labels", "start_paused", "from_checkpoint", "sweep"})
-"""Fields of a request that are for that one fit."""
+"""Fields of a request that forks do not inherit."""
 
 Restore = Literal["all", "parameters"]
 LENGTHS = ("epochs", "steps")
@@ -45,7 +45,7 @@ class Fork:
 
     @property
     def step(self) -> int:
-        """The step at which the fit begins to count."""
+        """The step at which the fit starts."""
         return self.checkpoint.step if self.restore == "all" else 0
 
     def runtime_of(self, request: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -73,7 +73,7 @@ class Fork:
         return whole
 
     def check(self, request: Mapping[str, Any], inputs: FitInputs, total_steps: int) -> None:
-        """Invalid, with every fault found, if a fit of the completed `request` cannot begin at the checkpoint."""
+        """Raise Invalid, with every fault found, if a fit of the completed `request` cannot start here."""
         if self.restore == "parameters":
             faults = [*self._misfits(inputs.definition)]
         else:
@@ -112,7 +112,7 @@ class Fork:
         return begun
 
     def _breaks(self, request: Mapping[str, Any], inputs: FitInputs) -> Iterator[Finding]:
-        """Yield what keeps the fit from going on where the other was."""
+        """Yield the findings that keep the fit from continuing exactly where the other one was."""
         if self.graph is None or inputs.definition.digest != self.graph.digest:
             yield Finding("/graph", "conflict", f"the graph is not the one that the checkpoint is of{HINT}")
         if self.datasets is None or _content_digests(self.datasets) != _content_digests(inputs.datasets):
@@ -125,7 +125,7 @@ class Fork:
                 yield Finding(fault.pointer, fault.code, fault.detail if advised else fault.detail + HINT)
 
     def _misfits(self, definition: engine.Definition) -> Iterator[Finding]:
-        """Yield the parameters and buffers of another graph that the checkpoint has no values for."""
+        """Yield findings for parameters and buffers of another graph that the checkpoint has no values for."""
         if self.graph is None or self.graph.digest == definition.digest:
             return
         with engine_faults("/graph"):
@@ -138,7 +138,7 @@ class Fork:
 
 
 def find_fork(work: UnitOfWork, request: Mapping[str, Any]) -> Fork:
-    """Return the fork that a request with `from_checkpoint` is for; Invalid if that is none to begin from."""
+    """Return the fork for a request with `from_checkpoint`; raise Invalid if that checkpoint cannot be forked."""
     named = request["from_checkpoint"]
     if request.get("sweep") is not None:
         raise invalid(
@@ -190,5 +190,5 @@ def _find_datasets(work: UnitOfWork, checkpoint: CheckpointRecord) -> Sequence[D
 
 
 def _content_digests(datasets: Sequence[DatasetRecord]) -> list[dict[str, tuple[str, tuple[str, ...] | None]]]:
-    """Return what the rows are, and what the numbers of text columns stand for, whatever the datasets are called."""
+    """Return the content of the columns and the class names of text columns, independent of dataset names."""
     return [{column.name: (column.blob, column.classes) for column in dataset.columns} for dataset in datasets]

@@ -1,4 +1,4 @@
-"""Captured gradients: list, hand out, sum up in a few numbers."""
+"""Captured gradients: lists, values and statistics."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ from app.store.unit_of_work import Store, UnitOfWork
 
 
 class Gradients:
-    """The use cases of captured gradients. One that was read once never changes."""
+    """The use cases of captured gradients, which never change."""
 
     def __init__(self, store: Store, integrity: Integrity) -> None:
         self._store = store
@@ -25,7 +25,9 @@ class Gradients:
     def list(
         self, fit_id: str, page: PageRequest, *, step: int | None = None, parameter: str | None = None
     ) -> Page[GradientRecord]:
-        """Return a page of the fit's captured gradients, of one step or parameter where given; NotFound without fit."""
+        """Return a page of the fit's captured gradients, optionally of one step or parameter; raise NotFound without
+        fit.
+        """
         with self._store.read() as work:
             work.fits.get(fit_id)
             found = work.gradients.list(fit_id, page, step=step, parameter=parameter)
@@ -34,7 +36,7 @@ class Gradients:
             return found
 
     def find(self, fit_id: str, parameter: str, step: int | None = None) -> GradientRecord:
-        """Return the gradient captured at `step`, by default the latest; NotFound, which lists what was captured."""
+        """Return the gradient captured at `step`, by default the latest; NotFound lists the captured ones."""
         with self._store.read() as work:
             work.fits.get(fit_id)
             found = work.gradients.find(fit_id, parameter, step)
@@ -43,21 +45,21 @@ class Gradients:
             return found
 
     def file(self, gradient: GradientRecord) -> Path:
-        """Return its .npy file; Corrupt if that is damaged."""
+        """Return its .npy file; raise Corrupt if it is damaged."""
         return self._integrity.gradient(gradient)
 
     def array(self, gradient: GradientRecord) -> NDArray[Any]:
-        """Return its numbers, mapped from the file; Corrupt if that is damaged."""
+        """Return its values, memory-mapped; raise Corrupt if the file is damaged."""
         array: NDArray[Any] = np.load(self.file(gradient), mmap_mode="r", allow_pickle=False)
         return array
 
     def statistics(self, gradient: GradientRecord) -> engine.ArrayStatistics:
-        """Sum its numbers up; Corrupt if their file is damaged."""
+        """Return statistics of its values; raise Corrupt if the file is damaged."""
         return engine.array_statistics(self.array(gradient))
 
 
 def _check_filter(work: UnitOfWork, fit_id: str, step: int | None, parameter: str | None) -> None:
-    """Refuse a filter that nothing matches where nothing will be captured any more."""
+    """Raise an error for a filter that matches nothing if the fit captures no more gradients."""
     if not work.fits.get(fit_id).terminal:
         return
     given = {"parameter": parameter, "step": step}

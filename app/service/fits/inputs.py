@@ -1,4 +1,4 @@
-"""What a fit works with: a graph and rows, looked up where a request refers to them, read where it brings them."""
+"""Inputs of a fit: graph and rows, looked up by reference, or read from the request."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -24,10 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class FitInputs:
-    """What a fit is made of, and which of it came inline and is yet to be stored.
-
-    `labels` are those of columns by their names, where they differ; the request has names.
-    """
+    """The inputs of a fit, and which of them are inline and not stored yet."""
 
     graph: GraphRecord
     definition: engine.Definition
@@ -43,7 +40,7 @@ class FitInputs:
         return Candidate(request, self.definition, self.graph.digest, self.datasets, self.validation, runtime)
 
     def store(self, work: UnitOfWork) -> None:
-        """Store what is new; NotFound if what is not was deleted meanwhile."""
+        """Store the new inputs; raise NotFound if a referenced one was deleted in the meantime."""
         if self.graph_is_inline:
             work.graphs.ensure(self.graph)
         else:
@@ -61,18 +58,18 @@ NUMBERS_KEPT = 10_000
 
 
 def _is_small(definition: engine.Definition) -> bool:
-    """Whether many of its like can be kept in memory."""
+    """Return whether the definition is small enough to be cached."""
     numbers = sum(constant.size for constant in definition.constants.values())
     return len(definition.nodes) <= NODES_KEPT and numbers <= NUMBERS_KEPT
 
 
 class InputReader:
-    """Finds, or reads, what a request names. Small graphs that were named lately are not read again."""
+    """Looks up or reads the inputs of a request. Small graphs are cached."""
 
     def __init__(
         self, store: Store, ingestion: Ingestion, clock: Clock, limits: engine.GraphLimits = GRAPH_LIMITS
     ) -> None:
-        """Look resources up in `store`; rows that come inline go through `ingestion`, graphs are within `limits`."""
+        """Look up inputs in `store`; inline rows are parsed by `ingestion`, graphs must be within `limits`."""
         self._store = store
         self._ingestion = ingestion
         self._clock = clock
@@ -80,9 +77,9 @@ class InputReader:
         self._definitions: ReadThroughCache[engine.Definition] = ReadThroughCache(DEFINITIONS_KEPT, _is_small)
 
     def read(self, request: Mapping[str, Any], stored: set[str]) -> FitInputs:
-        """Return what the request names; the digests of blobs that are written on the way are added to `stored`.
+        """Return the inputs of the request; the digests of blobs that are written are added to `stored`.
 
-        Invalid, with pointers into the request, if there is no such resource or it cannot be read.
+        Raises Invalid, with pointers into the request, for inputs that do not exist or cannot be read.
         """
         request = with_identifiers(request)
         graph, dataset = request.get("graph"), request["dataset"]
@@ -105,7 +102,7 @@ class InputReader:
         return FitInputs(record, definition, rows, validation, request, labels, known is None, inline)
 
     def _definition(self, graph: GraphRecord) -> engine.Definition:
-        """Return the definition of a stored graph, which never changes."""
+        """Return the definition of a stored graph; definitions never change."""
         return self._definitions.read(graph.id, lambda _: read_definition(graph.definition, "/graph"))
 
     def _ingest(self, document: Mapping[str, Any], stored: set[str]) -> DatasetRecord:
@@ -119,7 +116,7 @@ class InputReader:
 
 
 def resolve(pointer: str, prefix: str, resource_id: str, get: Callable[[str], T]) -> T:
-    """Return what a request refers to; Invalid, with a pointer to the reference, if there is no such resource."""
+    """Return a referenced resource; raise Invalid, with a pointer to the reference, if it does not exist."""
     if is_id(prefix, resource_id):
         try:
             return get(resource_id)
@@ -131,7 +128,7 @@ def resolve(pointer: str, prefix: str, resource_id: str, get: Callable[[str], T]
 
 
 def resolve_datasets(pointer: str, named: str | Sequence[str] | None, work: UnitOfWork) -> tuple[DatasetRecord, ...]:
-    """Return the datasets that a field names: one, several or none."""
+    """Return the datasets that a field refers to: one, several or none."""
     listed = named is not None and not isinstance(named, str)
     return tuple(
         resolve(f"{pointer}/{place}" if listed else pointer, "ds", dataset_id, work.datasets.get)

@@ -20,14 +20,12 @@ PRIORITIES: Mapping[str, int] = {"low": -1, "normal": 0, "high": 1}
 LABELS_MAX = 64
 
 SUBMITTED_AT_ONCE = 128
-"""More submissions than are ever between counting the queue and lengthening it."""
+"""More submissions than are ever concurrent between counting the queue and adding to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class FitLimits:
-    """Limits on fits: how many may wait, how many processes each may lose, and how large a graph of its own may be; and
-    the label by which they share the workers.
-    """
+    """Limits on fits: queue length, attempts that may be lost, size of inline graphs; and the label of fair sharing."""
 
     max_queue: int
     attempts_max: int
@@ -36,11 +34,11 @@ class FitLimits:
     max_queue_per_tenant: int | None = None
 
     def check_queue(self, work: UnitOfWork) -> None:
-        """QueueFull if as many fits wait as may, of all tenants or of this one."""
+        """Raise QueueFull if the queue of all tenants, or of this one, has reached its limit."""
         most = self.max_queue_per_tenant
         queued = work.fits.count([FitState.QUEUED])
         if queued + SUBMITTED_AT_ONCE > min(self.max_queue, most or self.max_queue):
-            work.lock("queue")  # near the limit, submissions take turns
+            work.lock("queue")  # near the limit, submissions are serialized
             queued = work.fits.count([FitState.QUEUED])
         if queued >= self.max_queue:
             raise QueueFull(f"queue limit reached: {self.max_queue} fits are queued (ADJOINT_MAX_QUEUE)")
@@ -48,17 +46,17 @@ class FitLimits:
             raise QueueFull(f"queue limit reached: your tenant has {most} queued fits (ADJOINT_TENANT_QUEUE)")
 
     def share(self, labels: Mapping[str, str]) -> str:
-        """Return whose turn it is when it is the turn of a fit with these labels."""
+        """Return the fair-share group of a fit with these labels."""
         return labels.get(self.fair_share_label, "")
 
 
 def read_priority(request: Mapping[str, Any]) -> int:
-    """Return the priority that a fit request asks for; a higher one is claimed first."""
+    """Return the priority of a fit request; higher ones are claimed first."""
     return PRIORITIES[_resources(request).get("priority") or "normal"]
 
 
 def read_deadline(request: Mapping[str, Any], now: datetime) -> datetime | None:
-    """Return when the fit is to have ended, if the request says so; Invalid if that has passed."""
+    """Return the deadline of the request, if any; raise Invalid if it has passed."""
     text = _resources(request).get("deadline")
     deadline = None if text is None else read_rfc3339(text)
     if deadline is not None and deadline <= now:
@@ -82,13 +80,13 @@ DEADLINE = (
 
 
 def timeout_seconds(fit: FitRecord) -> float | None:
-    """Return how long the fit may run, over all attempts; None if that is not limited."""
+    """Return the maximum run time of the fit over all attempts, None without a limit."""
     seconds: float | None = (fit.request.get("resources") or {}).get("timeout_seconds")
     return seconds
 
 
 def check_expired(fit: FitRecord, seconds: float, now: datetime) -> Expired | None:
-    """Say which limit the fit has come to, if any, having run for `seconds`."""
+    """Return the limit that a fit has reached after running for `seconds`, if any."""
     limit = timeout_seconds(fit)
     if limit is not None and seconds >= limit:
         return Expired("timeout", TIMEOUT.format(limit=limit))
@@ -98,7 +96,7 @@ def check_expired(fit: FitRecord, seconds: float, now: datetime) -> Expired | No
 
 
 def fail_overdue(work: UnitOfWork, notify: Callable[[str], None]) -> datetime | None:
-    """Have the fits fail that wait for a worker or a client, and whose deadline is over; return the next deadline."""
+    """Fail the fits that wait for a worker or a client beyond their deadline; return the next deadline."""
     for fit in work.fits.overdue():
         verdict = check_expired(fit, fit.seconds, work.now)
         assert verdict is not None

@@ -1,4 +1,4 @@
-"""Metric rows: pages of them, thinned out, or a few that show the shape of a long curve."""
+"""Metric rows: pages, filters, and downsampling of long curves."""
 
 import asyncio
 import sys
@@ -30,11 +30,10 @@ def scan_rows(
     *,
     timestamps: bool = False,
 ) -> Iterator[tuple[int, str]]:
-    """Yield the rows that follow `after`, up to `last`, each with its `seq`; end early if the fit is deleted.
+    """Yield the rows after `after`, up to `last`, each with its `seq`; stop early if the fit is deleted.
 
-    With `timestamps` each has the time at which it was stored.
-
-    In a unit of work a chunk: rows never change, and a long curve must not keep writers waiting.
+    With `timestamps` each includes the time at which it was stored. Each chunk is read in its own unit of work: rows
+    never change, and a long curve must not block writers.
     """
     while after < last:
         with store.read() as work:
@@ -50,14 +49,14 @@ BLOCK = 500
 
 BYTES_MAX = 64 * 1024**2
 ROW_OVERHEAD_BYTES = 100
-"""Of a row in memory, besides its text."""
+"""Memory of a row beside its text."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """Which rows, and what of them: `keys` of their values, every `every`-th step, of one `split` (all by default).
+    """Selects rows and values: `keys` of their values, every `every`-th step, one `split` (all by default).
 
-    With `timestamps` rows have the time at which they were stored, which is not part of what was computed.
+    With `timestamps` rows include the time at which they were stored, which is not part of the computed results.
     """
 
     keys: tuple[str, ...] = ()
@@ -67,16 +66,16 @@ class RowFilter:
     _wanted: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Prepare to look keys up."""
+        """Prepare the lookup of keys."""
         object.__setattr__(self, "_wanted", frozenset(self.keys))
 
     @property
     def passes_all(self) -> bool:
-        """Whether rows can be handed on as they are stored."""
+        """Whether rows pass unchanged."""
         return not self.keys and self.every == 1 and self.split is None
 
     def apply(self, body: str) -> str | None:
-        """Return what is left of a row, None if nothing is."""
+        """Return the filtered row, None if nothing of it passes."""
         if self.passes_all:
             return body
         row = orjson.loads(body)
@@ -89,7 +88,7 @@ class RowFilter:
 
 
 class _Rows(NamedTuple):
-    """What is left of the rows of a block up to number `upto`, with their numbers."""
+    """Filtered rows of a block up to number `upto`, with their numbers."""
 
     upto: int
     seqs: tuple[int, ...] = ()
@@ -97,7 +96,7 @@ class _Rows(NamedTuple):
 
 
 class _Block:
-    """Rows that grow until their block is full. They are replaced as a whole, so that reading needs no lock."""
+    """Rows of a block, which grows until it is full. They are replaced as a whole, so that readers need no lock."""
 
     __slots__ = ("growing", "rows", "size")
 
@@ -108,7 +107,7 @@ class _Block:
 
 
 class MetricRowCache:
-    """The rows that were asked for last, in blocks, by fit and filter."""
+    """Cache of requested rows, in blocks, by fit and filter."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -117,7 +116,7 @@ class MetricRowCache:
         self._bytes = 0
 
     def known(self, fit_id: str, after: int, limit: int, stored: int, rows: RowFilter) -> tuple[list[str], int] | None:
-        """Return as `read` does, None if that would have to read the database. Never waits for a reading."""
+        """Return the result of `read`, or None if it needs the database. Never blocks."""
         kept: list[str] = []
         while after < stored and len(kept) < limit:
             number = after // BLOCK
@@ -148,7 +147,7 @@ class MetricRowCache:
         return kept, after
 
     def _grown(self, fit_id: str, rows: RowFilter, number: int, stored: int) -> _Rows:
-        """Return a block with all of its rows that are stored."""
+        """Return a block with all of its stored rows."""
         key = (fit_id, rows, number)
         upto = min((number + 1) * BLOCK, stored)
         with self._lock:
@@ -171,7 +170,7 @@ class MetricRowCache:
         block.rows = _Rows(last, tuple(seqs), tuple(bodies))
 
     def _account(self, key: tuple[str, RowFilter, int], block: _Block) -> None:
-        """Count the bytes of a block that has grown, and forget those that were not asked for longest."""
+        """Add the bytes of a block that has grown, and evict the least recently used ones."""
         texts = (*block.rows.bodies, *key[1].keys)
         size = sum(map(len, texts)) + ROW_OVERHEAD_BYTES * (len(texts) + 1)
         with self._lock:
@@ -184,7 +183,7 @@ class MetricRowCache:
 
 
 def _take_rows(rows: _Rows, after: int, limit: int, stored: int, kept: list[str]) -> int:
-    """Add rows that follow `after`, up to `stored`, to the at most `limit` of `kept`; return the last row looked at."""
+    """Append rows after `after`, up to `stored`, to `kept`, at most `limit` of them; return the last row examined."""
     first, last = bisect_right(rows.seqs, after), bisect_right(rows.seqs, stored)
     end = first + limit - len(kept)
     kept += rows.bodies[first : min(end, last)]
@@ -206,7 +205,7 @@ class CurveSummary:
     growing: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def see(self, seq: int, body: str) -> None:
-        """Count a row."""
+        """Include a row."""
         row = orjson.loads(body)
         self.rows = seq
         self.last_step = max(self.last_step, row["step"])
@@ -215,7 +214,7 @@ class CurveSummary:
 
 
 class CurveSummaries:
-    """The contents of the curves that were last asked for, as far as needed, each row read once: rows never change."""
+    """Summaries of the curves that were requested last; each row is read once, as rows never change."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -223,7 +222,7 @@ class CurveSummaries:
         self._known: OrderedDict[str, CurveSummary] = OrderedDict()
 
     def are_known(self, fit_id: str, *, keys: tuple[str, ...], every: int, split: str | None) -> bool:
-        """Whether each part of a filter is known to match some row; never waits for a reading."""
+        """Return whether each part of a filter is known to match a row; never blocks."""
         if not keys and every == 1 and split is None:
             return True
         contents = self._known.get(fit_id)
@@ -232,25 +231,25 @@ class CurveSummaries:
     def unmatched(
         self, fit_id: str, stored: int, *, keys: tuple[str, ...], every: int, split: str | None
     ) -> tuple[Finding, ...]:
-        """Return what of a filter matches none of the `stored` rows of a fit; nothing where there are no rows yet."""
+        """Return the parts of a filter that match none of the `stored` rows; nothing if there are no rows yet."""
         with self._lock:
             contents = self._known.setdefault(fit_id, CurveSummary())
             self._known.move_to_end(fit_id)
             if len(self._known) > FITS_MAX:
                 self._known.popitem(last=False)
-        # Only who asks about this fit waits while its rows are read.
+        # Only requests for this fit wait while its rows are read.
         with contents.growing:
             if any(_match_failures(contents, keys, every, split)):
                 for seq, body in scan_rows(self._store, fit_id, contents.rows, stored):
                     contents.see(seq, body)
-                    # Of a long curve the first rows are enough, unless something is in none of them.
+                    # The first rows are sufficient, unless they lack a part of the filter.
                     if seq % CHECKED_ROWS == 0 and not any(_match_failures(contents, keys, every, split)):
                         break
             return tuple(_faults(contents, keys, every, split)) if stored else ()
 
 
 def _match_failures(contents: CurveSummary, keys: tuple[str, ...], every: int, split: str | None) -> Iterator[bool]:
-    """Tell of each part of a filter whether it matches no row."""
+    """Yield for each part of a filter whether it matches no row."""
     yield from (key not in contents.keys for key in keys)
     yield split is not None and split not in contents.splits
     yield every > max(contents.last_step, 1)
@@ -294,7 +293,7 @@ class MetricPage(NamedTuple):
 
 
 class Metrics:
-    """The use cases of metric rows. A row that was read once never changes."""
+    """The use cases of metric rows, which never change."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -313,18 +312,18 @@ class Metrics:
         return await asyncio.to_thread(self._last, fit_id) if known is None else known
 
     def known_last(self, fit_id: str) -> int | None:
-        """Return as `last` does, None where that would read the database."""
+        """Return the result of `last`, or None if it needs the database."""
         return self._cache.get(fit_id)
 
     def page(self, fit_id: str, after: int, limit: int, rows: RowFilter) -> MetricPage:
-        """Return at most `limit` rows that follow `after` and pass; looks at `SCAN_MAX` rows at most."""
+        """Return at most `limit` rows after `after` that pass; examines at most `SCAN_MAX` rows."""
         stored = self._last(fit_id)
         findings = self.unmatched(fit_id, after, stored, rows)
         kept, last = self._rows.read(fit_id, after, limit, stored, rows, SCAN_MAX)
         return MetricPage(tuple(kept), last, stored, findings)
 
     def known_page(self, fit_id: str, after: int, limit: int, rows: RowFilter, stored: int) -> MetricPage | None:
-        """Return as `page` does where nothing is to be read for it; an event loop may ask. `stored` is of `last`."""
+        """Return the result of `page`, or None if it needs the database; for event loops. `stored` is from `last`."""
         if after > stored or not self._contents.are_known(fit_id, keys=rows.keys, every=rows.every, split=rows.split):
             return None
         found = self._rows.known(fit_id, after, limit, stored, rows)
@@ -387,7 +386,7 @@ class Metrics:
 
 
 class _Extremes:
-    """Of each bucket of each split the lowest and the highest row, and the first one that is not finite, by `seq`."""
+    """Lowest, highest and first non-finite row of each bucket of each split, by `seq`."""
 
     def __init__(self, after: int, total: int, buckets: int, rows: RowFilter) -> None:
         self._after = after

@@ -23,14 +23,14 @@ from app.service.resources.storage import StorageContext
 from app.service.resources.workers import ComputeRequest, ModelReference
 
 FROM_FIT = ("feeds", "windows", "metrics", "batch_size", "micro_batch_size")
-"""Fields of the request of a fit that say how its model is fed and measured."""
+"""Fields of a fit request that determine how its model is fed and evaluated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Where rows are: `datasets` or one table, and the `files` of their columns.
+    """Rows: `datasets` or one table, and the `files` of their columns.
 
-    `pointer` is the place of the dataset in the request.
+    `pointer` points to the dataset in the request.
     """
 
     datasets: Sequence[DatasetRecord]
@@ -51,7 +51,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class RowChoice:
-    """Which rows a request chooses, and how inputs are fed from them: `feeds` in addition to those of the fit."""
+    """The selected rows, and the `feeds` of inputs in addition to those of the fit."""
 
     feeds: Mapping[str, str] = field(default_factory=dict)
     start: int = 0
@@ -60,7 +60,7 @@ class RowChoice:
 
 @dataclass(frozen=True, slots=True)
 class PredictionChoice:
-    """What a response holds of each row (see `TablePrediction`)."""
+    """The fields of a response for each row (see `TablePrediction`)."""
 
     id_column: str | None = None
     probabilities: bool = False
@@ -71,7 +71,7 @@ class PredictionChoice:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationChoice:
-    """What an evaluation reports (see `TableEvaluation`); None takes what the fit had."""
+    """Options of an evaluation (see `TableEvaluation`); None stands for the value of the fit."""
 
     metrics: Sequence[Any] | None = None
     batch_size: int | None = None
@@ -82,7 +82,7 @@ class EvaluationChoice:
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """A checkpoint, its graph, how to load it, and what its fit says about feeding and measuring it."""
+    """A checkpoint, its graph, how to load it, and the options of its fit for feeding and evaluating it."""
 
     checkpoint: CheckpointRecord
     definition: engine.Definition
@@ -91,7 +91,7 @@ class _Model:
 
 
 class Predictions:
-    """Makes orders to predict and to evaluate, each for one request."""
+    """Builds compute requests for predictions and evaluations."""
 
     def __init__(self, storage: StorageContext, checkpoints: Checkpoints, ingestion: Ingestion) -> None:
         """Read models through `checkpoints`, and tables through `ingestion`."""
@@ -102,7 +102,7 @@ class Predictions:
         self._ingestion = ingestion
 
     def stored_rows(self, dataset: str | Sequence[str]) -> Rows:
-        """Return the rows of datasets, joined in their order; Invalid if there is no such dataset."""
+        """Return the rows of datasets, joined in order; raise Invalid if one does not exist."""
         with self._store.read() as work:
             datasets = resolve_datasets("/dataset", dataset, work)
         files: dict[str, list[str]] = {}
@@ -113,7 +113,7 @@ class Predictions:
 
     @contextmanager
     def upload_folder(self) -> Iterator[Path]:
-        """Make a folder for a table and its columns, which is gone after the block."""
+        """Provide a folder for a table and its columns, deleted at the end of the block."""
         with storage_faults("the table"):
             folder = tempfile.TemporaryDirectory(dir=self._scratch, ignore_cleanup_errors=True)
         with folder as name:
@@ -121,14 +121,14 @@ class Predictions:
             yield Path(name)
 
     def table_rows(self, folder: Path, file: Path, terms: UploadOptions, pointer: str = "") -> Rows:
-        """Return the rows of the `file` in a folder of `upload_folder`; Invalid if it is no table."""
+        """Return the rows of the `file` in an `upload_folder`; raise Invalid if it is not a table."""
         record, files = self._ingestion.read_table(file, terms, folder / "columns")
         return Rows((record,), files, pointer)
 
     def prediction(
         self, checkpoint_id: str, rows: Rows, choice: RowChoice, wanted: PredictionChoice, media: str
     ) -> ComputeRequest:
-        """Return the order to predict rows, answered as a table of the type `media`."""
+        """Return the request to predict rows, with a table of the type `media` as response."""
         model = self._model(checkpoint_id)
         inputs = engine.prediction_inputs(model.definition)
         id_column = None if wanted.id_column is None else column_identifier(wanted.id_column)
@@ -148,7 +148,7 @@ class Predictions:
         return ComputeRequest("predict_table", {}, to_json(order.to_json()), accept=media, model=reference)
 
     def evaluation(self, checkpoint_id: str, rows: Rows, choice: RowChoice, wanted: EvaluationChoice) -> ComputeRequest:
-        """Return the order to compute loss, metrics and a report on rows."""
+        """Return the request to compute loss, metrics and a report on rows."""
         model = self._model(checkpoint_id)
         files, _ = self._files(model, rows, choice, tuple(model.definition.inputs), (), optional=True)
         recipe = {name: model.of_fit[name] for name in FROM_FIT if name in model.of_fit and name not in _OF_FILES}
@@ -256,10 +256,7 @@ class Predictions:
 def _raw_columns(
     model: _Model, inputs: Sequence[str], feeds: Mapping[str, str]
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
-    """Return the raw columns of each input that the model makes of them, unless another column is named for it.
-
-    The second mapping has the labels of columns by their names, where they differ.
-    """
+    """Return the raw columns of each input that the model preprocesses, unless another column is fed to it."""
     with engine_faults():
         preprocessing = engine.preprocessing_of_checkpoint(model.source["meta"])
     if preprocessing is None:
@@ -269,7 +266,7 @@ def _raw_columns(
 
 
 def _raw_findings(rows: Rows, raw: Mapping[str, Sequence[str]], labels: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield the raw columns that the rows lack."""
+    """Yield findings for missing raw columns."""
     for column in dict.fromkeys(column for columns in raw.values() for column in columns):
         for dataset in rows.datasets:
             known = [each.name for each in dataset.columns]
@@ -287,7 +284,7 @@ _OF_FILES = frozenset({"feeds", "windows"})
 def _column_findings(
     definition: engine.Definition, rows: Rows, feeds: Mapping[str, str], inputs: Sequence[str], *, windowed: bool
 ) -> Iterator[Finding]:
-    """Yield the inputs that have no column, or one whose rows have another shape."""
+    """Yield findings for inputs without a column, or with a column of another shape."""
     for name in inputs:
         wanted, shape = feeds.get(name, name), definition.inputs[name].shape
         for dataset in rows.datasets:

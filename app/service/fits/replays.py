@@ -17,7 +17,7 @@ from app.service.resources.idempotency import SaveResponse
 from app.store.unit_of_work import Store, UnitOfWork
 
 NOT_REPLAYED = frozenset({"name", "labels", "resources", "start_paused", "from_checkpoint"})
-"""Fields of a request that say who may run it when; where a fork begins, the bundle's origin tells."""
+"""Fields of a request that do not determine results; the origin of a fork is in the bundle."""
 
 
 def rebuild_request(work: UnitOfWork, bundle: Mapping[str, Any]) -> dict[str, Any]:
@@ -36,14 +36,14 @@ def rebuild_request(work: UnitOfWork, bundle: Mapping[str, Any]) -> dict[str, An
         request["validation"] = {**request["validation"], "dataset": validation}
     if begun_from is None:
         return request
-    # A fork takes from the other fit's request what is left out; null takes nothing.
+    # A fork inherits omitted fields from the other fit's request; null does not inherit.
     before = {} if begun_from.fit_id is None else work.fits.get(begun_from.fit_id).request
     began = {"checkpoint": begun_from.id, "restore": bundle["origin"]["restore"]}
     return {**dict.fromkeys(before), **request, "from_checkpoint": began}
 
 
 def _rebuild_recipe(bundle: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of the request that decide about the numbers; no clock is among them any more."""
+    """Return the fields of the request that determine the numbers, without time limits."""
     recipe = {name: value for name, value in bundle["request"].items() if name not in NOT_REPLAYED}
     # Bundles of earlier releases leave out what was the default then; a fit that succeeds has the same bits by both.
     if not (recipe.get("divergence") or {}).get("action") and not (recipe.get("clip") or {}).get("nonfinite"):
@@ -58,7 +58,7 @@ def _rebuild_recipe(bundle: Mapping[str, Any]) -> dict[str, Any]:
 def _find_graph(work: UnitOfWork, bundle: Mapping[str, Any]) -> str | Mapping[str, Any]:
     """Return the id of the same graph if it is stored here, else its definition.
 
-    Equal graphs may name their parameters in another order, by which rows are encoded and norms are summed up.
+    Equal graphs may have their parameters in another order, which the encoding of rows and the sums of norms depend on.
     """
     definition: Mapping[str, Any] = bundle["graph"]["definition"]
     encoded = json.dumps(definition)
@@ -82,7 +82,7 @@ def _find_datasets(
 
 
 def _candidates(work: UnitOfWork, described: Mapping[str, Any]) -> Iterator[DatasetRecord]:
-    """Yield the datasets that share a column with the one that is described, itself first if it is here."""
+    """Yield the datasets that share a column with the described one; the dataset itself first, if it is stored here."""
     first: Sequence[Mapping[str, Any]] = described["columns"][:1]
     shared = [dataset_id for column in first for dataset_id in work.datasets.with_column(column["digest"])]
     for dataset_id in sorted(shared, key=lambda dataset_id: dataset_id != described["id"]):
@@ -90,7 +90,7 @@ def _candidates(work: UnitOfWork, described: Mapping[str, Any]) -> Iterator[Data
 
 
 def _is_same(dataset: DatasetRecord, described: Mapping[str, Any]) -> bool:
-    """Whether a dataset holds the columns that are described, under the same names."""
+    """Return whether a dataset has the described columns, under the same names."""
     columns = {column.name: (column.dtype, [*column.shape], column.blob) for column in dataset.columns}
     wanted = {column["name"]: (column["dtype"], column["shape"], column["digest"]) for column in described["columns"]}
     return dataset.rows == described["rows"] and columns == wanted and _has_same_classes(dataset, described)
@@ -104,7 +104,7 @@ def _has_same_classes(dataset: DatasetRecord, described: Mapping[str, Any]) -> b
 
 
 def _find_origin(work: UnitOfWork, bundle: Mapping[str, Any], faults: list[Finding]) -> CheckpointRecord | None:
-    """Return a checkpoint with the content that a fork begins with, None if the fit is none."""
+    """Return a checkpoint with the content that a fork starts from, None if the fit is not a fork."""
     origin = bundle["origin"]
     if origin is None:
         return None
@@ -125,7 +125,7 @@ CHANGED = "at step {step} the fit was reopened after its end, or resumed with ot
 
 
 class Submit(Protocol):
-    """How a fit is queued (see `Fits.submit`)."""
+    """Queues a fit (see `Fits.submit`)."""
 
     def __call__(
         self, request: Mapping[str, Any], save_response: SaveResponse[FitView], replay: Replay | None = None
@@ -136,7 +136,7 @@ class Submit(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """What is new about a replay: its labels and its priority."""
+    """Options of a replay: its labels and its priority."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     priority: str | None = None
@@ -146,7 +146,7 @@ class Replays:
     """The use case of replays."""
 
     def __init__(self, store: Store, bundle_of: Callable[[str], Mapping[str, Any]], submit: Submit) -> None:
-        """Find in `store` what a bundle refers to; `bundle_of` makes that of a fit, and `submit` queues fits."""
+        """Find the contents of bundles in `store`; `bundle_of` returns the bundle of a fit, `submit` queues fits."""
         self._store = store
         self._bundle_of = bundle_of
         self._submit = submit
@@ -188,7 +188,7 @@ class Replays:
 
 
 def _check(bundle: Mapping[str, Any]) -> None:
-    """Invalid unless the parts of a bundle fit one another."""
+    """Raise Invalid unless the parts of a bundle are consistent."""
     request, faults = bundle["request"], []
     if bundle["reopened_at"] is not None:
         detail = f"{CHANGED.format(step=bundle['reopened_at'])}; such fits cannot be replayed"
@@ -209,7 +209,7 @@ def _check(bundle: Mapping[str, Any]) -> None:
 
 
 def _choose_resources(bundle: Mapping[str, Any], terms: ReplayOptions) -> dict[str, Any]:
-    """Return what the replay runs with: the executor and threads of the fit, as far as they are here."""
+    """Return the resources of the replay: executor and threads of the fit, as far as available."""
     replicas = (bundle["request"].get("resources") or {}).get("replicas")
     resources: dict[str, Any] = {} if replicas is None else {"replicas": replicas}
     if terms.priority is not None:
@@ -232,7 +232,7 @@ def _build_replay(bundle: Mapping[str, Any], resources: Mapping[str, Any]) -> Re
 
 
 def _expected_numerics(resources: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fingerprint that a process with these resources will have here."""
+    """Return the expected fingerprint of a process with these resources."""
     executor = resources.get("executor") or engine.executors()[-1]
     here = engine.fingerprint(executor)
     # This process has other threads; where the library does not tell how many, neither will the other one.
@@ -243,7 +243,7 @@ def _expected_numerics(resources: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _relocate_findings(place: Callable[[str], str]) -> Iterator[None]:
-    """Let the findings of errors that the block raises point to where `place` says that their pointers lie."""
+    """Map the pointers of findings raised in the block by `place`."""
     try:
         yield
     except ApiError as error:

@@ -46,14 +46,14 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RetentionPolicy:
-    """How long fits are kept after their end, and how many of them; None: no limit."""
+    """Maximum age of ended fits in days, and maximum number of them; None: no limit."""
 
     days: float | None
     fits: int | None
 
 
 class Retention:
-    """The use case of deleting terminal fits that are too old or too many. `deleted` counts them from the start on."""
+    """The use case of deleting terminal fits beyond the limits. `deleted` counts them since the start."""
 
     def __init__(
         self, store: Store, sweeper: BlobSweeper, notifier: Notifier, terms: RetentionPolicy, clock: Clock
@@ -67,7 +67,7 @@ class Retention:
         self.deleted = 0
 
     def enforce(self) -> None:
-        """Delete every fit beyond the limits, a sweep with its variants; those that ended first go first."""
+        """Delete every fit beyond the limits, oldest end first; a sweep with its variants."""
         gone: list[str] = []
         while not self._notifier.closed and (some := self._delete_some()):
             gone += some
@@ -76,7 +76,7 @@ class Retention:
             _logger.info("retention deleted fits", extra={"count": len(gone), "fits": gone[:NAMED_MAX]})
 
     def _delete_some(self) -> tuple[str, ...]:
-        """Delete a few at a time: each is chosen in the commit that deletes it, and others are served in between."""
+        """Delete a few fits; each is selected in the commit that deletes it, and other requests run in between."""
         days, newest = self._terms.days, self._terms.fits
         before = None if days is None else self._clock.now() - timedelta(days=days)
         with self._store.begin() as work:

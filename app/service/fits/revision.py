@@ -28,7 +28,7 @@ LENGTHS = ("epochs", "steps")
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """How much more of a fit is wanted."""
+    """The additional length of a fit."""
 
     unit: Literal["epochs", "steps"]
     count: int
@@ -38,19 +38,18 @@ class FitExtension:
     """Queues fits that have ended for more epochs or steps."""
 
     def __init__(self, store: Store, inputs: InputReader, requeue: FitRequeue, admission: Admission) -> None:
-        """Extend fits in `store` as far as `admission` accepts them."""
+        """Extend fits in `store` if `admission` accepts them."""
         self._store = store
         self._inputs = inputs
         self._requeue = requeue
         self._admission = admission
 
     def extend(self, fit_id: str, extension: Extension, save_response: SaveResponse[FitView]) -> FitView:
-        """Queue a fit that has ended for more epochs or steps than it has made; it goes on from its last checkpoint.
+        """Queue an ended fit for more epochs or steps; it continues from its last checkpoint.
 
-        Of a sweep, each variant that came to its end does, and those that the sweep did not bring to their end get so
-        much more than was asked for; variants that were left behind, cancelled or failed of themselves stay as they
-        are. Conflict if it has not ended, is a variant, or has no checkpoint to go on from; Invalid or TooLarge if it
-        cannot be run for so long.
+        Of a sweep, completed variants are extended; those that were not completed with the sweep are extended to the
+        same length; variants that were eliminated, cancelled or failed are not. Raises Conflict if it has not ended, is
+        a variant, or has no checkpoint to continue from; Invalid or TooLarge if it cannot run that long.
         """
         while True:
             with self._store.read() as work:
@@ -73,7 +72,7 @@ class FitExtension:
                 return view
 
     def _lengthen(self, inputs: FitInputs, fit: FitRecord, extension: Extension) -> FitRecord:
-        """Return the fit with the request for so much more, and what follows from that."""
+        """Return the fit with the longer request and its new number of steps."""
         unit, request = extension.unit, keep_recording_interval(fit, fit.request)
         # All variants of a sweep get the same length, also those that the loss of its process kept from theirs.
         made = fit.step if fit.parent_id is None or fit.state is FitState.SUCCEEDED else fit.total_steps
@@ -97,7 +96,7 @@ class FitExtension:
 
 
 def check_checkpoint(work: UnitOfWork, fit: FitRecord) -> None:
-    """Conflict unless the fit can go on exactly where it stands: a row that was read is not made again otherwise."""
+    """Raise Conflict unless the fit has a checkpoint of its current step: metric rows are not computed twice."""
     latest = work.checkpoints.latest(fit.id)
     if fit.step > 0 and (latest is None or latest.step != fit.step):
         there = "there is none" if latest is None else f"the last one is of step {latest.step}"
@@ -116,7 +115,7 @@ def keep_recording_interval(fit: FitRecord, request: Mapping[str, Any]) -> dict[
 
 
 def _find_extendable(work: UnitOfWork, fit: FitRecord) -> Sequence[FitRecord]:
-    """Return the variants that are extended with a fit; Conflict if it cannot be."""
+    """Return the variants that are extended with a fit; raise Conflict if it cannot be extended."""
     check_whole(fit)
     if not fit.terminal:
         raise Conflict(
@@ -135,7 +134,7 @@ def _find_extendable(work: UnitOfWork, fit: FitRecord) -> Sequence[FitRecord]:
 def _extend_sweep(
     sweep: FitRecord, extension: Extension, variants: Sequence[FitRecord], extended: Sequence[FitRecord]
 ) -> FitRecord:
-    """Return the sweep as it is with these of its variants made longer."""
+    """Return the sweep after some of its variants were extended."""
     terms, changed = sweep_config_of(sweep), {variant.id: variant for variant in extended}
     lengths = [changed.get(variant.id, variant).total_steps for variant in variants]
     if terms.rungs:
@@ -152,7 +151,7 @@ def _extend_sweep(
 
 
 def apply_merge_patch(target: Any, patch: Any) -> Any:
-    """Return `target` with `patch` merged in: objects field by field, null removes one, anything else replaces."""
+    """Return `target` with `patch` merged in: objects field by field, null removes a field, other values replace."""
     if not isinstance(patch, Mapping):
         return patch
     kept = dict(target) if isinstance(target, Mapping) else {}
@@ -165,18 +164,18 @@ def apply_merge_patch(target: Any, patch: Any) -> Any:
 
 
 Check = Callable[[FitView], None]
-"""What is called at the sight of a fit, and raises if it is not to change."""
+"""Called with a fit; raises an error if it may not be changed."""
 
 Read = Callable[[dict[str, Any]], dict[str, Any]]
-"""What reads a request as a client would have sent it, and raises Invalid if it is none."""
+"""Validates a request as sent by a client; raises Invalid."""
 
 NOT_TRAINING = frozenset({"name", "labels", "resources"})
-"""Fields of a change that do not decide about numbers."""
+"""Fields of a change that do not determine numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Revision:
-    """A fit as it was read, and what it is to become; `altered` names the fields of its recipe that differ."""
+    """A fit as it was read, and after the change; `altered` names the changed fields of its recipe."""
 
     before: FitRecord
     after: FitRecord
@@ -187,8 +186,8 @@ class _Revision:
 class FitRevision:
     """The use cases that change requests.
 
-    A request is checked in full outside any unit of work, since that takes a while; if the fit has changed meanwhile,
-    all is looked at anew.
+    A request is checked in full outside of a unit of work, since this takes long; if the fit has changed in the
+    meantime, the check is repeated.
     """
 
     def __init__(
@@ -238,7 +237,7 @@ class FitRevision:
         return self._admission.fit(inputs.candidate(request, fit.runtime))
 
     def _build_revision(self, work: UnitOfWork, fit: FitRecord, changes: Mapping[str, Any], read: Read) -> _Revision:
-        """Return what the changes come to; Conflict if the fit may not change so as it is now."""
+        """Return the result of the changes; raise Conflict if the fit may not be changed so in its state."""
         asked = {name: change for name, change in changes.items() if name not in ("name", "labels")}
         request = read(apply_merge_patch(fit.request, asked)) if asked else fit.request
         altered = frozenset(
@@ -295,7 +294,7 @@ class FitRevision:
         if after != before:
             after = work.fits.update(after)
             work.after_commit(partial(self._notifier.notify, after.id))
-            # Its priority, or the time that it has left, may be another.
+            # Its priority or time limits may have changed.
             work.after_commit(self._worker_pool.wake)
             work.after_commit(partial(self._worker_pool.check_requested_state, after.id))
         if revision.altered:
@@ -305,7 +304,7 @@ class FitRevision:
 
 
 def _check_idle(fit: FitRecord) -> None:
-    """Conflict unless nothing works on the fit, nor may begin to while it changes."""
+    """Raise Conflict unless the fit has no process, and none can start while it changes."""
     if fit.sweep is not None:
         raise Conflict(f"fit {fit.id} is a sweep, whose variants are made; submit another one", code="is_sweep")
     if fit.terminal:
@@ -322,7 +321,7 @@ def _threads(request: Mapping[str, Any]) -> Any:
 
 
 def _complete_classes(before: FitRecord, request: Mapping[str, Any], inputs: FitInputs) -> dict[str, Any]:
-    """Return a changed request with the class names of every text input; one that is fed otherwise has new ones."""
+    """Return a changed request with the class names of every text input; those of a changed feed are new."""
     old, new = before.request, request
     known, given = old.get("classes") or {}, new.get("classes") or {}
     asked = [name for name, value in given.items() if value != known.get(name)]

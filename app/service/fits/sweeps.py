@@ -15,7 +15,7 @@ Notify = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class RankingEntry:
-    """A variant at its place, counted from 1; `value` is the metric that they are ranked by."""
+    """A variant with its rank, from 1; `value` is the metric of the ranking."""
 
     standing: VariantState
     rank: int
@@ -23,7 +23,7 @@ class RankingEntry:
 
 
 def ranking(sweep: FitRecord, standings: Sequence[VariantState]) -> list[RankingEntry]:
-    """Return the variants, the best first: by the best value of the metric if a fit keeps it, else by the latest."""
+    """Return the variants, the best first: by the best value of the metric if fits track it, else by the latest."""
     terms = sweep_config_of(sweep)
     values = [engine.sweep.ranking_value(terms.monitor, variant.best, variant.latest) for variant in standings]
     order = engine.sweep.rank_values(values, terms.mode)
@@ -31,7 +31,7 @@ def ranking(sweep: FitRecord, standings: Sequence[VariantState]) -> list[Ranking
 
 
 def close_variants(work: UnitOfWork, sweep: FitRecord, notify: Notify) -> None:
-    """Have the variants that are left end as the sweep has ended, if it has; no process works on them any more."""
+    """End the remaining variants of a sweep that has ended, in the same state; they have no process any more."""
     if not sweep.terminal:
         return
     state = FitState.FAILED if sweep.state is FitState.FAILED else FitState.CANCELLED
@@ -43,21 +43,21 @@ def close_variants(work: UnitOfWork, sweep: FitRecord, notify: Notify) -> None:
 
 
 NUMERICAL_FAILURES = frozenset({"numerics_nonfinite", "numerics_diverged"})
-"""Errors of a variant that it would come to again: its numbers decided them, not what became of its process."""
+"""Errors that a variant would reproduce: they are determined by its numbers, not by its process."""
 
 
 def find_resumable(work: UnitOfWork, sweep: FitRecord) -> Sequence[FitRecord]:
-    """Return the variants that go on when a sweep that has ended is resumed.
+    """Return the variants that continue when an ended sweep is resumed.
 
-    Conflict if there are none, or one of a halving sweep was deleted, since the others are compared with it.
+    Raises Conflict if there are none, or if one of a halving sweep was deleted, since the others are compared with it.
     """
     return _find_continuable(work, sweep, "resume", succeeded=False)
 
 
 def find_extendable(work: UnitOfWork, sweep: FitRecord) -> Sequence[FitRecord]:
-    """Return the variants that go on when a sweep that has ended is extended: also those that came to their end.
+    """Return the variants that continue when an ended sweep is extended: completed ones too.
 
-    Conflict as of `find_resumable`.
+    Raises Conflict as `find_resumable`.
     """
     return _find_continuable(work, sweep, "extend", succeeded=True)
 
@@ -90,7 +90,7 @@ def _may_go_on(variant: FitRecord, *, succeeded: bool) -> bool:
 
 
 def _still_competing(terms: SweepConfig, variants: Sequence[FitRecord], ended: set[str]) -> Sequence[FitRecord]:
-    """Return the variants not in `ended` that still compete for a place: what was decided without one stands."""
+    """Return the variants not in `ended` that are not eliminated yet; earlier decisions are not revised."""
     if not terms.rungs:
         return tuple(variant for variant in variants if variant.id not in ended)
     farthest = max(variant.step for variant in variants)

@@ -1,4 +1,4 @@
-"""Fits that name a target in place of a graph: the rest is proposed from what is known of the data."""
+"""Fits of tables: a request that names a target is completed with proposals derived from the dataset."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from app.service.resources.engine_documents import engine_faults, invalid
 TARGET_FIELDS = ("target", "task")
 LENGTHS = ("epochs", "steps")
 MERGED = ("feeds", "normalize")
-"""Fields of inputs, which are proposed for some and may be given for others."""
+"""Fields by input, in which proposed and given inputs are merged."""
 
 
 def completed_table_fit(request: Mapping[str, Any], datasets: Sequence[DatasetRecord]) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def completed_table_fit(request: Mapping[str, Any], datasets: Sequence[DatasetRe
     Invalid if it brings a graph too, or there is no such column, or the column does not suit the task.
     """
     if request.get("graph") is not None or request.get("from_checkpoint") is not None:
-        detail = "a target has a graph made for it; leave it out where there is a graph or a checkpoint"
+        detail = "a target replaces the graph, which is generated; omit it if there is a graph or a checkpoint"
         raise invalid([Finding("/target", "conflict", detail)])
     facts, texts = column_facts(datasets)
     with engine_faults():
@@ -40,7 +40,7 @@ def completed_table_fit(request: Mapping[str, Any], datasets: Sequence[DatasetRe
 def column_facts(
     datasets: Sequence[DatasetRecord],
 ) -> tuple[dict[str, engine.ColumnFacts], dict[str, tuple[str, ...]]]:
-    """Return what is known of the columns of datasets that are joined, and the different texts of text columns."""
+    """Return the facts of the columns of joined datasets, and the distinct texts of text columns."""
     facts: dict[str, engine.ColumnFacts] = {}
     texts: dict[str, tuple[str, ...]] = {}
     for first in datasets[0].columns:

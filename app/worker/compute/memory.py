@@ -14,7 +14,7 @@ from app.service.resources.engine_documents import engine_faults, read_definitio
 from app.service.resources.memory import MARGIN
 
 UNASKED_BYTES = 16 * 1024**2
-"""Memory of a request that fits into what the process has in any case."""
+"""Memory of a request that every process has."""
 
 RequestMemory = Callable[[Mapping[str, int]], int]
 """Requests the bytes of some terms; returns the new limit of the process, 0 if denied."""
@@ -146,7 +146,7 @@ class ModelCache:
         return predictor
 
     def evict(self) -> None:
-        """Evict what must not be kept until the next request."""
+        """Evict entries that must not be kept until the next request."""
         for loaded in self._loaded.values():
             if loaded.kept_bytes > MAX_PLAN_BYTES:
                 loaded.forget_sizes()

@@ -36,7 +36,7 @@ Document = dict[str, Any] | Array
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """A response that is made piece by piece while it is written."""
+    """A response that is generated while it is written."""
 
     media: str
     pieces: Generator[bytes]
@@ -51,11 +51,11 @@ DIAGNOSTICS: Mapping[str, tuple[Callable[..., Any], Callable[[Any], dict[str, An
         "trace_nonfinite": (engine.trace_nonfinite, trace_document),
     }
 )
-"""By its verb, what looks at a graph at one point, and what encodes what it has found."""
+"""By verb, the diagnostic function of a graph, and the encoder of its result."""
 
 MAX_GRAPHS = 16
 SMALL_BODY = 1 << 16
-"""Graphs of bodies up to this size are kept: reading them takes longer than most of what is done with them."""
+"""Graphs of bodies up to this size are cached: parsing them takes longer than most requests."""
 
 
 class GraphCache:

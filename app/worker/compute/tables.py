@@ -137,7 +137,7 @@ class PredictionTable:
         return self._order.id_label or name, values if names is None else np.asarray([*names, ""])[values]
 
     def _classes(self, output: str, values: Array, read: engine.ClassOutput) -> Iterator[tuple[str, Array]]:
-        """Yield columns of an output that predicts classes: the class, and what is asked for of its probabilities."""
+        """Yield columns of an output that predicts classes: the class, and the requested probabilities."""
         scores = read.scores(values)
         names = np.asarray(read.class_names(scores.shape[-1]))
         predicted = read.predicted(scores, self._order.threshold)
@@ -151,7 +151,7 @@ class PredictionTable:
             self.labels[f"{output}.probabilities"] = names.tolist()
             yield f"{output}.probabilities", scores.astype(dtype)
         if self._order.top_k:
-            # Stable: of equal probabilities the first class comes first.
+            # Stable: of equal probabilities the first class is first.
             best = np.argsort(-scores, axis=-1, kind="stable")[..., : self._order.top_k]
             yield f"{output}.top_classes", names[best]
             yield f"{output}.top_probabilities", np.take_along_axis(scores, best, axis=-1).astype(dtype)

@@ -1,4 +1,4 @@
-"""What a session runs on: the handlers of its kind, its snapshot and restore, and what all kinds of session share."""
+"""Session backends: the handlers of each kind of session, snapshot and restore, and what they have in common."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ files of the server, a snapshot is written right after it.
 
 
 class Writable(Protocol):
-    """An object that takes bytes."""
+    """An object that bytes are written to."""
 
     def write(self, data: bytes, /) -> object:
         """Write all of `data`."""
@@ -97,7 +97,7 @@ class SessionBackend(Protocol):
         ...
 
     def discard_transient(self) -> None:
-        """Discard the state that no snapshot contains; it was kept too long."""
+        """Discard the state that no snapshot contains, after its maximum age."""
         ...
 
     def attach(
@@ -126,7 +126,7 @@ class SessionBackend(Protocol):
         ...
 
     def restore(self, path: Path) -> Mapping[str, Any]:
-        """Restore what `snapshot` wrote, and return the fingerprint of the numerics that computed it.
+        """Restore a snapshot, and return the fingerprint of the numerics that computed it.
 
         Raises:
             EngineError: it is damaged.
@@ -152,7 +152,7 @@ def with_classes(checkpoint: engine.Checkpoint, classes: Mapping[str, engine.Cla
 
 
 class _HashingWriter:
-    """Hands bytes on to a file, and takes their digest on the way."""
+    """Writes bytes to a file and computes their digest."""
 
     file: Writable
 
@@ -171,7 +171,7 @@ class _HashingWriter:
 
 
 TOP_ROWS = 10
-"""Rows that spike, unless a client says how many it wants."""
+"""Default number of outlier rows."""
 
 Arrays = Mapping[str, Array | None]
 

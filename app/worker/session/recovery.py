@@ -119,7 +119,7 @@ class _Replay:
             raise
         except (engine.EngineError, ApiError) as error:
             if error.code == ALLOC_FAILED:
-                # The log is intact: there was memory for the step once, so a later process can replay it.
+                # The log is intact: the step has been executed before, so a process with enough memory can replay it.
                 raise MemoryError(f"step {seq} cannot be replayed now: {error}") from error
             # A step that succeeded must succeed again; only one that was accepted may never have been executed.
             if not record.head["accepted"]:

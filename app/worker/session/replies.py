@@ -42,7 +42,7 @@ OUT_OF_MEMORY: Mapping[str, Any] = MappingProxyType(
 
 
 def encode_answer(document: dict[str, Any] | Array | str | None, seq: int | None, accept: str) -> tuple[str, bytes]:
-    """Encode an answer; return its type, which is JSON where the one asked for cannot hold it."""
+    """Encode an answer; return its media type, which is JSON if the requested one cannot represent it."""
     if isinstance(document, str):
         return accept, document.encode()
     if document is None:
@@ -91,7 +91,7 @@ def _is_plain(values: Iterable[Any]) -> bool:
 
 
 class _ArrayExtractor:
-    """Collects what plain JSON cannot hold: arrays by pointer, and the names of non-finite numbers.
+    """Collects values that JSON cannot represent: arrays by pointer, and the names of non-finite numbers.
 
     Arrays that are not `separate` become tensor documents in place.
     """

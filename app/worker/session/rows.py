@@ -25,7 +25,7 @@ class Column:
 
     def __init__(self, files: Sequence[Array]) -> None:
         """Join the arrays of its files."""
-        # A mapped array costs more to take rows of than the plain view of it.
+        # Indexing rows of a memory-mapped array is slower than of a plain view of it.
         self._files = [np.asarray(file) for file in files]
         self._ends = list(accumulate(len(file) for file in files))
 
@@ -206,7 +206,7 @@ class DatasetRows:
 
 
 def _check(dataset: str, paths: Sequence[str]) -> None:
-    """DatasetCorrupt unless the files of a column of a dataset hold what was stored."""
+    """Raise DatasetCorrupt unless the files of a column have the stored digests."""
     for path in paths:
         try:
             check_file(path)

@@ -47,7 +47,7 @@ class Computation:
     """Handlers that set tensors, compute, and control the thread pool."""
 
     def __init__(self, session: engine.StaticSession, rows: DatasetRows) -> None:
-        """Work on `session`, with inputs from `rows` where a step says so."""
+        """Run `session`; steps can take inputs from `rows`."""
         self._session = session
         self._rows = rows
         self.handlers: Mapping[str, Handler] = {
@@ -109,7 +109,7 @@ class Computation:
         return found
 
     def _check_memory(self, graph: str, *, with_ctx: bool) -> None:
-        """Refuse results that are larger than the memory there is, before the system ends the process for them."""
+        """Raise an error for results larger than the available memory, before an OOM kill."""
         needed = 0 if with_ctx else self._session.graph(graph).missing_bytes()
         left = memory_left() if needed > UNCHECKED_BYTES else None
         if left is not None and needed > left:
@@ -187,7 +187,7 @@ class StaticBackend:
         return False
 
     def discard_transient(self) -> None:
-        """Give nothing up."""
+        """Do nothing: there is no transient state."""
 
     def attach(
         self,
@@ -196,7 +196,7 @@ class StaticBackend:
         names: Mapping[str, list[str]] | None = None,
         classes: Mapping[str, Any] | None = None,
     ) -> None:
-        """Let steps take rows of a dataset."""
+        """Attach a dataset whose rows steps can use."""
         self._rows.attach(dataset, columns, names, classes)
 
     def start_from(self, path: Path, *, parameters_only: bool) -> None:  # noqa: ARG002 (there is nothing else)
@@ -204,11 +204,11 @@ class StaticBackend:
         self._session.load(engine.Checkpoint.load(path))
 
     def snapshot(self, file: Writable) -> None:
-        """Write graphs, tensors, sums of gradients, results, and what the thread pool is."""
+        """Write graphs, tensors, gradient accumulators, results, and the thread pool's parameters."""
         self._session.snapshot().write(file)
 
     def restore(self, path: Path) -> Mapping[str, Any]:
-        """Restore what `snapshot` wrote."""
+        """Restore a snapshot."""
         checkpoint = engine.Checkpoint.load(path)
         self._session.restore(checkpoint)
         fingerprint: Mapping[str, Any] = checkpoint.meta["fingerprint"]

@@ -24,12 +24,12 @@ Run = Callable[[Call], dict[str, Any] | Array | str]
 
 
 def mutating(run: Run, lasts: Durability = "log") -> Handler:
-    """Make a verb of what changes something."""
+    """Wrap a function that changes the session as a verb."""
     return Handler(_translating(run), lasts)
 
 
 def reading(run: Run) -> Handler:
-    """Make a verb of what only looks; a name that nothing has is NotFound."""
+    """Wrap a read-only function as a verb; an unknown name is NotFound."""
 
     def look(call: Call) -> dict[str, Any] | Array | str:
         try:
@@ -50,7 +50,7 @@ def _translating(run: Run) -> Callable[[Call], Result]:
 
 @contextmanager
 def _translate_errors() -> Iterator[None]:
-    """Raise what is in the way as Conflict, and a computation that broke off with ggml's name for that."""
+    """Convert errors of the state to Conflict, and an aborted computation to ggml's status."""
     try:
         yield
     except engine.ComputeError as error:
@@ -102,7 +102,7 @@ def _given(call: Call, field: str) -> Mapping[str, Any]:
 def read_tensors(session: engine.StaticSession, graph: str, given: Mapping[str, Any], pointer: str) -> dict[str, Array]:
     """Read tensors of a request by the names of values, each as one of its value's dtype; `given` stands at `pointer`.
 
-    A name that nothing has is for the session to refuse.
+    Unknown names are reported by the session.
     """
     found = {}
     for name, document in given.items():
@@ -216,7 +216,7 @@ class GraphBuilding:
         }
 
     def _accumulators(self, call: Call) -> dict[str, Array | None] | list[Array | None] | None:
-        """Read what gradients are added to: by name, or one for each node or output; null where there is none."""
+        """Read gradient accumulators: by name, or one for each node or output; null for none."""
         given, graph = call.options.get("accumulators"), graph_name(self._session, call)
         if given is None:
             return None
@@ -241,7 +241,7 @@ class GraphBuilding:
         return self._describe_graph(graph_name(self._session, call))
 
     def _describe_graph(self, name: str) -> dict[str, Any]:
-        """Tell how much the graph holds now."""
+        """Return the numbers of nodes and leafs of the graph."""
         graph = self._session.graph(name)
         return {"graph": name, "n_nodes": graph.n_nodes, "n_leafs": graph.n_leafs}
 

@@ -65,7 +65,7 @@ def digest_step(step: Step, body: bytes) -> str:
 
 
 class ReplyCache:
-    """The last replies, by sequence number, request id and key. The newest one is always kept."""
+    """The last replies, by sequence number, request id and key. The newest one is never evicted."""
 
     def __init__(self) -> None:
         self._by_seq: OrderedDict[int, CachedReply] = OrderedDict()
@@ -106,7 +106,7 @@ class ReplyCache:
 
 
 REPLAY_SECONDS = 2.0
-"""A replay may take this long,"""
+"""Maximum duration of a replay, in seconds,"""
 SNAPSHOT_COST_FACTOR = 10.0
 """or this many times as long as a snapshot, which is then not written more often than that."""
 LOG_BYTES = 64 * 1024**2
@@ -115,7 +115,7 @@ LOG_STEPS = 10_000
 
 @dataclass(slots=True)
 class ReplayCost:
-    """What was logged since the snapshot: the number of steps, and how long a replay would take."""
+    """Log since the last snapshot: number of steps, and estimated duration of a replay."""
 
     steps: int = 0
     seconds: float = 0.0

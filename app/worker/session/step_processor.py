@@ -99,7 +99,7 @@ class StepProcessor:
             self._early.add(seq, step, body)
 
     def expire_waiting(self) -> None:
-        """Refuse early steps that have waited too long for those before them."""
+        """Reject early steps that have waited too long for their predecessors."""
         for step, _ in self._early.overdue():
             self._send(self._error_reply(step, _sequence_gap(first_seq(step), self._log.next_seq)))
 
@@ -163,7 +163,7 @@ class StepProcessor:
             return frame
 
     def _execute(self, step: Step, body: bytes, arrays: Mapping[str, Array] | None = None) -> Reply:
-        """Execute the next step; an AdjointError refuses it, and it takes no sequence number."""
+        """Execute the next step; if an AdjointError rejects it, it uses no sequence number."""
         if step.verb == "operation":
             return self._look_up_operation(step)
         handler = self._backend.handlers.get(step.verb)
@@ -205,7 +205,7 @@ class StepProcessor:
         *,
         intent_logged: bool,
     ) -> CachedReply:
-        """Execute a step that takes a sequence number, and log its result."""
+        """Execute a step that uses a sequence number, and log its result."""
         begun = time.monotonic()
         result: Any = _Failed(self._poison_error, broken=False)
         if step.id != self._poison:

@@ -137,7 +137,7 @@ def _split_arrays(batch: Step, body: bytes, count: int) -> dict[int, dict[str, A
 
 
 def check_batchable(step: Step) -> None:
-    """Refuse steps that cannot be part of a batch."""
+    """Raise an error for steps that cannot be part of a batch."""
     if step.verb in NOT_BATCHABLE:
         detail = f"{step.verb} must be a request of its own; leave it out of the batch"
         raise Conflict(detail, code="not_in_batch", findings=[Finding("/verb", "not_in_batch", detail)])

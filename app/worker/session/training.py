@@ -47,7 +47,7 @@ class Tapes:
         """Return a tape; Gone if it was evicted, NotFound if the name is not one of a tape."""
         match = _NAME.fullmatch(name)
         if match is None:
-            raise NotFound(f"there is no tape {name[:64]!r}; it is called as :forward with keep says")
+            raise NotFound(f"there is no tape {name[:64]!r}; tape ids are returned by :forward with keep")
         tape = self._tapes.get(int(match[1]))
         if tape is None:
             detail = (
@@ -149,7 +149,7 @@ class TrainingBackend:
         self._session.snapshot().write(file)
 
     def restore(self, path: Path) -> Mapping[str, Any]:
-        """Restore what `snapshot` wrote."""
+        """Restore a snapshot."""
         checkpoint = engine.Checkpoint.load(path)
         self._session.restore(checkpoint)
         fingerprint: Mapping[str, Any] = checkpoint.meta["fingerprint"]
@@ -280,7 +280,7 @@ class TrainingBackend:
 def _read_tensors(call: Call, field: str, names: tuple[str, ...], specs: Mapping[str, _Typed]) -> Mapping[str, Any]:
     """Return tensors by name, those of a binary body or of a field; an array without a name is that of the only one.
 
-    Numbers take the dtypes that `specs` have for their names; a name that is not in it is for the engine to refuse.
+    Numbers take the dtypes that `specs` have for their names; other names are reported by the engine.
     """
     if not call.arrays:
         tensors: Mapping[str, Any] = call.options.get(field) or {}

@@ -89,9 +89,9 @@ def _to_parsed_record(log: bytes, extent: _Extent) -> Record:
 
 
 def _is_missing_durable_record(log: bytes, offset: int) -> bool:
-    """Whether a later record says that the unreadable one at `offset` was durable.
+    """Return whether a later record proves that the unreadable one at `offset` was durable.
 
-    This tells damage from a crash: after a crash the log ends with an incomplete record, and nothing durable
+    This distinguishes damage from a crash: after a crash the log ends with an incomplete record, and nothing durable
     follows it.
     """
     # A body may hold the mark anywhere, and each candidate costs a checksum: beyond this budget, damage is assumed.
