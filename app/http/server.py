@@ -34,10 +34,20 @@ class Server(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None], drain: Callable[[], None]) -> None:
         """Call `on_ready` when requests are answered, and `drain`, in a thread, when a signal is to end that."""
+        self._wake: Callable[[], object] = lambda: None
         super().__init__(config)
         self._on_ready = on_ready
         self._drain = drain
-        self._wake: Callable[[], object] = lambda: None
+
+    @property
+    def should_exit(self) -> bool:
+        """Whether the server is to end; a signal sets it, and any thread may."""
+        return self._should_exit
+
+    @should_exit.setter
+    def should_exit(self, value: bool) -> None:
+        self._should_exit = value
+        self._wake()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to listen."""
@@ -48,10 +58,12 @@ class Server(uvicorn.Server):
             self._on_ready()
 
     async def main_loop(self) -> None:
-        """Answer requests until a signal, and go on until `drain` has returned; unlike uvicorn's, nothing is polled."""
-        loop, signaled = asyncio.get_running_loop(), asyncio.Event()
-        self._wake = partial(loop.call_soon_threadsafe, signaled.set)
-        await self._tick_until(loop.create_task(signaled.wait()))
+        """Answer requests until the server is to end, and then until `drain` has returned; nothing is polled for."""
+        loop, over = asyncio.get_running_loop(), asyncio.Event()
+        self._wake = partial(loop.call_soon_threadsafe, over.set)
+        if not self.should_exit:
+            await self._tick_until(loop.create_task(over.wait()))
+        self._wake = lambda: None
         # Here rather than in `handle_exit`, which runs within a signal handler and must take no lock.
         await self._tick_until(loop.create_task(asyncio.to_thread(self._drain)))
 
@@ -87,7 +99,6 @@ class Server(uvicorn.Server):
         """Begin to end. The signal is not raised again afterwards: having ended as asked is a success."""
         super().handle_exit(sig, frame)
         self._captured_signals.clear()
-        self._wake()
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
