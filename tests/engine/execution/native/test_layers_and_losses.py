@@ -111,9 +111,8 @@ MODELS: dict[str, tuple[dict[str, Any], dict[str, list[int]], str]] = {
 
 def layer_document(kind: str) -> dict[str, Any]:
     """Return a graph of one layer whose input depends on a parameter, and whose loss is the mean of its square."""
-    options: dict[str, Any]
-    spec: Any
-    options, spec = SAMPLES.get(kind, ({}, ["batch", 4]))
+    samples: dict[str, Any] = SAMPLES
+    options, spec = samples.get(kind, ({}, ["batch", 4]))
     inputs = {"x": spec, **OTHERS.get(kind, {})}
     layers: list[Any] = [{"layer": kind, **options}]
     document = engine.parse_graph({"inputs": inputs, "layers": layers}).to_json()
