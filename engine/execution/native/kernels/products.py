@@ -8,6 +8,7 @@ from typing import Any
 from engine.core.value import Array
 from engine.execution.native.inline.products import gemm
 from engine.execution.native.kernel import FLOATS, kernel, real
+from engine.execution.native.kernels.matrix_vector import by_vector
 from engine.execution.native.lowering import Call, Work, lowers
 
 
@@ -80,7 +81,8 @@ def _one(a: Array, b: Array, c: Array, ta: bool, tb: bool, *more: int) -> list[C
     m, n = c.shape
     k = a.shape[0] if ta else a.shape[1]
     words = (lies_a != ta, lies_b != tb, m, n, k, a, lda, b, ldb, c, ldc, 0, *more)
-    return [Call(products if more else product, c.dtype, words)]
+    plain = None if more else by_vector(words, c.dtype)
+    return plain or [Call(products if more else product, c.dtype, words)]
 
 
 def _many(a: Array, b: Array, c: Array, ta: bool, tb: bool) -> list[Call] | None:

@@ -1,0 +1,88 @@
+"""Products of a matrix and a vector: each number of the matrix is read once, which is all there is to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.execution.native.inline.pointers import view
+from engine.execution.native.inline.rows import dot, fill
+from engine.execution.native.kernel import kernel, real
+from engine.execution.native.lowering import Argument, Call, Scratch
+
+SHORTEST = 64
+"""Rows of fewer numbers are left to the products of BLAS: the sum over a register's lanes would outweigh them."""
+BLOCK = 128
+"""Rows that are added up in their own dtype; blocks are in float64."""
+LINE = 64
+
+
+@kernel
+def row_products(a: Any) -> None:
+    """y = A x.
+
+    Words: rows and columns; A, the bytes from row to row; x and its stride; y and its; scratch for x.
+    """
+    columns = a[1]
+    x, step = view(a[8], columns, real), a[5]
+    for c in range(columns):
+        x[c] = view(a[4] + c * step, 1, real)[0]
+    for r in range(a[0]):
+        view(a[6] + r * a[7], 1, real)[0] = real(dot(view(a[2] + r * a[3], columns, real), x))
+
+
+@kernel
+def column_products(a: Any) -> None:
+    """y = A^T x.
+
+    Words: rows and columns of A; A, the bytes from row to row; x and its stride; y and its; scratch for the sum of a
+    block of rows, and for that of the blocks.
+    """
+    rows, columns = a[0], a[1]
+    sums, totals = view(a[8], columns, real), view(a[9], columns, np.float64)
+    fill(totals, 0.0)
+    for start in range(0, rows, BLOCK):
+        stop = min(start + BLOCK, rows)
+        fill(sums, real(0))
+        r = start
+        while r + 4 <= stop:
+            first, second = view(a[2] + r * a[3], columns, real), view(a[2] + (r + 1) * a[3], columns, real)
+            third, fourth = view(a[2] + (r + 2) * a[3], columns, real), view(a[2] + (r + 3) * a[3], columns, real)
+            p, q = view(a[4] + r * a[5], 1, real)[0], view(a[4] + (r + 1) * a[5], 1, real)[0]
+            s, t = view(a[4] + (r + 2) * a[5], 1, real)[0], view(a[4] + (r + 3) * a[5], 1, real)[0]
+            for c in range(sums.size):
+                sums[c] += (p * first[c] + q * second[c]) + (s * third[c] + t * fourth[c])
+            r += 4
+        while r < stop:
+            row, factor = view(a[2] + r * a[3], columns, real), view(a[4] + r * a[5], 1, real)[0]
+            for c in range(sums.size):
+                sums[c] += factor * row[c]
+            r += 1
+        for c in range(totals.size):
+            totals[c] += np.float64(sums[c])
+    for c in range(columns):
+        view(a[6] + c * a[7], 1, real)[0] = real(totals[c])
+
+
+def by_vector(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] | None:
+    """Return the call for a product, given its words, if it has one row or column and is worth it."""
+    ta, tb, m, n, k, a, lda, b, ldb, c, ldc = words[:11]
+    size = dtype.itemsize
+    if n == 1:
+        matrix, leading, across, vector, step, out_step, rows = a, lda, ta, b, 1 if tb else ldb, ldc, m
+    elif m == 1:
+        # The transpose of the product: B^T a.
+        matrix, leading, across, vector, step, out_step, rows = b, ldb, not tb, a, lda if ta else 1, 1, n
+    else:
+        return None
+    assert isinstance(rows, int) and isinstance(k, int) and isinstance(leading, int)  # noqa: PT018
+    assert isinstance(step, int) and isinstance(out_step, int)  # noqa: PT018
+    stored = (k, rows) if across else (rows, k)
+    if stored[1] < SHORTEST:
+        return None
+    own = -(-stored[1] * size // LINE) * LINE
+    found = (*stored, matrix, leading * size, vector, step * size, c, out_step * size, Scratch())
+    if across:
+        return [Call(column_products, dtype, (*found, Scratch(own)), own + stored[1] * 8)]
+    return [Call(row_products, dtype, found, own)]
