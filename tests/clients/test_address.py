@@ -1,11 +1,13 @@
 """Where the server is and with which key, and what an import of the package loads."""
 
+import ssl
 import subprocess
 import sys
 
 import pytest
 
 from adjoint_client import Client
+from adjoint_client._sync.transport import _without_tls
 from adjoint_client.address import Address, find_key, find_url
 
 
@@ -75,6 +77,13 @@ def test_options_of_httpx_are_passed_on(url):
         assert client._transport._http.timeout.read == 7.0
         assert client._transport._http.headers["user-agent"] == "mine/1"
         assert client.call("check_health")["status"] == "ok"
+
+
+def test_certificates_are_loaded_where_tls_may_be_spoken():
+    assert _without_tls("https://train.example", {}) == {}
+    assert _without_tls("http://train.example", {"follow_redirects": True}) == {}
+    context = _without_tls("http://train.example", {})["verify"]
+    assert (context.verify_mode, context.check_hostname, context.get_ca_certs()) == (ssl.CERT_REQUIRED, True, [])
 
 
 def test_an_import_loads_nothing_heavy():
