@@ -33,13 +33,16 @@ def of(case: dict[str, Any], precision: str) -> tuple[Array, Array]:
 @pytest.mark.parametrize("case", GOLDEN.values(), ids=GOLDEN)
 def test_metrics_are_those_of_scikit_learn_and_pytorch(measure, case, batches, precision):
     predictions, targets = of(case, precision)
-    for number, entry in enumerate(case["metrics"]):
-        document = {**entry["document"], "name": f"m{number}"}
-        values = measure([document], case["loss"], predictions, targets, batches)
-        default = entry["values"]
-        wanted = {f"m{number}/{k.partition('/')[2]}" if "/" in k else f"m{number}": v for k, v in default.items()}
-        assert values.keys() == wanted.keys()
-        assert_allclose(list(values.values()), list(wanted.values()), rtol=1e-12 if precision == "float64" else 2e-7)
+    documents = [{**entry["document"], "name": f"m{number}"} for number, entry in enumerate(case["metrics"])]
+    values = measure(documents, case["loss"], predictions, targets, batches)
+    wanted = {
+        f"m{number}/{name.partition('/')[2]}" if "/" in name else f"m{number}": value
+        for number, entry in enumerate(case["metrics"])
+        for name, value in entry["values"].items()
+    }
+    assert values.keys() == wanted.keys()
+    found, right = list(values.values()), [wanted[name] for name in values]
+    assert_allclose(found, right, rtol=1e-12 if precision == "float64" else 2e-7, err_msg=str([*values]))
 
 
 def test_every_metric_has_a_golden_value():
