@@ -56,8 +56,8 @@ def fitted(array, kind, examples=None, windows=None):
     return source, fit_scales(source, {"x": kind}, examples)
 
 
-@pytest.mark.parametrize(("kind", "chunk_bytes"), CHUNKED)
-@pytest.mark.parametrize("table", TABLES)
+@each_row(("kind", "chunk_bytes"), CHUNKED)
+@each_row("table", TABLES)
 def test_scales_are_those_of_numpy_in_float64_over_the_training_rows(table, kind, chunk_bytes, monkeypatch):
     monkeypatch.setattr("engine.data.normalization.CHUNK_BYTES", chunk_bytes)
     normalization, shift, scale = KINDS[kind]

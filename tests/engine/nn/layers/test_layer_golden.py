@@ -100,7 +100,7 @@ def test_a_state_of_pytorch_goes_in_and_comes_out_by_its_names(name):
         np.testing.assert_array_equal(array, entry["arrays"][f"state/{key}"])
 
 
-@pytest.mark.parametrize("name", CASES)
+@each_row("name", CASES)
 def test_the_names_of_pytorch_are_those_of_the_layers_spelling_and_of_the_file(name, tmp_path):
     entry = CASES[name]
     arrays = entry["arrays"]
