@@ -13,9 +13,12 @@ from app.api.deps import services_of
 from app.domain.errors import ApiError, Finding, TooLarge, UnsupportedMedia
 from app.http.request_scope import header
 from app.http.strict_json import JsonLimits, read_json
+from app.ingest.limits import Packing
 
 WRITE_BYTES = 1024 * 1024
 SMALL_BYTES = 64 * 1024
+ENCODINGS: tuple[Packing, ...] = ("gzip", "zstd")
+"""Content encodings of tables."""
 STALL_SECONDS = 30.0
 """How long a client may send nothing in the middle of a body, however fast it was before."""
 
@@ -28,11 +31,29 @@ class RequestTimeout(ApiError):  # noqa: N818 (named as its answer is)
     title = "The request did not arrive in time"
 
 
-def content_type(request: Request) -> str:
-    """Return the type of the request's body, without parameters; UnsupportedMedia if the body is compressed."""
-    if (header(request.scope, b"content-encoding") or "identity") != "identity":
-        raise UnsupportedMedia("the body is compressed; send it without Content-Encoding", code="content_encoding")
+def content_type(request: Request, *, packed: bool = False) -> str:
+    """Return the type of the request's body, without parameters.
+
+    UnsupportedMedia if the body is compressed, unless it may be `packed` in a way that tables are taken.
+    """
+    encoding = body_encoding(request)
+    if encoding is not None and not (packed and encoding in ENCODINGS):
+        advice = f"use {' or '.join(ENCODINGS)}, or " if packed else ""
+        detail = f"the body is compressed in a way that is not taken here; {advice}send it without Content-Encoding"
+        raise UnsupportedMedia(detail, code="content_encoding")
     return (header(request.scope, b"content-type") or "").partition(";")[0].strip().lower()
+
+
+def body_encoding(request: Request) -> str | None:
+    """Return how a body is compressed by its header; None if it is not."""
+    encoding = (header(request.scope, b"content-encoding") or "identity").strip().lower()
+    return None if encoding == "identity" else encoding
+
+
+def packing_of(request: Request) -> Packing | None:
+    """Return how the body of a table is compressed by its header."""
+    encoding = body_encoding(request)
+    return next((name for name in ENCODINGS if name == encoding), None)
 
 
 def has_body(request: Request) -> bool:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from anyio import to_thread
 from fastapi import Depends, Header, Query, Request, Response
 
-from app.api.bodies import content_type, receive
+from app.api.bodies import content_type, packing_of, receive
 from app.api.deps import DatasetId, DatasetsDep, SettingsDep, SlowDep
 from app.api.downloads import REDIRECT, open_file, redirect, send_file
 from app.api.idempotency import IdempotentDep
@@ -24,6 +24,7 @@ from app.http.responses import JsonResponse, check_digest, read_digest
 from app.ingest.csv_dialect import Decimal, Delimiter, Encoding
 from app.ingest.limits import Header as HeaderOption
 from app.ingest.limits import IngestOptions
+from app.ingest.packed import PACKING_BYTES, SUFFIXES, packing
 from app.service.resources.datasets import MANIFEST, UploadOptions
 
 routes = router("datasets")
@@ -96,7 +97,7 @@ async def read_upload_options(
         str | None, Query(max_length=64, description='Name of the column that a .npy file becomes; default "x".')
     ] = None,
 ) -> UploadOptions:
-    kind = content_type(request)
+    kind = content_type(request, packed=True)
     if format is not None and kind in FORMATS and FORMATS[kind] != format:
         detail = f"the Content-Type says {FORMATS[kind]} and ?format= {format}; leave one out"
         raise Invalid(detail, code="conflict", findings=[Finding("/format", "conflict", detail)])
@@ -104,7 +105,7 @@ async def read_upload_options(
     if known is None:
         accepted = ", ".join((*FORMATS, OCTETS))
         raise UnsupportedMedia(f"send one of {accepted}; the last one with ?format=")
-    return UploadOptions(known, name, replace(csv, column=column))
+    return UploadOptions(known, name, replace(csv, column=column, content_encoding=packing_of(request)))
 
 
 @routes.post(
@@ -197,7 +198,12 @@ def download_dataset(dataset_id: DatasetId, request: Request, datasets: Datasets
         return elsewhere
     dataset, path = datasets.file(dataset_id)
     name = f"{dataset.id}.{dataset.format}"
-    return send_file(request, open_file(path, MEDIA_TYPES[dataset.format], name, dataset.digest, dataset.digest))
+    download = open_file(path, MEDIA_TYPES[dataset.format], name, dataset.digest, dataset.digest)
+    packed = packing(download.file.read(PACKING_BYTES))
+    if packed is not None:
+        # No Content-Encoding: clients would unpack what they asked for as it was sent.
+        download = replace(download, media_type=f"application/{packed}", name=f"{name}{SUFFIXES[packed]}")
+    return send_file(request, download)
 
 
 @routes.delete("/v1/datasets/{dataset_id}", status_code=204)

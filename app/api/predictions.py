@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Header, Query, Request, Response
 
-from app.api.bodies import content_type, read_body, read_json_body, receive
+from app.api.bodies import content_type, packing_of, read_body, read_json_body, receive
 from app.api.datasets import FORMATS, CsvOptionsDep
 from app.api.deps import CheckpointId, CheckpointsDep, PredictionsDep, Services, SettingsDep, SlowDep, services_of
 from app.api.diagnostics import REFUSALS, ThreadsDep, answer_of
@@ -59,13 +59,16 @@ async def _answer_type(
 ) -> str:
     if format is not None:
         return ANSWERS[format]
-    kind = content_type(request)
+    kind = content_type(request, packed=True)
     own = kind if kind in ANSWERS.values() else JSON
     return select_media_type(accept, (own, *(each for each in ANSWERS.values() if each != own)))
 
 
 async def _table_terms(request: Request, csv: CsvOptionsDep) -> UploadOptions:
-    return UploadOptions(TABLES.get(content_type(request), "json"), None, csv)
+    kind = content_type(request, packed=True)
+    if kind not in TABLES:
+        content_type(request)  # only tables may be compressed
+    return UploadOptions(TABLES.get(kind, "json"), None, replace(csv, content_encoding=packing_of(request)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,7 @@ async def predict_with_checkpoint(
     probabilities and numbers in the units of the target. Memory does not grow with the rows.
     """
     request = call.request
-    kind = content_type(request)
+    kind = content_type(request, packed=True)
     if output is not None and media != NPY:
         raise _misplaced("output", "only an answer in .npy holds one output; leave this out, or ask for format=npy")
     if input is not None and kind != NPY:
@@ -192,7 +195,7 @@ async def evaluate_checkpoint(
 
 async def _read(call: _Call, document: type[T], options: type[RowOptions]) -> T | RowOptions:
     """Return what a JSON body says, or what the query says beside a table; UnsupportedMedia for any other body."""
-    kind = content_type(call.request)
+    kind = content_type(call.request, packed=True)
     if kind in TABLES:
         if TABLES[kind] != "csv":
             _check_query(call.request, ("feeds", *options.model_fields))

@@ -6,7 +6,15 @@ import os
 import signal
 import sys
 
-from app.ingest.ingest import IngestRequest, IngestResult, decode_request, encode_verdict, prepare, read_file
+from app.ingest.ingest import (
+    IngestRequest,
+    IngestResult,
+    decode_request,
+    encode_verdict,
+    prepare,
+    read_file,
+    time_bytes,
+)
 from app.ingest.limits import MIB, IngestError, IngestLimits
 from app.system.confinement import Confinement
 
@@ -16,7 +24,7 @@ _PR_SET_PDEATHSIG = 1
 def confine(limits: IngestLimits, size_bytes: int) -> None:
     """Bound memory, CPU time, written files and open files of this process; it cannot raise them again.
 
-    To be called when every module is loaded. `size_bytes` is the size of the file to read.
+    To be called when every module is loaded. `size_bytes` is the size for which time is allowed.
     """
     Confinement(
         memory_bytes=limits.memory_bytes,
@@ -38,8 +46,8 @@ def main() -> None:
     """Serve one request. Anything but a verdict on stdout means that the file broke the reader."""
     die_with_parent()
     request = decode_request(sys.stdin.buffer.readline())
-    prepare(request.format)
-    confine(request.limits, request.path.stat().st_size)
+    prepare(request.path, request.format)
+    confine(request.limits, time_bytes(request.path, request.limits))
     sys.stdout.buffer.write(encode_verdict(_verdict(request)))
 
 

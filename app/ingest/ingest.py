@@ -19,6 +19,7 @@ from app.ingest.json_columns import read_json, read_ndjson
 from app.ingest.limits import IngestError, IngestLimits, IngestOptions, domain_error
 from app.ingest.npy import read_npy
 from app.ingest.npz import read_npz
+from app.ingest.packed import PACKING_BYTES, load_packing, packing, unpack
 from app.ingest.parquet import load, read_parquet
 from app.ingest.safetensors import read_safetensors
 
@@ -46,10 +47,12 @@ class IngestResult:
     columns: tuple[IngestedColumn, ...]
 
 
-def prepare(format: str) -> None:
-    """Load what a format needs beside this module, before the memory for its files is counted."""
+def prepare(path: Path, format: str) -> None:
+    """Load what a file needs beside this module, before the memory for files is counted."""
     if format == "parquet":
         load()
+    with _open(path) as file:
+        load_packing(packing(file.peek(PACKING_BYTES)))
 
 
 def read_file(path: Path, format: str, target: Path, options: IngestOptions, limits: IngestLimits) -> IngestResult:
@@ -66,13 +69,37 @@ def read_file(path: Path, format: str, target: Path, options: IngestOptions, lim
         size_bytes = os.fstat(file.fileno()).st_size
         if size_bytes == 0:
             raise IngestError("empty", "", "the upload has no bytes")
+        name = packing(file.peek(PACKING_BYTES))
+        if options.content_encoding not in (None, name):
+            detail = f"Content-Encoding says {options.content_encoding}, and the body is not compressed so"
+            raise IngestError("bad_data", "", detail)
         try:
-            reader(file, size_bytes, columns, options)
+            if name is None:
+                reader(file, size_bytes, columns, options)
+            else:
+                with unpack(file, size_bytes, name, target, limits) as unpacked:
+                    _read_unpacked(unpacked, reader, columns, options)
         except MemoryError:
             detail = f"reading this takes more than {limits.memory_bytes} bytes of memory; send .npy instead"
             raise IngestError("too_much_memory", "", detail, limit=limits.memory_bytes) from None
     rows, finished = columns.finish()
     return IngestResult(columns.dataset_name, rows, finished)
+
+
+def _read_unpacked(file: BufferedReader, reader: Reader, columns: ColumnSet, options: IngestOptions) -> None:
+    size_bytes = os.fstat(file.fileno()).st_size
+    if size_bytes == 0:
+        raise IngestError("empty", "", "the compressed file holds no bytes")
+    if packing(file.peek(PACKING_BYTES)) is not None:
+        raise IngestError("bad_data", "", "the file is compressed twice; compress it once")
+    reader(file, size_bytes, columns, options)
+
+
+def time_bytes(path: Path, limits: IngestLimits) -> int:
+    """Return the bytes of a file for which time is allowed: of a compressed one more than it has."""
+    with _open(path) as file:
+        packed = packing(file.peek(PACKING_BYTES)) is not None
+        return os.fstat(file.fileno()).st_size * (limits.usual_ratio if packed else 1)
 
 
 def _check_options(format: str, options: IngestOptions) -> None:
@@ -196,7 +223,11 @@ def ingest(path: Path, format: str, target: Path, options: IngestOptions, limits
 
 
 def _run(request: IngestRequest) -> IngestResult | IngestError:
-    timeout = request.limits.wall_budget(request.path.stat().st_size)
+    try:
+        timeout = request.limits.wall_budget(time_bytes(request.path, request.limits))
+    except (OSError, ValueError) as error:
+        msg = f"the file cannot be opened: {error}"
+        raise ChildError(msg) from error
     answer = run_child(_COMMAND, encode_request(request), timeout, request.target)
     try:
         return decode_verdict(answer, request.target)

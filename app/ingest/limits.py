@@ -69,6 +69,8 @@ class IngestLimits:
     cpu_seconds: int = 30
     wall_seconds: float = 60.0
     slowest_bytes_per_second: int = 4 * MIB
+    usual_ratio: int = 10
+    """How many times its size a compressed file is taken to hold, where time is allowed for it."""
 
     def cpu_budget(self, size_bytes: int) -> int:
         """CPU seconds for a file of `size_bytes`."""
@@ -80,6 +82,8 @@ class IngestLimits:
 
 
 Header = Literal["auto", "true", "false"]
+Packing = Literal["gzip", "zstd"]
+"""How a file may be compressed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,7 @@ class IngestOptions:
         decimal: whether a point or a comma begins the fraction of a number in a CSV file.
         encoding: the encoding of a CSV file.
         missing: cells of a CSV file that stand for missing values, beside empty ones.
+        content_encoding: how the file is said to be compressed; None leaves that to its first bytes.
     """
 
     columns_spec: str | None = None
@@ -103,6 +108,7 @@ class IngestOptions:
     delimiter: Literal["auto", "comma", "semicolon", "tab", "bar"] = "auto"
     decimal: Literal["point", "comma"] = "point"
     encoding: Literal["utf-8", "latin-1", "windows-1252"] = "utf-8"
+    content_encoding: Packing | None = None
 
 
 LONGEST = 512

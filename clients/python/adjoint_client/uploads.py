@@ -13,6 +13,8 @@ CONTENT_TYPES = {
     ".safetensors": "application/vnd.safetensors",
 }
 
+COMPRESSED = (".gz", ".zst")
+
 SAFETENSORS = CONTENT_TYPES[".safetensors"]
 
 
@@ -23,6 +25,7 @@ def content_type(path: Path) -> str:
         ValueError: the name has no ending of a format that the server takes.
     """
     try:
-        return CONTENT_TYPES[path.suffix.lower()]
+        # What is compressed is recognised by the server.
+        return CONTENT_TYPES[(path.with_suffix("") if path.suffix.lower() in COMPRESSED else path).suffix.lower()]
     except KeyError:
         raise ValueError(f"{path.name} has none of the endings {', '.join(CONTENT_TYPES)}; rename it") from None
