@@ -70,7 +70,9 @@ def test_files_are_in_the_bucket_and_a_server_without_copies_has_all(
     assert digest in stored(client)
     assert client.digest(object_key(digest)) == (digest, len(content.content))
     assert not [*(tmp_path / "data" / "blobs").glob("sha256/*/*")]
-    assert first.http.get("/v1/system").json()["stored_bytes"] == sum(entry.size for entry in list_blobs(client))
+    counted = first.http.get("/v1/system").json()["stored_bytes"]
+    # Checkpoints that are not kept are deleted in the background.
+    eventually("the usage is not what is stored", lambda: counted == sum(entry.size for entry in list_blobs(client)))
     assert first.stop() == 0
     shutil.rmtree(tmp_path / "data" / "cache")
 
@@ -301,8 +303,8 @@ def test_a_shared_folder_is_an_object_storage_too(tmp_path: Path, start_server: 
     fit = created(server.http.post("/v1/fits", json=STEPS))
     assert ended(server.http, fit["id"])["state"] == "succeeded"
     client = ObjectClient(read_address(url))
-    assert stored(client)
-    assert all(client.digest(object_key(digest))[0] == digest for digest in stored(client))
+    digest = server.http.get(f"/v1/fits/{fit['id']}/checkpoints/latest").json()["digest"]
+    assert client.digest(object_key(digest))[0] == digest
     assert server.http.delete(f"/v1/fits/{fit['id']}").status_code == 204
     assert server.stop() == 0
     assert start_server(blob_url=url).http.get("/readyz").status_code == 200
