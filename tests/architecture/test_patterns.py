@@ -35,6 +35,7 @@ PUT_TOGETHER: Mapping[str, str] = {
     "engine/core/errors.py": "a name of the source, escaped",
     "app/ingest/csv_records.py": "the character between cells, one of four, escaped",
     "engine/graph/loss_spec.py": "the name of an op",
+    "app/http/validation.py": "a text that was sent, and the identifier of a column, escaped",
 }
 """Where a pattern is made as it is used, of what, and so why it is harmless."""
 
