@@ -25,7 +25,7 @@ from app.service.admin.directory_identity import open_database
 from app.service.admin.keys import KeyRing, Keys
 from app.service.admin.quarantine import Orphans, Quarantine
 from app.service.admin.recovery import recover
-from app.service.admin.system import System
+from app.service.admin.system import System, SystemOptions
 from app.service.attempts.assignments import WorkerConfig
 from app.service.attempts.attempts import Attempts
 from app.service.fits.admission import Admission, FitLengths
@@ -206,7 +206,7 @@ def _wired(
         backups=Backups(storage, folders, rotation, server_version()),
         keys=Keys(store, ring, settings.max_keys),
         audit=AuditTrail(store),
-        system=System(store, wakes, supervisor, space, recovery, quarantine, room),
+        system=System(store, wakes, supervisor, space, SystemOptions(recovery, quarantine, room)),
     )
     return Container(
         settings,

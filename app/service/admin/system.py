@@ -1,9 +1,9 @@
-"""What the server runs on, and how it is doing."""
+"""State of the server: readiness, versions, resources, queue and workers."""
 
 import platform
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
 
@@ -23,11 +23,11 @@ from app.service.resources.workers import WorkerPool, WorkerStatus
 from app.store.unit_of_work import Store, UnitOfWork
 
 PROBE_SECONDS = 1.0
-"""How long the result of a check is given to callers without a key."""
+"""How long the result of a readiness check is cached for callers without a key."""
 
 
 class NotReady(ApiError):  # noqa: N818 (named as its answer is)
-    """The server is up and cannot do its work at present."""
+    """The server is running but cannot process work at present."""
 
     code = "not_ready"
     status = 503
@@ -36,7 +36,7 @@ class NotReady(ApiError):  # noqa: N818 (named as its answer is)
 
 @dataclass(frozen=True, slots=True)
 class TenantUsage:
-    """What the tenant who asks has at one moment, of what its quotas limit."""
+    """Usage of the caller's tenant, as far as it is limited by quotas."""
 
     name: str | None
     queued: int
@@ -69,6 +69,21 @@ class Overview:
     tenant: TenantUsage
 
 
+@dataclass(frozen=True, slots=True)
+class SystemOptions:
+    """Optional parts that the overview describes.
+
+    Attributes:
+        recovery: the results of the recovery when the server started.
+        quarantine: the quarantine of files without references.
+        memory: the memory pool that all processes share.
+    """
+
+    recovery: Recovery | None = None
+    quarantine: Quarantine | None = None
+    memory: MemoryPool = field(default_factory=MemoryPool)
+
+
 class System:
     """The use cases of the server itself."""
 
@@ -78,18 +93,13 @@ class System:
         notifier: Notifier,
         worker_pool: WorkerPool,
         space: DiskSpace,
-        recovery: Recovery | None = None,
-        quarantine: Quarantine | None = None,
-        memory: MemoryPool | None = None,
+        options: SystemOptions | None = None,
     ) -> None:
-        """Look at these parts; `recovery` is what the server found when it started."""
         self._store = store
         self._notifier = notifier
         self._worker_pool = worker_pool
         self._space = space
-        self._recovery = recovery
-        self._quarantine = quarantine
-        self._memory = memory or MemoryPool()
+        self._options = options or SystemOptions()
         self._probing = Lock()
         self._probe_again_at = 0.0
         self._is_ready = False
@@ -109,13 +119,13 @@ class System:
             cores=engine.usable_cores(),
             data_dir_free_bytes=self._space.free_bytes,
             stored_bytes=self._space.stored_bytes,
-            quarantine_bytes=0 if self._quarantine is None else self._quarantine.size()[1],
-            recovery=self._recovery,
+            quarantine_bytes=0 if self._options.quarantine is None else self._options.quarantine.size()[1],
+            recovery=self._options.recovery,
             queued=sum(counts[state] for state in CLAIMABLE),
             running=sum(counts[state] for state in AT_WORK),
             workers=self._own(self._worker_pool.workers()),
-            memory_budget_bytes=self._memory.budget,
-            memory_reserved_bytes=self._memory.reserved,
+            memory_budget_bytes=self._options.memory.budget,
+            memory_reserved_bytes=self._options.memory.reserved,
             tenant=self._tenant_usage(),
         )
 

@@ -133,43 +133,38 @@ def avg_pool1d(
     return _avg(1, x, kernel, stride, padding, ceil_mode, count_include_pad)
 
 
-@composite(samples=[sample((1, 2, 4, 4), kernel=2), sample((1, 1, 3, 4), kernel=2, padding=1, count_include_pad=False)])
-def avg_pool2d(
-    x: Value,
-    *,
-    kernel: Window,
-    stride: Window | None = None,
-    padding: Window = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor: int | None = None,
-) -> Value:
-    """Mean of each window of x [N, C, H, W], as in PyTorch; the stride is the kernel unless given.
+def _declare_avg_pool(rank: int, shape: str, samples: Sequence[Sample], **policy: Any) -> Op[Value]:
+    """Declare average pooling over 2 or 3 axes, which in PyTorch has a divisor beside the arguments of avg_pool1d."""
 
-    With `divisor` the sum of each window divided by that number instead.
-    """
-    return _avg(2, x, kernel, stride, padding, ceil_mode, count_include_pad, divisor)
+    def pool(
+        x: Value,
+        *,
+        kernel: Window,
+        stride: Window | None = None,
+        padding: Window = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor: int | None = None,
+    ) -> Value:
+        return _avg(rank, x, kernel, stride, padding, ceil_mode, count_include_pad, divisor)
+
+    about = f"Mean of each window of x {shape}, as in PyTorch; the stride is the kernel unless given."
+    notes = "With `divisor` the sum of each window divided by that number instead."
+    named(pool, f"avg_pool{rank}d", f"{about}\n\n{notes}")
+    return composite(samples=samples, **policy)(pool)
 
 
-@composite(
-    numerics=AUTOCAST_FLOAT32,
-    samples=[sample((1, 1, 2, 3, 4), kernel=(1, 2, 3), stride=(1, 2, 1), ceil_mode=True, divisor=5)],
+avg_pool2d = _declare_avg_pool(
+    2,
+    "[N, C, H, W]",
+    [sample((1, 2, 4, 4), kernel=2), sample((1, 1, 3, 4), kernel=2, padding=1, count_include_pad=False)],
 )
-def avg_pool3d(
-    x: Value,
-    *,
-    kernel: Window,
-    stride: Window | None = None,
-    padding: Window = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor: int | None = None,
-) -> Value:
-    """Mean of each window of x [N, C, D, H, W], as in PyTorch; the stride is the kernel unless given.
-
-    With `divisor` the sum of each window divided by that number instead.
-    """
-    return _avg(3, x, kernel, stride, padding, ceil_mode, count_include_pad, divisor)
+avg_pool3d = _declare_avg_pool(
+    3,
+    "[N, C, D, H, W]",
+    [sample((1, 1, 2, 3, 4), kernel=(1, 2, 3), stride=(1, 2, 1), ceil_mode=True, divisor=5)],
+    numerics=AUTOCAST_FLOAT32,
+)
 
 
 @composite(samples=[sample((2, 3, 4)), sample((1, 2, 2, 3), keepdims=True)])
