@@ -159,14 +159,6 @@ class Gone(ApiError):
     title = "Deleted"
 
 
-class LengthRequired(ApiError):
-    """The request needs a Content-Length."""
-
-    code = "length_required"
-    status = 411
-    title = "Length required"
-
-
 class PreconditionFailed(ApiError):
     """`If-Match` names another version of the resource than the present one."""
 

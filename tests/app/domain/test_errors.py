@@ -25,7 +25,6 @@ STATUSES = {
     "RangeNotSatisfiable": (416, "range_not_satisfiable"),
     "Unauthorized": (401, "unauthorized"),
     "Forbidden": (403, "forbidden"),
-    "LengthRequired": (411, "length_required"),
 }
 
 CLASSES = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, ApiError)]
