@@ -11,6 +11,7 @@ from app.domain.frames import Step
 from app.domain.session import SessionRecord, SessionState
 from app.service.sessions.state import SessionStatus
 from app.service.sessions.steps import StepResult
+from app.store.lists import Filters
 from app.store.pages import Page, PageRequest
 
 SESSION = "sess_01m7xpv32a4ykd0nsmnkebvv3p"
@@ -70,11 +71,9 @@ class FakeSessions:
         self._known(session_id)
         return View()
 
-    def list(
-        self, page: PageRequest, state: SessionState | None = None, label: tuple[str, str] | None = None
-    ) -> Page[Any]:
+    def list(self, page: PageRequest, filters: Filters) -> Page[Any]:
         """Return the one there is."""
-        self.calls.append(("list", (page, state, label)))
+        self.calls.append(("list", (page, filters)))
         return Page((View(),), None)
 
     async def wake(self, session_id: str) -> View:

@@ -40,7 +40,7 @@ def test_unknown_and_doubled_parameters_are_refused(
 
 def test_the_nearest_parameter_is_named_and_where_there_is_none_all_are(http: httpx.Client) -> None:
     assert "did you mean 'state'?" in http.get("/v1/fits?stat=running").text
-    assert "known are cursor, limit, order" in http.get("/v1/graphs?qqqqqq=1").text
+    assert "known are created_after, created_before, cursor, limit" in http.get("/v1/graphs?qqqqqq=1").text
     assert "takes no query parameters" in http.get("/v1/system?verbose=1").text
     assert refused(http.get("/openapi.json?format=yaml")) == [("/format", "unknown_parameter")]
 

@@ -63,8 +63,8 @@ def test_a_session_is_woken_on_request(client: httpx.Client, sessions: FakeSessi
 def test_sessions_are_listed_by_state_and_label(client: httpx.Client, sessions: FakeSessions) -> None:
     page = client.get("/v1/sessions", params={"state": "paused", "label": "team:a:b", "limit": 5}).json()
     assert (page["object"], [each["id"] for each in page["data"]], page["has_more"]) == ("list", [SESSION], False)
-    [(_, (asked, state, label))] = sessions.calls
-    assert (asked.limit, state, label) == (5, "paused", ("team", "a:b"))
+    [(_, (asked, filters))] = sessions.calls
+    assert (asked.limit, filters.state, filters.label) == (5, "paused", ("team", "a:b"))
 
 
 @pytest.mark.parametrize("verb", ["pause", "resume"])
