@@ -3,9 +3,11 @@
 `python -m tools.docs.http_client URL` records them from a new server without keys.
 """
 
+import io
 import json
 import re
 import sys
+import tarfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -91,10 +93,18 @@ def _shown(answer: httpx.Response, names: dict[str, str]) -> dict[str, Any]:
     if kind == "application/json":
         text = json.dumps(shortened(answer.json()))
         return {"type": kind, "body": json.loads(SECRET.sub('"key": "..."', _anonymous(text, names)))}
+    if kind == "application/x-tar":
+        with tarfile.open(fileobj=io.BytesIO(answer.content)) as archive:
+            return {"type": kind, "body": "\n".join(dict.fromkeys(map(_member, archive.getnames())))}
     if not kind.startswith(("text/", "application/x-ndjson")):
         return {"type": kind}
     lines = [line[:CHARACTERS_SHOWN] for line in _anonymous(answer.text, names).splitlines()]
     return {"type": kind, "body": "\n".join(lines[:LINES_SHOWN])}
+
+
+def _member(name: str) -> str:
+    """Return the name of a file in an archive, without the digest of a blob."""
+    return re.sub(r"[0-9a-f]{64}", "<SHA-256>", name)
 
 
 def _anonymous(text: str, names: dict[str, str]) -> str:
