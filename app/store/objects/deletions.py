@@ -1,4 +1,4 @@
-"""Deletions of objects: in the background, so that nobody who ends or prunes a fit waits for the object storage."""
+"""Deletions of objects: in the background, so that ending or pruning a fit does not wait for the object storage."""
 
 import threading
 from collections.abc import Callable

@@ -21,7 +21,7 @@ _IDENTITY = re.compile(r"[0-9a-f]{32}")
 
 
 def read_identities(client: ObjectClient) -> list[str]:
-    """Return the identities, the present one last; none if nobody uses the prefix yet."""
+    """Return the identities, the present one last; none if no database uses the prefix yet."""
     try:
         lines = client.get(MARKER).decode("ascii", errors="replace").splitlines()
     except NotFound:

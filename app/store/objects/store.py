@@ -30,10 +30,10 @@ from app.store.objects.writer import ObjectBlobWriter
 
 CHUNK_BYTES = 1024 * 1024
 TRANSFERS = 4
-"""Files that are on their way to or from the storage at a time."""
+"""Number of files that are transferred to or from the storage at a time."""
 
-GLANCE_SECONDS = 0.02
-"""How long somebody who must not wait waits for a transfer: most of small files are over by then."""
+SHORT_WAIT_SECONDS = 0.02
+"""How long callers that must not block wait for a transfer: most transfers of small files end within it."""
 
 PROBE_SECONDS = 3.0
 """How long the storage may take to show that it is there."""
@@ -47,7 +47,7 @@ DAMAGE_SECONDS = 30.0
 
 @dataclass(slots=True)
 class _Upload:
-    """A file on its way, and the digests of blobs that were deleted since it began."""
+    """An upload in progress, and the digests of blobs that were deleted since it began."""
 
     future: "Future[Blob]"
     deleted: set[str] = field(default_factory=set)
@@ -78,7 +78,7 @@ class ObjectBlobStore:
         self.usage = Usage(sum(self._sizes.values()), quota_bytes)
 
     def close(self) -> None:
-        """Give up transfers and deletions; what was not stored is repeated by those who wait for it."""
+        """Cancel transfers and deletions; callers that wait for one repeat it later."""
         self._deletions.wait(CLOSE_SECONDS)
         self._client.close()
         self._deletions.close()
@@ -90,7 +90,7 @@ class ObjectBlobStore:
         self._observers.append(observer)
 
     def on_transferred(self, call: Callable[[], object]) -> None:
-        """Call this whenever a transfer has ended that somebody does not wait for."""
+        """Call this whenever a background transfer has ended."""
         self._on_transferred = call
 
     def writer(self) -> ObjectBlobWriter:
@@ -113,9 +113,9 @@ class ObjectBlobStore:
 
     def _adopt(self, path: Path, *, wait: bool) -> Blob:
         upload = self._begin_upload(path)
-        wait_for([upload.future], None if wait else GLANCE_SECONDS)
+        wait_for([upload.future], None if wait else SHORT_WAIT_SECONDS)
         if not upload.future.done():
-            raise TransferPending(f"{path.name} is on its way to {self._client.name}")
+            raise TransferPending(f"{path.name} is being sent to {self._client.name}")
         with self._lock:
             self._uploads.pop(path, None)
         blob = upload.future.result()
@@ -127,7 +127,7 @@ class ObjectBlobStore:
         return blob
 
     def _begin_upload(self, path: Path) -> _Upload:
-        """Have a file stored in the background, unless it is on its way."""
+        """Have a file stored in the background, unless it is being stored."""
         with self._lock:
             upload = self._uploads.get(path)
             if upload is None:
@@ -144,9 +144,7 @@ class ObjectBlobStore:
         with os.fdopen(open_plain_file(path), "rb") as file:
             self._client.put_file(key, file, blob.size)
         if not self._is_whole(blob):
-            raise StorageUnavailable(
-                f"{self._client.name} has not kept the bytes of {key} as they were sent; try again"
-            )
+            raise StorageUnavailable(f"{self._client.name} returned other bytes for {key} than were sent; try again")
         with self._lock:
             before = self._sizes.get(blob.digest, 0)
             self._sizes[blob.digest] = blob.size

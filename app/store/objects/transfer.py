@@ -1,4 +1,4 @@
-"""The folder of blobs moves to object storage: every blob is uploaded, read back, and only then given up here."""
+"""The folder of blobs moves to object storage: each blob is uploaded and read back, then the local one is set aside."""
 
 import os
 from collections.abc import Generator

@@ -1,4 +1,4 @@
-"""Blobs on their way to object storage: local files until they are complete, since a blob is named after its digest."""
+"""Blobs that are written to object storage: local files until complete, since a blob is named after its digest."""
 
 import hashlib
 import os
@@ -14,7 +14,7 @@ from app.store.objects.cache import BlobCache
 
 
 class ObjectBlobWriter:
-    """A blob on its way: a local file until it is committed."""
+    """A blob that is being written: a local file until it is committed."""
 
     def __init__(self, cache: BlobCache, usage: Usage, store: Callable[[Path, Blob], object]) -> None:
         """Write to a temporary file of `cache`, count in `usage`; `store` takes the complete file over."""
