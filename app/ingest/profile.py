@@ -235,7 +235,7 @@ def _standard(numbers: Floats) -> Floats:
     scaled = numbers / scale
     centred = scaled - scaled.mean()
     deviation = centred.std()
-    return centred / deviation if deviation > 0 else np.empty(0)  # type: ignore[no-any-return]
+    return centred / deviation if deviation > 0 else np.empty(0)
 
 
 def _ratio(codes: NDArray[Any], numbers: Floats) -> Json | None:
