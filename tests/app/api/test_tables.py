@@ -151,7 +151,7 @@ FITS = {
     "an unknown target": ({"target": "survive"}, "/target", "unknown_column", "did you mean 'survived'"),
     "numbers to classify": ({"target": "age", "task": "classification"}, "/target", "missing_values", "leave these"),
     "text to regress": ({"target": "sex", "task": "regression"}, "/task", "text_target", "take task 'classification'"),
-    "a target and a graph": ({"target": "sex", "graph": {}}, "/target", "conflict", "leave it out"),
+    "a target and a graph": ({"target": "sex", "graph": {}}, "/target", "conflict", "omit it"),
     "an unknown column": ({"x": ["aeg"]}, "/columns/x/0", "unknown_column", "did you mean 'age'"),
     "missing numbers": ({"x": ["age"]}, "/columns/x/0", "missing_values", "add impute"),
     "a column too many": ({"x": ["boarded", "no"]}, "/columns/x/1", "unknown_column", "its columns are"),

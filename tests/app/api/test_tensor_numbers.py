@@ -13,8 +13,8 @@ from tests.support.contract import contract
 DOCUMENT = contract()
 TENSOR = DOCUMENT["components"]["schemas"]["TensorInput"]["description"]
 STATES_ITS_OWN_DTYPE = {
-    "create_graph", "validate_graph", "create_session", "create_fit", "create_dataset", "replay_fit",
-    "evaluate_checkpoint",
+    "create_graph", "validate_graph", "create_session", "create_fit", "create_dataset", "append_to_dataset",
+    "replay_fit", "evaluate_checkpoint",
 }  # fmt: skip
 """Operations whose tensors are constants and columns: their dtype is stated beside them, or inferred."""
 

@@ -56,6 +56,8 @@ GOOD_BODIES: dict[str, dict[str, Any]] = {
     ":set_name": {"tensor": "y", "name": "z"},
     ":set_": {"names": ["y"]},
     ":set": {"parameters": {}},
+    ":select": {"rows": {"stop": 1}},
+    ":split": {"test": 0.5},
     ":build": {},
     ":tensor_set": {},
     ":threadpool": {},

@@ -20,7 +20,7 @@ class Broken:
     def __init__(self, error: Exception) -> None:
         self._error = error
 
-    def list(self, _page: object) -> object:
+    def list(self, *_: object) -> object:
         raise self._error
 
 

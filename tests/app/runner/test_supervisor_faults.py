@@ -78,13 +78,14 @@ def test_each_crash_in_a_row_makes_the_next_start_wait_longer(
     harness: SupervisorHarness, runner: InMemoryRunner
 ) -> None:
     harness.submit(attempts_max=3)
-    harness.supervisor(runner, backoff=(0.0, 0.3))
+    harness.supervisor(runner, backoff=(0.1, 0.3))
     moments = []
     for number in range(1, 4):
         handle = runner.await_start(number)
         moments.append(time.monotonic())
         runner.end(handle, "killed")
-    assert moments[1] - moments[0] < 0.3 <= moments[2] - moments[1]
+    assert moments[1] - moments[0] >= 0.1
+    assert moments[2] - moments[1] >= 0.3
 
 
 def test_a_failed_fit_says_why_and_is_not_tried_again(harness: SupervisorHarness, runner: InMemoryRunner) -> None:

@@ -1,4 +1,4 @@
-"""Forms and compressed bodies, which no route reads."""
+"""Forms, which no route reads, and compressed bodies, which that of datasets alone reads."""
 
 import gzip
 import zlib
@@ -26,6 +26,9 @@ FORMS = (
     b"application/x-python-pickle",
 )
 MULTIPART = b'--x\r\nContent-Disposition: form-data; name="file"; filename="../../canary"\r\n\r\n{}\r\n--x--\r\n'
+UNPACKING = b"/v1/datasets"
+"""Route that reads compressed tables, within limits of its own (tests/app/api)."""
+
 BOMB = gzip.compress(bytes(10_000_000))
 
 
@@ -57,7 +60,7 @@ HTTP_CASES = (
         for kind in FORMS
     ),
     posted("a body of no type", b"/v1/graphs", b"X: x", b"{}", "unsupported_media_type"),
-    *(compressed(f"a bomb to {path.decode()}", b"gzip", BOMB, path) for path in ROUTES[:-1]),
+    *(compressed(f"a bomb to {path.decode()}", b"gzip", BOMB, path) for path in ROUTES[:-1] if path != UNPACKING),
     compressed("a body compressed as by zlib", b"deflate", zlib.compress(b"{}")),
     compressed("a body compressed by brotli", b"br", b"\x0b\x01\x80{}\x03"),
     compressed("a body compressed twice", b"gzip, gzip", gzip.compress(gzip.compress(b"{}"))),
