@@ -30,7 +30,7 @@ serve: $(VENV)/run.stamp ## run the server until Ctrl-C; ADJOINT_PORT and the li
 
 # A file's tests share their server: they stay in one process; tests/support/schedule.py says in which order they come.
 # The plugin of schemathesis, which only tests/chaos needs, takes 0.5 s in each process and 0.2 ms for each test.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -p no:schemathesis
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -p no:schemathesis
 # Tests start a hundred servers: each would compile all its code again where nothing may be written beside it.
 export PYTHONDONTWRITEBYTECODE :=
 # Most tests of other folders need a server: it takes longer to read them than to leave them out.
