@@ -56,7 +56,7 @@ def main(run: Callable[[Client], Result], description: str | None) -> None:
 def attempt(runs: Sequence[Callable[[Client], Result]], url: str | None, curves: Path) -> int:
     """Run examples one after another on one server, show what comes of them, and return the exit status."""
     try:
-        with _connected(url) as client:
+        with connected(url) as client:
             results = [_shown(run(client), curves) for run in runs]
     except AdjointError as error:
         print(f"it failed: {error}", file=sys.stderr)
@@ -80,7 +80,7 @@ def validated(fit: FitHandle, metric: str) -> float:
 
 
 @contextmanager
-def _connected(url: str | None) -> Iterator[Client]:
+def connected(url: str | None) -> Iterator[Client]:
     if url is not None:
         with Client(url, os.environ.get("ADJOINT_KEY")) as client:
             yield client

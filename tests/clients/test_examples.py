@@ -16,7 +16,8 @@ EXAMPLES = Path(__file__).parents[2] / "clients" / "examples"
 MAIN = 'if __name__ == "__main__":'
 SCRIPTS = sorted(path.stem for path in EXAMPLES.glob("*.py") if MAIN in path.read_text("utf-8"))
 LOOPS = ["accumulation", "federated", "loop", "quantile"]  # of a session, which has no curves
-DRAWN = [name for name in SCRIPTS if name not in ("mnist", *LOOPS)]  # of mnist the images are not in the repository
+# Of mnist the images are not in the repository, and beside_sklearn shows scores.
+DRAWN = [name for name in SCRIPTS if name not in ("beside_sklearn", "mnist", *LOOPS)]
 LARGEST_PICTURE = 60_000
 
 
