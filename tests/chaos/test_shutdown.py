@@ -44,9 +44,9 @@ def test_a_drained_server_stops_soon_and_its_fits_go_on(make_driver: MakeDriver,
     driver = make_driver(workers=2)
     driver.start()
     requests: dict[str, dict[str, Any]] = {"first": fit_request(STEPS), "second": fit_request(STEPS, seed=8)}
-    fits = {key: driver.submit(key, request) for key, request in requests.items()}
 
     with driver.gate.slowing(SLOW_SECONDS):
+        fits = {key: driver.submit(key, request) for key, request in requests.items()}
         under_way(driver, fits)
         answers: list[httpx.Response] = []
         over = threading.Event()
