@@ -163,19 +163,29 @@ def prune_first() -> None:
 
 def answer_first() -> None:
     """A request is answered, and committed when the next one comes."""
-    begin = Store.begin
+    begin, read = Store.begin, Store.read
     open_still: list[Any] = []
+
+    def commit() -> None:
+        while open_still:
+            open_still.pop().__exit__(None, None, None)
 
     @contextmanager
     def begun(store: Store) -> Iterator[UnitOfWork]:
-        while open_still:
-            open_still.pop().__exit__(None, None, None)
+        commit()
         late = begin(store)
         work = late.__enter__()
         open_still.append(late)
         yield work
 
+    @contextmanager
+    def read_after_commit(store: Store) -> Iterator[UnitOfWork]:
+        commit()
+        with read(store) as work:
+            yield work
+
     Store.begin = begun  # type: ignore[method-assign] # this is what it is about
+    Store.read = read_after_commit  # type: ignore[method-assign]
 
 
 MUTANTS: Mapping[str, Callable[[], None]] = MappingProxyType(
