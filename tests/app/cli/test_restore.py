@@ -25,6 +25,7 @@ from app.store.unit_of_work import Store
 from app.system.durable import Durable
 from tests.app.demanding_fits import CLASSIFIER
 from tests.app.runner.conftest import some_rows
+from tests.support.gate import slowed
 from tests.support.patience import LONGEST_WAIT
 from tests.support.server import StartServer, serving
 
@@ -62,12 +63,13 @@ def outcome(http: httpx.Client, fit_id: str) -> tuple[list[dict[str, Any]], str]
 def test_a_backup_made_while_training_goes_on_elsewhere_to_the_same_bits(
     start_server: StartServer, tmp_path: Path
 ) -> None:
-    server = start_server(workers=1)
-    running = submitted(server.http, steps=2500)
-    waiting = submitted(server.http, steps=50)
-    reaches(server.http, running, 100)
     file, elsewhere = tmp_path / "backup.tar", tmp_path / "elsewhere" / "data"
-    assert run(["backup", str(file), "--url", server.url]) == 0
+    with slowed(tmp_path, 0.02) as environment:
+        server = start_server(workers=1, environment=environment)
+        running = submitted(server.http, steps=2500)
+        waiting = submitted(server.http, steps=50)
+        reaches(server.http, running, 100)
+        assert run(["backup", str(file), "--url", server.url]) == 0
     outcomes = {fit_id: outcome(server.http, fit_id) for fit_id in (running, waiting)}
     assert run(["restore", str(file), "--data-dir", str(elsewhere)]) == 0
 
