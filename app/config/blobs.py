@@ -44,7 +44,7 @@ class BlobSettings(BaseSettings):
         ge=1,
         le=604_800,
         description="Answer downloads of datasets and checkpoints with a redirect to a pre-signed URL of the object "
-        "storage, valid for so many seconds; by default the server sends them itself.",
+        "storage, valid for this number of seconds; by default the server sends them itself.",
     )
 
     @field_validator("blob_url", mode="after")

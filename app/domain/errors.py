@@ -355,7 +355,7 @@ class StorageUnavailable(RetryLater):
 
 
 class TransferPending(RetryLater):
-    """A file is on its way to or from the object storage; repeat the call to learn how that ended."""
+    """A file is being transferred to or from the object storage; repeat the call for the result."""
 
     code = "transfer_pending"
     status = 503

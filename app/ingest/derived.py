@@ -58,7 +58,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The files of a dataset's columns by name, and the new codes of those columns of texts that are numbered anew."""
+    """The files of a dataset's columns by name, and the new codes of the text columns whose classes are renumbered."""
 
     paths: dict[str, str]
     codes: dict[str, list[int]] = field(default_factory=dict)
@@ -143,9 +143,8 @@ def _convert(block: NDArray[Any], dtype: np.dtype[Any], name: str) -> NDArray[An
             lost = converted.astype(block.dtype) != block
     if lost.any():
         value = block[lost].flat[0].item()
-        detail = (
-            f"column {name!r} is {dtype.name}, which cannot hold {value!r}; change the value, or upload all rows anew"
-        )
+        advice = "change the value, or upload a new dataset"
+        detail = f"column {name!r} is {dtype.name}, which cannot hold {value!r}; {advice}"
         raise IngestError("type_mismatch", pointer_to(name), detail)
     return converted
 

@@ -68,7 +68,7 @@ def _values(header: Struct, unpacked: int, *, first: bool) -> int:
 
 
 _FLOATS = {size: np.dtype(np.float32) for size in (1, 2)}
-"""The float types that hold all whole numbers of so many bytes; float64 is checked."""
+"""For each size of an integer type in bytes, the float type that represents all its values; float64 is checked."""
 _ZERO = (0, False)
 _PAGES_PER_MEMORY = 8
 """Divisor of the memory limit for one page, which is in memory compressed, uncompressed, and as values."""

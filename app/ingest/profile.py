@@ -21,7 +21,7 @@ COLUMNS_MAX = 1_000
 BINS = 24
 TOP = 24
 CLASSES_MAX = 100
-"""A column of whole numbers with so many different ones at most is taken for classes, as a target."""
+"""The maximum number of distinct values with which an integer target is treated as classes."""
 QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 
 Floats = NDArray[np.float64]
