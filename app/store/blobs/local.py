@@ -19,10 +19,18 @@ from typing import BinaryIO, Self
 
 from app.domain.errors import Corrupt, StorageFailed, storage_faults
 from app.store.blobs.plain_files import BlobVerifier, open_plain_file, open_plain_file_in
-from app.store.blobs.store import SHARD_LETTERS, Blob, Usage, blob_files, blob_path, blobs_folder, checked_digest
+from app.store.blobs.store import (
+    SHARD_LETTERS,
+    Blob,
+    Usage,
+    blob_files,
+    blob_path,
+    blobs_folder,
+    checked_digest,
+    write_blob,
+)
 from app.system.durable import Durable
 
-CHUNK_BYTES = 1024 * 1024
 READ_ONLY = 0o400
 
 _logger = logging.getLogger(__name__)
@@ -65,13 +73,7 @@ class LocalBlobStore:
 
     def put(self, content: bytes | BinaryIO) -> Blob:
         """Store bytes, or all that is left in an open file."""
-        with self.writer() as writer:
-            if isinstance(content, bytes):
-                writer.write(content)
-            else:
-                while chunk := content.read(CHUNK_BYTES):
-                    writer.write(chunk)
-            return writer.commit()
+        return write_blob(self.writer(), content)
 
     def adopt(self, path: Path) -> Blob:
         """Move a finished file, on the same file system, in; NotFound if it is no plain file of its own."""

@@ -10,6 +10,8 @@ from typing import BinaryIO, Protocol, Self
 
 from app.domain.errors import NotFound, StorageFull
 
+CHUNK_BYTES = 1024 * 1024
+
 
 class Usage:
     """Counts the bytes of stored blobs, and of those on their way: together they stay within the quota."""
@@ -104,6 +106,17 @@ class BlobWriter(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None: ...
+
+
+def write_blob(writer: BlobWriter, content: bytes | BinaryIO) -> Blob:
+    """Store bytes, or all that is left in an open file, with a new writer."""
+    with writer:
+        if isinstance(content, bytes):
+            writer.write(content)
+        else:
+            while chunk := content.read(CHUNK_BYTES):
+                writer.write(chunk)
+        return writer.commit()
 
 
 class BlobStore(Protocol):

@@ -19,7 +19,7 @@ from typing import BinaryIO, cast
 
 from app.domain.errors import ApiError, Corrupt, NotFound, StorageUnavailable, TransferPending
 from app.store.blobs.plain_files import open_plain_file
-from app.store.blobs.store import Blob, Usage, checked_digest
+from app.store.blobs.store import CHUNK_BYTES, Blob, Usage, checked_digest, write_blob
 from app.store.objects.cache import BlobCache
 from app.store.objects.client import ObjectClient
 from app.store.objects.deletions import Deletions
@@ -28,7 +28,6 @@ from app.store.objects.keys import digest_of, list_blobs, object_key
 from app.store.objects.reader import ObjectReader
 from app.store.objects.writer import ObjectBlobWriter
 
-CHUNK_BYTES = 1024 * 1024
 TRANSFERS = 4
 """Number of files that are transferred to or from the storage at a time."""
 
@@ -99,13 +98,7 @@ class ObjectBlobStore:
 
     def put(self, content: bytes | BinaryIO) -> Blob:
         """Store bytes, or all that is left in an open file."""
-        with self.writer() as writer:
-            if isinstance(content, bytes):
-                writer.write(content)
-            else:
-                while chunk := content.read(CHUNK_BYTES):
-                    writer.write(chunk)
-            return writer.commit()
+        return write_blob(self.writer(), content)
 
     def adopt(self, path: Path) -> Blob:
         """Store a finished local file, which becomes the copy; see `BlobStore.adopt`."""
