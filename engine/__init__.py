@@ -101,9 +101,9 @@ from engine.diagnostics import (
     trace_nonfinite,
 )
 from engine.diagnostics.catalogue import initializer_catalogue, op_catalogue, op_entry
-from engine.diagnostics.report import graph_report, plan_report
+from engine.diagnostics.report import graph_report, parse_and_report, plan_report
 from engine.diagnostics.script import graph_program
-from engine.execution.native import executors, report_compilation
+from engine.execution.native import executors, load_common_kernels, report_compilation
 from engine.execution.native import why_unusable as why_native_unusable
 from engine.execution.plan import NumpyExecutor, Plan, make_plan, plan_dot, plan_program, plan_text
 from engine.ggml import ggml, ggml_opt
@@ -111,12 +111,12 @@ from engine.ggml.context import Context, declare, graph_overhead, set_param
 from engine.ggml.executor import ComputePlan, Status
 from engine.ggml.graph import Graph
 from engine.ggml.inspection import describe_graph, describe_tensor
-from engine.ggml.opt_context import OptContext
+from engine.ggml.opt_context import OptContext, OptOptions
 from engine.ggml.opt_data import OptDataset, OptResult
 from engine.ggml.opt_fit import opt_epoch, opt_fit
 from engine.ggml.session.computing import Computed, ComputeManner
 from engine.ggml.session.named_values import checked_extents
-from engine.ggml.session.session import ElementWrite, StaticSession, check_index
+from engine.ggml.session.session import ElementWrite, StaticOptions, StaticSession, check_index
 from engine.ggml.threadpool import Priority, Threadpool, ThreadpoolParams
 from engine.graph.capture import capture, graph_function
 from engine.graph.codec import parse_graph
@@ -126,10 +126,10 @@ from engine.graph.printer import graph_dot, graph_nodes, graph_text
 from engine.graph.tensors import read_tensor_document
 from engine.nn.layers import layer_catalogue, loss_catalogue
 from engine.nn.modules import (
+    DataParallelResult,
     Layer,
     Module,
     Sequential,
-    Trained,
     dp_train,
     predict_in_chunks,
     probability_cross_entropy_loss,
@@ -150,7 +150,7 @@ from engine.optim import (
     optimizer_catalogue,
     schedule_catalogue,
 )
-from engine.session import Forward, Gradients, Session, Stepped, Tape, Updated
+from engine.session import Forward, Gradients, PassResult, Session, Tape, UpdateResult
 from engine.training import sweep
 from engine.training.check import FitEstimate, check_fit
 from engine.training.class_output import ClassOutput
@@ -158,6 +158,7 @@ from engine.training.column_info import ColumnInfo
 from engine.training.distributed.collective import Alone, Collective
 from engine.training.distributed.shared_memory import Rendezvous
 from engine.training.evaluation import EvaluationOptions, evaluate
+from engine.training.execution import Execution
 from engine.training.fit import CapturedGradient, Fit, MetricRow
 from engine.training.metrics import metric_catalogue
 from engine.training.predictor import Predictor, prediction_inputs
@@ -200,12 +201,14 @@ __all__ = [
     "DTypeError",
     "DataError",
     "DataLoader",
+    "DataParallelResult",
     "Definition",
     "DeviceError",
     "DocumentError",
     "ElementWrite",
     "EngineError",
     "EvaluationOptions",
+    "Execution",
     "Finding",
     "Fit",
     "FitEstimate",
@@ -230,8 +233,10 @@ __all__ = [
     "Operand",
     "OptContext",
     "OptDataset",
+    "OptOptions",
     "OptResult",
     "OutOfContextMemory",
+    "PassResult",
     "Plan",
     "PoolBusy",
     "PoolError",
@@ -253,9 +258,9 @@ __all__ = [
     "Session",
     "ShapeError",
     "Source",
+    "StaticOptions",
     "StaticSession",
     "Status",
-    "Stepped",
     "Sweep",
     "Tape",
     "TapeOptimizer",
@@ -263,9 +268,8 @@ __all__ = [
     "Threadpool",
     "ThreadpoolParams",
     "Timing",
-    "Trained",
     "UnknownName",
-    "Updated",
+    "UpdateResult",
     "Value",
     "Windows",
     "array_statistics",
@@ -320,6 +324,7 @@ __all__ = [
     "jvp",
     "layer_catalogue",
     "linearize",
+    "load_common_kernels",
     "loss_catalogue",
     "make_optimizer",
     "make_plan",
@@ -338,6 +343,7 @@ __all__ = [
     "opt_fit",
     "optimizer_catalogue",
     "parameter",
+    "parse_and_report",
     "parse_graph",
     "plan_dot",
     "plan_program",

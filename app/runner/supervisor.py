@@ -23,6 +23,7 @@ from app.domain.errors import (
     RetryLater,
     StorageFailed,
     StorageFull,
+    Superseded,
     TooLarge,
     TransferPending,
 )
@@ -35,6 +36,7 @@ from app.runner.process_manager import ManagedProcess, ProcessManager
 from app.runner.process_status import resident_bytes
 from app.runner.scheduler import Scheduler
 from app.service.attempts.attempts import Attempts
+from app.service.attempts.leadership import SOLE_SERVER, Leadership
 from app.service.attempts.progress import AttemptReport, Claim
 from app.service.resources.memory import MemoryPool
 from app.service.resources.workers import WorkerStatus
@@ -55,9 +57,12 @@ DEADLINE_SECONDS = 60.0
 MEMORY_CHECK_SECONDS = 5.0
 """Interval of queue checks while a fit waits for memory."""
 
+NOTICE_SECONDS = 2.0
+"""Interval in which a server of several looks for changes by the others whose notifications it has missed."""
+
 UNRECORDED = Failed("internal_error", "the server could not store the reports of the fit; the server's log says why")
 
-RETRYABLE = (RetryLater, StorageFull, StorageFailed)
+RETRYABLE = (RetryLater, StorageFull, StorageFailed, Superseded)
 """Errors after which an operation can be retried, since nothing of it was done."""
 
 TRANSFER_SECONDS = 0.1
@@ -79,12 +84,14 @@ class SupervisorOptions:
         processes: the processes that serve sessions and computations, on the same runner; polled in the same loop.
         memory: the memory pool that all processes share; attempts reserve from it.
         check_storage: raises StorageFull while no fit may start for lack of disk space.
+        leadership: whether this server runs the fits, where several share a database.
     """
 
     backoff_seconds: Sequence[float] | None = None
     processes: ProcessManager | None = None
     memory: MemoryPool | None = None
     check_storage: Callable[[], None] = lambda: None
+    leadership: Leadership = SOLE_SERVER
 
 
 class Supervisor:
@@ -92,6 +99,8 @@ class Supervisor:
 
     The state that a client requests of a fit is stored in the database; cancel, pause and kill only make the
     supervisor read it. So there is one source of truth, whatever arrives concurrently or late.
+
+    Of several servers on one database, one runs fits at a time, as its `Leadership` says; each serves its sessions.
     """
 
     def __init__(
@@ -114,6 +123,9 @@ class Supervisor:
         self._memory.on_released(self.wake)
         self._check_storage = options.check_storage
         self._storage_full = False
+        self._leadership = options.leadership
+        self._epoch = options.leadership.epoch
+        self._lead_again_at = 0.0
         self._active: dict[Handle, ActiveAttempt] = {}
         self._scheduler = Scheduler()
         self._change_requests: deque[tuple[str, str | None]] = deque()
@@ -124,8 +136,9 @@ class Supervisor:
         self._workers: tuple[tuple[Handle, int, FitState], ...] = ()
 
     def start(self) -> None:
-        """Start the thread."""
+        """Start the thread; attempts that were found to be running are gone on with."""
         self._runner.open()
+        self._resume_running()
         self._thread.start()
 
     @property
@@ -155,6 +168,14 @@ class Supervisor:
         """Read the requested state and limits of the fit now, if it has a process; from any thread."""
         self.cancel(fit_id)
 
+    def check_changes(self, fit_id: str | None = None) -> None:
+        """Read what other servers may have changed of a fit, or of all of them; from any thread."""
+        if self._leadership.epoch is None:
+            return
+        fit_ids = [handle.owner_id for handle in [*self._active]] if fit_id is None else [fit_id]
+        self._change_requests.extend((each, None) for each in fit_ids)
+        self.wake()
+
     def unavailable_reason(self) -> str | None:
         """Return why no fit can be started now, None if one can; from any thread."""
         if not self._draining and self._thread.ident is not None and not self._thread.is_alive():
@@ -164,7 +185,7 @@ class Supervisor:
     def workers(self) -> list[WorkerStatus]:
         """Return the processes that have started; from any thread."""
         fits = [
-            WorkerStatus(pid, handle.owner_id, handle.attempt, state.value, resident_bytes(pid))
+            WorkerStatus(pid, handle.owner_id, handle.attempt, state.value, self._resident_bytes(pid))
             for handle, pid, state in self._workers
         ]
         return fits + self._processes.workers()
@@ -172,7 +193,8 @@ class Supervisor:
     def drain(self) -> None:
         """Stop all fits with a checkpoint; they resume at the next start. Returns when all processes have exited.
 
-        Takes little longer than `settings.drain_seconds`: processes that have not exited by then are killed.
+        Fits that go on without this server are left to do so. Takes little longer than `settings.drain_seconds`:
+        processes that have not exited by then are killed.
         """
         self._draining = True
         if self._thread.is_alive():
@@ -182,7 +204,8 @@ class Supervisor:
         self._processes.close()
 
     def _supervise(self) -> None:
-        while not (self._draining and self._is_idle()):
+        # Reports that arrived before it was to stop are stored: at least one pass follows the request.
+        while self._drain_ends is None or not self._is_idle():
             try:
                 self._run_once()
             except Exception:
@@ -190,12 +213,30 @@ class Supervisor:
                 _logger.exception("error in the supervisor; continuing")
                 threading.Event().wait(self._retry_seconds)
 
+    def _resume_running(self) -> None:
+        """Go on with the attempts that have outlived their server."""
+        for running in self._attempts.running:
+            attempt = self._add_attempt(running.claim)
+            attempt.pid = running.pid
+            self._change_requests.append((running.claim.fit.id, None))
+
     def _is_idle(self) -> bool:
         overdue = self._drain_ends is not None and self._clock.monotonic() > self._drain_ends + CLOSE_SECONDS
-        return (not self._active and self._processes.is_idle) or overdue
+        return (self._has_no_attempts and self._processes.is_idle) or overdue
+
+    @property
+    def _has_no_attempts(self) -> bool:
+        """Whether no attempt needs this server any more, which has stored what it has received."""
+        if self._runner.is_remote:
+            return not any(attempt.report or attempt.buffer.flush_at for attempt in self._active.values())
+        return not self._active
+
+    def _resident_bytes(self, pid: int) -> int:
+        return 0 if self._runner.is_remote else resident_bytes(pid)
 
     def _run_once(self) -> None:
         self._processes.run_commands()
+        self._follow_leadership()
         self._check_requested_states()
         self._claim()
         self._poll()
@@ -207,6 +248,31 @@ class Supervisor:
             for attempt in self._active.values()
             if attempt.pid is not None and not attempt.ended
         )
+
+    def _follow_leadership(self) -> None:
+        """Take over the fits when this server is to run them, or stop the processes of those it ran in vain."""
+        epoch, now = self._leadership.epoch, self._clock.monotonic()
+        if epoch == self._epoch or now < self._lead_again_at:
+            return
+        for attempt in [*self._active.values()]:
+            if self._runner.is_remote:  # it goes on under the other server
+                self._attempts.release(attempt.claim)
+                del self._active[attempt.handle]
+            elif not attempt.ended:
+                self._abandon(attempt)
+        self._epoch = None
+        if epoch is None or self._draining:
+            return
+        try:
+            lost = self._attempts.end_lost(self._runner.adopt)
+        except RETRYABLE as error:
+            _logger.warning("cannot take over the fits: %s", error.detail)
+            self._lead_again_at = now + self._retry_seconds
+            return
+        _logger.info("this server runs the fits from now on; %s processes were lost", lost)
+        self._epoch = epoch
+        self._resume_running()
+        self._scheduler.wake()
 
     def _check_requested_states(self) -> None:
         try:
@@ -220,7 +286,7 @@ class Supervisor:
             _logger.warning("cannot read the requested state of a fit: %s", error.detail)
         if self._draining and self._drain_ends is None:
             self._drain_ends = self._clock.monotonic() + self._settings.drain_seconds
-            for attempt in self._active.values():
+            for attempt in () if self._runner.is_remote else self._active.values():
                 self._stop(attempt, "drain", self._settings.drain_seconds)
             self._processes.drain(self._settings.drain_seconds)
 
@@ -238,6 +304,10 @@ class Supervisor:
             self._stop(attempt, "cancel", CANCEL_GRACE_SECONDS)
         elif fit.state is FitState.PAUSING:
             self._stop(attempt, "drain", CANCEL_GRACE_SECONDS)
+        elif fit.sweep is not None and self._has_peers:
+            # Another server may have cancelled some of its variants; to be asked again changes nothing.
+            for withdrawn in self._attempts.withdrawn_variants(attempt.claim):
+                self._runner.send(attempt.handle, Control("cancel", withdrawn))
 
     def _stop(self, attempt: ActiveAttempt, kind: Literal["cancel", "drain"], grace: float) -> None:
         attempt.stopping = True
@@ -245,9 +315,13 @@ class Supervisor:
 
     def _claim(self) -> None:
         now = self._clock.monotonic()
-        if self._draining or not self._scheduler.take_due(now):
+        if not self._may_claim or not self._scheduler.take_due(now):
+            return
+        if self._runner.is_remote and self._runner.unavailable_reason is not None:
+            self._scheduler.schedule_check(now + self._retry_seconds)
             return
         try:
+            self._expect_changes(now)
             self._scheduler.schedule_check(self._check_at(self._attempts.fail_overdue()))
             self._memory.record_usage(self._processes.resident_bytes())
             self._check_storage()
@@ -269,6 +343,22 @@ class Supervisor:
             self._storage_full = isinstance(error, StorageFull)
             self._scheduler.schedule_check(now + self._retry_seconds)
 
+    def _expect_changes(self, now: float) -> None:
+        """Look again soon for what other servers have changed, if there are any: notifications may be missed."""
+        if self._has_peers:
+            self._change_requests.extend((handle.owner_id, None) for handle in self._active)
+            self._scheduler.schedule_check(now + NOTICE_SECONDS)
+
+    @property
+    def _has_peers(self) -> bool:
+        """Whether other servers use the database."""
+        return self._leadership is not SOLE_SERVER
+
+    @property
+    def _may_claim(self) -> bool:
+        """Whether this server runs fits, and goes on to do so."""
+        return self._epoch is not None and not self._draining
+
     def _exiting_fits(self) -> Iterator[str]:
         """Iterate over the fits whose last process may not have exited yet: a fit never has two processes."""
         return (attempt.claim.fit.id for attempt in self._active.values() if attempt.ended)
@@ -281,12 +371,8 @@ class Supervisor:
         return self._clock.monotonic() + min(max(0.0, left), DEADLINE_SECONDS)
 
     def _start_attempt(self, claim: Claim) -> None:
-        handle = Handle(claim.fit.id, claim.fit.attempt, claim.token)
-        now = self._clock.monotonic()
-        attempt = ActiveAttempt(
-            claim, handle, ReportBuffer(self._settings.metrics_flush_seconds), claim.fit, begun_at=now
-        )
-        self._active[handle] = attempt
+        attempt = self._add_attempt(claim)
+        now = attempt.begun_at
         try:
             self._runner.start(self._attempts.assignment(claim))
         except NotFound as error:
@@ -302,6 +388,13 @@ class Supervisor:
             _logger.exception("fit %s cannot be started", claim.fit.id)
             attempt.gone_at = now
             attempt.buffer.end(Died("not_started", f"no process could be started ({type(error).__name__})"))
+
+    def _add_attempt(self, claim: Claim) -> ActiveAttempt:
+        handle = Handle(claim.fit.id, claim.fit.attempt, claim.token)
+        buffer = ReportBuffer(self._settings.metrics_flush_seconds)
+        attempt = ActiveAttempt(claim, handle, buffer, claim.fit, begun_at=self._clock.monotonic())
+        self._active[handle] = attempt
+        return attempt
 
     def _poll(self) -> None:
         """Wait for messages, and kill processes whose heartbeat has timed out."""
@@ -331,7 +424,7 @@ class Supervisor:
             if not attempt.ended:
                 attempt.buffer.end(attempt.exit_verdict(report, draining=self._draining))
         elif not attempt.ended:
-            attempt.buffer.add(report.message, self._clock.monotonic())
+            attempt.buffer.add(report.message, self._clock.monotonic(), report.number)
 
     def _enforce_time_limits(self, attempt: ActiveAttempt) -> None:
         """Stop a fit that has reached a time limit, unless it is stopping already."""
@@ -344,19 +437,23 @@ class Supervisor:
     def _flush(self, attempt: ActiveAttempt) -> None:
         """Store reports that are due, and forget an attempt whose process has exited."""
         due_at, now = attempt.flush_at(), self._clock.monotonic()
-        if due_at is not None and due_at <= now and not attempt.ended:
+        if due_at is not None and (due_at <= now or self._draining) and not attempt.ended:
             attempt.report = attempt.report or attempt.buffer.take()
             attempt.report.seconds = attempt.seconds(now)
             self._record(attempt, attempt.report)
         if attempt.gone and attempt.ended:
             # Only now, after the exit of the process, is its spool directory free of writers, and its memory released.
             self._attempts.release(attempt.claim)
+            self._runner.acknowledge(attempt.handle, None)
             del self._active[attempt.handle]
             self._scheduler.wake()
 
     def _record(self, attempt: ActiveAttempt, report: AttemptReport) -> None:
         try:
             recorded = self._attempts.record(attempt.claim, report)
+        except Superseded as error:
+            self._fail(attempt, report, error)
+            return
         except TransferPending:
             attempt.retry_at = self._clock.monotonic() + TRANSFER_SECONDS
             return
@@ -369,6 +466,8 @@ class Supervisor:
             self._fail(attempt, report, error)
             return
         attempt.report = attempt.retry_at = None
+        if report.received:
+            self._runner.acknowledge(attempt.handle, report.received)
         attempt.fit = recorded.fit
         attempt.pid = attempt.pid or report.pid
         if recorded.ended:
@@ -381,7 +480,7 @@ class Supervisor:
         now = self._clock.monotonic()
         if losses:
             self._scheduler.back_off(fit_id, now + self._backoff_seconds[min(losses, len(self._backoff_seconds)) - 1])
-        elif isinstance(report.verdict, Died) and report.verdict.reason == STORAGE_REASON:
+        elif isinstance(report.verdict, Died) and report.verdict.reason in (STORAGE_REASON, "node_lost"):
             self._scheduler.back_off(fit_id, now + self._retry_seconds)
 
     def _fail(self, attempt: ActiveAttempt, report: AttemptReport, error: Exception) -> None:
@@ -408,7 +507,9 @@ class Supervisor:
 
     def _poll_timeout(self) -> float | None:
         """Return how long to wait for messages, None for no limit."""
-        if not self._draining and self._scheduler.wakeup_pending and len(self._active) < self._settings.workers:
+        if self._may_claim and self._scheduler.wakeup_pending and len(self._active) < self._settings.workers:
+            return 0.0
+        if self._drain_ends is not None and self._is_idle():
             return 0.0
         deadlines = [*self._deadlines()]
         return max(0.0, min(deadlines) - self._clock.monotonic()) if deadlines else None
@@ -417,7 +518,9 @@ class Supervisor:
         """Iterate over the times at which something is due even without messages."""
         if self._change_requests:
             yield self._clock.monotonic() + self._retry_seconds
-        if not self._draining:
+        if self._leadership.epoch != self._epoch:
+            yield self._lead_again_at
+        if self._may_claim:
             yield from self._scheduler.deadlines()
         elif self._drain_ends is not None:
             yield self._drain_ends + CLOSE_SECONDS

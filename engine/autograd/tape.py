@@ -211,7 +211,7 @@ def _add_hook(hooks: dict[object, Any], hook: object) -> Callable[[], None]:
 def tape() -> Iterator[None]:
     """Record operations on a tape of its own, as ggmlR's with_grad_tape; tapes do not nest.
 
-    The tape records from its start to its end: what was computed before is a constant inside, whatever it
+    The tape records from its start to its end: what was computed before is a constant inside, whether or not it
     was computed from, and what is computed afterwards from values of the tape leads to no gradient.
 
     Raises:

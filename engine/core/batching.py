@@ -62,7 +62,7 @@ class Call:
     def spread(self, index: int, rank: int | None = None) -> Value:
         """Return input `index` with the batch axis, repeated (without a copy) when it is the same for all examples.
 
-        With `rank`, axes of extent 1 behind the batch axis fill up to so many axes for one example.
+        With `rank`, axes of extent 1 behind the batch axis fill up to `rank` axes for one example.
         """
         value, shape = self.inputs[index], self.shape(index)
         if rank is not None and rank > len(shape):

@@ -45,17 +45,17 @@ MODES = Modes()
 
 def no_grad() -> AbstractContextManager[None]:
     """Record no operations inside: results require no gradient."""
-    return _Changed(recording=False)
+    return _ModeChange(recording=False)
 
 
 def enable_grad() -> AbstractContextManager[None]:
     """Record operations inside, even within `no_grad`; no effect in inference mode."""
-    return _Changed(recording=not MODES.inference)
+    return _ModeChange(recording=not MODES.inference)
 
 
 def differentiating() -> AbstractContextManager[None]:
     """Record operations inside, in inference mode too: what has to run in order to be differentiated."""
-    return _Changed(recording=True, inference=False)
+    return _ModeChange(recording=True, inference=False)
 
 
 def set_grad_enabled(flag: bool) -> AbstractContextManager[None]:
@@ -79,32 +79,32 @@ def is_grad_enabled() -> bool:
 
 def inference_mode() -> AbstractContextManager[None]:
     """Record nothing inside, and make results that can never take part in a backward pass."""
-    return _Changed(recording=False, inference=True)
+    return _ModeChange(recording=False, inference=True)
 
 
 def detect_anomaly() -> AbstractContextManager[None]:
     """Remember where every operation was recorded, and stop a backward pass at the first op that gives NaN."""
-    return _Changed(anomaly=True)
+    return _ModeChange(anomaly=True)
 
 
 def recording_on(tape: int) -> AbstractContextManager[None]:
     """Record operations inside on the tape of this number (see `engine.autograd.tape.tape`)."""
-    return _Changed(recording=not MODES.inference, tape=tape)
+    return _ModeChange(recording=not MODES.inference, tape=tape)
 
 
 def training_mode(flag: bool) -> AbstractContextManager[None]:
     """Run dropout and batch norm in training (True) or evaluation (False) mode inside."""
-    return _Changed(training=flag)
+    return _ModeChange(training=flag)
 
 
 def tracing(next_key: Callable[[], Value]) -> AbstractContextManager[None]:
     """Run no kernel inside: every operation only infers shapes and joins the graph; `next_key` feeds random ops."""
-    return _Changed(tracing=True, recording=True, next_key=next_key, recorder=None)
+    return _ModeChange(tracing=True, recording=True, next_key=next_key, recorder=None)
 
 
 def charging(budget: TraceBudget) -> AbstractContextManager[None]:
     """Charge what is traced inside to `budget`."""
-    return _Changed(budget=budget)
+    return _ModeChange(budget=budget)
 
 
 def charge_table(op: str, *extents: int, item_bytes: int = 8) -> None:
@@ -122,17 +122,17 @@ def recording_calls(recorder: Callable[..., None] | None) -> AbstractContextMana
 
     Calls made by ops themselves are not recorded.
     """
-    return _Changed(recorder=recorder)
+    return _ModeChange(recorder=recorder)
 
 
-class _Changed(AbstractContextManager[None], ContextDecorator):
+class _ModeChange(AbstractContextManager[None], ContextDecorator):
     """Change modes in a with statement, or while a function that it decorates runs."""
 
     def __init__(self, **changes: object) -> None:
         self.changes = changes
 
-    def _recreate_cm(self) -> _Changed:
-        return _Changed(**self.changes)
+    def _recreate_cm(self) -> _ModeChange:
+        return _ModeChange(**self.changes)
 
     def __enter__(self) -> None:
         modes = MODES.__dict__

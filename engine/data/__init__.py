@@ -12,6 +12,7 @@ from engine.data.class_encoding import (
     read_class_encodings,
     read_classes,
 )
+from engine.data.findings import DataFinding, find_imbalance, find_row_names
 from engine.data.loader import Batch, DataLoader, Prefetcher, prefetch_depth
 from engine.data.normalization import MinMax, Normalization, Robust, Standard, fit_scales, read_normalize
 from engine.data.sampling import Sampler, Sampling, class_weights, make_sampler
@@ -27,6 +28,7 @@ __all__ = [
     "Batch",
     "Batches",
     "ClassEncoding",
+    "DataFinding",
     "DataLoader",
     "Labels",
     "MinMax",
@@ -47,6 +49,8 @@ __all__ = [
     "class_weights",
     "classes_of_checkpoint",
     "encode_texts",
+    "find_imbalance",
+    "find_row_names",
     "fit_scales",
     "grouped_split",
     "held_out_rows",

@@ -117,7 +117,7 @@ def _second_order(op: Op[Any]) -> str:
     return "composition" if op.composite or op.composition is not None else "rule"
 
 
-def _input(op: Op[Any], place: int, observed: _Observed) -> dict[str, Any]:
+def _input(op: Op[Any], place: int, observed: _TraceFacts) -> dict[str, Any]:
     parameter = op.inputs[place]
     variadic = parameter.kind is parameter.VAR_POSITIONAL
     key = op.random and place == len(op.inputs) - 1
@@ -130,7 +130,7 @@ def _input(op: Op[Any], place: int, observed: _Observed) -> dict[str, Any]:
     }
 
 
-class _Observed(NamedTuple):
+class _TraceFacts(NamedTuple):
     """What tracing the samples of an op shows.
 
     Attributes:
@@ -145,7 +145,7 @@ class _Observed(NamedTuple):
 
 
 @cache
-def _observe(name: str) -> _Observed:
+def _observe(name: str) -> _TraceFacts:
     """Trace the samples of an op and the backward rule on them; only ops that depend on data compute."""
     op = OPS[name]
     last = len(op.inputs) - 1
@@ -167,7 +167,7 @@ def _observe(name: str) -> _Observed:
         counts.add(len(outputs))
         pulled.update(min(place, last) for place, gradient in enumerate(found) if gradient is not None)
     depends = len(counts) != 1 or (op.composite and "..." in str(op.body.__annotations__["return"]))
-    return _Observed(tuple(tuple(held) for held in kinds), frozenset(pulled), None if depends else counts.pop())
+    return _TraceFacts(tuple(tuple(held) for held in kinds), frozenset(pulled), None if depends else counts.pop())
 
 
 def _arrays(op: Op[Any], sample: Sample) -> list[np.ndarray[Any, Any]]:

@@ -12,15 +12,15 @@ from engine.core.registry import lookup
 from engine.core.shape_rules import broadcast, broadcast_bool
 from engine.execution.native import chosen, most_shards
 from engine.execution.plan import Plan, plan_json
-from engine.graph.codec import unused_values
+from engine.graph.codec import parse_and_infer, unused_values
 from engine.graph.definition import Definition, NodeSpec
 from engine.graph.fans import fan_findings
-from engine.graph.limits import LIMITS
+from engine.graph.limits import LIMITS, GraphLimits
 from engine.graph.shape_inference import InferredShapes, dims_at, infer_shapes
 from engine.optim import make_transform
 from engine.optim.groups import one_group
 from engine.training.recipe import Recipe, Record
-from engine.training.step import cached_plan, plan_evaluation, plan_training, trained_parameters
+from engine.training.step import cached_plan, plan_evaluation, plan_training, trained_in, trained_parameters
 from engine.training.train_state import StateLayout
 
 ADVICE = "make the shapes equal, with squeeze, unsqueeze or reshape, or by declaring the input so"
@@ -62,9 +62,22 @@ def _unequal(node: NodeSpec, probed: InferredShapes) -> Iterator[str]:
 STANDARD_BATCH = 32
 
 
+def parse_and_report(document: Any, limits: GraphLimits = LIMITS) -> tuple[Definition, dict[str, Any]]:
+    """Return the canonical form of a graph document and its report, for which it is traced once.
+
+    Raises:
+        DocumentError: as `parse_graph` does.
+    """
+    definition, inferred = parse_and_infer(document, limits)
+    return definition, _report(definition, inferred)
+
+
 def graph_report(definition: Definition) -> dict[str, Any]:
     """Report parameter and node counts, inferred shapes, an estimate of memory, and findings."""
-    probed = infer_shapes(definition, LIMITS)
+    return _report(definition, infer_shapes(definition, LIMITS))
+
+
+def _report(definition: Definition, probed: InferredShapes) -> dict[str, Any]:
     references = {
         name: [name] if len(outputs) == 1 else [f"{name}:{index}" for index in range(len(outputs))]
         for name, outputs in probed.graph.values.items()
@@ -87,7 +100,10 @@ def graph_report(definition: Definition) -> dict[str, Any]:
 
 
 def graph_findings(definition: Definition, probed: InferredShapes) -> list[Finding]:
-    """Return what is allowed but probably not meant: unused leaves and values, parameters that nothing trains."""
+    """Return what is allowed but probably not meant: unused leaves and values, parameters that nothing trains.
+
+    Appends its backward graph to the trace.
+    """
     used = {
         operand.partition(":")[0] for node in definition.nodes for operand in node.inputs if isinstance(operand, str)
     }
@@ -109,7 +125,7 @@ def graph_findings(definition: Definition, probed: InferredShapes) -> list[Findi
         detail = "without a loss the graph can be computed but not fitted"
         findings.append(Finding("/losses", "no_loss", detail, "info"))
         return findings
-    trained = trained_parameters(definition, probed.graph.dims)
+    trained = trained_in(probed.graph)
     findings += [
         Finding(f"/parameters/{name}", "untrained_parameter", f"no gradient of a loss reaches {name!r}", "warning")
         for name, spec in definition.parameters.items()

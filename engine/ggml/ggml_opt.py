@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.core.value import Array, Value
 from engine.ggml.context import Context
-from engine.ggml.opt_context import OptContext
+from engine.ggml.opt_context import OptContext, OptOptions
 from engine.ggml.opt_data import OptDataset, OptResult
 from engine.ggml.opt_fit import EpochResult, opt_epoch, opt_fit, progress_bar
 from engine.ggml.opt_params import (
@@ -95,16 +95,14 @@ class ggml_opt_params(NamedTuple):  # noqa: N801 - ggml's name
 
 def ggml_opt_init(params: ggml_opt_params) -> OptContext:
     """Create an `OptContext`; `ctx_compute` is the context of the leaves."""
-    return OptContext(
-        params.inputs,
-        params.outputs,
-        params.loss_type,
+    options = OptOptions(
         optimizer=params.optimizer,
         get_opt_pars=params.get_opt_pars,
         opt_period=params.opt_period,
         build_type=params.build_type,
         storage=None if params.ctx_compute is None else params.ctx_compute.storage,
     )
+    return OptContext(params.inputs, params.outputs, params.loss_type, options)
 
 
 def ggml_opt_reset(opt_ctx: OptContext, optimizer: bool) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from engine.core.errors import AttributeValueError, DataError, ShapeError
@@ -19,6 +21,27 @@ from engine.ggml.opt_params import (
 )
 from engine.ggml.opt_step import GRADIENT, INPUTS, LABELS, LEAF, NUMBERS, trace_step
 from engine.ggml.storage import Storage
+
+
+@dataclass(frozen=True)
+class OptOptions:
+    """How an `OptContext` trains; the defaults are those of ggml_opt_default_params.
+
+    Attributes:
+        optimizer: see `OptimizerType`.
+        get_opt_pars: asked for the numbers of a step before each step.
+        opt_period: physical batches whose gradients are added up for a step.
+        build_type: the most that is computed; GRAD adds gradients up until `reset`.
+        storage: where the leaves live, such as that of a `Context`; without it, parameters live in their own data.
+        seed: of the shuffles.
+    """
+
+    optimizer: OptimizerType | str | int = OptimizerType.ADAMW
+    get_opt_pars: GetOptPars = default_opt_pars
+    opt_period: int = 1
+    build_type: BuildType | str | int = BuildType.OPT
+    storage: Storage | None = None
+    seed: int = 0
 
 
 class OptContext:
@@ -39,48 +62,43 @@ class OptContext:
         inputs: Value,
         outputs: Value,
         loss_type: LossType | str | int,
-        *,
-        optimizer: OptimizerType | str | int = OptimizerType.ADAMW,
-        get_opt_pars: GetOptPars = default_opt_pars,
-        opt_period: int = 1,
-        build_type: BuildType | str | int = BuildType.OPT,
-        storage: Storage | None = None,
-        seed: int = 0,
+        options: OptOptions = OptOptions(),
     ) -> None:
-        """Append loss, gradients and steps to the graph (ggml_opt_default_params, ggml_opt_init).
+        """Append loss, gradients and steps to the graph (ggml_opt_init).
 
         Args:
             inputs: a leaf without data; its first axis counts the datapoints of a physical batch.
             outputs: operand of the loss; for CROSS_ENTROPY logits whose last axis has one entry for each class.
             loss_type: see `LossType`; the labels have shape and dtype of the outputs.
-            optimizer: see `OptimizerType`.
-            get_opt_pars: asked for the numbers of a step before each step.
-            opt_period: physical batches whose gradients are added up for a step.
-            build_type: the most that is computed; GRAD adds gradients up until `reset`.
-            storage: where the leaves live, such as that of a `Context`; without it, parameters live in their own data.
-            seed: of the shuffles.
+            options: optimizer, period, memory and shuffles.
 
         Raises:
             UnknownName: no such loss, optimizer or build type; the message lists those that exist.
             AttributeValueError: `opt_period` below 1.
             DataError: a leaf without data.
         """
-        if opt_period < 1:
-            raise AttributeValueError(f"opt_period {opt_period} must be at least 1")
+        if options.opt_period < 1:
+            raise AttributeValueError(f"opt_period {options.opt_period} must be at least 1")
         self.loss_type = parse_kind(LossType, loss_type)
-        self.optimizer = parse_kind(OptimizerType, optimizer)
-        self.get_opt_pars = get_opt_pars
-        self.opt_period = opt_period
-        build = parse_kind(BuildType, build_type)
+        self.optimizer = parse_kind(OptimizerType, options.optimizer)
+        self.get_opt_pars = options.get_opt_pars
+        self.opt_period = options.opt_period
+        build = parse_kind(BuildType, options.build_type)
         self._step = trace_step(
-            inputs, outputs, self.loss_type, self.optimizer, opt_period=opt_period, build_type=build, storage=storage
+            inputs,
+            outputs,
+            self.loss_type,
+            self.optimizer,
+            opt_period=options.opt_period,
+            build_type=build,
+            storage=options.storage,
         )
         self.build_type = build if self._step.gradients else BuildType.FORWARD
-        self.generator = np.random.Generator(np.random.Philox(seed))
+        self.generator = np.random.Generator(np.random.Philox(options.seed))
         self.epoch = 1
         self.iteration = 1
         self._position = 0  # in the window of opt_period batches; evaluations without gradients do not count
-        self._state = self._allocate(storage)
+        self._state = self._allocate(options.storage)
         self._executors: dict[BuildType, NumpyExecutor] = {}
         self._latest: NumpyExecutor | None = None
 

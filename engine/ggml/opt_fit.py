@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.core.errors import AttributeValueError, DataError
 from engine.core.value import Value
-from engine.ggml.opt_context import OptContext
+from engine.ggml.opt_context import OptContext, OptOptions
 from engine.ggml.opt_data import Estimate, OptDataset, OptResult
 from engine.ggml.opt_params import GetOptPars, LossType, OptimizerType, default_opt_pars
 from engine.ggml.storage import Storage
@@ -118,16 +118,8 @@ def opt_fit(
     opt_period, batches = _divide(
         dataset.ndata, nbatch, nbatch if nbatch_logical is None else nbatch_logical, remainder
     )
-    opt = OptContext(
-        inputs,
-        outputs,
-        loss_type,
-        optimizer=optimizer,
-        get_opt_pars=get_opt_pars,
-        opt_period=opt_period,
-        storage=storage,
-        seed=seed,
-    )
+    options = OptOptions(optimizer, get_opt_pars, opt_period, storage=storage, seed=seed)
+    opt = OptContext(inputs, outputs, loss_type, options)
     logical, split = opt_period * nbatch, split_batches(batches, val_split) * opt_period * nbatch
     if logical < dataset.ndata:
         dataset.shuffle(opt.generator)

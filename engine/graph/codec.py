@@ -18,7 +18,7 @@ from engine.graph.expression_parser import parse_program
 from engine.graph.fans import with_fans
 from engine.graph.layers_spec import expand_layers
 from engine.graph.limits import LIMITS, GraphLimits
-from engine.graph.shape_inference import infer_shapes
+from engine.graph.shape_inference import InferredShapes, infer_shapes
 from engine.graph.tensors import bounded_extents, is_extent, read_dtype, read_shape, read_tensor
 from engine.graph.trace import Trace, check_loss, output_index
 from engine.nn.initializers import default_kind, resolve
@@ -38,6 +38,12 @@ def parse_graph(document: Any, limits: GraphLimits = LIMITS) -> Definition:
     Raises:
         DocumentError: every fault found, each with a JSON pointer.
     """
+    definition, _ = parse_and_infer(document, limits)
+    return definition
+
+
+def parse_and_infer(document: Any, limits: GraphLimits = LIMITS) -> tuple[Definition, InferredShapes]:
+    """Read a graph document as `parse_graph` does; return its canonical form and the shapes it was checked with."""
     reader = Reader()
     document = reader.mapping(document, "")
     forms = [field for field in FORMS if field in document]
@@ -205,8 +211,8 @@ def _is_operand(operand: Any) -> bool:
 
 def _complete(
     draft: Definition, document: Mapping[str, Any], limits: GraphLimits, without_init: frozenset[str]
-) -> Definition:
-    """Trace the draft, resolve outputs and losses, and return the finished definition.
+) -> tuple[Definition, InferredShapes]:
+    """Trace the draft, resolve outputs and losses, and return the finished definition and its shapes.
 
     Parameters that are `without_init` start with the fan-in that the graph gives them.
     """
@@ -215,7 +221,8 @@ def _complete(
         limits.check_count(node.pointer, "inputs of a node", len(node.inputs), limits.inputs_per_node)
         limits.check_attributes(node.pointer, node.attrs)
     limits.check_states("/parameters", [spec.shape for spec in (*draft.parameters.values(), *draft.buffers.values())])
-    graph = infer_shapes(draft, limits).graph
+    inferred = infer_shapes(draft, limits)
+    graph = inferred.graph
     reader = Reader()
     given_implicit = reader.typed(document.get("implicit_loss", False), bool, "/implicit_loss", "implicit_loss", False)
     losses = _references(document, "losses", graph, reader) or draft.losses
@@ -235,7 +242,10 @@ def _complete(
         implicit = len(losses) == 1
         losses = losses if implicit else ()
     parameters = with_fans(draft.parameters, graph, without_init) if without_init else draft.parameters
-    return replace(draft, parameters=parameters, outputs=tuple(outputs), losses=tuple(losses), implicit_loss=implicit)
+    graph.definition = replace(
+        draft, parameters=parameters, outputs=tuple(outputs), losses=tuple(losses), implicit_loss=implicit
+    )
+    return graph.definition, inferred
 
 
 def _references(document: Mapping[str, Any], field: str, graph: Trace, reader: Reader) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Fan-in and fan-out of parameters as a graph uses them: products summed in one output, and fed by one element.
 
 A weight [in, out] in `x @ w` has fan-in `in`; in `w @ x` or `linear(x, w)` the same shape has fan-in `out`. What counts
-is the shape with which the parameter enters the product, after transposes, reshapes and the like.
+is the shape with which the parameter enters the product, after transposes, reshapes and other such ops.
 """
 
 from __future__ import annotations

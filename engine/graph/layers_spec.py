@@ -86,7 +86,10 @@ class _LayerScope:
         if name not in inputs:
             detail = f"there is no input called {name[:64]!r}{nearest(name, inputs)}"
             raise DocumentError([Finding(self.pointer, "unknown_name", detail)])
-        return inputs[name]
+        return self.draft.replaced.get(name, inputs[name])
+
+    def replace_input(self, name: str, value: Value) -> None:
+        self.draft.replaced[name] = value
 
     def parameter(self, name: str, shape: Shape, **init: Any) -> Value:
         resolve(init)
@@ -140,7 +143,7 @@ class _LossScope(_LayerScope):
 
     def find(self, name: str) -> Value | None:
         graph = self.graph
-        for table in (graph.inputs, graph.parameters, graph.buffers, graph.constants):
+        for table in (self.draft.replaced, graph.inputs, graph.parameters, graph.buffers, graph.constants):
             if name in table:
                 return table[name]
         return graph.values[name][0] if name in graph.values else None
@@ -168,6 +171,7 @@ class _Draft:
         self.buffers: dict[str, StateSpec] = dict(graph.definition.buffers)
         self.constants: dict[str, Array] = dict(graph.definition.constants)
         self.nodes: list[NodeSpec] = []
+        self.replaced: dict[str, Value] = {}
         self.keep: list[Value] = []  # keys hold while their values live
         self.references: dict[object, str] = {}
         self.taken: set[str] = set()

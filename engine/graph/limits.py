@@ -13,7 +13,7 @@ from engine.core.value import Shape
 
 def reach(shape: Shape) -> int:
     """Return the number of elements, taking an extent of 0 for 1: NumPy refuses the others' product even then."""
-    return math.prod(extent or 1 for extent in shape)
+    return math.prod(shape) or math.prod(extent or 1 for extent in shape)
 
 
 @dataclass(frozen=True, slots=True)

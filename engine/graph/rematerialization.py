@@ -1,6 +1,6 @@
 """Rematerialization: activations that are recomputed, or stored in a half type, until the backward pass reads them.
 
-Whatever the backward pass reads of the forward pass goes through a `barrier` with the cotangent that needs it. The
+What the backward pass reads of the forward pass goes through a `barrier` with the cotangent that needs it. The
 barrier has two effects. Merging of equal operations cannot join the recomputed values with those of the forward pass,
 which would keep them alive. And the planner cannot start the recomputation before that cotangent exists, so the memory
 is needed only then.

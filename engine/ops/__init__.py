@@ -7,6 +7,7 @@ from engine.core.registry import ALIASES, OPS, find_op
 from engine.ops import (
     activation,
     arrange,
+    augmentation,
     conv,
     elementwise,
     ggml,

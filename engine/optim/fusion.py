@@ -26,7 +26,7 @@ from engine.ops.optimizer.updates import (
 from engine.optim.transforms.link import COUNT, Advanced, Direction, Link, ShrinkParameter, Slots, count_step
 from engine.optim.transforms.scaling import AddDecayedWeights
 
-Stepped = tuple[Value, dict[str, Value]]
+PassResult = tuple[Value, dict[str, Value]]
 
 
 def decay_link(weight_decay: float, *, decoupled: bool) -> Link:
@@ -84,7 +84,7 @@ class MomentumLink(Link):
         return direction._replace(update=update), {"step": slots["step"] + 1, "momentum": buffer}
 
 
-def fused_step(links: tuple[Link, ...], direction: Direction, slots: Slots) -> Stepped | None:
+def fused_step(links: tuple[Link, ...], direction: Direction, slots: Slots) -> PassResult | None:
     """Return the parameter and the slots after a step by one op, or None if no op computes these links."""
     match links:
         case (ShrinkParameter() | AddDecayedWeights(min_ndim=0) as decay,):
@@ -101,7 +101,7 @@ def _decay(link: ShrinkParameter | AddDecayedWeights) -> dict[str, Any]:
     return {"weight_decay": link.weight_decay, "decoupled": isinstance(link, ShrinkParameter)}
 
 
-def _fused_momentum(link: MomentumLink, direction: Direction, slots: Slots, decay: dict[str, Any]) -> Stepped:
+def _fused_momentum(link: MomentumLink, direction: Direction, slots: Slots, decay: dict[str, Any]) -> PassResult:
     step, lr = slots["step"], direction.lr
     parameter, buffer = momentum_update(
         direction.update,
@@ -116,7 +116,7 @@ def _fused_momentum(link: MomentumLink, direction: Direction, slots: Slots, deca
     return parameter, {"step": step + 1, "momentum": buffer}
 
 
-def _fused_adam(link: AdamLink, direction: Direction, slots: Slots, decay: dict[str, Any]) -> Stepped:
+def _fused_adam(link: AdamLink, direction: Direction, slots: Slots, decay: dict[str, Any]) -> PassResult:
     step, beta1, lr = slots["step"] + 1, _number(link.beta1), direction.lr
     rate, scale = adam_rates(step, lr, beta1, beta2=link.beta2)
     parameter, moment1, moment2 = adam_update(

@@ -18,7 +18,7 @@ from engine.core.value import Spec, Value
 from engine.optim.fusion import fused_step
 from engine.optim.transforms.link import Direction, Link, Slots, advance, cast_like
 
-Stepped = tuple[Value, dict[str, Value]]
+PassResult = tuple[Value, dict[str, Value]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +112,7 @@ class Transform(Optimizer):
 
     def update(
         self, gradient: Value, parameter: Value, slots: Slots, lr: Value, momentum: Value | None = None
-    ) -> Stepped:
+    ) -> PassResult:
         """Return the parameter and the slots after one step, in the dtypes that they had.
 
         Args:
@@ -135,11 +135,11 @@ class Transform(Optimizer):
         )
         return cast_like(stepped, parameter), {name: cast_like(value, slots[name]) for name, value in changed.items()}
 
-    def step(self, links: tuple[Link, ...], direction: Direction, slots: Slots) -> Stepped:
+    def step(self, links: tuple[Link, ...], direction: Direction, slots: Slots) -> PassResult:
         """Return the parameter and the slots after one step: by one op where one computes the whole chain."""
         return fused_step(links, direction, slots) or self.compose(links, direction, slots)
 
-    def compose(self, links: tuple[Link, ...], direction: Direction, slots: Slots) -> Stepped:
+    def compose(self, links: tuple[Link, ...], direction: Direction, slots: Slots) -> PassResult:
         """Return the parameter and the slots after one step, link by link."""
         names = [
             {slot: self.slot_name(slot, place) for slot in link.slots(direction.parameter.spec)}
@@ -193,13 +193,13 @@ class Pending:
     slots: Slots
 
 
-def step_jointly(transform: Transform, pending: Sequence[Pending], lr: Value) -> list[Stepped]:
+def step_jointly(transform: Transform, pending: Sequence[Pending], lr: Value) -> list[PassResult]:
     """Return each parameter and its slots after one step of `transform`.
 
     For elementwise updates, small parameters of one dtype and step count are stepped as one vector; the results are
     bitwise the same.
     """
-    results: dict[str, Stepped] = {}
+    results: dict[str, PassResult] = {}
     for together in _clusters(transform, pending):
         if len(together) == 1:
             (one,) = together
@@ -229,7 +229,7 @@ def _shared_slots(transform: Transform, dtype: DType) -> list[str]:
     return [slot for slot, spec in transform.slots(Spec((2,), dtype)).items() if spec.shape != (2,)]
 
 
-def _joined(transform: Transform, together: Sequence[Pending], lr: Value) -> dict[str, Stepped]:
+def _joined(transform: Transform, together: Sequence[Pending], lr: Value) -> dict[str, PassResult]:
     first = together[0]
     shared = _shared_slots(transform, first.start.dtype)
     slots = {

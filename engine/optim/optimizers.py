@@ -15,7 +15,7 @@ from engine.optim.adam import Adam, Adamax, AdamW, NAdam, RAdam
 from engine.optim.adaptive import Adadelta, Adagrad, Lion, RMSprop, Rprop
 from engine.optim.layerwise import LAMB, LARS, Adafactor, Muon
 from engine.optim.lbfgs import LBFGS
-from engine.optim.optimizer import Optimizer, Stepped, Transform
+from engine.optim.optimizer import Optimizer, PassResult, Transform
 from engine.optim.sgd import ASGD, SGD
 from engine.optim.transforms.adam import (
     ScaleByAdam,
@@ -103,7 +103,7 @@ class Chain(Transform):
         """Return the slot's name with the place of its transform."""
         return f"{slot}.{place}"
 
-    def step(self, links: tuple[Link, ...], direction: Direction, slots: Slots) -> Stepped:
+    def step(self, links: tuple[Link, ...], direction: Direction, slots: Slots) -> PassResult:
         """Step link by link: the fused ops round as PyTorch's optimizers do, a chain as optax's."""
         return self.compose(links, direction, slots)
 

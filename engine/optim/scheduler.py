@@ -9,7 +9,7 @@ from engine.core.errors import AttributeValueError, CheckpointError
 from engine.optim.schedules import Plateau, Schedule, make_schedule
 
 
-class Rated(Protocol):
+class RateGroup(Protocol):
     """A group of parameters: its learning rate, the one from which schedules start, and momentum if it has any."""
 
     kind: str
@@ -24,11 +24,11 @@ class Rated(Protocol):
         """Set the momentum of later steps."""
 
 
-class Scheduled(Protocol):
+class SchedulableOptimizer(Protocol):
     """An optimizer of the tape, by gradients or by closures."""
 
     @property
-    def groups(self) -> Sequence[Rated]:
+    def groups(self) -> Sequence[RateGroup]:
         """The parameter groups."""
 
 
@@ -39,7 +39,7 @@ class Scheduler:
     metric needs it: `step(loss)`. One that cycles momentum also sets the momentum of every group.
     """
 
-    def __init__(self, optimizer: Scheduled, kind: str, **options: Any) -> None:
+    def __init__(self, optimizer: SchedulableOptimizer, kind: str, **options: Any) -> None:
         """Attach a schedule; `kind` and `options` are those of the catalogue of schedules.
 
         Raises:

@@ -11,7 +11,7 @@ from engine.core.value import Spec, Value
 from engine.ops.elementwise.comparison import eq, where
 from engine.ops.elementwise.elementwise import maximum, power
 from engine.optim.fusion import MomentumLink, decay_link
-from engine.optim.optimizer import Stepped, Transform, nonnegative
+from engine.optim.optimizer import PassResult, Transform, nonnegative
 from engine.optim.transforms.link import COUNT, Advanced, Direction, Link, Slots, count_step
 
 
@@ -69,7 +69,7 @@ class ASGD(Transform):
     def slots(self, parameter: Spec) -> dict[str, Spec]:
         return {**super().slots(parameter), "average": parameter}
 
-    def compose(self, links: tuple[Link, ...], direction: Direction, slots: Slots) -> Stepped:
+    def compose(self, links: tuple[Link, ...], direction: Direction, slots: Slots) -> PassResult:
         """Step by the links, then average the parameter."""
         parameter, changed = super().compose(links, direction, slots)
         _, count = count_step(slots)

@@ -88,7 +88,7 @@ class Gradients:
 
 
 @dataclass(frozen=True, slots=True)
-class Stepped:
+class PassResult:
     """A forward and backward pass: each loss and their sum with the requested reduction, and norms as in `Gradients`.
 
     `outputs` are the declared outputs if they were requested.
@@ -102,7 +102,7 @@ class Stepped:
 
 
 @dataclass(frozen=True, slots=True)
-class Updated:
+class UpdateResult:
     """A step of the optimizer.
 
     Attributes:

@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 
 from engine.core.array_statistics import ArrayStatistics, array_statistics
-from engine.core.cpu import usable_cores
 from engine.core.dtypes import FLOAT64
 from engine.core.errors import DataError, DocumentError, Finding, GradientError
 from engine.core.value import Array
@@ -22,7 +21,7 @@ from engine.diagnostics.row_losses import losses_by_row
 from engine.execution.interpreter.node_runner import NodeRunner
 from engine.execution.interpreter.nonfinite import Nonfinite, first_nonfinite
 from engine.execution.interpreter.point import EvaluationPoint
-from engine.execution.native import chosen, most_shards
+from engine.execution.native import most_shards
 from engine.execution.plan import NumpyExecutor
 from engine.graph.definition import Definition, InputSpec, needed_inputs, without_inputs
 from engine.graph.limits import LIMITS
@@ -30,9 +29,10 @@ from engine.graph.shape_inference import infer_shapes
 from engine.graph.tensors import as_numbers
 from engine.session.batch import Batch, BatchReader, Wanted, check_arrays, check_request, unknown_name
 from engine.session.passes import Passes
-from engine.session.results import Forward, Gradients, Stepped, Tape, Updated
+from engine.session.results import Forward, Gradients, PassResult, Tape, UpdateResult
 from engine.session.state import Counters, SessionState, load_parameters, restore, snapshot
 from engine.session.update import OptimizerSteps
+from engine.training.execution import AUTO, Execution
 from engine.training.predictor import Predictor
 from engine.training.recipe import read_recipe
 from engine.training.recipe.options import Precision
@@ -65,8 +65,7 @@ class Session:
         seed: int = 0,
         precision: Precision = "float32",
         clip: Mapping[str, Any] | None = None,
-        executor: str = "auto",
-        threads: int | None = None,
+        execution: Execution = AUTO,
     ) -> None:
         """Initialise the model; plans are made by the first calls.
 
@@ -76,8 +75,7 @@ class Session:
             seed: what first values and random draws come from.
             precision: number formats, see `Recipe`.
             clip: limits on gradients, see `Clip`.
-            executor: what runs the plans, see `engine.executors`; "auto" takes the fastest there is.
-            threads: how many threads may work inside a call; by default as many as there are cores.
+            execution: executor and threads; a session runs on one rank.
 
         Raises:
             DocumentError: with a pointer into these arguments.
@@ -87,7 +85,7 @@ class Session:
         if self._recipe.closure:
             detail = "lbfgs evaluates the loss several times a step, which is the caller's to do here; take another"
             raise DocumentError([Finding("/optimizer", "conflict", detail)])
-        self.executor = chosen(executor)
+        self.execution = execution.resolve()
         self._given = definition
         self.definition = at_precision(definition, self._recipe.precision)
         self._counters = Counters(seed)
@@ -105,11 +103,11 @@ class Session:
         self._reached = {name: found - frozen for name, found in reached.items()}
         by_losses = frozenset[str]().union(*(self._reached[name] for name in self.definition.losses))
         apart = {name: 1 for name in parameters if by_losses and name not in by_losses}
-        self._work_on(SessionState(self.definition, self._recipe, self.executor, threads or usable_cores(), apart))
+        self._work_on(SessionState(self.definition, self._recipe, self.execution, apart))
 
     def _work_on(self, work: SessionState) -> None:
         self._work = work
-        shards = most_shards(self.executor)
+        shards = most_shards(self.execution.executor)
         self._passes = Passes(work, self._recipe, self._feeds, self._reached, shards)
         self._updating = OptimizerSteps(work, self._recipe)
 
@@ -192,12 +190,12 @@ class Session:
         reduction: Wanted | None = None,
         outputs: bool = False,
         micro_batch_size: int | None = None,
-    ) -> Stepped:
+    ) -> PassResult:
         """Run forward and backward, and add the gradients of the sum of the losses.
 
         Args:
             inputs: an array for each input that the losses, the wanted outputs or running statistics depend on.
-            reduction: "sum" or "mean" over rows, whatever the loss of the graph does; by default what it does. With
+            reduction: "sum" or "mean" over rows; by default that of the loss of the graph. With
                 "sum", calls for the parts of a batch come to the bits of one call with `micro_batch_size`.
             outputs: whether the declared outputs are wanted.
             micro_batch_size: rows that are computed at a time, each such part a pass of its own.
@@ -214,9 +212,9 @@ class Session:
         self._count(done.count, limited=done.limited)
         found = self._work.gradients()
         loss = done.losses.pop("")
-        return Stepped(done.losses, loss, found.norm, found.norms, done.outputs if outputs else None)
+        return PassResult(done.losses, loss, found.norm, found.norms, done.outputs if outputs else None)
 
-    def optim_step(self, **hyperparameters: Any) -> Updated:
+    def optim_step(self, **hyperparameters: Any) -> UpdateResult:
         """Take an optimizer step for the parameters with gradients, clipped as `clip` says; then clear the gradients.
 
         Args:
@@ -338,7 +336,7 @@ class Session:
 
         Args:
             wanted: "forward" for the declared outputs and the losses, "losses" for these alone.
-            training: whether running statistics and the like are updated, which then are wanted too.
+            training: whether running statistics and other buffers are updated, which then are computed too.
         """
         key = (wanted, training)
         if key not in self._needed:
@@ -377,7 +375,7 @@ class Session:
 
     def snapshot(self) -> Checkpoint:
         """Copy parameters, buffers, optimizer state, gradients and counters; tapes are not in it."""
-        checkpoint = snapshot(self._work, self._counters, self.executor)
+        checkpoint = snapshot(self._work, self._counters, self.execution.executor)
         checkpoint.state.update(self._scale_arrays())
         checkpoint.meta = meta_with_preprocessing(checkpoint.meta, self._preprocessing)
         return checkpoint
@@ -392,7 +390,7 @@ class Session:
 
         Args:
             checkpoint: of a session, or of a fit by the same optimizer, whose gradients are none.
-            optimizer: without, only parameters and buffers are taken, and optimizer and gradients begin anew; the graph
+            optimizer: without, only parameters and buffers are taken, and optimizer and gradients are reset; the graph
                 may be another one then.
 
         Raises:

@@ -17,10 +17,11 @@ from engine.data.checkpoint import Checkpoint
 from engine.execution.plan import NumpyExecutor
 from engine.graph.definition import Definition
 from engine.session.results import Gradients
+from engine.training.execution import Execution
 from engine.training.recipe import Recipe
 from engine.training.step.names import GRADIENT, NEW, SQUARED_NORM, root
 from engine.training.step.plan_cache import Executors
-from engine.training.train_state import LOSS_SCALE, VECTOR, FlatGroup, TrainState, slot_array
+from engine.training.train_state import LOSS_SCALE, VECTOR, FlatGroup, StateOptions, TrainState, slot_array
 
 PLANS = 16
 """Executors that are kept, each with its memory: those of the usual batches, and a few more."""
@@ -63,15 +64,15 @@ class SessionState:
         trained: number of parameters that can have one.
     """
 
-    def __init__(
-        self, definition: Definition, recipe: Recipe, executor: str, threads: int, apart: Mapping[str, int]
-    ) -> None:
+    def __init__(self, definition: Definition, recipe: Recipe, execution: Execution, apart: Mapping[str, int]) -> None:
         """Make the first values, and no gradients."""
-        self._made_from = (definition, recipe, executor, threads)
+        self._made_from = (definition, recipe, execution)
         self.apart = dict(apart)
         self.origin: Mapping[str, int] = self.apart
         trained = [n for n, s in definition.parameters.items() if is_float(s.dtype) and not s.frozen]
-        self.model = TrainState(definition, trained, recipe.groups, recipe.seed, scaled=recipe.scaled, separate=apart)
+        self.model = TrainState(
+            definition, trained, recipe.groups, recipe.seed, StateOptions(scaled=recipe.scaled, separate=apart)
+        )
         if recipe.scaled:
             self.model.arrays[LOSS_SCALE][...] = recipe.loss_scaling.initial
         self.sums = {GRADIENT + flat.name: np.zeros(flat.size, flat.dtype) for flat in self.model.flat_groups}
@@ -81,7 +82,7 @@ class SessionState:
         self.trained = sum(len(flat.shapes) for flat in self.model.flat_groups)
         self._told: Gradients | None = None
         self._effects: WeakKeyDictionary[NumpyExecutor, PassEffects] = WeakKeyDictionary()
-        self.executors = Executors(self.arrays, executor, threads, PLANS)
+        self.executors = Executors(self.arrays, execution.executor, execution.threads, PLANS)
 
     @property
     def scale(self) -> float:

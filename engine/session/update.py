@@ -8,7 +8,7 @@ from typing import Any
 from engine.core.errors import DocumentError, EngineError, Finding, NumericalError
 from engine.graph.trace import KEY
 from engine.optim.groups import ParameterGroups, override_options, read_rate
-from engine.session.results import Updated
+from engine.session.results import UpdateResult
 from engine.session.state import PLANS, SessionState
 from engine.training.recipe import Recipe
 from engine.training.step.names import CLIPPED, FINITE, rate_input
@@ -32,7 +32,7 @@ class OptimizerSteps:
         self._rates = [group.optimizer.lr for group in recipe.groups.groups]
         self._forms: dict[Hashable, StateLayout] = {}
 
-    def step(self, key: tuple[int, int], given: Options) -> Updated:
+    def step(self, key: tuple[int, int], given: Options) -> UpdateResult:
         """Take a step with options that replace the optimizer's; `key` holds the seed and the number of earlier steps.
 
         Every vector lies in its whole among those that have gradients, or has none.
@@ -45,7 +45,7 @@ class OptimizerSteps:
         rates, facts, form = self._options(given)
         flat_groups = work.flats_of(work.reached)
         if not flat_groups:
-            return Updated(key[1], 0.0, {}, clipped=False, taken=False)
+            return UpdateResult(key[1], 0.0, {}, clipped=False, taken=False)
         executor = work.executors.of(
             ("update", tuple(flat.name for flat in flat_groups), facts),
             plan_update,
@@ -66,7 +66,7 @@ class OptimizerSteps:
             detail = f"the gradients are not finite, their norm is {found.norm}"
             raise NumericalError(f"{detail}; nothing was changed: call zero_grad and go on with other rows")
         clipped = bool(executor.outputs[CLIPPED]) if CLIPPED in executor.outputs else False
-        return Updated(key[1] + finite, found.norm, found.norms, clipped, finite)
+        return UpdateResult(key[1] + finite, found.norm, found.norms, clipped, finite)
 
     def _options(self, given: Options) -> tuple[list[float], Hashable, StateLayout]:
         """Return the rate of each group, what else of the options a plan depends on, and the model under them."""

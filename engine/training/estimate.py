@@ -22,7 +22,7 @@ from engine.training.step import (
     plan_update,
     trained_parameters,
 )
-from engine.training.train_state import StateLayout
+from engine.training.train_state import StateLayout, StateOptions
 
 
 @dataclass(frozen=True)
@@ -83,17 +83,8 @@ class Footprint:
     def _form(self, rows: int) -> StateLayout:
         """Lay out the arrays of the model in training."""
         recipe, trained = self.recipe, trained_parameters(self.definition, self.bind(self._part(rows)))
-        averaged = recipe.average is not None
         try:
-            model = StateLayout(
-                self.definition,
-                trained,
-                recipe.groups,
-                freeze=recipe.freeze,
-                averaged=averaged,
-                scaled=recipe.scaled,
-                units=self.units,
-            )
+            model = StateLayout(self.definition, trained, recipe.groups, StateOptions.of(recipe, self.units))
         except EngineError as error:
             raise DocumentError([Finding("/optimizer", error.code, str(error))]) from error
         if not model.flat_groups:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from engine.nn.initializers import initialize
 from engine.ops.shape.shape import reshape, slice
 from engine.optim import Optimizer
 from engine.optim.groups import ParameterGroups, matches
+from engine.training.recipe import Recipe
 from engine.training.recipe.options import Freeze, Precision, master_dtype
 
 ALIGNMENT = 64
@@ -79,7 +80,7 @@ def layout(
     parameters: Mapping[str, StateSpec],
     groups: ParameterGroups | None = None,
     freeze: Sequence[Freeze] = (),
-    separate: Mapping[str, int] | None = None,
+    separate: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[FlatGroup, ...]:
     """Return the vectors of parameters: one for those of one dtype that one group steps in the same epochs.
 
@@ -89,7 +90,7 @@ def layout(
     for name, spec in parameters.items():
         group = 0 if groups is None else groups.group_of(name, spec.shape)
         rules = tuple(rule for rule in freeze if matches(name, rule.patterns))
-        part = 0 if separate is None else separate.get(name, 0)
+        part = separate.get(name, 0)
         alike.setdefault((part, spec.dtype, group, rules), {})[name] = spec.shape
     flat_groups: list[FlatGroup] = []
     for (_, dtype, group, rules), shapes in sorted(alike.items(), key=lambda item: item[0][0]):
@@ -137,6 +138,30 @@ def at_precision(definition: Definition, precision: Precision) -> Definition:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class StateOptions:
+    """What a model in training has beside parameters, buffers and optimizer slots.
+
+    Attributes:
+        freeze: in which epochs some parameters keep their values.
+        averaged: whether there is an average of the weights.
+        scaled: whether the loss is scaled.
+        separate: numbers of trained parameters; those of different numbers can be stepped independently.
+        units: the shape of a row of each normalised target, whose inverse scaling is part of the model.
+    """
+
+    freeze: Sequence[Freeze] = ()
+    averaged: bool = False
+    scaled: bool = False
+    separate: Mapping[str, int] = field(default_factory=dict)
+    units: Mapping[str, Shape] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, recipe: Recipe, units: Mapping[str, Shape]) -> StateOptions:
+        """Return the options of a fit."""
+        return cls(recipe.freeze, recipe.average is not None, recipe.scaled, units=units)
+
+
 class StateLayout:
     """The names and specs of the arrays of a model in training; it holds no memory.
 
@@ -149,12 +174,7 @@ class StateLayout:
         definition: Definition,
         trained: Iterable[str],
         groups: ParameterGroups | None,
-        *,
-        freeze: Sequence[Freeze] = (),
-        averaged: bool = False,
-        scaled: bool = False,
-        separate: Mapping[str, int] | None = None,
-        units: Mapping[str, Shape] | None = None,
+        options: StateOptions = StateOptions(),
     ) -> None:
         """Lay out the arrays.
 
@@ -162,18 +182,14 @@ class StateLayout:
             definition: the graph.
             trained: names of the parameters that an optimizer steps; the others keep their values.
             groups: the optimizers, which determine the slots; None for a model without optimizer.
-            freeze: in which epochs some of them keep their values.
-            averaged: whether there is an average of the weights.
-            scaled: whether the loss is scaled.
-            separate: numbers of trained parameters; those of different numbers can be stepped independently.
-            units: the shape of a row of each normalised target, whose inverse scaling is part of the model.
+            options: the arrays beside them.
         """
-        self.units = tuple(units or ())
+        self.units = tuple(options.units)
         self.definition = definition
         self.groups = groups
         trained = {n for n in trained if groups is None or not groups.frozen(n, definition.parameters[n].shape)}
         self.flat_groups = layout(
-            {n: s for n, s in definition.parameters.items() if n in trained}, groups, freeze, separate
+            {n: s for n, s in definition.parameters.items() if n in trained}, groups, options.freeze, options.separate
         )
         self.slots = _slot_specs(self.flat_groups, groups)
         self.specs = {flat.name: flat.spec for flat in self.flat_groups}
@@ -188,11 +204,11 @@ class StateLayout:
             *(flat.name for flat in self.flat_groups),
             *(f"buffer:{n}" for n, s in definition.buffers.items() if is_float(s.dtype)),
         ]
-        self.averages = {name: f"average:{name}" for name in moving} if averaged else {}
+        self.averages = {name: f"average:{name}" for name in moving} if options.averaged else {}
         self.specs.update({average: self.specs[name] for name, average in self.averages.items()})
-        if scaled:
+        if options.scaled:
             self.specs.update({LOSS_SCALE: Spec((), FLOAT64), GOOD_STEPS: Spec((), INT64)})
-        for name, shape in (units or {}).items():
+        for name, shape in options.units.items():
             self.specs.update({f"{end}:{name}": Spec(shape, FLOAT64) for end in (SCALE, SHIFT)})
 
     def optimizer(self, flat: FlatGroup) -> Optimizer:
@@ -240,13 +256,13 @@ class TrainState(StateLayout):
         trained: Iterable[str],
         groups: ParameterGroups | None,
         seed: int | None,
-        **options: Any,
+        options: StateOptions = StateOptions(),
     ) -> None:
         """Allocate and initialise every array (see `StateLayout` for the other arguments).
 
         `seed` determines the initial values; None leaves zeros, for a checkpoint to replace.
         """
-        super().__init__(definition, trained, groups, **options)
+        super().__init__(definition, trained, groups, options)
         self.arrays = {name: np.zeros(spec.shape, spec.dtype) for name, spec in self.specs.items()}
         windows = self._windows(self.arrays)
         self.parameters = {name: windows[name] for name in definition.parameters}

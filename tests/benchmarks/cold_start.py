@@ -52,7 +52,7 @@ def _timed(command: list[str], threads: int) -> list[float]:
 
 def _step_twice(name: str, executor: str, threads: int) -> None:
     """Train two steps, and print when each was done."""
-    (fit,) = fits(WORKLOADS[name], executor=executor, threads=threads)
+    (fit,) = fits(WORKLOADS[name], engine.Execution(executor, threads))
     for _ in range(2):
         fit.advance()
         print(time.time())

@@ -24,8 +24,8 @@ from tests.support.fits import fit_record
 from tests.support.postgres import PostgresServer, postgres_server
 from tests.support.server import COMMAND, serving
 
-QUEUED = 10_000
-CLAIMS = 200
+QUEUED, ADDED_AT_ONCE = 100_000, 10_000
+CLAIMS = 400
 BATCHES, BATCH_ROWS = 100, 500
 REPEATS = 10
 REQUEST: dict[str, Any] = {
@@ -37,12 +37,14 @@ REQUEST: dict[str, Any] = {
 
 def measure_store(store: Store) -> dict[str, float]:
     """Return what the store itself does."""
+    for first in range(0, QUEUED, ADDED_AT_ONCE):
+        with store.begin() as work:
+            for number in range(first, first + ADDED_AT_ONCE):
+                work.fits.add(fit_record(f"fit_{number:06}", share=f"{number % 4}", created_at=datetime.now(UTC)))
+    found = {f"claims/s, {threads} threads": claims_per_second(store, threads) for threads in (1, 8, 64)}
+    found |= {f"metric rows/s, {fits} fits": rows_per_second(store, fits) for fits in (1, 8)}
     with store.begin() as work:
-        for number in range(QUEUED):
-            work.fits.add(fit_record(f"fit_{number:06}", share=f"{number % 4}", created_at=datetime.now(UTC)))
         work.fits.add(fit_record("fit_rows", state=FitState.RUNNING, created_at=datetime.now(UTC)))
-    found = {f"claims/s, {threads} threads": claims_per_second(store, threads) for threads in (1, 8)}
-    found["metric rows/s"] = rows_per_second(store)
     found["read a fit, ms"] = milliseconds(lambda: read(store), 200)
     found["change a fit, ms"] = milliseconds(lambda: change(store), 100)
     return found
@@ -63,14 +65,24 @@ def claims_per_second(store: Store, threads: int) -> float:
     return claimed / (time.perf_counter() - began)
 
 
-def rows_per_second(store: Store) -> float:
+def rows_per_second(store: Store, fits: int) -> float:
+    """Return how many rows are stored in a second where as many fits as this report in batches at once."""
     body = '{"seq":1,"step":1,"epoch":1,"split":"train","values":{"loss":0.123456,"lr":0.001,"grad_norm":1.234567}}'
+
+    def report(fit_id: str) -> None:
+        for batch in range(BATCHES):
+            first = batch * BATCH_ROWS + 1
+            with store.begin() as work:
+                work.events.append_metrics(fit_id, [(first + place, body) for place in range(BATCH_ROWS)])
+
+    names = [f"fit_rows_{fits}_{number}" for number in range(fits)]
+    with store.begin() as work:
+        for name in names:
+            work.fits.add(fit_record(name, state=FitState.RUNNING, created_at=datetime.now(UTC)))
     began = time.perf_counter()
-    for batch in range(BATCHES):
-        first = batch * BATCH_ROWS + 1
-        with store.begin() as work:
-            work.events.append_metrics("fit_rows", [(first + place, body) for place in range(BATCH_ROWS)])
-    return BATCHES * BATCH_ROWS / (time.perf_counter() - began)
+    with ThreadPoolExecutor(fits) as pool:
+        list(pool.map(report, names))
+    return fits * BATCHES * BATCH_ROWS / (time.perf_counter() - began)
 
 
 def read(store: Store) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import engine
-from tests.benchmarks.families import Columns, Recurrent, Transformer
+from tests.benchmarks.families import Columns, Encoder, Recurrent, Transformer
 from tests.benchmarks.workloads import Workload
 
 REPEATED_BYTES = 2**26
@@ -24,12 +24,12 @@ def definition(workload: Workload) -> engine.Definition:
     return engine.parse_graph(document)
 
 
-def fits(workload: Workload, **options: Any) -> list[engine.Fit]:
-    """Return a fit for each copy, by its seed, which records a row every hundred steps; options as of `engine.Fit`."""
+def fits(workload: Workload, execution: engine.Execution) -> list[engine.Fit]:
+    """Return a fit for each copy, by its seed, which records a row every hundred steps."""
     graph, columns = definition(workload), dataset(workload)
     record = {"every_steps": 100, "gradient_norms": False}
     recipes = (workload.recipe(steps=10**9, record=record, seed=seed) for seed in range(workload.copies))
-    return [engine.Fit(graph, engine.read_recipe(recipe), columns, **options) for recipe in recipes]
+    return [engine.Fit(graph, engine.read_recipe(recipe), columns, execution=execution) for recipe in recipes]
 
 
 def dataset(workload: Workload) -> Columns:
@@ -41,7 +41,7 @@ def dataset(workload: Workload) -> Columns:
 
 def write_weights(workload: Workload, path: Path) -> None:
     """Write the weights by their names as in PyTorch's state_dict; those of several copies are stacked."""
-    drawn = [fit.snapshot().parameters for fit in fits(workload)]
+    drawn = [fit.snapshot().parameters for fit in fits(workload, engine.Execution())]
     stacked = {name: np.stack([weights[name] for weights in drawn]) for name in drawn[0]}
     arrays: dict[str, Any] = stacked if workload.copies > 1 else dict(drawn[0])
     np.savez(path, **arrays)
@@ -52,6 +52,6 @@ def _start(workload: Workload, spec: dict[str, Any]) -> dict[str, Any]:
         return {"kind": "ones"}
     if len(spec["shape"]) < 2:
         return {"kind": "zeros"}
-    if isinstance(workload.model, Transformer):
+    if isinstance(workload.model, Transformer | Encoder):
         return {"kind": "normal", "std": 0.02}
     return {"kind": "kaiming_normal", "nonlinearity": "relu"}

@@ -8,9 +8,13 @@ from typing import Any, Literal
 import numpy as np
 
 from tests.benchmarks.families import (
+    Autoencoder,
     Columns,
     ConvNet,
+    Encoder,
+    Factors,
     Family,
+    Logistic,
     Mlp,
     Recurrent,
     ResidualNet,
@@ -59,7 +63,8 @@ class Workload:
     def columns(self) -> Columns:
         """Draw the rows of the pool, batch after batch."""
         drawn = self.model.columns(np.random.default_rng(0), POOL * self.batch)
-        return {n: a.astype(self.dtype if a.dtype.kind == "f" else np.int64) for n, a in drawn.items()}
+        dtypes = {"f": self.dtype, "i": "int64", "b": "bool"}
+        return {name: array.astype(dtypes[array.dtype.kind]) for name, array in drawn.items()}
 
     def batches(self) -> list[Columns]:
         """Return the batches of the pool, each contiguous."""
@@ -81,6 +86,8 @@ class Workload:
 
 
 TINY, USUAL = Mlp((4, 64, 32, 3)), Mlp((784, 512, 256, 10))
+NARROW = Mlp((64, *[64] * 12, 10), norm=True)
+LABELS = Recurrent("lstm", layers=2, label_each_step=True)
 
 WORKLOADS = {
     workload.name: workload
@@ -99,8 +106,30 @@ WORKLOADS = {
         Workload("gru", "GRU of 128 units, 32 steps, batch 32", Recurrent("gru"), 32),
         Workload("tabular", "8 embeddings of 16 and 16 numbers, MLP 256-128-2, batch 256", Tabular(), 256),
         Workload("residual", "residual CNN with batch norm, 32x32, batch 32", ResidualNet(), 32),
+        Workload(
+            "tanh-f64",
+            "MLP 64-256-256-10 with tanh, batch 128, float64",
+            Mlp((64, 256, 256, 10), "tanh"),
+            128,
+            dtype="float64",
+            tolerance=1e-9,
+        ),
+        Workload("narrow", "MLP of 12 hidden layers of 64 with layer norm, batch 128", NARROW, 128),
+        Workload("labels", "LSTM of 2 x 128 units, a label for each of 32 steps, batch 32", LABELS, 32),
+        Workload("logistic", "logistic regression of 20 features, batch 256", Logistic(20), 256),
+        Workload("logistic-wide", "logistic regression of 4096 features, batch 256", Logistic(4096), 256),
+        Workload("tables", "8 tables of embeddings, MLP 256-128-2, batch 256", Tabular(own_tables=True), 256),
+        Workload("factors", "matrix factorisation, 20,000 x 5,000 x 32, batch 1024", Factors(), 1024),
+        Workload("padded", "transformer encoder 2x128, 64 steps and a padding mask, batch 16", Encoder(), 16),
+        Workload("autoencoder", "convolutional autoencoder 28x28, batch 64", Autoencoder(), 64),
         Workload("sweep", "32 tiny MLPs at a time, batch 32, Adam", TINY, 32, "adam", copies=32),
     )
 }
 STANDARD = ("W1", "W2", "W3", "W4")
 """Those of the second table, and of a quick run."""
+
+
+def is_plain_mlp(workload: Workload) -> bool:
+    """Tell whether one model is trained of linear layers with ReLU between them, and cross entropy."""
+    model = workload.model
+    return isinstance(model, Mlp) and model.activation == "relu" and not model.norm and workload.copies == 1

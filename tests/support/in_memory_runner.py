@@ -2,13 +2,14 @@
 
 import socket
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Literal
 
+from app.domain.fit import Attempt
 from app.domain.messages import AnyAssignment, Control, Message
 from app.runner.port import Exited, ExitReason, Handle, Report
 
-PATIENCE_SECONDS = 5.0
+from .patience import PATIENCE
 
 
 class InMemoryRunner:
@@ -29,6 +30,10 @@ class InMemoryRunner:
         """Whether a killed process keeps running; the test ends it."""
         self.unavailable_reason: str | None = None
         """Why no process can be started."""
+        self.is_remote = False
+        """Whether attempts go on without the server; those that `adopt` finds then are `running`, by their tokens."""
+        self.running: frozenset[str] = frozenset()
+        self.acknowledged: dict[Handle, int | None] = {}
         self._known: set[Handle] = set()
         self._reports: list[Report | Exited] = []
         self._changed = threading.Condition()
@@ -36,6 +41,18 @@ class InMemoryRunner:
 
     def open(self) -> None:
         """Nothing to get ready."""
+
+    def adopt(self, attempts: Sequence[Attempt]) -> frozenset[str]:
+        """Return the tokens of `running`."""
+        found = [attempt for attempt in attempts if attempt.token in self.running]
+        self._known |= {Handle(attempt.fit_id, attempt.number, attempt.token) for attempt in found}
+        return frozenset(attempt.token for attempt in found)
+
+    def acknowledge(self, handle: Handle, number: int | None) -> None:
+        """Note the number."""
+        with self._changed:
+            self.acknowledged[handle] = number
+            self._changed.notify_all()
 
     def start(self, assignment: AnyAssignment, frames: socket.socket | None = None) -> Handle:
         """Note the assignment."""
@@ -98,10 +115,11 @@ class InMemoryRunner:
         for frames in self.frame_sockets.values():
             frames.close()
 
-    def report(self, handle: Handle, *messages: Message) -> None:
-        """Report messages of the attempt's process."""
+    def report(self, handle: Handle, *messages: Message, number: int = 0) -> None:
+        """Report messages of the attempt's process, numbered from `number` on unless that is 0."""
         with self._changed:
-            self._reports += [Report(handle, message) for message in messages]
+            numbers = range(number, number + len(messages)) if number else [0] * len(messages)
+            self._reports += [Report(handle, *each) for each in zip(messages, numbers, strict=True)]
             self._changed.notify_all()
 
     def end(self, handle: Handle, reason: ExitReason, detail: str = "", *, asked: bool = False) -> None:
@@ -126,5 +144,5 @@ class InMemoryRunner:
 
     def _await(self, condition: Callable[[], bool], complaint: str) -> None:
         with self._changed:
-            if not self._changed.wait_for(condition, PATIENCE_SECONDS):
+            if not self._changed.wait_for(condition, PATIENCE):
                 raise TimeoutError(complaint)

@@ -35,7 +35,7 @@ class Date:
     """Dates and times as parts and cycles, one value a part and two (sine and cosine) a cycle.
 
     Texts are ISO 8601 (2024-03-01, 2024-03-01T12:30:00+01:00); `order` "dmy" or "mdy" takes 1.3.2024, 01/03/2024 and
-    the like. Numbers are seconds since 1970. Times without an offset are taken as UTC. Parts are standardised by the
+    similar. Numbers are seconds since 1970. Times without an offset are taken as UTC. Parts are standardised by the
     training rows; a missing date becomes their mean, and 0 in cycles; `indicator` adds 1 for a missing date.
     """
 

@@ -131,8 +131,8 @@ def propose_fit(
     proposal = propose_columns({name: each for name, each in columns.items() if name != target}, texts)
     section = dict(given) if given is not None else proposal.section()
     if not section:
-        told = "; ".join(f"{name}: {why}" for name, why in proposal.left_out.items())[:400]
-        raise _refused("/dataset", "no_columns", f"there is no column to predict {target[:64]!r} by ({told})")
+        reasons = "; ".join(f"{name}: {why}" for name, why in proposal.left_out.items())[:400]
+        raise _refused("/dataset", "no_columns", f"there is no column to predict {target[:64]!r} by ({reasons})")
     rows, width = _sizes(section, columns)
     inputs: dict[str, Any] = {}
     if width:

@@ -59,7 +59,7 @@ class NodeRunner:
     def __init__(self, point: EvaluationPoint, autocast: DType | None = None) -> None:
         """Trace forward and, where there is a loss, backward at the extents of `point`.
 
-        With `autocast` matrix products and the like run in that type, as in mixed precision.
+        With `autocast` matrix products and other ops of its list run in that type, as in mixed precision.
         """
         self.point = point
         graph = self._graph = build(point.definition, point.dims, training=point.training, autocast=autocast)
@@ -113,7 +113,7 @@ class NodeRunner:
         Raises:
             DocumentError: numbers that an op does not take.
         """
-        held = _Held(self._leaf_arrays())
+        held = _ArrayStore(self._leaf_arrays())
         names = self._names
         for place, node in enumerate(self._nodes):
             inputs = [held[value] if value.data is None else value.data for value in node.inputs]
@@ -145,7 +145,7 @@ class NodeRunner:
         return {**held, graph.key.key: self.point.key}
 
 
-class _Held:
+class _ArrayStore:
     """Arrays by the value they are of, and the bytes of memory under them: windows on one block count once."""
 
     def __init__(self, arrays: Mapping[object, Array]) -> None:
@@ -248,7 +248,7 @@ def check_memory(cost: Cost) -> None:
 
 
 def cost_of_runner(runner: NodeRunner, runs: int = 1) -> Cost:
-    """Return what so many runs of a step take node by node; refuse those of too many bytes, or that take minutes."""
+    """Return what `runs` runs of a step cost node by node; refuse too many bytes, or minutes of work."""
     point = runner.point
     operations = runs * (runner.operations + STEP_OPERATIONS * (VISIT_STEPS * runner.nodes + 1)) + point.draw_operations
     cost = Cost({"plan_bytes": runner.peak_bytes, "initial_bytes": point.initial_bytes}, operations)
@@ -258,7 +258,7 @@ def cost_of_runner(runner: NodeRunner, runs: int = 1) -> Cost:
 
 
 def check_work(plan: Plan, pointer: str, advice: str, runs: int = 1, *, beside: int = 0) -> int:
-    """Return the operations of so many runs of a plan, with those `beside`; refuse what takes minutes."""
+    """Return the operations of `runs` runs of a plan, with those `beside`; refuse what takes minutes."""
     operations = runs * (plan.flops + STEP_OPERATIONS * (len(plan.steps) + 1)) + beside
     _check_operations(operations, pointer, advice, runs)
     return operations

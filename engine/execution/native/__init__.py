@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from engine.core.errors import MissingExtra, UnknownName, accepted_names
 from engine.core.value import Array
 from engine.execution.native.blas import numpy_blas
-from engine.execution.native.compilation import compile_for, report_compilation
+from engine.execution.native.compilation import compile_for, load_common_kernels, report_compilation
 from engine.execution.plan import NumpyExecutor, Plan
 
 KNOWN_EXECUTORS = ("auto", "numpy", "native")
@@ -44,7 +44,7 @@ def why_unusable() -> str | None:
 
         assert executor
         call_interpreter()
-    except Exception as error:  # noqa: BLE001 - whatever a compiler raises, there are other executors
+    except Exception as error:  # noqa: BLE001 - for every error of a compiler there are other executors
         return f"the native executor cannot be loaded: {type(error).__name__}: {error}"
     return None
 
@@ -87,4 +87,13 @@ def bind(plan: Plan, state: Mapping[str, Array], executor: str, threads: int | N
     return NativeExecutor(plan, state, threads)
 
 
-__all__ = ["bind", "chosen", "executors", "most_shards", "report_compilation", "why_missing", "why_unusable"]
+__all__ = [
+    "bind",
+    "chosen",
+    "executors",
+    "load_common_kernels",
+    "most_shards",
+    "report_compilation",
+    "why_missing",
+    "why_unusable",
+]

@@ -23,9 +23,12 @@ COMMON = frozenset(
         "adam_rates_float64",
         "add_float32",
         "add_float64",
+        "affine_maps_int64",
+        "affine_sample_float32",
         "avg_pool_float32",
         "avg_pool_input_float32",
         "batch_norm_float32",
+        "boxes_int64",
         "choose_float32",
         "clamp_float32",
         "classes_int64",
@@ -37,6 +40,7 @@ COMMON = frozenset(
         "cross_entropy_gradient_float32",
         "div_float32",
         "divide_float32",
+        "erase_float32",
         "ge_float32",
         "gelu_backward_float32",
         "gelu_float32",
@@ -134,6 +138,17 @@ def compile_kernels(names: Iterable[str] | None, processes: int, progress: Progr
         for count, job in enumerate(as_completed(jobs), 1):
             job.result()
             progress(count, len(wanted))
+
+
+def load_common_kernels() -> Iterator[None]:
+    """Load the kernels of common models that are on disk, one at each step: processes forked later have them."""
+    from engine.execution.native.code_folder import kept_code  # imports numba
+
+    kept = kept_code()
+    for kernel, dtype in _codes():
+        if f"{kernel.name}_{dtype.name}" in COMMON and kernel.code_name(dtype) in kept:
+            kernel.address(dtype)
+            yield
 
 
 def _missing(names: frozenset[str] | None) -> list[int]:

@@ -15,7 +15,7 @@ from engine.execution.native.blas import numpy_blas
 from engine.execution.native.call_interpreter import BARRIER, call_interpreter
 from engine.execution.native.callbacks import PythonCall, PythonCalls
 from engine.execution.native.kernels.arrangement import copied
-from engine.execution.native.kernels.chains import Chained
+from engine.execution.native.kernels.chains import ChainBlocks
 from engine.execution.native.lowering import LOWERINGS, Call, Status, Work, address_of, word
 from engine.execution.native.packing import calls_of
 from engine.execution.native.thread_pool import thread_pool
@@ -69,7 +69,7 @@ class NativeExecutor(NumpyExecutor):
         self.calls: list[Call] = []
         self._blocks: list[Array] = []
         self._checks: list[PythonCall] = []
-        self._chained = Chained()
+        self._chained = ChainBlocks()
         self._scratch: list[Array] = []
         self._halt = np.zeros(8, np.int64)
         self._python = PythonCalls(self._halt)

@@ -133,6 +133,12 @@ def inline(function: Callable[..., Any]) -> Any:
     return numba.njit(fastmath=FAST, error_model="numpy", boundscheck=False, forceinline=True)(function)
 
 
+def inline_exact(function: Callable[..., Any]) -> Any:
+    """Make a function that kernels call, whose operations round one by one, as NumPy's."""
+    # Unless it is set, the option of the caller holds.
+    return numba.njit(fastmath=False, error_model="numpy", boundscheck=False, forceinline=True)(function)
+
+
 @cache
 def declare_symbols() -> None:
     """Tell the linker where the matrix products are."""

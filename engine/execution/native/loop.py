@@ -32,48 +32,57 @@ class Blocks:
     size: int
 
 
+@dataclass(frozen=True)
+class LoopTables:
+    """What goes into and out of each run.
+
+    Attributes:
+        rows: for inputs that take the rows of a batch, where these are.
+        fed: inputs that are given at each run, of 64-bit types.
+        logged: outputs that are recorded at each run.
+        until: an output, a truth value; when it is false that run is the last.
+    """
+
+    rows: Mapping[str, Blocks]
+    fed: Sequence[str]
+    logged: Sequence[str]
+    until: str | None = None
+
+
 class Loop:
     """Runs an executor's plan many times in one call."""
 
-    def __init__(
-        self,
-        executor: NativeExecutor,
-        segment: Segment,
-        rows: Mapping[str, Blocks],
-        fed: Sequence[str],
-        logged: Sequence[str],
-        most: int,
-        until: str | None = None,
-    ) -> None:
-        """Add to a plan what feeds it.
+    def __init__(self, executor: NativeExecutor, segment: Segment, tables: LoopTables, most: int) -> None:
+        """Add steps that feed the plan before each run and record its outputs after it.
 
         Args:
-            executor: what runs the plan.
-            stretch: all its steps.
-            rows: for inputs that take the rows of a batch, where these are.
-            fed: inputs that are given at each run, of 64-bit types.
-            logged: outputs that are kept of each run.
-            most: runs of one call.
-            until: an output, a truth value; when it is false that run is the last.
+            executor: runs the plan.
+            segment: all steps of the plan.
+            tables: inputs and outputs of each run.
+            most: maximum number of runs in one call.
         """
         self.most = most
         self._executor = executor
         self._numbers = [np.empty((0, 0), np.int64)]
-        self.fed = {n: np.zeros((most, *executor.inputs[n].shape), executor.inputs[n].dtype) for n in fed}
-        self.logged = {n: np.zeros((most, *executor.outputs[n].shape), executor.outputs[n].dtype) for n in logged}
+        self.fed = {n: np.zeros((most, *executor.inputs[n].shape), executor.inputs[n].dtype) for n in tables.fed}
+        self.logged = {
+            n: np.zeros((most, *executor.outputs[n].shape), executor.outputs[n].dtype) for n in tables.logged
+        }
         self._gathers: list[Array] = []
         shards = executor.plan.shards
-        before = [[self._gather(name, blocks, shard) for name, blocks in rows.items()] for shard in range(shards)]
-        tables = [(executor.inputs[n], table) for n, table in self.fed.items()]
-        self._feed = _block([0, len(fed), *_words((at, table, table[0].nbytes // 8) for at, table in tables)])
+        before = [
+            [self._gather(name, blocks, shard) for name, blocks in tables.rows.items()] for shard in range(shards)
+        ]
+        given = [(executor.inputs[n], table) for n, table in self.fed.items()]
+        self._feed = _block([0, len(given), *_words((at, table, table[0].nbytes // 8) for at, table in given)])
         before[0].append((feed.address(INT64), address_of(self._feed)))
-        kept = [(executor.outputs[n], table) for n, table in self.logged.items()]
-        self._log = _block([0, len(logged), *_words((at, table, table[0].nbytes) for at, table in kept)])
+        recorded = [(executor.outputs[n], table) for n, table in self.logged.items()]
+        self._log = _block([0, len(recorded), *_words((at, table, table[0].nbytes) for at, table in recorded)])
         after = [(log.address(INT64), address_of(self._log))]
-        if until is not None:
-            self._until = _block([address_of(executor.outputs[until]), executor.halt_address])
+        if tables.until is not None:
+            self._until = _block([address_of(executor.outputs[tables.until]), executor.halt_address])
             after.append((halt_unless.address(INT64), address_of(self._until)))
-        self._stretch = Segment([before, *segment.phases, [after]])
+        self._segment = Segment([before, *segment.phases, [after]])
 
     def run(self, numbers: Array) -> int:
         """Run for batches of rows, int64[runs, rows], with what has been written into `fed`; return how many ran."""
@@ -81,7 +90,7 @@ class Loop:
         for gather in self._gathers:
             gather[0], gather[8] = 0, address_of(numbers)
         self._feed[0] = self._log[0] = 0
-        return self._executor.run_many(self._stretch, len(numbers))
+        return self._executor.run_many(self._segment, len(numbers))
 
     def _gather(self, name: str, blocks: Blocks, shard: int) -> tuple[int, int]:
         target = self._executor.inputs[name]

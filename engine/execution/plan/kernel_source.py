@@ -90,7 +90,11 @@ class KernelSource:
             names = {used: self._names[target] for used, target in definition.uses.items() if target is not None}
             inner = {used: name for used, name in names.items() if used in definition.inner}
             renamed = any(used != name for used, name in names.items())
-            yield ast.unparse(_Renamed(names, inner).visit(ast.parse(definition.text))) if renamed else definition.text
+            yield (
+                ast.unparse(_GlobalRenamer(names, inner).visit(ast.parse(definition.text)))
+                if renamed
+                else definition.text
+            )
 
     def _resolved(self, name: Name) -> Name | Import | None:
         """Follow a global name to where it is defined, and take the definition up; None for a builtin."""
@@ -143,7 +147,7 @@ class _Definition(NamedTuple):
     locals: frozenset[str]
 
 
-class _Renamed(ast.NodeTransformer):
+class _GlobalRenamer(ast.NodeTransformer):
     """Gives global names their names in the program."""
 
     def __init__(self, outer: Mapping[str, str], inner: Mapping[str, str]) -> None:
@@ -158,7 +162,7 @@ class _Renamed(ast.NodeTransformer):
         node.name = self._outer.get(node.name, node.name)
         for expression in (*node.bases, *node.keywords, *node.decorator_list):
             self.visit(expression)
-        inside = _Renamed(self._inner, self._inner)
+        inside = _GlobalRenamer(self._inner, self._inner)
         node.body = [inside.visit(statement) for statement in node.body]
         return node
 
@@ -168,7 +172,7 @@ class _Renamed(ast.NodeTransformer):
         for expression in (*node.decorator_list, *node.args.defaults, *node.args.kw_defaults):
             if expression is not None:
                 self.visit(expression)
-        inside = _Renamed(self._inner, self._inner)
+        inside = _GlobalRenamer(self._inner, self._inner)
         node.body = [inside.visit(statement) for statement in node.body]
         return node
 

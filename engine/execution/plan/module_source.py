@@ -218,7 +218,7 @@ class _Bare(ast.NodeTransformer):
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
         self.generic_visit(node)
         if self._classes and not ast.unparse(node.annotation).startswith("ClassVar"):
-            node.annotation = ast.Name("object")  # a field is known by having an annotation, whatever it says
+            node.annotation = ast.Name("object")  # a field is recognised by having an annotation of any kind
             return node
         if node.value is None:
             return None

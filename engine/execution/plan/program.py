@@ -252,10 +252,10 @@ def _inlined(step: Step, inputs: list[str], out: str) -> str:
     values.update(zip(parameters, inputs, strict=False))
     if function.args.vararg is not None:
         values[function.args.vararg.arg] = f"({', '.join(inputs[len(parameters) :])},)"
-    return ast.unparse(_Filled(values).visit(ast.parse(ast.unparse(call), mode="eval")))
+    return ast.unparse(_NameFiller(values).visit(ast.parse(ast.unparse(call), mode="eval")))
 
 
-class _Filled(ast.NodeTransformer):
+class _NameFiller(ast.NodeTransformer):
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = values
 

@@ -89,11 +89,11 @@ class _Verifier:
         for phase in plan.phases:
             touched: list[tuple[Region, int, bool, StepRun]] = []
             for shard in range(plan.shards) if phase.sharded else (0,):
-                interleaved = _Interleaved()
+                interleaved = _FusedAccesses()
                 group: int | None = None
                 for place, run in zip(phase.steps, schedule_phase(plan, phase, shard), strict=True):
                     if self.group_of.get(place) != group:
-                        group, interleaved = self.group_of.get(place), _Interleaved()
+                        group, interleaved = self.group_of.get(place), _FusedAccesses()
                     reads, writes = self._run(run, sharded=phase.sharded)
                     if group is not None:
                         interleaved.add(run, reads, writes)
@@ -242,7 +242,7 @@ class _Verifier:
                     raise PlanError(f"{about}: its results lie over one another at {_place(result)}")
 
 
-class _Interleaved:
+class _FusedAccesses:
     """What the steps of a fused group have touched: of each range the order of its elements, and if it is written."""
 
     def __init__(self) -> None:

@@ -50,6 +50,33 @@ class ElementWrite:
     value: float
 
 
+@dataclass(frozen=True)
+class StaticOptions:
+    """How a static session, its context and its first graph are made.
+
+    Attributes:
+        size: capacity of the graph, in nodes and in leafs.
+        grads: whether the graph can be differentiated.
+        order: which input of a node is visited first.
+        mem_size: the bytes of the context; None for no budget.
+        no_alloc: whether the elements of leaves are not charged to it.
+        training: whether dropout is active and normalization uses batch statistics.
+        seed: seed of initial values and of random ops.
+        precision: the type that replaces float32 of the definition.
+        threadpool: parameters of a thread pool to create.
+    """
+
+    size: int = DEFAULT_GRAPH_SIZE
+    grads: bool = True
+    order: EvaluationOrder = "left_to_right"
+    mem_size: int | None = None
+    no_alloc: bool = False
+    training: bool = True
+    seed: int = 0
+    precision: Precision = "float32"
+    threadpool: ThreadpoolParams | None = None
+
+
 class StaticSession:
     """Graphs over the values of one definition; the methods are named after ggml's functions.
 
@@ -66,49 +93,34 @@ class StaticSession:
         self,
         definition: Definition,
         dims: Mapping[str, int] | None = None,
-        *,
-        size: int = DEFAULT_GRAPH_SIZE,
-        grads: bool = True,
-        order: EvaluationOrder = "left_to_right",
-        mem_size: int | None = None,
-        no_alloc: bool = False,
-        training: bool = True,
-        seed: int = 0,
-        precision: Precision = "float32",
-        threadpool: ThreadpoolParams | None = None,
+        options: StaticOptions = StaticOptions(),
     ) -> None:
         """Create a context with the leaves of the definition, and the empty graph `MAIN`.
 
         Args:
             definition: inputs, parameters, nodes and losses by name.
             dims: the extent of each dimension that the definition names.
-            size: capacity of the graph, in nodes and in leafs.
-            grads: whether the graph can be differentiated.
-            order: which input of a node is visited first.
-            mem_size: the bytes of the context; None for no budget.
-            no_alloc: whether the elements of leaves are not charged to it.
-            training: whether dropout is active and normalization uses batch statistics.
-            seed: seed of initial values and of random ops.
-            precision: the type that replaces float32 of the definition.
-            threadpool: parameters of a thread pool to create.
+            options: context, graph, random numbers and threads.
 
         Raises:
             DocumentError: invalid arguments, each with its pointer.
             OutOfContextMemory: the context is too small for the leaves and the graph.
             PoolError: the system refuses the pool.
         """
-        self.definition = at_precision(definition, precision)
+        self.definition = at_precision(definition, options.precision)
         try:
-            self.context = Context(mem_size, no_alloc=no_alloc)
+            self.context = Context(options.mem_size, no_alloc=options.no_alloc)
         except MemoryError as error:
-            raise LimitError(f"the system has no {mem_size} bytes for a context; take a smaller mem_size") from error
-        values = NamedValues(self.definition, dims or {}, self.context, training=training, seed=seed)
+            raise LimitError(
+                f"the system has no {options.mem_size} bytes for a context; take a smaller mem_size"
+            ) from error
+        values = NamedValues(self.definition, dims or {}, self.context, training=options.training, seed=options.seed)
         self.threadpool = SessionThreadpool()
         self._graphs = SessionGraphs(values, self.context)
         self._runner = GraphRunner(values, self.context, self.threadpool)
-        self._graphs.create("new_graph", MAIN, size=size, grads=grads, order=order)
-        if threadpool is not None:
-            self.threadpool.new(threadpool)
+        self._graphs.create("new_graph", MAIN, size=options.size, grads=options.grads, order=options.order)
+        if options.threadpool is not None:
+            self.threadpool.new(options.threadpool)
 
     @property
     def graphs(self) -> dict[str, Graph]:

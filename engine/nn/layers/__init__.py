@@ -7,6 +7,7 @@ from engine.nn.layers import attention
 from engine.nn.layers import convolution
 from engine.nn.layers import dense
 from engine.nn.layers import dropout
+from engine.nn.layers import augmentation
 from engine.nn.layers import containers
 from engine.nn.layers import normalization
 from engine.nn.layers import pooling
@@ -26,6 +27,7 @@ __all__ = [
     "LAYERS",
     "activation",
     "attention",
+    "augmentation",
     "containers",
     "convolution",
     "dense",

@@ -22,6 +22,9 @@ class Scope(Protocol):
             UnknownName: the model has no such input.
         """
 
+    def replace_input(self, name: str, value: Value) -> None:
+        """Put a value in the place of another input of the model, for the layers behind and the loss."""
+
     def parameter(self, name: str, shape: Shape, **init: Any) -> Value:
         """Declare a trainable parameter `name` with the initialiser `init` (kind and options)."""
 
@@ -46,6 +49,10 @@ class Inner:
     def input(self, name: str) -> Value:
         """Return an input of the model."""
         return self._scope.input(name)
+
+    def replace_input(self, name: str, value: Value) -> None:
+        """Replace an input of the model."""
+        self._scope.replace_input(name, value)
 
     def parameter(self, name: str, shape: Shape, **init: Any) -> Value:
         """Declare a parameter."""

@@ -21,7 +21,7 @@ class _Xavier:
     def __init__(self, scope: Scope) -> None:
         """Wrap `scope`."""
         self._scope = scope
-        self.input, self.buffer = scope.input, scope.buffer
+        self.input, self.replace_input, self.buffer = scope.input, scope.replace_input, scope.buffer
         self.apply, self.apply_all = scope.apply, scope.apply_all
 
     def parameter(self, name: str, shape: Shape, **init: Any) -> Value:

@@ -22,7 +22,7 @@ Gradients = dict[str, Value]
 
 
 @dataclass(frozen=True)
-class Trained:
+class DataParallelResult:
     """Result of `dp_train`: the model, its parameters by name, and the mean loss of each iteration."""
 
     model: Module
@@ -44,7 +44,7 @@ def dp_train(
     max_norm: float = math.inf,
     seed: int = 0,
     on_iteration: Callable[[int, float], object] | None = None,
-) -> Trained:
+) -> DataParallelResult:
     """Train replicas of a model in threads, one sample each per iteration; after ggmlR's dp_train.
 
     In iteration i (from 0) replica r (from 0) gets sample (i * replicas + r) mod len(data). The mean of the replicas'
@@ -94,7 +94,7 @@ def dp_train(
             history.append(sum(loss for loss, _ in results) / replicas)
             if on_iteration is not None:
                 on_iteration(iteration + 1, history[-1])
-    return Trained(first, first.parameters(), tuple(history))
+    return DataParallelResult(first, first.parameters(), tuple(history))
 
 
 def _gradients(loss: Value, parameters: Mapping[str, Value]) -> Gradients:

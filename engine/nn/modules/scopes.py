@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from engine.core.dtypes import DEFAULT_FLOAT, DType, dtype_of, is_float
 from engine.core.errors import ShapeError, UnknownName, nearest
@@ -34,6 +34,12 @@ def _input(inputs: Mapping[str, Value], name: str) -> Value:
     return inputs[name]
 
 
+def _refuse_to_replace(name: str) -> NoReturn:
+    raise UnknownName(
+        f"a module returns no other {name[:64]!r}: apply the op of this name to both inputs instead, or make a graph"
+    )
+
+
 class DeclarationScope:
     """The scope in which a layer declares its parameters and buffers; it creates and initializes them."""
 
@@ -49,6 +55,10 @@ class DeclarationScope:
     def input(self, name: str) -> Value:
         """Return another input."""
         return _input(self._inputs, name)
+
+    def replace_input(self, name: str, value: Value) -> None:
+        """Refuse: a module has one output."""
+        _refuse_to_replace(name)
 
     def parameter(self, name: str, shape: Shape, **init: Any) -> Value:
         """Make a parameter."""
@@ -98,6 +108,10 @@ class ExecutionScope:
     def input(self, name: str) -> Value:
         """Return another input."""
         return _input(self._inputs, name)
+
+    def replace_input(self, name: str, value: Value) -> None:
+        """Refuse: a module has one output."""
+        _refuse_to_replace(name)
 
     def parameter(self, name: str, shape: Shape, **init: Any) -> Value:
         """Return the parameter, which must still suit the input."""

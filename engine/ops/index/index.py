@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from engine.core.batching import Call, Outputs, along, by_itself, each, shifted
-from engine.core.declarations import CallForms, Documentation
+from engine.core.declarations import CallForms, Documentation, Sharding
 from engine.core.dtypes import FLOAT16, FLOAT32, DType
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.modes import MODES
 from engine.core.registry import OPS, composite, primitive
 from engine.core.samples import integers, sample
 from engine.core.shape_rules import broadcast_shapes, normalize_axis, require_extents, require_integer
-from engine.core.sharding_rules import batch_axes
+from engine.core.sharding_rules import LEAST_ELEMENTS, PARTIAL, Case, Cut, batch_axes
 from engine.core.value import Array, Shape, Spec, Value, as_value
 from engine.ops.elementwise.comparison import eq, where
 from engine.ops.shape.shape import broadcast_to, permute, reshape
@@ -190,9 +192,28 @@ def _add_rows(x: Value, index: Value, *, rows: int, padding_idx: int | None) -> 
     return Spec((rows, *x.shape[index.ndim :]), x.dtype)
 
 
+TABLE_SHARE = 2
+"""How many times as large as what is added a table is of which shards make columns, and not summands."""
+COLUMNS = 32
+"""Of a multiple of so many columns each of two shards has cache lines of its own."""
+
+
+def _cut_add_rows(case: Case) -> Cut | None:
+    """Cut the batch, whose parts give summands; or the columns of a table that is much larger than what is added."""
+    x, index = case.shapes
+    (table,) = case.outputs
+    large = math.prod(table) >= max(LEAST_ELEMENTS, TABLE_SHARE * math.prod(x))
+    if large and len(x) > len(index) and x[-1] % COLUMNS == 0:
+        return Cut((len(x) - 1, None), (len(table) - 1,))
+    return Cut((0, 0), (PARTIAL,))
+
+
+_BATCH = batch_axes("00", "+")
+
+
 @primitive(
     shape_rule=_add_rows,
-    sharding=batch_axes("00", "+"),
+    sharding=Sharding(_cut_add_rows, _BATCH.split_whole),
     samples=[sample((4, 3), integers(0, 5, 4), rows=5), sample((4, 2), integers(0, 5, 4), rows=5, padding_idx=2)],
 )
 def add_rows(x: Array, index: Array, *, rows: int, padding_idx: int | None = None, out: Array | None = None) -> Array:

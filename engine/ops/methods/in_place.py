@@ -38,7 +38,7 @@ def bind_in_place() -> None:
     for name in NAMES:
         if name in OPS:
             setattr(Value, f"{name}_", _method(OPS[name]))
-    for operator in REFLECTED:  # x += y and the like
+    for operator in REFLECTED:  # x += y and so on
         setattr(Value, f"__i{operator}__", _method(OPS[OPERATORS[operator]]))
     for operator, (bitwise, logical) in ON_BITS.items():
         setattr(Value, f"__i{operator}__", _on_bits(_method(OPS[bitwise]), _method(OPS[logical])))

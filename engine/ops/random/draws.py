@@ -27,6 +27,9 @@ from engine.ops.reduce.reduce import argmax
 RAREST = 1e-9
 """Minimum probability of an interval of truncated_normal: below it float64 has no digits left."""
 
+LARGEST_PARAMETER = 1e6
+"""Limit of the parameters of the beta distribution."""
+
 
 def _exponential(key: Value, *, shape: Ints, rate: float, dtype: DType) -> Spec:
     check_key("exponential", key)
@@ -47,6 +50,29 @@ def exponential(
     x = np.asarray(x if rate == 1 else x / drawn.type(rate)).astype(dtype, copy=False)
     tiny = np.finfo(dtype if dtype.kind == "f" else drawn).tiny  # bfloat16 has the exponents of float32
     return store_result(np.maximum(x, dtype.type(tiny)), out)
+
+
+def _random_beta(key: Value, *, shape: Ints, a: float, b: float, dtype: DType) -> Spec:
+    check_key("random_beta", key)
+    check_shape("random_beta", shape)
+    check_float("random_beta", dtype)
+    if not (0 < a <= LARGEST_PARAMETER and 0 < b <= LARGEST_PARAMETER):
+        raise AttributeValueError(f"random_beta: a {a} and b {b} must be greater than 0 and at most 1e6")
+    return Spec(shape, dtype)
+
+
+@primitive(shape_rule=_random_beta, random=True, differentiable=False, samples=[sample(key(), shape=(2, 3), a=2.0)])
+def random_beta(
+    key: Array,
+    *,
+    shape: Ints,
+    a: float = 1.0,
+    b: float = 1.0,
+    dtype: np.dtype = FLOAT32,
+    out: Array | None = None,
+) -> Array:
+    """Numbers in 0..1 drawn from the beta distribution of the parameters a and b."""
+    return store_result(np.asarray(stream(key).beta(a, b, shape)).astype(dtype), out)
 
 
 def _truncated_normal(

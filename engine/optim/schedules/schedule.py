@@ -122,18 +122,18 @@ class Schedule:
     def _count(self, epoch: int, step: int) -> int:
         return epoch if self.per == "epoch" else step
 
-    def _watching(self) -> _Watching | None:
+    def _watching(self) -> _PlateauRule | None:
         """Return the part that depends on a metric: the schedule itself, or what it warms up to."""
         part: Schedule = self
         delay, pointer = 0, ""
         while part.kind == "warm_up":
             delay, pointer = delay + part.options["total_iters"], pointer + "/schedule"
             part = part.options["schedule"]
-        return _Watching(part.options, delay, pointer) if part.kind == "reduce_on_plateau" else None
+        return _PlateauRule(part.options, delay, pointer) if part.kind == "reduce_on_plateau" else None
 
 
 @dataclass(frozen=True, slots=True)
-class _Watching:
+class _PlateauRule:
     """The options of a reduce_on_plateau, the length of the warm-up before it, and its place in the schedule."""
 
     options: Mapping[str, Any]

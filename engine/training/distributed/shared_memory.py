@@ -67,8 +67,8 @@ class Rendezvous:
         self._board = _Board(ranks, piece_bytes)
         self._links: dict[int, tuple[_Link, _Link]] = {}
         for rank in range(1, ranks):
-            (heard_by_first, told_to_first), (heard, told) = os.pipe(), os.pipe()
-            self._links[rank] = _Link(heard_by_first, told), _Link(heard, told_to_first)
+            (first_reads, rank_writes), (rank_reads, first_writes) = os.pipe(), os.pipe()
+            self._links[rank] = _Link(first_reads, first_writes), _Link(rank_reads, rank_writes)
 
     def join(self, rank: int) -> SharedCollective:
         """Return the collective of rank `rank`."""

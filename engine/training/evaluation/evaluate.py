@@ -47,7 +47,7 @@ from engine.training.step import batch_reduction, cached_plan
 from engine.training.step.gradient import trace_model, units_of
 from engine.training.step.names import LOSS, LOSS_WEIGHT
 from engine.training.step.reduction import Reduction, weight_of_targets, with_units_loss
-from engine.training.train_state import SCALE, SHIFT, StateLayout, TrainState, at_precision
+from engine.training.train_state import SCALE, SHIFT, StateLayout, StateOptions, TrainState, at_precision
 
 BATCH_BYTES = 2**24
 """Bytes of the inputs of a batch, at most; a batch has one row at least."""
@@ -129,7 +129,7 @@ class _Evaluation:
         self._recipe = with_units_loss(recipe, self._definition) if targets else recipe
         self._reduction: Reduction = batch_reduction(self._definition, parted=False) or "mean"
         units = {name: scales.of[name].scale.shape for name in targets}
-        self._model = TrainState(self._definition, (), None, None, units=units)
+        self._model = TrainState(self._definition, (), None, None, StateOptions(units=units))
         self._model.restore(checkpoint.averaged(), optimizer=False)
         for name in targets:
             self._model.arrays[f"{SCALE}:{name}"][...] = scales.of[name].scale

@@ -9,7 +9,7 @@ from functools import partial
 from engine.core.value import Array
 from engine.execution.native import bind, most_shards
 from engine.execution.plan import NumpyExecutor
-from engine.training.distributed.collective import Collective
+from engine.training.execution import Execution
 from engine.training.fit.examples import Examples
 from engine.training.fit.steps import LossTally
 from engine.training.metrics import Tally
@@ -31,18 +31,16 @@ class Evaluator:
         model: TrainState,
         examples: Examples,
         reduction: Reduction,
-        collective: Collective,
-        executor: str = "numpy",
-        threads: int | None = None,
+        execution: Execution,
     ) -> None:
         """Prepare to evaluate on the held-out examples; `reduction` is how the loss reduces its rows."""
-        self._bound = partial(bind, executor=executor, threads=threads)
-        self._most_shards = most_shards(executor)
+        self._bound = partial(bind, executor=execution.executor, threads=execution.threads)
+        self._most_shards = most_shards(execution.executor)
         self._model = model
         self._examples = examples
         self._recipe = examples.recipe
         self._reduction: Reduction = reduction
-        self._collective = collective
+        self._collective = execution.collective
         self._executors: dict[tuple[int, bool], NumpyExecutor] = {}
 
     @property

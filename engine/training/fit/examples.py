@@ -13,11 +13,14 @@ from engine.core.registry import OPS
 from engine.core.value import Array
 from engine.data import (
     Batches,
+    DataFinding,
     Prefetcher,
     RoundedInput,
     Source,
     cast_inputs,
     class_weights,
+    find_imbalance,
+    find_row_names,
     fit_scales,
     make_sampler,
     open_source,
@@ -25,6 +28,8 @@ from engine.data import (
     rounded_inputs,
     split_examples,
 )
+from engine.data.column import Column
+from engine.data.table import TextColumn
 from engine.graph.definition import Definition, NodeSpec, needed_inputs, without_inputs
 from engine.graph.limits import LIMITS
 from engine.graph.shape_inference import infer_shapes
@@ -74,6 +79,7 @@ class Examples:
         self._complete = weigh_classes(given, recipe.class_weights, source, train) if absent else self.definition
         self._exact = source.scaled(self.scales)
         self.training = cast_inputs(self._exact, self._dtypes)
+        self._train, self._columns = train, columns
         self.batches = _batches(recipe, source, train)
         self.validation = self.training
         if validation is not None:
@@ -111,6 +117,25 @@ class Examples:
     def rounded_inputs(self) -> list[RoundedInput]:
         """Return the inputs whose dtype merges distinct values of their columns."""
         return rounded_inputs(self._exact, self._dtypes)
+
+    def data_findings(self) -> list[DataFinding]:
+        """Return what deserves a look in the rows: a target that is nearly one class, columns that name rows."""
+        found = [find_row_names(column) for column in self._table_columns()]
+        comparison = find_comparison(self.definition)
+        of_classes = comparison is not None and comparison.form != "numbers"
+        target = self._exact.inputs.get(comparison.targets) if comparison is not None and of_classes else None
+        if comparison is not None and target is not None and not target.shape and target.dtype.kind in "iub":
+            encoding = self.recipe.classes.get(comparison.targets)
+            labels = target.read(self._exact.row_of(self._train))
+            found.append(find_imbalance(target.name, labels, None if encoding is None else encoding.names))
+        return [each for each in found if each is not None]
+
+    def _table_columns(self) -> Iterator[Column]:
+        """Yield the raw columns that inputs are made of."""
+        named = {item.column for made in self.recipe.columns.values() for item in made.items}
+        for name in sorted(named):
+            data = self._columns[name]
+            yield Column(name, data.codes if isinstance(data, TextColumn) else data)
 
     def close(self) -> None:
         """Stop prefetching."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.core.value import Array
 from engine.graph.definition import Definition
-from engine.training.distributed.collective import Alone, Collective
+from engine.training.execution import AUTO, Execution
 from engine.training.fit.monitoring import MonitoredFit
 from engine.training.fit.preprocessed import Columns
 from engine.training.fit.steps import (
@@ -22,6 +22,7 @@ from engine.training.fit.steps import (
     StepInputs,
     StepResult,
 )
+from engine.training.fit.train_step import norm_of
 from engine.training.metrics.regression import loss_in_units_first
 from engine.training.recipe import Recipe
 
@@ -48,10 +49,8 @@ class Fit(MonitoredFit):
         columns: Columns,
         validation: Columns | None = None,
         *,
-        collective: Collective | None = None,
         callbacks: Sequence[Callback] = (),
-        executor: str = "auto",
-        threads: int | None = None,
+        execution: Execution = AUTO,
     ) -> None:
         """Initialise the model. The first step makes the plans.
 
@@ -60,15 +59,13 @@ class Fit(MonitoredFit):
             recipe: how to fit it.
             columns: rows to train on, by column name; arrays may be memory-mapped, and lists of arrays are joined.
             validation: rows to validate on, in place of a split.
-            collective: communicates with the other ranks of a data-parallel fit, all of which get the same rows.
             callbacks: called with the fit and the new metric rows after each step; they may call `stop`.
-            executor: runs the plans, see `engine.executors`; "auto" selects the fastest available.
-            threads: threads inside a step; by default one per core.
+            execution: executor, threads and ranks.
         """
-        super().__init__(definition, recipe, columns, validation, collective or Alone(), executor, threads)
+        super().__init__(definition, recipe, columns, validation, execution)
         self._callbacks = tuple(callbacks)
         self._pace = self._steps_taken = 1
-        self._multi_step = self.executor == "native"
+        self._multi_step = self.execution.executor == "native"
         trained = [name for flat in self.model.flat_groups for name in flat.shapes]
         # In a fit on several ranks only the first one reports.
         record = self.recipe.record.gradients if self._collective.rank == 0 else None
@@ -229,8 +226,18 @@ class Fit(MonitoredFit):
         self._check_budget()
         metric_rows = []
         if cursor.step % recipe.record.every(self.total_steps) == 0 or self.done:
-            metric_rows.append(self._metric_row("train", values))
+            metric_rows.append(self._metric_row("train", {**values, **self._weight_norms()}))
         return metric_rows + self._evaluate_if_due()
+
+    def _weight_norms(self) -> dict[str, float]:
+        """Return the norms of the trained parameters under their names in metric rows, if they are recorded."""
+        if not self.recipe.record.weight_norms:
+            return {}
+        return {
+            f"weight_norm/{name}": norm_of(view)
+            for flat in self.model.flat_groups
+            for name, view in flat.views(self.model.arrays[flat.name]).items()
+        }
 
     def _finish(self) -> None:
         """Replace the final weights by the best ones if the recipe says so."""

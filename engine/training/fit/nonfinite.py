@@ -142,16 +142,16 @@ def failure_at(what: str, step: int, found: Nonfinite | None, recipe: Recipe, ro
         recipe: names the column of an input.
         row: of the dataset, where `found` is an input.
     """
-    told, advice = what, ADVICE
+    detail, advice = what, ADVICE
     if found is not None and found.kind == "input":
         column = recipe.column_of(found.name)
         place = f" at {list(found.index)} of the batch" if row is None else f" in row {row}"
-        told = f"{told}: input {found.name!r} (column {column!r}) holds {found.value}{place}"
+        detail = f"{detail}: input {found.name!r} (column {column!r}) holds {found.value}{place}"
         advice = DATA_ADVICE
     elif found is not None:
         node = f"{found.kind} {found.name!r}" if found.op is None else f"{found.kind} node {found.name!r} ({found.op})"
-        told = f"{told}: the first number that is not finite is {_value(found)} in the {node}{_operands(found)}"
-    return NonfiniteError(f"{told}; {advice}", step, found)
+        detail = f"{detail}: the first number that is not finite is {_value(found)} in the {node}{_operands(found)}"
+    return NonfiniteError(f"{detail}; {advice}", step, found)
 
 
 def _value(found: Nonfinite) -> str:

@@ -20,7 +20,7 @@ Columns = Mapping[str, Array | Sequence[Array] | TextColumn]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Made:
+class _SourceInputs:
     """The arrays of one source, and the raw columns that they are made of."""
 
     raw: Mapping[str, RawColumn]
@@ -40,7 +40,7 @@ class PreprocessedInputs:
         """Fit the section of the recipe on the rows that the training examples contain, each counted once."""
         self._recipe = recipe
         self._dtypes = dtypes
-        self._made: list[_Made] = []
+        self._made: list[_SourceInputs] = []
         self._raw = open_columns(recipe.columns, columns)
         rows = {name: source.rows_of(name, train) for name in recipe.columns}
         self.preprocessing: Preprocessing = fit_preprocessing(recipe.columns, self._raw, rows)
@@ -52,12 +52,12 @@ class PreprocessedInputs:
             name: self.preprocessing.transform(name, raw, range(source.rows), self._dtypes[name])
             for name in self._recipe.columns
         }
-        self._made.append(_Made(raw, arrays))
+        self._made.append(_SourceInputs(raw, arrays))
         made = {name: Column(self._recipe.column_of(name), array) for name, array in arrays.items()}
         return replace(source, inputs={**source.inputs, **made})
 
     def adopt(self, stored: Preprocessing | None) -> None:
-        """Take the statistics of a checkpoint, unless it has another section; the arrays are computed anew.
+        """Take the statistics of a checkpoint, unless it has another section; the arrays are computed again.
 
         Raises:
             CheckpointError: its inputs have other shapes.

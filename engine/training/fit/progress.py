@@ -6,16 +6,14 @@ import time
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from engine.core.cpu import usable_cores
 from engine.core.errors import CheckpointError, EngineError, GradientError
 from engine.core.fingerprint import fingerprint
 from engine.core.value import Array
-from engine.data import RoundedInput, meta_with_classes
+from engine.data import DataFinding, RoundedInput, meta_with_classes
 from engine.data.checkpoint import SCALES, Checkpoint
 from engine.data.table import Preprocessing, meta_with_preprocessing, preprocessing_of_checkpoint
-from engine.execution.native import chosen
 from engine.graph.definition import Definition
-from engine.training.distributed.collective import Collective
+from engine.training.execution import Execution
 from engine.training.fit.evaluation import Evaluator
 from engine.training.fit.examples import Examples
 from engine.training.fit.fit_state import Cursor, FitState, RollbackPoint, read_fit_state, read_reopened_state
@@ -27,7 +25,7 @@ from engine.training.metrics import Tally
 from engine.training.recipe import Recipe
 from engine.training.step import batch_reduction, trained_parameters
 from engine.training.step.reduction import Reduction
-from engine.training.train_state import LOSS_SCALE, SCALE, SHIFT, TrainState, at_precision
+from engine.training.train_state import LOSS_SCALE, SCALE, SHIFT, StateOptions, TrainState, at_precision
 
 
 class FitProgress:
@@ -42,16 +40,13 @@ class FitProgress:
         recipe: Recipe,
         columns: Columns,
         validation: Columns | None,
-        collective: Collective,
-        executor: str,
-        threads: int | None,
+        execution: Execution,
     ) -> None:
         """Initialise the model; see `Fit` for the arguments."""
-        self.executor = chosen(executor)
-        self.threads = threads or usable_cores()
+        self.execution = execution.resolve()
         self.failure: EngineError | None = None
         self.improved = False
-        self._collective = collective
+        self._collective = self.execution.collective
         self._examples = Examples(at_precision(definition, recipe.precision), recipe, columns, validation)
         self.recipe, self.definition = self._examples.recipe, self._examples.definition
         self._batches = self._examples.batches
@@ -59,12 +54,8 @@ class FitProgress:
         self._whole = self._collective.size == 1 and recipe.micro_batch_size is None
         self._reduction: Reduction = batch_reduction(self.definition, parted=not self._whole) or "mean"
         self.model = self._new_model()
-        self._evaluator = Evaluator(
-            self.model, self._examples, self._reduction, self._collective, self.executor, self.threads
-        )
-        self._train_step = TrainStep(
-            self.model, self.recipe, self._examples.dims, self._reduction, self._collective, self.executor, self.threads
-        )
+        self._evaluator = Evaluator(self.model, self._examples, self._reduction, self.execution)
+        self._train_step = TrainStep(self.model, self.recipe, self._examples.dims, self._reduction, self.execution)
         self._cursor = self._first_cursor()
         self._order = self._batches.order(0)
         self._epoch_tally = Tally(self._train_step.metrics)
@@ -131,6 +122,10 @@ class FitProgress:
         """Return the inputs whose dtype in the fit merges distinct values of their columns."""
         return self._examples.rounded_inputs()
 
+    def data_findings(self) -> list[DataFinding]:
+        """Return what deserves a look in the rows of the fit."""
+        return self._examples.data_findings()
+
     def close(self) -> None:
         """Stop background work. The fit can still continue."""
         self._examples.close()
@@ -143,7 +138,7 @@ class FitProgress:
             checkpoint, self.recipe
         )
         checkpoint.state.update({SCALES + n: array.copy() for n, array in self._examples.scales.to_arrays().items()})
-        checkpoint.meta = {"graph": self._examples.digest, "fingerprint": fingerprint(self.executor)}
+        checkpoint.meta = {"graph": self._examples.digest, "fingerprint": fingerprint(self.execution.executor)}
         checkpoint.meta = meta_with_classes(checkpoint.meta, self.recipe.classes)
         checkpoint.meta = meta_with_preprocessing(checkpoint.meta, self.preprocessing)
         return checkpoint
@@ -214,10 +209,7 @@ class FitProgress:
             trained,
             recipe.groups,
             recipe.seed,
-            freeze=recipe.freeze,
-            averaged=recipe.average is not None,
-            scaled=recipe.scaled,
-            units={name: self._examples.scales.of[name].scale.shape for name in self._examples.targets},
+            StateOptions.of(recipe, {n: self._examples.scales.of[n].scale.shape for n in self._examples.targets}),
         )
         for name in self._examples.targets:
             model.arrays[f"{SCALE}:{name}"][...] = self._examples.scales.of[name].scale

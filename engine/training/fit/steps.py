@@ -230,7 +230,7 @@ class MultiStep:
         if segment is None or any(name not in executor.inputs for name in blocks):
             return None
         from engine.execution.native.executor import NativeExecutor  # imports numba
-        from engine.execution.native.loop import Blocks, Loop
+        from engine.execution.native.loop import Blocks, Loop, LoopTables
 
         assert isinstance(executor, NativeExecutor)
         rows = {}
@@ -243,7 +243,7 @@ class MultiStep:
         fed = [name for name in executor.inputs if name not in rows]
         logged = [name for name in (LOSS, LOSS_WEIGHT, SQUARED_NORM) if name in executor.outputs]
         until = FINITE if FINITE in executor.outputs else None
-        return cls(Loop(executor, segment, rows, fed, logged, MAX_STEPS_PER_CALL, until))
+        return cls(Loop(executor, segment, LoopTables(rows, fed, logged, until), MAX_STEPS_PER_CALL))
 
     def run(self, source: Source, batch: StepBatch, seed: int) -> MultiStepResult:
         """Run the steps, until one is not finite where the plan reports that; return the outputs of each."""

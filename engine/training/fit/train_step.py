@@ -15,7 +15,7 @@ from engine.execution.native import most_shards
 from engine.execution.plan import NumpyExecutor, Plan
 from engine.graph.trace import KEY
 from engine.optim import LBFGS
-from engine.training.distributed.collective import Collective
+from engine.training.execution import Execution
 from engine.training.fit.steps import (
     LossTally,
     MultiStep,
@@ -69,9 +69,7 @@ class TrainStep:
         recipe: Recipe,
         dims: Callable[[int], dict[str, int]],
         reduction: Reduction,
-        collective: Collective,
-        executor: str = "numpy",
-        threads: int | None = None,
+        execution: Execution,
     ) -> None:
         """Prepare to step; plans are made for each batch size that occurs.
 
@@ -80,23 +78,21 @@ class TrainStep:
             recipe: optimizer, precision and limits.
             dims: returns the extents of the graph at a number of rows.
             reduction: how the loss reduces its rows.
-            collective: communicates with the other ranks, each of which computes a share of each batch.
-            executor: runs the plans, "numpy" or "native".
-            threads: threads inside a step.
+            execution: the resolved executor and threads, and the ranks, each of which computes a share of each batch.
         """
         self._model = model
         self._recipe = recipe
         self._dims = dims
         self._reduction: Reduction = reduction
-        self._collective = collective
-        self._most_shards = most_shards(executor)
+        self._collective = execution.collective
+        self._most_shards = most_shards(execution.executor)
         self._runners: dict[NumpyExecutor, MultiStep | None] = {}
         self._sums = (
             {GRADIENT + flat.name: np.zeros(flat.size, flat.dtype) for flat in model.flat_groups}
             if self._sums_needed
             else {}
         )
-        self._executors = Executors({**model.arrays, **self._sums}, executor, threads)
+        self._executors = Executors({**model.arrays, **self._sums}, execution.executor, execution.threads)
         self.metrics = tuple(metric for metric in recipe.metrics if metric.every_step)
         self.tally = Tally(self.metrics)
 
@@ -369,9 +365,9 @@ class TrainStep:
 
     def _gradient_norms(self, flat: FlatGroup, gradient: Array) -> dict[str, float]:
         """Return the norms of a gradient under their names in metric rows."""
-        found = {"grad_norm": _norm(gradient)}
+        found = {"grad_norm": norm_of(gradient)}
         if self._recipe.record.gradient_norms:
-            found.update({f"grad_norm/{name}": _norm(view) for name, view in flat.views(gradient).items()})
+            found.update({f"grad_norm/{name}": norm_of(view) for name, view in flat.views(gradient).items()})
         return found
 
     @property
@@ -384,8 +380,9 @@ def _norms(executor: NumpyExecutor) -> dict[str, float]:
     return {f"grad_norm/{of}" if of else "grad_norm": norm for of, norm in norms_of(executor.outputs)}
 
 
-def _norm(gradient: Array) -> float:
-    wide = gradient.reshape(-1).astype(np.float64)
+def norm_of(array: Array) -> float:
+    """Return the square root of the sum of squares, summed in float64."""
+    wide = array.reshape(-1).astype(np.float64)
     return math.sqrt(np.einsum("i,i->", wide, wide).item())
 
 

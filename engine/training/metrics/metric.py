@@ -23,7 +23,7 @@ from engine.training.metrics.target_units import Units, operands_in_units
 Statistics = Mapping[str, Array]
 
 
-class Joining(Protocol):
+class StatisticsMerger(Protocol):
     """The accumulated statistics of batches, in the order in which they are added."""
 
     def add(self, batch: Statistics) -> None:
@@ -127,7 +127,7 @@ class Metric(ABC):
     kind: ClassVar[str]
     takes: ClassVar[tuple[PredictionForm, ...]]
     parts: ClassVar[tuple[str, ...]]
-    joining: ClassVar[type[Joining]] = Sums
+    joining: ClassVar[type[StatisticsMerger]] = Sums
     goal: ClassVar[Goal | None] = "max"
     every_step: ClassVar[bool] = True
 

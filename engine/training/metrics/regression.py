@@ -19,7 +19,7 @@ from engine.ops.elementwise.elementwise import abs, square
 from engine.ops.reduce.reduce import sum
 from engine.ops.shape.creation import full
 from engine.ops.shape.shape import reshape
-from engine.training.metrics.metric import TAKEN, Goal, Joining, Metric, Moments, Statistics
+from engine.training.metrics.metric import TAKEN, Goal, Metric, Moments, Statistics, StatisticsMerger
 from engine.training.metrics.operands import NUMBERS, Operands
 from engine.training.metrics.target_units import Units, loss_in_units
 
@@ -71,7 +71,7 @@ class R2(Metric):
     kind: ClassVar[str] = "r2"
     takes: ClassVar[tuple[PredictionForm, ...]] = NUMBERS
     parts: ClassVar[tuple[str, ...]] = ("rows", "mean", "spread", "residual")
-    joining: ClassVar[type[Joining]] = Moments
+    joining: ClassVar[type[StatisticsMerger]] = Moments
 
     average: Literal["uniform", "weighted"] = "uniform"
 

@@ -25,8 +25,8 @@ from engine.training.metrics.metric import (
     ClassMetric,
     Collection,
     Goal,
-    Joining,
     Statistics,
+    StatisticsMerger,
     ThresholdMetric,
     check_class_count,
 )
@@ -150,7 +150,7 @@ class Auc(ClassMetric):
 
     kind: ClassVar[str] = "auc"
     parts: ClassVar[tuple[str, ...]] = ("scores", "targets")
-    joining: ClassVar[type[Joining]] = Collection
+    joining: ClassVar[type[StatisticsMerger]] = Collection
     every_step: ClassVar[bool] = False
 
     average: Literal["macro", "weighted"] = "macro"

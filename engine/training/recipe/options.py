@@ -71,11 +71,13 @@ class Record:
 
     By default a fit yields at most about `TRAINING_ROWS` of them: one for every step if it has no more steps. With
     `epochs` the end of an epoch yields a row of its own: the loss over the epoch with its uncertainty, and the metrics
-    over its rows; validation rows then have uncertainties too. `gradients` are captured in addition.
+    over its rows; validation rows then have uncertainties too. `gradients` are captured in addition. Norms are those
+    of each trained parameter: of its gradient in the step, and of its values after it.
     """
 
     every_steps: Often = None
     gradient_norms: bool = True
+    weight_norms: bool = False
     epochs: bool = False
     gradients: GradientRecord | None = None
 

@@ -7,6 +7,7 @@ from engine.training.step.plans import (
     plan_part,
     plan_training,
     plan_update,
+    trained_in,
     trained_parameters,
 )
 from engine.training.step.trial import batch_reduction
@@ -20,5 +21,6 @@ __all__ = [
     "plan_part",
     "plan_training",
     "plan_update",
+    "trained_in",
     "trained_parameters",
 ]

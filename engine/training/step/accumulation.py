@@ -74,7 +74,7 @@ def plan_forward(
     found = _results(graph, outputs=True, each=True)
     inputs = {**graph.inputs, KEY: graph.key}
     if keep:
-        taped = _Taped(graph, leaves, flat_groups)
+        taped = _TracedPass(graph, leaves, flat_groups)
         _, saved = taped.pull_back(taped.ends)
         found.update({SAVED + number: value for number, value in saved.sources.items()})
     with graph.trace():
@@ -99,7 +99,7 @@ def plan_backward(
     """
     leaves, graph = trace_model(model, dims, recipe, model.flat_groups, training=training)
     leaves = dict(leaves)
-    taped = _Taped(graph, leaves, model.flat_groups)
+    taped = _TracedPass(graph, leaves, model.flat_groups)
     gradients, saved = taped.pull_back(names)
     with graph.trace():
         found = _accumulate(flat_groups, gradients, leaves)
@@ -107,7 +107,7 @@ def plan_backward(
     return make_plan(inputs, leaves, found, {})
 
 
-class _Taped:
+class _TracedPass:
     """A traced forward pass, and its backward pass from some of its outputs."""
 
     def __init__(self, graph: Trace, leaves: Mapping[str, Value], flat_groups: Sequence[FlatGroup]) -> None:

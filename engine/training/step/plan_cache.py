@@ -45,7 +45,7 @@ P = ParamSpec("P")
 
 
 class _Key:
-    """What identifies a plan, hashed once: a nested tuple would be hashed anew at every look-up."""
+    """What identifies a plan, hashed once: a nested tuple would be hashed at every look-up."""
 
     __slots__ = ("facts", "hash")
 

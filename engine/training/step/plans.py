@@ -11,7 +11,7 @@ from engine.core.value import Value
 from engine.execution.plan import Plan, make_plan
 from engine.graph.definition import Definition
 from engine.graph.rematerialization import RematOptions
-from engine.graph.trace import KEY, build
+from engine.graph.trace import KEY, Trace, build
 from engine.ops.elementwise.casting import cast
 from engine.training.metrics import Metric, metric_statistics
 from engine.training.recipe import Recipe
@@ -31,7 +31,11 @@ from engine.training.train_state import FlatGroup, StateLayout
 
 def trained_parameters(definition: Definition, dims: Mapping[str, int]) -> tuple[str, ...]:
     """Return the parameters that are not frozen and on which a loss depends."""
-    graph = build(definition, dims, training=True)
+    return trained_in(build(definition, dims, training=True))
+
+
+def trained_in(graph: Trace) -> tuple[str, ...]:
+    """Return the same for a definition that has been traced for training; appends its backward graph."""
     gradients = graph.gradients(graph.total_loss(), graph.parameters)
     return tuple(name for name, gradient in gradients.items() if gradient is not None)
 

@@ -89,21 +89,21 @@ def expand(recipe: Mapping[str, Any], options: SweepOptions) -> tuple[Variant, .
 
 
 @dataclass(frozen=True, slots=True)
-class _Chosen:
+class _VariedValue:
     """A value, and where the request gives it."""
 
     value: Any
     pointer: str
 
 
-def _choices(options: SweepOptions) -> Iterator[dict[str, _Chosen]]:
+def _choices(options: SweepOptions) -> Iterator[dict[str, _VariedValue]]:
     """Yield the value of each parameter, variant by variant."""
     return _draw_combinations(options) if options.drawn else _grid(options)
 
 
-def _grid(options: SweepOptions) -> Iterator[dict[str, _Chosen]]:
+def _grid(options: SweepOptions) -> Iterator[dict[str, _VariedValue]]:
     rows = [
-        [_Chosen(value, f"{_pointer(path)}/{place}") for place, value in enumerate(values)]
+        [_VariedValue(value, f"{_pointer(path)}/{place}") for place, value in enumerate(values)]
         for path, values in options.parameters.items()
         if isinstance(values, tuple)
     ]
@@ -111,7 +111,7 @@ def _grid(options: SweepOptions) -> Iterator[dict[str, _Chosen]]:
         yield dict(zip(options.parameters, chosen, strict=True))
 
 
-def _draw_combinations(options: SweepOptions) -> Iterator[dict[str, _Chosen]]:
+def _draw_combinations(options: SweepOptions) -> Iterator[dict[str, _VariedValue]]:
     """Yield combinations drawn independently, without repetition."""
     assert options.samples is not None
     generator = np.random.Generator(np.random.PCG64(options.seed))
@@ -130,11 +130,11 @@ def _draw_combinations(options: SweepOptions) -> Iterator[dict[str, _Chosen]]:
             return
 
 
-def _at(path: str, values: tuple[Any, ...] | Interval, share: float) -> _Chosen:
+def _at(path: str, values: tuple[Any, ...] | Interval, share: float) -> _VariedValue:
     if isinstance(values, Interval):
-        return _Chosen(values.at(share), _pointer(path))
+        return _VariedValue(values.at(share), _pointer(path))
     place = int(share * len(values))
-    return _Chosen(values[place], f"{_pointer(path)}/{place}")
+    return _VariedValue(values[place], f"{_pointer(path)}/{place}")
 
 
 def _place(path: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from engine.core.errors import EngineError
 from engine.data.checkpoint import Checkpoint
 from engine.graph.definition import Definition
+from engine.training.execution import Execution
 from engine.training.fit import Columns, Fit, MetricRow
 from engine.training.recipe import read_recipe
 from engine.training.sweep.expansion import Variant, expand
@@ -132,8 +133,9 @@ class Sweep:
 
     def _fit(self, variant: Variant) -> Fit:
         # Variants run side by side; threads inside a step would get in their way.
-        threads = 1 if self._threads > 1 else None
-        return Fit(self._definition, read_recipe(variant.recipe), self._columns, self._validation, threads=threads)
+        execution = Execution(threads=1 if self._threads > 1 else None)
+        recipe = read_recipe(variant.recipe)
+        return Fit(self._definition, recipe, self._columns, self._validation, execution=execution)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from importlib.metadata import version
 from typing import Any
 
 from tests.benchmarks.contenders.numpy_adam import NumpyAdam
-from tests.benchmarks.families import Array, Columns, Mlp
+from tests.benchmarks.families import Array, Columns
 from tests.benchmarks.protocol import Make, Missing, Steps, serve
-from tests.benchmarks.workloads import POOL, Workload
+from tests.benchmarks.workloads import POOL, Workload, is_plain_mlp
 
 
 class AutogradStep(Steps):
@@ -52,8 +52,8 @@ class AutogradStep(Steps):
 
 def build(workload: Workload, weights: Columns, arguments: argparse.Namespace) -> list[Make]:
     """Offer MLPs."""
-    if not isinstance(workload.model, Mlp) or workload.copies > 1:
-        raise Missing("only MLPs")
+    if not is_plain_mlp(workload):
+        raise Missing("only MLPs with ReLU")
     return [lambda: AutogradStep(workload, weights)]
 
 

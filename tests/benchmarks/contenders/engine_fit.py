@@ -20,7 +20,7 @@ class EngineFit(Steps):
         self.version = ""
         self.setting = f"executor {executor}"
         alone = workload.copies == 1
-        self._fits = fits(workload, executor=executor, threads=threads if alone else 1)
+        self._fits = fits(workload, engine.Execution(executor, threads if alone else 1))
         self._walkers = ThreadPoolExecutor(1 if alone else threads)
 
     def run(self, steps: int) -> tuple[int, float]:

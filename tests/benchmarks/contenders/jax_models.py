@@ -10,9 +10,13 @@ import jax.numpy as jnp
 from jax import lax
 
 from tests.benchmarks.families import (
+    Autoencoder,
     Columns,
     ConvNet,
+    Encoder,
+    Factors,
     Family,
+    Logistic,
     Mlp,
     Recurrent,
     ResidualNet,
@@ -21,10 +25,12 @@ from tests.benchmarks.families import (
 )
 
 Arrays = dict[str, jax.Array]
+Carry = tuple[jax.Array, jax.Array]
 Model = Callable[..., tuple[jax.Array, Arrays]]
 """From weights, running statistics and inputs to the scores, classes on the last axis, and new statistics."""
 
-TABLES = ("embedding_0.weight", "learned_positions_0.weight", "table")
+TABLES = ("embedding", "learned_positions", "table", "user", "item")
+"""How the names of matrices begin that are no weights of linear layers."""
 MOMENTUM = 0.1
 
 
@@ -32,11 +38,15 @@ def model(family: Family) -> Model:
     """Return the model's function."""
     makes: dict[type, Callable[[Any], Model]] = {
         Mlp: _mlp,
+        Logistic: _logistic,
         ConvNet: _conv_net,
         ResidualNet: _residual_net,
+        Autoencoder: _autoencoder,
         Transformer: _transformer,
+        Encoder: _encoder,
         Recurrent: _recurrent,
         Tabular: _tabular,
+        Factors: _factors,
     }
     return makes[type(family)](family)
 
@@ -56,7 +66,7 @@ def statistics(family: Family, weights: Columns) -> Arrays:
 
 
 def _is_linear(name: str, shape: tuple[int, ...]) -> bool:
-    return len(shape) in (2, 3) and name not in TABLES and "bias" not in name
+    return len(shape) in (2, 3) and not name.startswith(TABLES) and "bias" not in name
 
 
 def _linear(w: Arrays, name: str, x: jax.Array) -> jax.Array:
@@ -66,12 +76,17 @@ def _linear(w: Arrays, name: str, x: jax.Array) -> jax.Array:
 def _mlp(family: Mlp) -> Model:
     def scores(w: Arrays, s: Arrays, x: jax.Array) -> tuple[jax.Array, Arrays]:
         depth = len(family.widths) - 1
-        for place in range(depth):
+        activation = {"relu": jax.nn.relu, "tanh": jnp.tanh}[family.activation]
+        for place in range(depth - 1):
             x = _linear(w, f"linear_{place}", x)
-            x = jax.nn.relu(x) if place < depth - 1 else x
-        return x, s
+            x = activation(_layer_norm(w, f"layer_norm_{place}", x) if family.norm else x)
+        return _linear(w, f"linear_{depth - 1}", x), s
 
     return scores
+
+
+def _logistic(family: Logistic) -> Model:
+    return lambda w, s, x: (_linear(w, "linear_0", x), s)
 
 
 def _convolve(weight: jax.Array, x: jax.Array, stride: int = 1) -> jax.Array:
@@ -119,17 +134,39 @@ def _residual_net(family: ResidualNet) -> Model:
     return scores
 
 
+def _autoencoder(family: Autoencoder) -> Model:
+    depth = len(family.channels)
+
+    def widened(w: Arrays, name: str, x: jax.Array) -> jax.Array:
+        """Apply a transposed convolution of stride 2: a convolution of the image with zeros in between."""
+        kernel = w[f"{name}.weight"][:, :, ::-1, ::-1].transpose(2, 3, 0, 1)
+        made = lax.conv_general_dilated(
+            x, kernel, (1, 1), ((1, 2), (1, 2)), lhs_dilation=(2, 2), dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )
+        return made + w[f"{name}.bias"]
+
+    def image(w: Arrays, s: Arrays, x: jax.Array) -> tuple[jax.Array, Arrays]:
+        x = x.transpose(0, 2, 3, 1)
+        for place in range(depth):
+            x = jax.nn.relu(_convolve(w[f"conv2d_{place}.weight"], x, 2) + w[f"conv2d_{place}.bias"])
+        for place in range(depth):
+            x = widened(w, f"conv_transpose2d_{place}", x)
+            x = jax.nn.relu(x) if place < depth - 1 else x
+        return x.transpose(0, 3, 1, 2), s
+
+    return image
+
+
 def _layer_norm(w: Arrays, name: str, x: jax.Array) -> jax.Array:
     centred = x - x.mean(-1, keepdims=True)
     scaled = centred * lax.rsqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
     return scaled * w[f"{name}.weight"] + w[f"{name}.bias"]
 
 
-def _attend(w: Arrays, name: str, x: jax.Array, heads: int) -> jax.Array:
+def _attend(w: Arrays, name: str, x: jax.Array, heads: int, seen: jax.Array) -> jax.Array:
     rows, steps, width = x.shape
     joined = x @ w[f"{name}.in_proj_weight"] + w[f"{name}.in_proj_bias"]
     query, key, value = joined.reshape(rows, steps, 3, heads, width // heads).transpose(2, 0, 3, 1, 4)
-    seen = jnp.tril(jnp.ones((steps, steps), bool))
     scores = jnp.where(seen, (query @ key.transpose(0, 1, 3, 2)) * (width // heads) ** -0.5, -1e30)
     mixed = (jax.nn.softmax(scores, -1) @ value).transpose(0, 2, 1, 3).reshape(rows, steps, width)
     return _linear(w, f"{name}.out_proj", mixed)
@@ -138,9 +175,10 @@ def _attend(w: Arrays, name: str, x: jax.Array, heads: int) -> jax.Array:
 def _transformer(family: Transformer) -> Model:
     def scores(w: Arrays, s: Arrays, x: jax.Array) -> tuple[jax.Array, Arrays]:
         h = w["embedding_0.weight"][x] + w["learned_positions_0.weight"]
+        seen = jnp.tril(jnp.ones((family.steps, family.steps), bool))
         for place in range(family.layers):
             first, second = f"residual_{2 * place}", f"residual_{2 * place + 1}"
-            h = h + _attend(w, f"{first}.1", _layer_norm(w, f"{first}.0", h), family.heads)
+            h = h + _attend(w, f"{first}.1", _layer_norm(w, f"{first}.0", h), family.heads, seen)
             up = _linear(w, f"{second}.1", _layer_norm(w, f"{second}.0", h))
             h = h + _linear(w, f"{second}.3", jax.nn.gelu(up, approximate=True))
         return _linear(w, "linear_0", _layer_norm(w, "layer_norm_0", h)), s
@@ -148,41 +186,84 @@ def _transformer(family: Transformer) -> Model:
     return scores
 
 
+def _encoder(family: Encoder) -> Model:
+    def scores(w: Arrays, s: Arrays, x: jax.Array, padding: jax.Array) -> tuple[jax.Array, Arrays]:
+        h = w["embedding_0.weight"][x] + w["learned_positions_0.weight"]
+        for place in range(family.layers):
+            name = f"transformer_encoder_0.layers.{place}"
+            h = h + _attend(
+                w, f"{name}.self_attn", _layer_norm(w, f"{name}.norm1", h), family.heads, ~padding[:, None, None]
+            )
+            up = jax.nn.relu(_linear(w, f"{name}.linear1", _layer_norm(w, f"{name}.norm2", h)))
+            h = h + _linear(w, f"{name}.linear2", up)
+        return _linear(w, "linear_0", _layer_norm(w, "transformer_encoder_0.norm", h).mean(1)), s
+
+    return scores
+
+
 def _recurrent(family: Recurrent) -> Model:
     name, units = f"{family.cell}_0", family.units
 
-    def lstm(carry: tuple[jax.Array, jax.Array], entering: jax.Array, w: Arrays) -> tuple[jax.Array, jax.Array]:
+    def lstm(
+        carry: tuple[jax.Array, jax.Array], entering: jax.Array, w: Arrays, place: int
+    ) -> tuple[jax.Array, jax.Array]:
         h, c = carry
-        gates = entering + h @ w[f"{name}.weight_hh_l0"] + w[f"{name}.bias_hh_l0"]
+        gates = entering + h @ w[f"{name}.weight_hh_l{place}"] + w[f"{name}.bias_hh_l{place}"]
         i, f, g, o = jnp.split(gates, 4, -1)
         c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
         return jax.nn.sigmoid(o) * jnp.tanh(c), c
 
-    def gru(carry: tuple[jax.Array, jax.Array], entering: jax.Array, w: Arrays) -> tuple[jax.Array, jax.Array]:
+    def gru(
+        carry: tuple[jax.Array, jax.Array], entering: jax.Array, w: Arrays, place: int
+    ) -> tuple[jax.Array, jax.Array]:
         h, unused = carry
-        again = h @ w[f"{name}.weight_hh_l0"] + w[f"{name}.bias_hh_l0"]
+        again = h @ w[f"{name}.weight_hh_l{place}"] + w[f"{name}.bias_hh_l{place}"]
         (r, z, n), (hr, hz, hn) = jnp.split(entering, 3, -1), jnp.split(again, 3, -1)
         r, z = jax.nn.sigmoid(r + hr), jax.nn.sigmoid(z + hz)
         return (1 - z) * jnp.tanh(n + r * hn) + z * h, unused
 
     cell = {"lstm": lstm, "gru": gru}[family.cell]
 
-    def scores(w: Arrays, s: Arrays, x: jax.Array) -> tuple[jax.Array, Arrays]:
+    def along(w: Arrays, x: jax.Array, place: int) -> jax.Array:
+        """Return the states [steps, rows, units] of a layer over [steps, rows, width]."""
         # The product with the inputs does not wait for the states: one for all steps.
-        entering = (x @ w[f"{name}.weight_ih_l0"] + w[f"{name}.bias_ih_l0"]).transpose(1, 0, 2)
-        start = jnp.zeros((x.shape[0], units), x.dtype)
-        (h, _), _ = lax.scan(lambda carry, row: (cell(carry, row, w), None), (start, start), entering)
-        return _linear(w, "linear_0", h), s
+        entering = x @ w[f"{name}.weight_ih_l{place}"] + w[f"{name}.bias_ih_l{place}"]
+        start = jnp.zeros((x.shape[1], units), x.dtype)
+
+        def step(carry: Any, row: jax.Array) -> tuple[Any, jax.Array]:
+            made = cell(carry, row, w, place)
+            return made, made[0]
+
+        return lax.scan(step, (start, start), entering)[1]
+
+    def scores(w: Arrays, s: Arrays, x: jax.Array) -> tuple[jax.Array, Arrays]:
+        h = x.transpose(1, 0, 2)
+        for place in range(family.layers):
+            h = along(w, h, place)
+        return _linear(w, "linear_0", h.transpose(1, 0, 2) if family.label_each_step else h[-1]), s
 
     return scores
 
 
 def _tabular(family: Tabular) -> Model:
     def scores(w: Arrays, s: Arrays, x: jax.Array, numbers: jax.Array) -> tuple[jax.Array, Arrays]:
-        h = jnp.concatenate([w["table"][x].reshape(x.shape[0], -1), numbers], 1)
+        if family.own_tables:
+            looked_up = [w[f"table{k}"][x[:, k]] for k in range(family.categories)]
+        else:
+            looked_up = [w["table"][x].reshape(x.shape[0], -1)]
+        h = jnp.concatenate([*looked_up, numbers], 1)
         for place in range(len(family.widths)):
             h = h @ w[f"w{place}"] + w[f"b{place}"]
             h = jax.nn.relu(h) if place < len(family.widths) - 1 else h
         return h, s
 
     return scores
+
+
+def _factors(family: Factors) -> Model:
+    def ratings(w: Arrays, s: Arrays, x: jax.Array) -> tuple[jax.Array, Arrays]:
+        user, item = x[:, 0], x[:, 1]
+        product = (w["users"][user] * w["items"][item]).sum(1)
+        return product + w["user_bias"][user, 0] + w["item_bias"][item, 0], s
+
+    return ratings

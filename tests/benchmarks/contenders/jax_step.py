@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -75,14 +76,22 @@ def make_update(workload: Workload) -> Any:
 
     scores = model(workload.model)
 
+    def cross_entropy(made: Any, label: Any) -> Any:
+        return -jnp.take_along_axis(jax.nn.log_softmax(made, -1), label[..., None], -1).mean()
+
+    measure: Callable[[Any, Any], Any] = {
+        "cross_entropy": cross_entropy,
+        "binary_cross_entropy_with_logits": lambda made, label: (jax.nn.softplus(made) - made * label).mean(),
+        "mse": lambda made, label: ((made - label) ** 2).mean(),
+    }[workload.model.loss]
+
     def loss(weights: Any, statistics: Any, label: Any, **inputs: Any) -> Any:
         made, statistics = scores(weights, statistics, *inputs.values())
-        picked = jnp.take_along_axis(jax.nn.log_softmax(made, -1), label[..., None], -1)
-        return -picked.mean(), statistics
+        return measure(made, label), statistics
 
     def update(state: State, batch: dict[str, Any]) -> tuple[State, Any]:
         # Keyword arguments arrive sorted by name, dicts through jit too: pick the inputs by their own order.
-        inputs = {name: batch[name] for name in ("x", "numbers") if name in batch}
+        inputs = {name: batch[name] for name in ("x", "numbers", "padding") if name in batch}
         derive = jax.value_and_grad(loss, has_aux=True)
         (value, statistics), slope = derive(state.weights, state.statistics, batch["label"], **inputs)
         step = state.step + 1

@@ -6,9 +6,9 @@ import argparse
 from importlib.metadata import version
 
 from tests.benchmarks.contenders.numpy_adam import NumpyAdam
-from tests.benchmarks.families import Columns, Mlp
+from tests.benchmarks.families import Columns
 from tests.benchmarks.protocol import Make, Missing, Steps, serve
-from tests.benchmarks.workloads import POOL, Workload
+from tests.benchmarks.workloads import POOL, Workload, is_plain_mlp
 
 
 class MygradStep(Steps):
@@ -47,8 +47,8 @@ class MygradStep(Steps):
 
 def build(workload: Workload, weights: Columns, arguments: argparse.Namespace) -> list[Make]:
     """Offer MLPs."""
-    if not isinstance(workload.model, Mlp) or workload.copies > 1:
-        raise Missing("only MLPs")
+    if not is_plain_mlp(workload):
+        raise Missing("only MLPs with ReLU")
     return [lambda: MygradStep(workload, weights)]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.benchmarks.families import Columns, Mlp
 from tests.benchmarks.protocol import Make, Missing, Steps, serve
-from tests.benchmarks.workloads import POOL, Workload
+from tests.benchmarks.workloads import POOL, Workload, is_plain_mlp
 
 EPSILON = 1e-9
 """It is added before the second moment is corrected: 1e-8 behind that, as others do, is about this here."""
@@ -61,9 +61,9 @@ class SklearnStep(Steps):
 
 def build(workload: Workload, weights: Columns, arguments: argparse.Namespace) -> list[Make]:
     """Offer MLPs."""
-    widths = workload.model.widths if isinstance(workload.model, Mlp) else None
-    if widths is None or workload.copies > 1:
-        raise Missing("only MLPs")
+    if not isinstance(workload.model, Mlp) or not is_plain_mlp(workload):
+        raise Missing("only MLPs with ReLU")
+    widths = workload.model.widths
     if widths[-1] == 2:
         raise Missing("two classes would have one output")
     return [lambda: SklearnStep(workload, weights, widths)]

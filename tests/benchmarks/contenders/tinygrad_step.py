@@ -8,9 +8,9 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any
 
-from tests.benchmarks.families import Columns, ConvNet, Mlp
+from tests.benchmarks.families import Columns, ConvNet
 from tests.benchmarks.protocol import Make, Missing, Steps, serve
-from tests.benchmarks.workloads import POOL, Workload
+from tests.benchmarks.workloads import POOL, Workload, is_plain_mlp
 
 
 class TinygradStep(Steps):
@@ -66,8 +66,8 @@ class TinygradStep(Steps):
 
 def build(workload: Workload, weights: Columns, arguments: argparse.Namespace) -> list[Make]:
     """Offer what is written for it."""
-    if not isinstance(workload.model, Mlp | ConvNet) or workload.copies > 1:
-        raise Missing("only MLPs and convolutional networks")
+    if not is_plain_mlp(workload) and not isinstance(workload.model, ConvNet):
+        raise Missing("only MLPs with ReLU and convolutional networks")
     if workload.dtype != "float32":
         raise Missing("its optimizers keep float32")
     if shutil.which("clang") is None:

@@ -10,9 +10,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tests.benchmarks.families import (
+    Autoencoder,
     Columns,
     ConvNet,
+    Encoder,
+    Factors,
     Family,
+    Logistic,
     Mlp,
     Recurrent,
     ResidualNet,
@@ -25,11 +29,15 @@ def module(family: Family, weights: Columns) -> nn.Module:
     """Return the model."""
     makes: dict[type, Callable[[Any, Weights], nn.Module]] = {
         Mlp: _mlp,
+        Logistic: lambda family, weights: weights.linear("linear_0.weight"),
         ConvNet: _conv_net,
         ResidualNet: _residual_net,
+        Autoencoder: _autoencoder,
         Transformer: Characters,
-        Recurrent: LastState,
+        Encoder: Reader,
+        Recurrent: States,
         Tabular: Lookup,
+        Factors: Ratings,
     }
     return makes[type(family)](family, Weights(weights))
 
@@ -61,15 +69,24 @@ class Weights:
             layer.bias = self[f"{name}.bias"]
         return layer
 
+    def transposed(self, name: str) -> nn.ConvTranspose2d:
+        made = self[f"{name}.weight"]
+        layer = nn.ConvTranspose2d(made.shape[0], made.shape[1], 3, stride=2, padding=1, output_padding=1)
+        layer.weight, layer.bias = made, self[f"{name}.bias"]
+        return layer
+
     def batch_norm(self, name: str) -> nn.Module:
         return self.norm(nn.BatchNorm2d(self._arrays[f"{name}.weight"].shape[0]), name)
 
 
 def _mlp(family: Mlp, weights: Weights) -> nn.Module:
     layers: list[nn.Module] = []
-    for place in range(len(family.widths) - 1):
-        layers += [weights.linear(f"linear_{place}.weight"), nn.ReLU()]
-    return nn.Sequential(*layers[:-1])
+    for place, width in enumerate(family.widths[1:-1]):
+        layers.append(weights.linear(f"linear_{place}.weight"))
+        if family.norm:
+            layers.append(weights.norm(nn.LayerNorm(width), f"layer_norm_{place}"))
+        layers.append({"relu": nn.ReLU, "tanh": nn.Tanh}[family.activation]())
+    return nn.Sequential(*layers, weights.linear(f"linear_{len(family.widths) - 2}.weight"))
 
 
 def _conv_net(family: ConvNet, weights: Weights) -> nn.Module:
@@ -98,6 +115,16 @@ def _residual_net(family: ResidualNet, weights: Weights) -> nn.Module:
         layers.append(weights.convolution(f"conv2d_{place}", 2 if place else 1, bias=False))
         layers += [weights.batch_norm(f"batch_norm_{place}"), nn.ReLU(), Block(weights, f"residual_{place}")]
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), weights.linear("linear_0.weight"))
+
+
+def _autoencoder(family: Autoencoder, weights: Weights) -> nn.Module:
+    depth = len(family.channels)
+    layers: list[nn.Module] = []
+    for place in range(depth):
+        layers += [weights.convolution(f"conv2d_{place}", 2), nn.ReLU()]
+    for place in range(depth):
+        layers += [weights.transposed(f"conv_transpose2d_{place}"), nn.ReLU()]
+    return nn.Sequential(*layers[:-1])
 
 
 class Attending(nn.Module):
@@ -136,20 +163,41 @@ class Characters(nn.Module):
         return self.head(self.norm(h)).transpose(1, 2)
 
 
-class LastState(nn.Module):
-    """A recurrent layer, and a linear one on its last state."""
+class Reader(nn.Module):
+    """PyTorch's encoder with a padding mask, and a linear layer on the mean over all steps."""
+
+    def __init__(self, family: Encoder, weights: Weights) -> None:
+        super().__init__()
+        self.table, self.positions = weights["embedding_0.weight"], weights["learned_positions_0.weight"]
+        layer = nn.TransformerEncoderLayer(
+            family.width, family.heads, 4 * family.width, dropout=0.0, batch_first=True, norm_first=True
+        )
+        norm = nn.LayerNorm(family.width)
+        self.encoder = nn.TransformerEncoder(layer, family.layers, norm=norm, enable_nested_tensor=False)
+        for name, parameter in self.encoder.named_parameters():
+            parameter.data = weights[f"transformer_encoder_0.{name}"].data
+        self.head = weights.linear("linear_0.weight")
+
+    def forward(self, x: Tensor, padding: Tensor) -> Tensor:
+        h = functional.embedding(x, self.table) + self.positions
+        return self.head(self.encoder(h, src_key_padding_mask=padding).mean(1))
+
+
+class States(nn.Module):
+    """Recurrent layers, and a linear one on the last state, or on all; these have the classes on axis 1."""
 
     def __init__(self, family: Recurrent, weights: Weights) -> None:
         super().__init__()
         kind = {"lstm": nn.LSTM, "gru": nn.GRU}[family.cell]
-        self.cell = kind(family.features, family.units, batch_first=True)
+        self.cell = kind(family.features, family.units, family.layers, batch_first=True)
         for name, _ in list(self.cell.named_parameters()):
             setattr(self.cell, name, weights[f"{family.cell}_0.{name}"])
         self.head = weights.linear("linear_0.weight")
+        self.label_each_step = family.label_each_step
 
     def forward(self, x: Tensor) -> Tensor:
         states, _ = self.cell(x)
-        return self.head(states[:, -1])
+        return self.head(states).transpose(1, 2) if self.label_each_step else self.head(states[:, -1])
 
 
 class Lookup(nn.Module):
@@ -157,12 +205,30 @@ class Lookup(nn.Module):
 
     def __init__(self, family: Tabular, weights: Weights) -> None:
         super().__init__()
-        self.table = weights["table"]
+        names = [f"table{k}" for k in range(family.categories)] if family.own_tables else ["table"]
+        self.tables = nn.ParameterList(weights[name] for name in names)
         self.layers = nn.ModuleList(weights.linear(f"w{k}", f"b{k}") for k in range(len(family.widths)))
 
     def forward(self, x: Tensor, numbers: Tensor) -> Tensor:
-        h = torch.cat([functional.embedding(x, self.table).flatten(1), numbers], 1)
+        columns = [x] if len(self.tables) == 1 else x.unbind(1)
+        looked_up = [functional.embedding(index, table) for index, table in zip(columns, self.tables, strict=True)]
+        h = torch.cat([*(rows.flatten(1) for rows in looked_up), numbers], 1)
         *hidden, last = self.layers
         for layer in hidden:
             h = functional.relu(layer(h))
         return last(h)
+
+
+class Ratings(nn.Module):
+    """Products of users' and items' factors, and their biases."""
+
+    def __init__(self, family: Factors, weights: Weights) -> None:
+        super().__init__()
+        self.users, self.items = weights["users"], weights["items"]
+        self.user_bias, self.item_bias = weights["user_bias"], weights["item_bias"]
+
+    def forward(self, x: Tensor) -> Tensor:
+        user, item = x[:, 0], x[:, 1]
+        product = (functional.embedding(user, self.users) * functional.embedding(item, self.items)).sum(1)
+        biases = functional.embedding(user, self.user_bias) + functional.embedding(item, self.item_bias)
+        return product + biases[:, 0]

@@ -65,8 +65,14 @@ def loss_of(workload: Workload, weights: Columns) -> tuple[list[Tensor], Callabl
         return many_mlps(workload, weights)
     model = module(workload.model, weights)
 
+    measure: Callable[[Tensor, Tensor], Tensor] = {
+        "cross_entropy": functional.cross_entropy,
+        "binary_cross_entropy_with_logits": functional.binary_cross_entropy_with_logits,
+        "mse": functional.mse_loss,
+    }[workload.model.loss]
+
     def loss(label: Tensor, **inputs: Tensor) -> Tensor:
-        return functional.cross_entropy(model(*inputs.values()), label)
+        return measure(model(*inputs.values()), label)
 
     return list(model.parameters()), loss
 

@@ -87,7 +87,12 @@ def loaded(text: str) -> dict[str, Any]:
 def fitted(graph: str, optimizer: str | dict[str, Any], **options: Any) -> tuple[list[float], engine.Fit]:
     """Return the losses of a fit that takes the rows in order, and the fit."""
     recipe: dict[str, Any] = {"optimizer": optimizer, "steps": STEPS, "batch_size": BATCH, "shuffle": False, **options}
-    fit = engine.Fit(engine.parse_graph(GRAPHS[graph]), engine.read_recipe(recipe), COLUMNS[graph], executor="numpy")
+    fit = engine.Fit(
+        engine.parse_graph(GRAPHS[graph]),
+        engine.read_recipe(recipe),
+        COLUMNS[graph],
+        execution=engine.Execution("numpy"),
+    )
     return [point.values["loss"] for point in fit if point.split == "train"], fit
 
 

@@ -7,7 +7,7 @@ import engine
 from engine import ops
 from engine.core.errors import AttributeValueError, DataError, DTypeError, GradientError, ShapeError
 from engine.core.value import Value
-from engine.ggml.opt_context import OptContext
+from engine.ggml.opt_context import OptContext, OptOptions
 from engine.ggml.opt_data import OptDataset
 from engine.ggml.opt_fit import opt_epoch
 from engine.ggml.opt_params import AdamWParameters, OptimizerParameters, SGDParameters, constant_opt_pars
@@ -29,7 +29,7 @@ def shifted(nbatch=1, logical=1, loss="sum", optimizer="adamw", **options):
     """The graph of the right numbers: inputs + w with w = 3 at first, a step of 1 against the sign of the gradient."""
     w, inputs = weight(3), declared(nbatch, name="inputs")
     options = {"get_opt_pars": constant_opt_pars(UNIT), "opt_period": logical // nbatch, **options}
-    return w, OptContext(inputs, inputs + w, loss, optimizer=optimizer, **options)
+    return w, OptContext(inputs, inputs + w, loss, OptOptions(optimizer, **options))
 
 
 # Windows, resets and parameters
@@ -93,7 +93,9 @@ def test_every_batch_a_step_needs_no_accumulator():
 
 def test_a_parameter_that_the_loss_does_not_depend_on_is_left_alone():
     w, v, inputs = weight(3), engine.tensor([5.0], requires_grad=True, name="v"), declared(1)
-    opt = OptContext(inputs, inputs + w + ops.floor(v).detach(), "sum", get_opt_pars=constant_opt_pars(UNIT))
+    opt = OptContext(
+        inputs, inputs + w + ops.floor(v).detach(), "sum", OptOptions(get_opt_pars=constant_opt_pars(UNIT))
+    )
     opt.evaluate(np.zeros(1, np.float32), backward=True)
     assert list(opt.parameters) == ["w"]
     assert (w.item(), v.item()) == (2, 5)
@@ -105,8 +107,7 @@ def test_what_is_computed_of_parameters_alone_follows_them():
         inputs,
         inputs + w * w,
         "sum",
-        optimizer="sgd",
-        get_opt_pars=lambda _: OptimizerParameters(sgd=SGDParameters(alpha=0.25)),
+        OptOptions(optimizer="sgd", get_opt_pars=lambda _: OptimizerParameters(sgd=SGDParameters(alpha=0.25))),
     )
     losses = [opt.evaluate(np.zeros(1, np.float32), backward=True) for _ in range(3)]
     assert losses == [9, 2.25, 0.5625]
@@ -132,7 +133,7 @@ def test_leaves_live_in_a_storage():
     storage.set(shift, 10)
     storage.set(scale, 2)
     outputs = inputs + w * scale + shift
-    opt = OptContext(inputs, outputs, "sum", get_opt_pars=constant_opt_pars(UNIT), storage=storage)
+    opt = OptContext(inputs, outputs, "sum", OptOptions(get_opt_pars=constant_opt_pars(UNIT), storage=storage))
     assert opt.evaluate(np.zeros(1, np.float32), backward=True) == 16
     storage.set(shift, 20)
     assert opt.evaluate(np.zeros(1, np.float32), backward=True) == 24
@@ -142,7 +143,7 @@ def test_leaves_live_in_a_storage():
 def test_a_storage_keeps_the_data_of_a_parameter_as_it_was():
     w, inputs = weight(3), declared(1)
     storage = Storage()
-    opt = OptContext(inputs, inputs + w, "sum", get_opt_pars=constant_opt_pars(UNIT), storage=storage)
+    opt = OptContext(inputs, inputs + w, "sum", OptOptions(get_opt_pars=constant_opt_pars(UNIT), storage=storage))
     opt.evaluate(np.zeros(1, np.float32), backward=True)
     assert (storage.view(w).item(), w.item()) == (2, 3)
 
@@ -150,7 +151,7 @@ def test_a_storage_keeps_the_data_of_a_parameter_as_it_was():
 def test_a_parameter_in_another_order_of_memory_is_moved_all_the_same():
     w = engine.tensor(np.asfortranarray([[1, 2], [3, 4]], np.float32), requires_grad=True)
     inputs = declared(2)
-    opt = OptContext(inputs, w @ inputs, "sum", get_opt_pars=constant_opt_pars(UNIT))
+    opt = OptContext(inputs, w @ inputs, "sum", OptOptions(get_opt_pars=constant_opt_pars(UNIT)))
     opt.evaluate(np.array([1, -1], np.float32), backward=True)
     np.testing.assert_array_equal(w.numpy(), [[0, 3], [2, 5]])
 
@@ -159,7 +160,7 @@ def test_a_parameter_in_another_order_of_memory_is_moved_all_the_same():
 def test_a_leaf_that_nobody_filled_is_refused(storage):
     w, inputs = declared(1, name="w"), declared(1)
     with pytest.raises(DataError, match="'w' has no data"):
-        OptContext(inputs, inputs + w, "sum", storage=storage)
+        OptContext(inputs, inputs + w, "sum", OptOptions(storage=storage))
 
 
 def test_graphs_that_cannot_be_trained_are_refused():
@@ -177,7 +178,7 @@ def test_graphs_that_cannot_be_trained_are_refused():
     with pytest.raises(GradientError, match="two leaves are called 'w'"):
         OptContext(inputs, inputs + weight(1) + weight(2), "sum")
     with pytest.raises(AttributeValueError, match="opt_period"):
-        OptContext(inputs, inputs, "sum", opt_period=0)
+        OptContext(inputs, inputs, "sum", OptOptions(opt_period=0))
 
 
 def test_batches_that_do_not_fit_are_refused():

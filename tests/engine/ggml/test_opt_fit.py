@@ -9,7 +9,7 @@ import engine
 from engine import ops
 from engine.core.errors import AttributeValueError, DataError, ShapeError, UnknownName
 from engine.core.value import Value
-from engine.ggml.opt_context import OptContext
+from engine.ggml.opt_context import OptContext, OptOptions
 from engine.ggml.opt_data import OptDataset, OptResult
 from engine.ggml.opt_fit import opt_epoch, opt_fit, split_batches
 from engine.ggml.opt_params import (
@@ -47,7 +47,7 @@ def shifted(nbatch=1, logical=1, loss="sum", optimizer="adamw", **options):
     """The graph of the right numbers: inputs + w with w = 3 at first, a step of 1 against the sign of the gradient."""
     w, inputs = weight(3), declared(nbatch, name="inputs")
     options = {"get_opt_pars": constant_opt_pars(UNIT), "opt_period": logical // nbatch, **options}
-    return w, OptContext(inputs, inputs + w, loss, optimizer=optimizer, **options)
+    return w, OptContext(inputs, inputs + w, loss, OptOptions(optimizer, **options))
 
 
 def evaluate_all(opt, result, *, backward):
@@ -166,7 +166,7 @@ def test_each_loss_has_ggmls_value_and_scale(loss, period):
         LossType.MEAN_SQUARED_ERROR: ((x - labels) ** 2).mean() / period,
     }[loss]
     inputs, w = declared(4, 3), weight(0)
-    opt, result = OptContext(inputs, inputs + w, loss, opt_period=period), OptResult()
+    opt, result = OptContext(inputs, inputs + w, loss, OptOptions(opt_period=period)), OptResult()
     found = opt.evaluate(x, labels if loss.takes_labels else None, backward=False, result=result)
     assert found == pytest.approx(wanted, rel=1e-5)
     whole = wanted if loss is LossType.SUM else wanted * period

@@ -2,7 +2,7 @@
 
 make_extremes.py wrote data/extremes.npz. Where PyTorch gives NaN anything is taken; where it gives a number or an
 infinity ours must be the same. What disagrees stands in extreme_differences.json, by op, result and kind, with the
-reason; NaN is never excused without an entry.
+reason; NaN is never excused without an entry. What depends on how a CPU rounds products is marked `some_cpus`.
 """
 
 from __future__ import annotations
@@ -98,4 +98,4 @@ def test_every_difference_has_a_reason_and_is_one() -> None:
     listed = [op for op in samples()[1] if any(fnmatchcase(op, entry["torch"]) for entry in DIFFERENCES)]
     used = [excused(op, key) for op in listed for key, _ in found(op)]
     assert all(entry["reason"] for entry in DIFFERENCES)
-    assert [entry for entry in DIFFERENCES if entry not in used] == []
+    assert [entry for entry in DIFFERENCES if entry not in used and not entry.get("some_cpus")] == []

@@ -169,7 +169,7 @@ def the_number_of_inputs_and_the_names_of_attributes_are_checked(case: Case) -> 
 
 ANY_INTEGER = {
     "counts from either end": "axis source destination offset start stop end diagonal n_past",
-    "moves or turns either way": "shifts step times",
+    "moves or turns either way": "shifts step times top left",
     "is compared only": "ignore_index",
     "is an exponent, or a number of decimals": "exponent decimals",
     "is a divisor other than 0": "divisor",

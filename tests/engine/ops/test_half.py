@@ -118,6 +118,7 @@ def test_draws_of_a_half_type_stay_in_their_range(name: str, half: DType) -> Non
         "random_normal": (-6, 6),
         "truncated_normal": (-2, 2),
         "exponential": (1e-38, 20),
+        "random_beta": (0, 1),
         "dropout_mask": (0, 2),
     }[name]
     numbers = results(OPS[name], [np.array([1, 2])], {"shape": (20000,), "dtype": half})[0]

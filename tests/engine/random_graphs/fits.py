@@ -82,7 +82,9 @@ class RandomFit:
     def start(self, executor: str, threads: int | None = None) -> engine.Fit:
         """Begin it."""
         recipe = engine.read_recipe(self.recipe)
-        return engine.Fit(self.definition, recipe, dict(self.columns), executor=executor, threads=threads)
+        return engine.Fit(
+            self.definition, recipe, dict(self.columns), execution=engine.Execution(executor, threads=threads)
+        )
 
     def text(self) -> str:
         """Print graph and recipe."""

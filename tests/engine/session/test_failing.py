@@ -31,7 +31,7 @@ def rows(at):
 @pytest.fixture(params=engine.executors())
 def session(request):
     """Give a session that has taken a step and begun another."""
-    session = engine.Session(engine.parse_graph(TABLE), executor=request.param)
+    session = engine.Session(engine.parse_graph(TABLE), execution=engine.Execution(request.param))
     session.forward_backward(rows([0, 1, 2]))
     session.optim_step()
     session.forward_backward(rows([3, 4]))

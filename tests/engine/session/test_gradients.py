@@ -81,7 +81,7 @@ def test_gradients_are_those_of_the_tape_engine(matrices, pairs):
 @pytest.mark.parametrize("executor", engine.executors())
 @pytest.mark.parametrize("training", [True, False])
 def test_a_loss_with_cotangent_1_gives_what_forward_backward_gives(classifier, batch, executor, training):
-    session, twin = classifier(executor=executor), classifier(executor=executor)
+    session, twin = classifier(execution=engine.Execution(executor)), classifier(execution=engine.Execution(executor))
     for one in (session, twin):
         one.forward({"x": batch["x"] * 2 + 1, "label": batch["label"]})  # moves the running statistics
     tape = session.forward(batch, training=training, keep=True).tape
@@ -219,7 +219,7 @@ def test_what_a_tape_keeps_is_enough_for_any_network(network):
     definition = engine.parse_graph({"inputs": inputs, "layers": layers, "loss": "cross_entropy"})
     rng = np.random.default_rng(0)
     rows = {"x": rng.standard_normal((6, *shape)).astype(np.float32), "label": rng.integers(0, 3, 6)}
-    session, twin = (engine.Session(definition, executor="numpy") for _ in range(2))
+    session, twin = (engine.Session(definition, execution=engine.Execution("numpy")) for _ in range(2))
     done = session.forward(rows, keep=True)
     stepped = twin.forward_backward(rows, outputs=True)
     session.backward(done.tape, {"loss": 1.0})

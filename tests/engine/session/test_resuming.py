@@ -42,7 +42,10 @@ def test_every_optimizer_goes_on_to_the_same_bits_and_needs_its_state_for_that(k
 
 @pytest.mark.parametrize("executor", engine.executors())
 def test_draws_running_statistics_and_half_a_sum_go_on_too(executor, classifier, batch, state, tmp_path):
-    whole, part = classifier(executor=executor, seed=3), {name: array[:7] for name, array in batch.items()}
+    whole, part = (
+        classifier(execution=engine.Execution(executor), seed=3),
+        {name: array[:7] for name, array in batch.items()},
+    )
     assert whole.forward(batch).losses != whole.forward(batch).losses
     steps(whole, batch, 2)
     whole.forward_backward(part)
@@ -53,7 +56,7 @@ def test_draws_running_statistics_and_half_a_sum_go_on_too(executor, classifier,
         return [*told, *steps(session, batch, 2)]
 
     rest = go_on(whole)
-    resumed = classifier(executor=executor)
+    resumed = classifier(execution=engine.Execution(executor))
     resumed.restore(engine.Checkpoint.load(tmp_path / "state.safetensors"))
     assert go_on(resumed) == rest
     assert state(resumed) == state(whole)

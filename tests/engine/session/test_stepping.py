@@ -16,7 +16,7 @@ def cut(batch, start, stop):
 def test_calls_for_the_parts_of_a_batch_come_to_the_bits_of_one_call_in_parts(
     classifier, batch, state, executor, clean
 ):
-    apart, whole = classifier(executor=executor), classifier(executor=executor)
+    apart, whole = classifier(execution=engine.Execution(executor)), classifier(execution=engine.Execution(executor))
     for session in (apart, whole):
         if not clean:
             session.forward_backward(batch)
@@ -192,8 +192,8 @@ def test_sums_over_parts_step_to_the_bits_of_a_fit_in_micro_batches(pairs, execu
     }
     definition = engine.parse_graph(document)
     recipe = {"steps": 3, "batch_size": 12, "micro_batch_size": 5, "shuffle": False, "optimizer": "adam", "seed": 1}
-    fit = engine.Fit(definition, engine.read_recipe(recipe), pairs, executor=executor)
-    session = engine.Session(definition, "adam", seed=1, executor=executor)
+    fit = engine.Fit(definition, engine.read_recipe(recipe), pairs, execution=engine.Execution(executor))
+    session = engine.Session(definition, "adam", execution=engine.Execution(executor), seed=1)
     for _ in range(3):
         (point,) = (p for p in fit.advance() if p.split == "train")
         losses = [session.forward_backward(cut(pairs, i, i + 5), reduction="sum").loss for i in (0, 5, 10)]

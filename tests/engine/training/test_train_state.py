@@ -6,7 +6,7 @@ import pytest
 import engine
 from engine.optim import OPTIMIZERS, make_optimizer
 from engine.optim.groups import one_group
-from engine.training.train_state import ALIGNMENT, SLOT, StateLayout, TrainState, at_precision
+from engine.training.train_state import ALIGNMENT, SLOT, StateLayout, StateOptions, TrainState, at_precision
 from tests.support.rows import each_row
 
 GRAPH = {
@@ -60,7 +60,7 @@ def test_averages_optimizer_state_and_the_loss_scale_have_arrays_of_their_own(ki
     groups = one_group(make_optimizer({"kind": kind, **OPTIONS.get(kind, {})}))
     graph = engine.parse_graph({**GRAPH, "buffers": {"seen": [2]}})
     plain = StateLayout(graph, ["w"], None)
-    form = StateLayout(graph, ["w"], groups, averaged=True, scaled=scaled)
+    form = StateLayout(graph, ["w"], groups, StateOptions(averaged=True, scaled=scaled))
     slots = sum(len(of_one) for of_one in form.slots.values())
     assert len(form.averages) == len(form.flat_groups) + 1
     assert len(form.specs) == len(plain.specs) + slots + len(form.averages) + 2 * scaled

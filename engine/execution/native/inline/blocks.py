@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 from engine.execution.native.inline.vectors import WORD, Emitter, registers, vector_bytes
 
 VECTORS = 3
-"""A block of products has at most so many vectors in a row."""
+"""Maximum number of vectors in a row of a block of products."""
 
 
 def block_rows() -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from engine.execution.native.kernel import inline
 COLUMNS = 64
 """Columns of the weights that lie together: products that narrow run fastest in OpenBLAS."""
 UNPACKED = 1_000_000
-"""Up to so many multiplications OpenBLAS multiplies without copying its operands first."""
+"""Up to this many multiplications OpenBLAS does not copy its operands first."""
 MOST_ROWS = 64
 """Rows that go through all steps together, at most: what they hold stays in a cache."""
 
@@ -41,7 +41,7 @@ def pack(weight: Any, down: Any, along: Any, inner: Any, columns: Any, to: Any, 
 def add_product(
     rows: Any, inner: Any, columns: Any, a: Any, step: Any, packed: Any, c: Any, step_c: Any, real: Any
 ) -> None:
-    """C <- C + A B for a packed matrix B; A and C have rows so many bytes apart."""
+    """C <- C + A B for a packed matrix B; the rows of A are `step` bytes apart, those of C `step_c`."""
     itemsize = view(packed, 1, real).itemsize
     for start in range(0, columns, COLUMNS):
         width = min(COLUMNS, columns - start)

@@ -82,7 +82,7 @@ def output(high: Any, low: Any) -> Any:
 
 @inline
 def moved(high: Any, low: Any, steps: Any) -> Any:
-    """Return the state so many steps on, in as many rounds as that number has bits (Brown 1994)."""
+    """Return the state `steps` steps on, in as many rounds as that number has bits (Brown 1994)."""
     zero = np.uint64(0)
     factor_high, factor_low = zero, np.uint64(MULTIPLIER)
     plus_high, plus_low = np.uint64(INCREMENT_HIGH), np.uint64(INCREMENT_LOW)

@@ -39,7 +39,7 @@ def control_word(typing_context: Any) -> Any:
 
 @intrinsic
 def set_control_word(typing_context: Any, word: Any) -> Any:
-    """Let this thread round as `control_word` has told, or with subnormal numbers as zeros: a word with `FLUSH`."""
+    """Set the control word of this thread to one that `control_word` returned; with `FLUSH`, subnormals are zeros."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         if X86:

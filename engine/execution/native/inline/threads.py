@@ -50,7 +50,7 @@ def store(typing_context: Any, address: Any, value: Any) -> Any:
 
 @numba.njit
 def wait(barrier: Any, threads: Any) -> None:
-    """Wait until so many threads have come to the barrier: two words, the arrived and how often all had."""
+    """Wait until `threads` threads have reached the barrier: two words, the arrived and the number of rounds."""
     passed = load(barrier + 8)
     if _add(barrier, 1) == threads - 1:
         store(barrier, 0)

@@ -57,7 +57,7 @@ class Emitter:
         return address
 
     def load(self, address: Any, kind: Any) -> Any:
-        """Load a vector, number or word, whatever it is aligned to."""
+        """Load a vector, number or word of any alignment."""
         loaded = self.builder.load(self.builder.inttoptr(address, kind.as_pointer()))
         loaded.align = 4
         return loaded
@@ -120,7 +120,7 @@ class Emitter:
         self.builder.call(function, [value, place, ir.Constant(INDEX, 4), mask])
 
     def first_lanes(self, count: Any) -> Any:
-        """Return the mask of so many lanes; all of them if they are fewer."""
+        """Return the mask of the first `count` lanes; of all lanes if there are fewer."""
         steps = ir.Constant(ir.VectorType(WORD, self.lanes), list(range(self.lanes)))
         return self.builder.icmp_signed("<", steps, self.spread(count, WORD))
 
@@ -164,6 +164,19 @@ def copy_row(typing_context: Any, target: Any, source: Any, count: Any, zero: An
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64, zero), generate
+
+
+@intrinsic
+def clear_row(typing_context: Any, target: Any, count: Any, zero: Any) -> Any:
+    """Set neighbouring numbers at an address to 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        target, count, _ = arguments
+        emit = Emitter(builder, zero)
+        _masked_row(emit, count, lambda shift, mask: emit.masked_store(emit.zeros(), builder.add(target, shift), mask))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, zero), generate
 
 
 @intrinsic

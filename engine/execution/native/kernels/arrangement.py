@@ -21,7 +21,7 @@ narrow_copy = Kernel(unary, NARROW, name="narrow_copy", parts={"apply": lambda x
 SAME_SIZE: Mapping[int, DType] = {1: NARROW[0], 2: NARROW[1], 4: FLOATS[0], 8: FLOATS[1]}
 """As what numbers of any kind, truth values too, are copied: their bits stay."""
 UNROLLED = 32
-"""An axis of so many elements at most is gone through by a call for each."""
+"""An axis of at most this many elements takes a call for each."""
 KINDS = "fiubV"
 """Kinds of dtypes that are copied; bfloat16 is of kind V to NumPy."""
 

@@ -200,7 +200,7 @@ def attend_backward(a: Any) -> None:
 
 
 def clear_rows(address: Any, step: Any, rows: Any, width: Any) -> None:
-    """Set rows so many bytes apart to 0."""
+    """Set `rows` rows, `step` bytes apart, to 0."""
     for r in range(rows):
         fill(view(address + r * step, width, real), real(0))
 

@@ -47,7 +47,7 @@ def chain(a: Any) -> None:
             place += 5 + 3 * operands
 
 
-class Chained:
+class ChainBlocks:
     """The blocks of the calls of a chain, which live as long as it does."""
 
     def __init__(self) -> None:

@@ -21,13 +21,13 @@ from engine.execution.native.lowering import Argument, Call, Scratch, Work, alik
 TILE = 640 * 1024
 """Bytes that a tile's copy and result may take: what a second-level cache keeps beside the weight."""
 POSITIONS = 256
-"""A tile of small images holds so many that they have about as many positions as this."""
+"""A tile of small images has about this many positions in all."""
 LONG = 1024
 """The same for gradients of a weight, whose blocks end with sums over the lanes of registers."""
 DEPTH = 256
 """Kernel elements of all channels that a block takes at a time: what it reads stays in the first-level cache."""
 TILES = 64
-"""So many tiles are summed before their sum is added to the result."""
+"""Number of tiles that are summed before their sum is added to the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Memory:
         self.size = 0
 
     def take(self, nbytes: int) -> Scratch:
-        """Return the place of so many bytes."""
+        """Return the place of `nbytes` bytes."""
         place = Scratch(self.size)
         self.size += rounded(nbytes)
         return place

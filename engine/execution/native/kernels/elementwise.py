@@ -1,4 +1,4 @@
-"""Elementwise ops with broadcasting: loops over whatever axes cannot be joined, vectorised along the last one."""
+"""Elementwise ops with broadcasting: loops over the axes that cannot be joined, vectorised along the last one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.execution.native.kernel import FLOATS, Kernel, itemsize, real
 from engine.execution.native.lowering import Argument, Call, Work, lowers
 
 AXES = 4
-"""So many axes are left, at most, of operands that kernels take; the last is the inner loop."""
+"""Maximum number of axes of the operands of kernels, after joining; the last is the inner loop."""
 
 OUT, FIRST, SECOND, THIRD = 4, 9, 14, 19
 """Where in a block an operand's words begin: its address, then its strides in bytes, 0 where it is repeated."""
@@ -143,7 +143,7 @@ def joined_axes(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple
         strides: of each operand, in bytes, 0 along axes where it is repeated.
 
     Returns:
-        `AXES` extents, and so many strides for each operand.
+        `AXES` extents, and `AXES` strides for each operand.
     """
     extents: list[int] = []
     steps: list[list[int]] = [[] for _ in strides]

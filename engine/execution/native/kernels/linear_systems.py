@@ -73,7 +73,7 @@ def _(work: Work) -> list[Call] | None:
 
 
 MOST_CALLS = 64
-"""Systems whose matrices do not lie evenly apart take a call for each lot of so many at most."""
+"""Systems whose matrices do not lie evenly apart take one call per this many at most."""
 
 
 @lowers("solve_triangular_left")

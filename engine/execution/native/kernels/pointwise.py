@@ -18,7 +18,7 @@ from engine.execution.native.lowering import Argument, Call, Scratch, Work
 FEW = 64
 """Images of fewer positions than this are worth joining, which products of one image cannot."""
 BLOCK = 64
-"""So many images are summed before their sum is added to the gradient of a weight."""
+"""Number of images that are summed before their sum is added to the gradient of a weight."""
 
 
 @kernel

@@ -11,6 +11,9 @@ from engine.execution.native.kernel import FLOATS, kernel, real
 from engine.execution.native.kernels.matrix_vector import by_vector
 from engine.execution.native.lowering import Call, Work, lowers
 
+FEW_ROWS = 64
+"""Products of fewer rows by one matrix are computed together: BLAS packs the matrix again for each of them."""
+
 
 @kernel
 def product(a: Any) -> None:
@@ -67,6 +70,8 @@ def _(work: Work) -> list[Call] | None:
         rows, result = merged(a), merged(c)
         if rows is not None and result is not None:
             return _one(rows, b, result, ta, tb)
+        if c.shape[-2] < FEW_ROWS and not (a.flags.c_contiguous and c.flags.c_contiguous):
+            return None  # contiguous copies make it one product
     if a.ndim == b.ndim == 2:
         return _one(a, b, c, ta, tb)
     return _many(a, b, c, ta, tb)

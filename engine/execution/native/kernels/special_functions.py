@@ -17,7 +17,7 @@ from engine.execution.native.lowering import Call, Work, lowers
 from engine.ops.loss.loss import LOG_FLOOR
 
 FEW = 4096
-"""Up to so many powers of float64 are computed one by one, by the C library; NumPy's of more are vectorised."""
+"""Up to this many powers of float64 are computed one by one, by the C library; NumPy vectorises more."""
 
 
 def _power(x: Any, y: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Rows of tables: looked up by index, and added up by index for the gradient; elements picked along an axis."""
+"""Rows of tables, looked up by index; elements picked and placed along an axis."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.core.value import Array
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.inline.rows import fill
 from engine.execution.native.kernel import Kernel, inline, itemsize, kernel, real
-from engine.execution.native.lowering import Call, Scratch, Status, Work, alike, lowers
+from engine.execution.native.lowering import Call, Status, Work, alike, lowers
 
 INDICES = (np.dtype(np.int32), np.dtype(np.int64))
 
@@ -48,47 +48,6 @@ def lookup(a: Any) -> None:
         )
         for j in range(out.size):
             out[j] = source[j]
-
-
-@kernel
-def add_by_index(a: Any) -> None:
-    """Add rows to those of a table of zeros, in their order; sums are in float64 and rounded at the end.
-
-    Words: how many; numbers in a row; the table's rows; x, bytes from row to row; indices, are they int64; out; the row
-    that stays 0, or -1; scratch for the start of each of its rows' indices and one more, for these in order, and for a
-    sum of float64; how many rows of x lie evenly apart, and the bytes from the first of so many to that of the next;
-    how the indices lie, as in `index_at`; where to say that an index is none of the table's, 0 where that is known.
-    """
-    count, length, rows = a[0], a[1], a[2]
-    starts, order, sums = view(a[9], rows + 1, np.int64), view(a[10], count, np.int64), view(a[11], length, np.float64)
-    # Counting sort: stable, and every row of the table is summed while it is in the cache.
-    fill(starts, 0)
-    for i in range(count):
-        index = index_at(a[5], a[6], i, a[14], a[15], a[16])
-        if a[17] != 0 and (index < -rows or index >= rows):
-            view(a[17], 1, np.int64)[0] = 1
-        starts[index % rows + 1] += 1
-    for row in range(rows):
-        starts[row + 1] += starts[row]
-    for i in range(count):
-        row = index_at(a[5], a[6], i, a[14], a[15], a[16]) % rows
-        order[starts[row]] = i
-        starts[row] += 1
-    # Now starts[row] is where the row's indices end.
-    for row in range(rows):
-        first = starts[row - 1] if row > 0 else 0
-        out = view(a[7] + row * length * itemsize, length, real)
-        if first == starts[row] or row == a[8]:
-            fill(out, real(0))
-            continue
-        fill(sums, 0.0)
-        for place in range(first, starts[row]):
-            lot, within = order[place] // a[12], order[place] % a[12]
-            source = view(a[3] + lot * a[13] + within * a[4], length, real)
-            for j in range(sums.size):
-                sums[j] += source[j]
-        for j in range(out.size):
-            out[j] = real(sums[j])
 
 
 @kernel
@@ -137,52 +96,16 @@ def looked_up(table: Array, index: Array, out: Array) -> list[Call] | None:
     return [Call(lookup, out.dtype, words)]
 
 
-def added_up(x: Array, index: Array, out: Array, padding: int | None, *, checked: bool) -> list[Call] | None:
-    """Return the calls that add rows, one for each index, to those of a table of zeros.
-
-    A row of the table, `padding`, may stay 0. Indices that are `checked` are known to be the table's.
-    """
-    if index.dtype not in INDICES or x.dtype != out.dtype or not (out.size and x.size and alike(out)):
-        return None
-    length = out.size // len(out)
-    lots, index_lots = row_lots(x, index), row_lots(index, index)
-    if lots is None or index_lots is None:
-        return None
-    rows, together, apart = lots
-    kept = -1 if padding is None else padding % len(out)
-    sizes = [-(-size * 8 // 64) * 64 for size in (len(out) + 1, index.size, length)]
-    words = (
-        index.size, length, len(out), x, rows, index, index.itemsize == 8, out, kept,
-        Scratch(), Scratch(sizes[0]), Scratch(sizes[0] + sizes[1]), together, apart, *index_lots,
-        0 if checked else Status(),
-    )  # fmt: skip
-    return [Call(add_by_index, out.dtype, words, scratch=sum(sizes))]
-
-
 @lowers("embedding")
 def _(work: Work) -> list[Call] | None:
     (table, index), (out,) = work.inputs, work.outputs
     return looked_up(table, index, out)
 
 
-@lowers("add_rows")
-def _(work: Work) -> list[Call] | None:
-    (x, index), (out,) = work.inputs, work.outputs
-    return added_up(x, index, out, work.attrs["padding_idx"], checked=True)
-
-
 @lowers("index_get")
 def _(work: Work) -> list[Call] | None:
     (x, *indices), (out,) = work.inputs, work.outputs
     return looked_up(x, indices[0], out) if tuple(work.attrs["axes"]) in ((0,), (-x.ndim,)) else None
-
-
-@lowers("index_scatter")
-def _(work: Work) -> list[Call] | None:
-    (x, *indices), (out,) = work.inputs, work.outputs
-    if tuple(work.attrs["axes"]) not in ((0,), (-out.ndim,)):
-        return None
-    return added_up(x, indices[0], out, None, checked=False)
 
 
 @lowers("gather")

@@ -15,7 +15,7 @@ from engine.execution.native.kernels.elementwise import FIRST, OUT, elementwise
 from engine.execution.native.lowering import lowers
 
 PIECE = 1024
-"""So many angles are looked at together."""
+"""Number of angles that are checked together."""
 
 
 def of_angles(a: Any) -> None:

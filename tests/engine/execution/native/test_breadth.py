@@ -163,7 +163,9 @@ def test_sums_are_those_of_numpy(name: str, dtype: str, run_both: RunBoth) -> No
 
 def test_powers_of_float32_are_right_to_the_last_place_and_at_the_edges(run_both: RunBoth) -> None:
     x, y = (v.astype(np.float32).ravel() for v in np.meshgrid(EDGES, EDGES))
-    ((made,), (wanted,)) = run_both("power", x, y)
+    made = run_both("power", x, y)[0][0]
+    with np.errstate(all="ignore"):  # NumPy's own for float32 is off by one place on some CPUs
+        wanted = np.power(x.astype(np.float64), y.astype(np.float64)).astype(np.float32)
     np.testing.assert_array_equal(made, wanted)
     number = ~np.isnan(wanted)
     np.testing.assert_array_equal(np.signbit(made[number]), np.signbit(wanted[number]))

@@ -58,7 +58,7 @@ def test_steps_of_numpy_run_in_the_loop_of_many_steps_and_between_the_calls_of_e
     recipe = engine.read_recipe({"steps": 24, "batch_size": 8, "precision": "float64", "record": {"every_steps": 12}})
     losses = {}
     for executor in ("numpy", "native"):
-        fit = engine.Fit(engine.parse_graph(FACTOR), recipe, {"x": matrices(16)}, executor=executor)
+        fit = engine.Fit(engine.parse_graph(FACTOR), recipe, {"x": matrices(16)}, execution=engine.Execution(executor))
         calls = 0
         while not fit.done:
             fit.advance_chunk()
@@ -70,7 +70,7 @@ def test_steps_of_numpy_run_in_the_loop_of_many_steps_and_between_the_calls_of_e
 
 def test_what_a_step_raises_leaves_the_parameters_as_they_were():
     recipe = engine.read_recipe({"steps": 2, "batch_size": 8, "precision": "float64"})
-    fit = engine.Fit(engine.parse_graph(FACTOR), recipe, {"x": matrices()}, executor="numpy")
+    fit = engine.Fit(engine.parse_graph(FACTOR), recipe, {"x": matrices()}, execution=engine.Execution("numpy"))
     plan = plan_training(fit.model, {"batch": 8}, fit.recipe)
     state = {name: array.copy() for name, array in fit.model.arrays.items()}
     executor = NativeExecutor(plan, state)

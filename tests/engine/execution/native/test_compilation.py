@@ -13,6 +13,7 @@ import pytest
 import engine
 from app.cli.demo import graph_path
 from engine.diagnostics.report import plan_report
+from engine.execution.native.code_folder import kept_code
 from engine.execution.native.compilation import COMMON
 from engine.execution.native.coverage import kernels_of
 from engine.execution.native.kernel import KERNELS
@@ -26,7 +27,7 @@ graph = {"inputs": {"x": {"shape": ["batch", 4], "dtype": "float32"}}, "paramete
          "program": "loss = sum(x * p)"}
 recipe = {"optimizer": {"kind": "sgd", "lr": 0.1}, "epochs": 1, "batch_size": 8}
 fit = engine.Fit(engine.parse_graph(graph), engine.read_recipe(recipe), {"x": np.ones((8, 4), np.float32)},
-                 executor="native", threads=1)
+                 execution=engine.Execution("native", threads=1))
 with engine.report_compilation(lambda count, total: print(count, total)):
     fit.advance()
 """
@@ -38,6 +39,17 @@ DECLARED = frozenset(f"{kernel.name}_{dtype.name}" for kernel in KERNELS for dty
 
 def test_common_kernels_are_those_that_exist() -> None:
     assert DECLARED >= COMMON
+
+
+def test_common_kernels_on_disk_are_loaded_one_at_each_step() -> None:
+    on_disk = {
+        (kernel, dtype)
+        for kernel in KERNELS
+        for dtype in kernel.dtypes
+        if f"{kernel.name}_{dtype.name}" in COMMON and kernel.code_name(dtype) in kept_code()
+    }
+    assert sum(1 for _ in engine.load_common_kernels()) == len(on_disk)
+    assert all(kernel.is_loaded(dtype) for kernel, dtype in on_disk)
 
 
 @pytest.mark.parametrize(("name", "optimizer"), [("iris", "adam"), ("digits", "adamw")])

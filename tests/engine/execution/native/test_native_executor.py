@@ -33,6 +33,13 @@ GRAPHS = {
     "transformer": network(TABLE, BLOCK, {"layer": "layer_norm"}, FLAT, x=TOKENS),
     "lstm": network({"layer": "lstm", "units": 5, "result": "last"}, x=("batch", 6, 4)),
     "gru": network({"layer": "gru", "units": 5, "bidirectional": True}, FLAT, x=("batch", 6, 4)),
+    "table": {
+        "inputs": {"x": TOKENS, "y": ["batch"]},
+        "parameters": {"table": [1024, 32], "bias": [1024, 1], "w": [64, 2]},
+        # Shards make columns of the gradient of the large table, and summands of the others.
+        "program": "h = flatten(embedding(table, x[:, :2]), start=1) @ w\nb = embedding(bias, x[:, 0])\n"
+        "loss = mean((sum(tanh(h + b), axis=1) - y) ** 2)",
+    },
     "squared": {
         "inputs": {"x": ["batch", 64], "y": ["batch", 64]},
         "parameters": {"w": [64, 64]},
@@ -70,7 +77,7 @@ def columns(document, rows=ROWS):
 def planned(document, recipe, precision="float64"):
     """Return a plan and the state it starts from."""
     read = engine.read_recipe({"steps": 9, "batch_size": ROWS, "precision": precision, **recipe})
-    fit = engine.Fit(engine.parse_graph(document), read, columns(document), executor="numpy")
+    fit = engine.Fit(engine.parse_graph(document), read, columns(document), execution=engine.Execution("numpy"))
     return (lambda **options: plan_training(fit.model, {"batch": ROWS}, fit.recipe, **options)), fit.model.arrays
 
 
@@ -125,7 +132,7 @@ def test_updates_are_cut_as_well(name, shards):
         np.testing.assert_allclose(found[key], array, rtol=1e-7, atol=1e-9, err_msg=key)
 
 
-@pytest.mark.parametrize("name", ["mlp", "convolutions", "transformer", "lstm"])
+@pytest.mark.parametrize("name", ["mlp", "convolutions", "transformer", "lstm", "table"])
 def test_any_number_of_threads_gives_the_same_bits(name, shards):
     document = GRAPHS[name]
     plan, arrays = planned(document, RECIPES["adamw"], "float32")
@@ -220,7 +227,9 @@ def test_operands_larger_than_a_block_give_the_gradients_of_the_numpy_executor(p
     batch = {"x": rng.standard_normal((rows, 64)).astype(precision), "pick": rng.integers(0, rows, rows)}
     found = {}
     for executor in ("numpy", "native"):
-        session = engine.Session(engine.parse_graph(document), "sgd", precision=precision, executor=executor)
+        session = engine.Session(
+            engine.parse_graph(document), "sgd", execution=engine.Execution(executor), precision=precision
+        )
         session.set_parameters({"p": np.ones(64, precision)})
         session.forward_backward(batch)
         found[executor] = session.gradients["p"]

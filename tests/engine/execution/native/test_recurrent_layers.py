@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 
+from engine.execution.native.kernels.products import FEW_ROWS, product, products
+from engine.execution.native.lowering import Work
+from engine.execution.native.packing import calls_of
 from engine.ops import OPS
 
 SHAPES = [(5, 3, 10), (3, 70, 33), (1, 1, 1)]
@@ -99,3 +102,15 @@ def test_a_length_out_of_range_is_told(length, compiled):
     outputs = [np.zeros((3, 2, 2), np.float32), np.zeros((3, 2, 2), np.float32), np.zeros((3, 2, 8), np.float32)]
     assert not compiled("lstm_steps", [x, w_hh, h0, h0, np.array([1, length])], outputs, {"reverse": False})
     assert "lstm_steps" in OPS
+
+
+def test_input_products_of_all_steps_are_one_product(case, run_both):
+    """Of a batch that comes first, too, and where results are parts of a larger array."""
+    steps, rows, size, normal, _, _, tolerance = case
+    x, weight = normal(rows, steps, size).swapaxes(0, 1), normal(3 * size, size)
+    attrs = {"transpose_a": False, "transpose_b": True}
+    close(run_both("matrix_product", x, weight, **attrs), tolerance)
+    (out,) = windows(normal(steps, rows, 3 * size))
+    calls = calls_of("matrix_product", Work([x, weight], [out], attrs))
+    found = [call.kernel for call in calls if call.kernel in (product, products)]
+    assert found == [product if rows < FEW_ROWS else products]

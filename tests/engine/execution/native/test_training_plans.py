@@ -50,7 +50,7 @@ def planned(document, rows=8):
         floating = isinstance(spec, list)
         columns[name] = rng.random(extents, np.float32) if floating else rng.integers(0, 3, extents)
     recipe = engine.read_recipe({"steps": 4, "batch_size": rows, "optimizer": {"kind": "adam", "lr": 1e-3}})
-    fit = engine.Fit(engine.parse_graph(document), recipe, columns, executor="numpy")
+    fit = engine.Fit(engine.parse_graph(document), recipe, columns, execution=engine.Execution("numpy"))
     return plan_training(fit.model, {"batch": rows}, fit.recipe), fit.model.arrays
 
 

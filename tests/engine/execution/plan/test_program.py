@@ -26,7 +26,7 @@ from engine.core.value import Array, Value
 from engine.execution.plan import NumpyExecutor, Plan, make_plan, plan_program
 from engine.ops import OPS
 from engine.training.step import plan_training, trained_parameters
-from engine.training.train_state import TrainState
+from engine.training.train_state import StateOptions, TrainState
 
 pytestmark = pytest.mark.law
 
@@ -155,7 +155,9 @@ def training(name: str) -> tuple[Plan, dict[str, Array], list[dict[str, Array]]]
     recipe = engine.read_recipe({"steps": STEPS, "batch_size": BATCH, **options})
     definition = engine.parse_graph(document)
     dims = dict.fromkeys(definition.dimension_names, BATCH)
-    model = TrainState(definition, trained_parameters(definition, dims), recipe.groups, 0, scaled=recipe.scaled)
+    model = TrainState(
+        definition, trained_parameters(definition, dims), recipe.groups, 0, StateOptions(scaled=recipe.scaled)
+    )
     plan = plan_training(model, dims, recipe)
     draw = np.random.default_rng(0)
     feeds = []

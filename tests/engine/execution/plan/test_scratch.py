@@ -11,7 +11,7 @@ from engine.execution.plan import NumpyExecutor
 from engine.training.check import ColumnInfo
 from engine.training.recipe import Recipe
 from engine.training.step import plan_training, trained_parameters
-from engine.training.train_state import TrainState
+from engine.training.train_state import StateOptions, TrainState
 
 LABEL = {"shape": ["batch"], "dtype": "int64"}
 
@@ -80,6 +80,6 @@ def test_what_half_types_are_computed_in_counts_too() -> None:
     definition = engine.parse_graph(document)
     recipe = engine.read_recipe({"steps": 1, "batch_size": rows, "precision": "mixed_float16"})
     dims = {"batch": rows}
-    model = TrainState(definition, trained_parameters(definition, dims), recipe.groups, 0, scaled=True)
+    model = TrainState(definition, trained_parameters(definition, dims), recipe.groups, 0, StateOptions(scaled=True))
     plan = plan_training(model, dims, recipe)
     assert plan.scratch_bytes > 4 * rows * 32 * 16 * 16

@@ -62,7 +62,7 @@ class Subject:
         }
         self.columns = {key: self.columns[key] for key in document["inputs"]}
         recipe = engine.read_recipe({"steps": 3, "batch_size": ROWS, **RECIPE})
-        fit = engine.Fit(engine.parse_graph(document), recipe, self.columns, executor="numpy")
+        fit = engine.Fit(engine.parse_graph(document), recipe, self.columns, execution=engine.Execution("numpy"))
         self.arrays = fit.model.arrays
         self.plan = plan_training(fit.model, {"batch": ROWS}, fit.recipe, most_shards=shards)
         assert self.plan.shards == shards

@@ -24,6 +24,7 @@ from engine import (
     OutOfContextMemory,
     PoolPaused,
     ShapeError,
+    StaticOptions,
     StaticSession,
     Status,
     ThreadpoolParams,
@@ -69,7 +70,7 @@ Make = Callable[..., StaticSession]
 
 def parabola(*, built: bool = True, **options: Any) -> StaticSession:
     """Make a session over f = a x² + b with x = 2, a = 3, b = 4, forward and backward built if asked for."""
-    session = StaticSession(engine.parse_graph(PARABOLA), **options)
+    session = StaticSession(engine.parse_graph(PARABOLA), options=StaticOptions(**options))
     session.tensor_set({"x": 2.0, "a": 3.0, "b": 4.0})
     if built:
         session.build_forward_expand(["f"])
@@ -80,7 +81,7 @@ def parabola(*, built: bool = True, **options: Any) -> StaticSession:
 
 def network(**options: Any) -> StaticSession:
     """Make a session over a network with running statistics and dropout, forward and backward built."""
-    session = StaticSession(engine.parse_graph(NETWORK), {"batch": 6}, seed=3, **options)
+    session = StaticSession(engine.parse_graph(NETWORK), {"batch": 6}, StaticOptions(seed=3, **options))
     session.build_forward_expand(["loss"])
     session.build_backward_expand()
     return session
@@ -323,7 +324,7 @@ def flow(session: StaticSession) -> None:
 @pytest.mark.parametrize("mem_size", [None, 2**20])
 def test_a_session_that_was_put_away_goes_on_to_the_same_bits(mem_size: int | None, tmp_path: Path) -> None:
     def made() -> StaticSession:
-        return StaticSession(engine.parse_graph(NETWORK), {"batch": 6}, seed=3, mem_size=mem_size)
+        return StaticSession(engine.parse_graph(NETWORK), {"batch": 6}, StaticOptions(seed=3, mem_size=mem_size))
 
     session = network(mem_size=mem_size)
     flow(session)
@@ -375,13 +376,17 @@ def test_what_was_put_away_and_is_damaged_is_refused() -> None:
 
 def test_the_context_is_charged_for_leaves_and_graphs() -> None:
     with pytest.raises(OutOfContextMemory):
-        StaticSession(engine.parse_graph({**PARABOLA, "inputs": {"a": [1024], "b": [1]}}), mem_size=1024)
+        StaticSession(
+            engine.parse_graph({**PARABOLA, "inputs": {"a": [1024], "b": [1]}}), options=StaticOptions(mem_size=1024)
+        )
     small, large = (
-        StaticSession(engine.parse_graph({**PARABOLA, "inputs": {"a": [n], "b": [1]}}), mem_size=2**20)
+        StaticSession(
+            engine.parse_graph({**PARABOLA, "inputs": {"a": [n], "b": [1]}}), options=StaticOptions(mem_size=2**20)
+        )
         for n in (4, 1028)
     )
     assert large.context.used_mem - small.context.used_mem == 4096
-    free = StaticSession(engine.parse_graph(PARABOLA), mem_size=2**20, no_alloc=True)
+    free = StaticSession(engine.parse_graph(PARABOLA), options=StaticOptions(mem_size=2**20, no_alloc=True))
     assert free.context.used_mem < small.context.used_mem
 
 
@@ -413,7 +418,7 @@ def test_constants_inside_the_graph_are_as_they_were_after_a_failure_and_when_pu
     document = {"parameters": {"x": []}, "program": "y = x * 2.0 + 3.0\nloss = y * y"}
 
     def made() -> StaticSession:
-        return StaticSession(engine.parse_graph(document), mem_size=2**20)
+        return StaticSession(engine.parse_graph(document), options=StaticOptions(mem_size=2**20))
 
     session = made()
     session.build_forward_expand(["loss"])

@@ -31,6 +31,8 @@ WITHOUT_MODULE = {
     "rotary_positions": "PyTorch has no such module: see test_layers",
     "tabular": "made of layers with golden values: see test_layers",
     **{kind: "random: see test_layers" for kind in LAYERS if "dropout" in kind},
+    **{kind: "random: an op with tests of its own" for kind in LAYERS if kind.startswith("random_")},
+    **dict.fromkeys(("gaussian_noise", "time_masking", "mixup"), "random: an op with tests of its own"),
 }
 
 

@@ -23,6 +23,7 @@ OTHERS = {
     "transformer_decoder": {"memory": ["batch", 5, 4]},
     "transformer": {"target": ["batch", 2, 4]},
     "bilinear": {"other": ["batch", 2]},
+    "mixup": {"target": ["batch", 2]},
 }
 SAMPLES = {
     "linear": ({"units": 5}, ["batch", 4]),
@@ -73,6 +74,15 @@ SAMPLES = {
     "layer_norm": ({"axes": 2}, ["batch", 4, 3]),
     "multi_head_attention": ({"heads": 2, "causal": True}, ["batch", 3, 4]),
     "dropout": ({"p": 0.2}, ["batch", 4]),
+    **{f"random_{axis}_flip": ({"p": 0.4}, IMAGE[2]) for axis in ("horizontal", "vertical")},
+    "random_crop": ({"size": [8, 6], "padding": 2}, IMAGE[2]),
+    "random_rotation": ({"degrees": 15.0, "interpolation": "bilinear"}, IMAGE[2]),
+    "random_affine": ({"translate": [0.2, 0.1], "scale": [0.8, 1.2], "interpolation": "bilinear"}, IMAGE[2]),
+    "random_erasing": ({"p": 0.9}, IMAGE[2]),
+    "gaussian_noise": ({"std": 0.2}, ["batch", 4]),
+    "time_masking": ({"longest": 2}, STEPS),
+    "random_masking": ({"p": 0.3}, STEPS),
+    "mixup": ({"target": "target", "alpha": 0.4}, ["batch", 4]),
     "flatten": ({}, ["batch", 4, 3]),
     "reshape": ({"shape": [2, 6]}, ["batch", 4, 3]),
     "global_avg_pool": ({}, IMAGE[2]),

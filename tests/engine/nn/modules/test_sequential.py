@@ -227,7 +227,9 @@ def test_a_precision_can_be_asked_for_without_a_default():
     assert np.abs(model(x).numpy() - wide(x).numpy()).max() > 1e-5
 
 
-OF_OTHER_INPUTS = {"embedding", "embedding_bag", "transformer_decoder_layer", "transformer_decoder", "transformer"}
+OF_OTHER_INPUTS = {
+    "embedding", "embedding_bag", "mixup", "transformer_decoder_layer", "transformer_decoder", "transformer",
+}  # fmt: skip
 
 
 @pytest.mark.slow
@@ -253,6 +255,10 @@ def test_every_layer_of_the_table_is_a_module(kind):
         **{kind: ({"factor": 2}, (4, 2, 2)) for kind in ("pixel_shuffle", "pixel_unshuffle")},
         "channel_shuffle": ({"groups": 2}, (4, 2)),
         "squeeze": ({}, (4, 1)),
+        "random_crop": ({"size": 2, "padding": 1}, (4, 3, 3)),
+        "random_rotation": ({"degrees": 10}, (4, 3, 3)),
+        "time_masking": ({"longest": 2}, (4, 3)),
+        **{f"random_{what}": ({}, (4, 3, 3)) for what in ("affine", "erasing", "horizontal_flip", "vertical_flip")},
         "upsample": ({"size": 3}, (4, 2)),
         "group_norm": ({"groups": 2}, (4,)),
         "instance_norm": ({"track_running_stats": True}, (4, 2)),

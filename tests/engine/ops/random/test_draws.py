@@ -34,6 +34,7 @@ SIGMAS = 5 / np.sqrt(MANY)
     ("name", "attrs"),
     [
         ("exponential", {"shape": (5,)}),
+        ("random_beta", {"shape": (5,)}),
         ("truncated_normal", {"shape": (5,)}),
         ("random_integers", {"shape": (5,), "high": 1000}),
         ("randperm", {"n": 50}),
@@ -52,6 +53,14 @@ def test_exponential_numbers_have_mean_and_deviation_1_over_rate(dtype: str) -> 
     assert x.min() > 0
     assert x.mean(dtype=np.float64) == pytest.approx(0.25, abs=SIGMAS / 4 + 1e-4)
     assert x.std(dtype=np.float64) == pytest.approx(0.25, abs=SIGMAS)
+
+
+@each_row(("a", "b"), [(1.0, 1.0), (0.2, 0.2), (5.0, 2.0)])
+def test_beta_numbers_have_mean_and_deviation(a: float, b: float) -> None:
+    x = OPS["random_beta"](KEY, shape=(MANY,), a=a, b=b).numpy()
+    assert 0 <= x.min() < x.max() <= 1
+    assert x.mean(dtype=np.float64) == pytest.approx(a / (a + b), abs=SIGMAS / 2)
+    assert x.var(dtype=np.float64) == pytest.approx(a * b / ((a + b) ** 2 * (a + b + 1)), abs=SIGMAS / 4)
 
 
 def test_truncated_normal_numbers_keep_to_their_interval() -> None:

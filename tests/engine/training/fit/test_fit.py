@@ -362,6 +362,15 @@ def test_only_some_steps_are_recorded_when_asked():
     assert set(points[0].values) == {"loss", "lr", "grad_norm"}
 
 
+def test_norms_of_the_weights_are_those_after_the_recorded_step():
+    fit = line(epochs=3, record={"every_steps": 4, "weight_norms": True})
+    for point in (point for _ in range(9) for point in fit.advance()):
+        parameters = fit.snapshot().parameters
+        found = {name: value for name, value in point.values.items() if name.startswith("weight_norm/")}
+        assert found == {f"weight_norm/{name}": pytest.approx(np.linalg.norm(w)) for name, w in parameters.items()}
+    assert point.step == 9
+
+
 def test_a_long_fit_makes_a_row_of_some_steps_only_and_one_that_goes_on_the_same():
     long = {"epochs": None, "steps": 20_005, "shuffle": False, "record": {"gradient_norms": False}}
     fit = line(**long)

@@ -36,7 +36,12 @@ def start(graph=GRAPH, executor="numpy", collective=None, gradients=ALL, **recip
     document = {"epochs": 4, "batch_size": 5, "seed": 3, "optimizer": {"kind": "adam", "lr": 0.02}, **recipe}
     document["record"] = {**document.get("record", {}), "gradients": gradients}
     definition = engine.parse_graph(graph)
-    return engine.Fit(definition, engine.read_recipe(document), COLUMNS, collective=collective, executor=executor)
+    return engine.Fit(
+        definition,
+        engine.read_recipe(document),
+        COLUMNS,
+        execution=engine.Execution(executor, collective=collective or engine.Alone()),
+    )
 
 
 def arrays_of(fit):

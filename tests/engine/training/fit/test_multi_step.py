@@ -37,7 +37,12 @@ def fit_of(recipe, executor, rows=50, bad=None):
     if bad is not None:
         x[bad] = np.nan
     columns = {"x": x, "y": rng.integers(0, 3, rows)}
-    return engine.Fit(engine.parse_graph(GRAPH), engine.read_recipe({**BASE, **recipe}), columns, executor=executor)
+    return engine.Fit(
+        engine.parse_graph(GRAPH),
+        engine.read_recipe({**BASE, **recipe}),
+        columns,
+        execution=engine.Execution(executor),
+    )
 
 
 def state_of(fit):
@@ -94,7 +99,9 @@ def test_rows_of_another_type_are_gathered_by_python():
     rng = np.random.default_rng(1)
     columns = {"x": rng.standard_normal((50, 4)), "y": rng.integers(0, 3, 50).astype(np.int32)}
     recipe = engine.read_recipe({**BASE, "record": {"every_steps": 10}})
-    fits = [engine.Fit(engine.parse_graph(GRAPH), recipe, columns, executor="native") for _ in range(2)]
+    fits = [
+        engine.Fit(engine.parse_graph(GRAPH), recipe, columns, execution=engine.Execution("native")) for _ in range(2)
+    ]
     fits[0].advance(40)
     for _ in range(40):
         fits[1].advance()

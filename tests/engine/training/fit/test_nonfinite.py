@@ -23,7 +23,13 @@ def rows(seed=0, count=48):
 def made(program, columns, validation=None, executor="numpy", parameters=None, inputs=LINE, **recipe):
     graph = {"inputs": inputs, "parameters": parameters or {"w": [3], "b": []}, "program": program}
     document = {"epochs": 4, "batch_size": 8, "optimizer": {"kind": "sgd", "lr": 0.1}, **recipe}
-    return engine.Fit(engine.parse_graph(graph), engine.read_recipe(document), columns, validation, executor=executor)
+    return engine.Fit(
+        engine.parse_graph(graph),
+        engine.read_recipe(document),
+        columns,
+        validation,
+        execution=engine.Execution(executor),
+    )
 
 
 def spoilt(columns, name, place, value=math.nan):

@@ -33,7 +33,9 @@ STEPS = 3
 def start(executor="numpy", **recipe):
     """Start a fit; an epoch has three steps."""
     recipe = {"batch_size": 4, "validation": {"split": 0.2}, "seed": 9, **recipe}
-    return engine.Fit(engine.parse_graph(GRAPH), engine.read_recipe(recipe), COLUMNS, executor=executor)
+    return engine.Fit(
+        engine.parse_graph(GRAPH), engine.read_recipe(recipe), COLUMNS, execution=engine.Execution(executor)
+    )
 
 
 def run(fit, steps=1000):

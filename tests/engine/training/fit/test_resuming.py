@@ -36,7 +36,12 @@ def start(document=PLAIN, columns=None, collective=None, **recipe):
     """Start a fit of three epochs of three steps each."""
     recipe = {"epochs": EPOCHS, "batch_size": 4, "validation": {"split": 0.2}, "seed": 9, **recipe}
     columns = columns or {"x": X, "label": LABELS}
-    return engine.Fit(engine.parse_graph(document), engine.read_recipe(recipe), columns, collective=collective)
+    return engine.Fit(
+        engine.parse_graph(document),
+        engine.read_recipe(recipe),
+        columns,
+        execution=engine.Execution(collective=collective or engine.Alone()),
+    )
 
 
 def state(fit):

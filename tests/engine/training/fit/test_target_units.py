@@ -28,7 +28,7 @@ def graph(loss, *, outputs=("pred",), y=("n", 2), **parameters):
 def fitted(definition, columns=COLUMNS, **recipe):
     """Return a fit that has ended, and the predictions of its weights for all rows."""
     given = {"epochs": 2, "batch_size": 16, "seed": 3, "normalize": ALL, "validation": {"split": 0.25}, **recipe}
-    fit = engine.Fit(definition, engine.read_recipe(given), columns, executor="numpy")
+    fit = engine.Fit(definition, engine.read_recipe(given), columns, execution=engine.Execution("numpy"))
     list(fit)
     outputs = engine.Predictor(definition, fit.snapshot()).predict({"x": columns["x"]})
     return fit, outputs
@@ -83,7 +83,7 @@ def test_metrics_are_in_the_units_of_the_data():
 def test_training_rows_and_epochs_are_in_the_units_of_the_data():
     recipe = engine.read_recipe({"epochs": 1, "batch_size": 60, "normalize": ALL, "record": {"epochs": True}})
     definition = graph("loss = mse_loss(pred, y)")
-    fit = engine.Fit(definition, recipe, COLUMNS, executor="numpy")
+    fit = engine.Fit(definition, recipe, COLUMNS, execution=engine.Execution("numpy"))
     before = engine.Predictor(definition, fit.snapshot()).predict({"x": X})["pred"]
     step, epoch = list(fit)
     expected = ((before - Y) ** 2).mean()
@@ -98,9 +98,17 @@ def test_what_is_trained_does_not_change(executor):
     """Training on targets that come normalised gives the same parameters to the bit."""
     definition = graph("loss = mse_loss(pred, y)")
     recipe = {"epochs": 3, "batch_size": 16, "seed": 3, "normalize": {"x": "standard"}}
-    scaled = engine.Fit(definition, engine.read_recipe({**recipe, "normalize": ALL}), COLUMNS, executor=executor)
+    scaled = engine.Fit(
+        definition,
+        engine.read_recipe({**recipe, "normalize": ALL}),
+        COLUMNS,
+        execution=engine.Execution(executor),
+    )
     columns = {"x": X, "y": scaled._examples.scales.apply("y", Y)}
-    fits = [scaled, engine.Fit(definition, engine.read_recipe(recipe), columns, executor=executor)]
+    fits = [
+        scaled,
+        engine.Fit(definition, engine.read_recipe(recipe), columns, execution=engine.Execution(executor)),
+    ]
     for fit in fits:
         list(fit)
     trained, plain = (fit.model.parameters for fit in fits)
@@ -147,7 +155,7 @@ def test_an_autoencoder_gives_its_input_back_in_its_units():
     )
     recipe = engine.read_recipe({"epochs": 200, "batch_size": 60, "normalize": {"y": "standard"},
                                  "optimizer": {"kind": "adam", "lr": 0.1}})  # fmt: skip
-    fit = engine.Fit(definition, recipe, {"y": Y}, executor="numpy")
+    fit = engine.Fit(definition, recipe, {"y": Y}, execution=engine.Execution("numpy"))
     list(fit)
     assert np.allclose(engine.Predictor(definition, fit.snapshot()).predict({"y": Y})["back"], Y, rtol=1e-3, atol=0.1)
 
@@ -157,13 +165,13 @@ def test_a_fit_from_before_goes_on_and_forgets_its_best_value():
     recipe = engine.read_recipe(
         {"epochs": 4, "batch_size": 16, "normalize": ALL, "validation": {"split": 0.25}, "early_stopping": stopping}
     )
-    fit = engine.Fit(definition, recipe, COLUMNS, executor="numpy")
+    fit = engine.Fit(definition, recipe, COLUMNS, execution=engine.Execution("numpy"))
     fit.advance(4)
     old = fit.snapshot()
     old.cursor["metrics"] = "another digest"
     old.cursor["best"]["value"] = (1e-9).hex()
     old.state = {name: array for name, array in old.state.items() if not name.startswith("epoch/")}
-    resumed = engine.Fit(definition, recipe, COLUMNS, executor="numpy")
+    resumed = engine.Fit(definition, recipe, COLUMNS, execution=engine.Execution("numpy"))
     resumed.restore(old)
     assert resumed.best is None
     list(resumed)
@@ -183,7 +191,7 @@ def test_the_check_knows_what_is_told():
 
     for monitor in ("val_loss", "val_normalized_loss", "normalized_loss", "val_mae"):
         recipe, found = estimate(monitor)
-    fit = engine.Fit(definition, recipe, COLUMNS, executor="numpy")
+    fit = engine.Fit(definition, recipe, COLUMNS, execution=engine.Execution("numpy"))
     assert found.memory["state_bytes"] == sum(array.nbytes for array in fit.model.arrays.values())
     with pytest.raises(engine.DocumentError, match="val_normalized_loss"):
         estimate("val_normalized_loss", {"x": "standard"})

@@ -46,7 +46,12 @@ def start(name, collective=None, rows=14, **recipe):
     document = {"inputs": inputs, "parameters": parameters, "program": program, **losses}
     recipe = {"epochs": 3, "batch_size": 7, "precision": "float64", "optimizer": "adam", **recipe}
     columns = {"x": X[:rows], "y": (Y if inputs is PAIRS else LABELS)[:rows]}
-    return engine.Fit(engine.parse_graph(document), engine.read_recipe(recipe), columns, collective=collective)
+    return engine.Fit(
+        engine.parse_graph(document),
+        engine.read_recipe(recipe),
+        columns,
+        execution=engine.Execution(collective=collective or engine.Alone()),
+    )
 
 
 def ended(fit):
@@ -93,7 +98,12 @@ def test_every_part_and_rank_draws_its_own_numbers():
     )
 
     def drawn(collective=None):
-        fit = engine.Fit(engine.parse_graph(document), recipe, {"x": np.ones((4, 50))}, collective=collective)
+        fit = engine.Fit(
+            engine.parse_graph(document),
+            recipe,
+            {"x": np.ones((4, 50))},
+            execution=engine.Execution(collective=collective or engine.Alone()),
+        )
         fit.advance()
         return -fit.model.parameters["w"]
 
@@ -207,7 +217,12 @@ def test_running_means_are_averaged_over_the_ranks_that_had_rows():
     rows = np.sin(np.arange(30.0)).reshape(5, 2, 3)
 
     def buffers(collective=None):
-        fit = engine.Fit(engine.parse_graph(document), recipe, {"x": rows}, collective=collective)
+        fit = engine.Fit(
+            engine.parse_graph(document),
+            recipe,
+            {"x": rows},
+            execution=engine.Execution(collective=collective or engine.Alone()),
+        )
         list(fit)
         return fit.model.buffers
 

@@ -84,7 +84,7 @@ def test_a_fit_within_a_budget_comes_to_the_same_bits() -> None:
     found = []
     for options in ({}, {"memory_budget": PLAIN.peak_bytes // 2}, {"recompute": {"segments": 5}}):
         recipe = engine.read_recipe({"epochs": 2, "batch_size": ROWS, **options})
-        fit = engine.Fit(DEEP, recipe, rows, executor="numpy")
+        fit = engine.Fit(DEEP, recipe, rows, execution=engine.Execution("numpy"))
         points = [point.to_json() for point in fit]
         found.append((points, {name: array.tobytes() for name, array in fit.model.arrays.items()}))
     assert found[0] == found[1] == found[2]

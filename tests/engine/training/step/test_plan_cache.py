@@ -15,7 +15,7 @@ from engine.execution.plan import Plan, make_plan
 from engine.graph.trace import build
 from engine.training.step import PlanCache, plan_evaluation, plan_training, plan_update, trained_parameters
 from engine.training.step.plan_cache import LEFT_OUT, fact
-from engine.training.train_state import StateLayout
+from engine.training.train_state import StateLayout, StateOptions
 from tests.support.rows import each_row
 
 GRAPH: dict[str, Any] = {
@@ -31,7 +31,10 @@ def planned(cache: PlanCache, batch: int = 8, graph: dict[str, Any] = GRAPH, **o
     recipe = engine.read_recipe({"steps": 5, "optimizer": "adam", **options})
     dims = {"batch": batch}
     form = StateLayout(
-        definition, trained_parameters(definition, dims), recipe.groups, freeze=recipe.freeze, scaled=recipe.scaled
+        definition,
+        trained_parameters(definition, dims),
+        recipe.groups,
+        StateOptions(freeze=recipe.freeze, scaled=recipe.scaled),
     )
     return cache.plan(plan_training, form, dims, recipe)
 

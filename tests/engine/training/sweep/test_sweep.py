@@ -29,7 +29,7 @@ def sweep(recipe: dict[str, Any] = RECIPE, *, threads: int = 1, **changes: Any) 
 
 def alone(variant: engine.sweep.Variant) -> engine.Fit:
     # As many threads as beside others: one.
-    fit = engine.Fit(GRAPH, engine.read_recipe(variant.recipe), COLUMNS, threads=1)
+    fit = engine.Fit(GRAPH, engine.read_recipe(variant.recipe), COLUMNS, execution=engine.Execution(threads=1))
     list(fit)
     return fit
 

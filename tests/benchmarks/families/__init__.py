@@ -1,0 +1,30 @@
+"""The shapes of models that are trained: each draws its rows, says what graph it is and counts its multiplications.
+
+NumPy only: contenders of every library read their model from here.
+"""
+
+from __future__ import annotations
+
+from tests.benchmarks.families.dense import Logistic, Mlp
+from tests.benchmarks.families.images import Autoencoder, ConvNet, ResidualNet
+from tests.benchmarks.families.sequences import Encoder, Recurrent, Transformer
+from tests.benchmarks.families.shared import Array, Columns
+from tests.benchmarks.families.tables import Factors, Tabular
+
+Family = Mlp | Logistic | ConvNet | ResidualNet | Autoencoder | Transformer | Encoder | Recurrent | Tabular | Factors
+
+__all__ = [
+    "Array",
+    "Autoencoder",
+    "Columns",
+    "ConvNet",
+    "Encoder",
+    "Factors",
+    "Family",
+    "Logistic",
+    "Mlp",
+    "Recurrent",
+    "ResidualNet",
+    "Tabular",
+    "Transformer",
+]

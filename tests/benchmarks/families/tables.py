@@ -1,0 +1,110 @@
+"""Models that look rows of tables up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tests.benchmarks.families.shared import LABEL, OF_DATA, WITHIN, Columns, Graph, Loss
+
+
+@dataclass(frozen=True)
+class Tabular:
+    """Categories looked up in one table, or each in `own_tables`, beside numbers, into linear layers with ReLU."""
+
+    categories: int = 8
+    rows: int = 8000
+    units: int = 16
+    numbers: int = 16
+    widths: tuple[int, ...] = (256, 128, 2)
+    own_tables: bool = False
+
+    loss: ClassVar[Loss] = "cross_entropy"
+
+    def columns(self, rng: np.random.Generator, rows: int) -> Columns:
+        """Draw categories (each has its share of the table), numbers, and labels."""
+        share = self.rows // self.categories
+        first = 0 if self.own_tables else np.arange(self.categories) * share
+        drawn = rng.integers(0, share, (rows, self.categories)) + first
+        return {
+            "x": drawn,
+            "numbers": rng.standard_normal((rows, self.numbers)),
+            "label": rng.integers(0, self.widths[-1], rows),
+        }
+
+    def graph(self) -> Graph:
+        """Return the graph document."""
+        widths = (self.categories * self.units + self.numbers, *self.widths)
+        parameters, looked_up = self._tables()
+        lines = [f"h0 = concat({looked_up}, numbers, axis=1)"]
+        for place, (before, after) in enumerate(zip(widths, self.widths, strict=False)):
+            parameters |= {f"w{place}": [after, before], f"b{place}": [after]}
+            made = f"linear(h{place}, w{place}, b{place})"
+            lines.append(f"h{place + 1} = {made if place == len(self.widths) - 1 else f'relu({made})'}")
+        lines.append(f"loss = cross_entropy(h{len(self.widths)}, label)")
+        return {
+            "inputs": {
+                "x": {"shape": ["batch", self.categories], "dtype": "int64"},
+                "numbers": ["batch", self.numbers],
+                "label": LABEL,
+            },
+            "parameters": parameters,
+            "program": "\n".join(lines),
+        }
+
+    def _tables(self) -> tuple[dict[str, Any], str]:
+        """Return the tables, and the expression of what is looked up in them."""
+        if not self.own_tables:
+            return {"table": [self.rows, self.units]}, "flatten(embedding(table, x), start=1)"
+        share = self.rows // self.categories
+        tables = {f"table{k}": [share, self.units] for k in range(self.categories)}
+        return tables, ", ".join(f"embedding(table{k}, x[:, {k}])" for k in range(self.categories))
+
+    def flops(self, rows: int) -> int:
+        """Count the operations of a step's matrix products."""
+        looked_up = self.categories * self.units
+        first = self.widths[0] * (looked_up * WITHIN + self.numbers * OF_DATA)
+        rest = sum(a * b * WITHIN for a, b in zip(self.widths, self.widths[1:], strict=False))
+        return 2 * rows * (first + rest)
+
+
+@dataclass(frozen=True)
+class Factors:
+    """Matrix factorisation: a rating is the product of a user's and an item's factors, and their biases."""
+
+    users: int = 20_000
+    items: int = 5000
+    units: int = 32
+
+    loss: ClassVar[Loss] = "mse"
+
+    def columns(self, rng: np.random.Generator, rows: int) -> Columns:
+        """Draw who rates what, and ratings."""
+        pairs = np.stack([rng.integers(0, self.users, rows), rng.integers(0, self.items, rows)], axis=1)
+        return {"x": pairs, "label": rng.standard_normal(rows)}
+
+    def graph(self) -> Graph:
+        """Return the graph document."""
+        lines = [
+            "user = x[:, 0]",
+            "item = x[:, 1]",
+            "product = sum(embedding(users, user) * embedding(items, item), axis=1)",
+            "rating = product + embedding(user_bias, user)[:, 0] + embedding(item_bias, item)[:, 0]",
+            "loss = mse_loss(rating, label)",
+        ]
+        return {
+            "inputs": {"x": {"shape": ["batch", 2], "dtype": "int64"}, "label": ["batch"]},
+            "parameters": {
+                "users": [self.users, self.units],
+                "items": [self.items, self.units],
+                "user_bias": [self.users, 1],
+                "item_bias": [self.items, 1],
+            },
+            "program": "\n".join(lines),
+        }
+
+    def flops(self, rows: int) -> int:
+        """Count the operations of the products."""
+        return 2 * rows * self.units * WITHIN
