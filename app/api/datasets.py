@@ -1,6 +1,7 @@
 """Routes of datasets."""
 
 import asyncio
+import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -11,8 +12,8 @@ from anyio import to_thread
 from fastapi import Depends, Header, Query, Request, Response
 
 from app.api.bodies import content_type, packing_of, receive
-from app.api.deps import DatasetId, DatasetsDep, SettingsDep, SlowDep
-from app.api.downloads import REDIRECT, open_file, redirect, send_file
+from app.api.deps import DatasetId, DatasetsDep, ExportsDep, SettingsDep, SlowDep
+from app.api.downloads import REDIRECT, is_current, open_file, redirect, send_file
 from app.api.idempotency import IdempotentDep
 from app.api.list_queries import DatasetQuery
 from app.api.openapi_parts import binary_answer, upload_body
@@ -20,18 +21,22 @@ from app.api.routing import router
 from app.api.schemas.datasets import Dataset, DatasetList, DatasetRows
 from app.domain.documents import JSON, NPY, NPZ, SAFETENSORS
 from app.domain.errors import Finding, Invalid, UnsupportedMedia
-from app.http.responses import JsonResponse, check_digest, read_digest
-from app.ingest.csv_dialect import Decimal, Delimiter, Encoding
+from app.http.responses import JsonResponse, check_digest, not_modified, read_digest
+from app.ingest.arrow_ipc import FILE_MAGIC
+from app.ingest.csv_dialect import Decimal, Encoding
+from app.ingest.exported import ExportFormat
+from app.ingest.limits import Delimiter, IngestOptions
 from app.ingest.limits import Header as HeaderOption
-from app.ingest.limits import IngestOptions
-from app.ingest.packed import PACKING_BYTES, SUFFIXES, packing
-from app.service.resources.datasets import MANIFEST, UploadOptions
+from app.ingest.packed import SUFFIXES, packing
+from app.service.resources.datasets import MANIFEST, Datasets, UploadOptions
+from app.service.resources.exports import Export, Exports
 
 routes = router("datasets")
 
 BEYOND_ROWS = 2**53
 """No dataset has as many rows; larger numbers fit into no answer."""
 
+ARROW_FILE, ARROW_STREAM = "application/vnd.apache.arrow.file", "application/vnd.apache.arrow.stream"
 FORMATS: Mapping[str, str] = MappingProxyType(
     {
         JSON: "json",
@@ -41,9 +46,12 @@ FORMATS: Mapping[str, str] = MappingProxyType(
         SAFETENSORS: "safetensors",
         "application/x-ndjson": "ndjson",
         "application/vnd.apache.parquet": "parquet",
+        ARROW_STREAM: "arrow",
+        ARROW_FILE: "arrow",
     }
 )
 MEDIA_TYPES = MappingProxyType({format: kind for kind, format in FORMATS.items()} | {MANIFEST: JSON})
+HEAD_BYTES = 8
 OCTETS = "application/octet-stream"
 
 COLUMNS = """Columns to take from a CSV file, as NAME:DTYPE[SIZES]=SOURCES, joined by commas; the \
@@ -61,7 +69,7 @@ NA, N/A, null and nan stand for missing numbers too, and text columns that hold 
 ACCEPTED = MappingProxyType({JSON: "InlineDataset", **{kind: None for kind in (*FORMATS, OCTETS) if kind != JSON}})
 """The media types of uploads."""
 
-FormatName = Literal["json", "csv", "npy", "npz", "safetensors", "ndjson", "parquet"]
+FormatName = Literal["json", "csv", "npy", "npz", "safetensors", "ndjson", "parquet", "arrow"]
 
 
 def _words(missing: str | None) -> tuple[str, ...]:
@@ -74,7 +82,10 @@ async def _csv_options(
     header: Annotated[HeaderOption, Query(description=HEADER)] = "auto",
     missing: Annotated[str | None, Query(max_length=1024, description=MISSING)] = None,
     delimiter: Annotated[
-        Delimiter, Query(description="Delimiter of the cells of a CSV file; auto detects it in the first lines.")
+        Delimiter,
+        Query(
+            description="Delimiter of the cells of a CSV file, by name or as it is; auto detects it in the first lines."
+        ),
     ] = "auto",
     decimal: Annotated[Decimal, Query(description="Decimal separator of a CSV file.")] = "point",
     encoding: Annotated[Encoding, Query(description="Encoding of a CSV file.")] = "utf-8",
@@ -184,14 +195,35 @@ def list_dataset_rows(
 @routes.get(
     "/v1/datasets/{dataset_id}/content",
     response_class=Response,
-    responses=binary_answer(OCTETS, *MEDIA_TYPES.values()) | REDIRECT,
+    responses=binary_answer(OCTETS, *FORMATS) | REDIRECT,
 )
-def download_dataset(dataset_id: DatasetId, request: Request, datasets: DatasetsDep) -> Response:
+async def download_dataset(
+    dataset_id: DatasetId,
+    request: Request,
+    datasets: DatasetsDep,
+    exports: ExportsDep,
+    slow: SlowDep,
+    format: Annotated[
+        ExportFormat | None,
+        Query(description="Format to write the rows in; without it, the bytes as they were uploaded."),
+    ] = None,
+) -> Response:
     """Download a dataset.
 
     Returns the bytes as they were uploaded; of a dataset that was made of others, the description of its columns with
-    their digests. Range requests and `If-None-Match` are supported.
+    their digests. With `format`, returns the rows as a file that an upload reads back to the same columns, labels,
+    types and missing values: CSV with the `columns` option that is `csv_columns` of the dataset, Parquet, Arrow IPC or
+    npz. Range requests and `If-None-Match` are supported; a file is complete before its first byte is sent.
     """
+    if format is None:
+        return await to_thread.run_sync(_send_original, request, datasets, dataset_id)
+    export = await to_thread.run_sync(exports.get, dataset_id, format)
+    if is_current(request, export.tag):
+        return not_modified(f'"{export.tag}"')
+    return await to_thread.run_sync(_send_export, request, exports, export, limiter=slow)
+
+
+def _send_original(request: Request, datasets: Datasets, dataset_id: str) -> Response:
     dataset, url = datasets.signed_url(dataset_id)
     elsewhere = redirect(request, url, dataset.digest)
     if elsewhere is not None:
@@ -199,10 +231,25 @@ def download_dataset(dataset_id: DatasetId, request: Request, datasets: Datasets
     dataset, path = datasets.file(dataset_id)
     name = f"{dataset.id}.{dataset.format}"
     download = open_file(path, MEDIA_TYPES[dataset.format], name, dataset.digest, dataset.digest)
-    packed = packing(download.file.read(PACKING_BYTES))
+    head = download.file.read(HEAD_BYTES)
+    packed = packing(head)
     if packed is not None:
         # No Content-Encoding: clients would unpack what they asked for as it was sent.
         download = replace(download, media_type=f"application/{packed}", name=f"{name}{SUFFIXES[packed]}")
+    elif dataset.format == "arrow" and not head.startswith(FILE_MAGIC):
+        download = replace(download, media_type=ARROW_STREAM, name=f"{name}s")
+    return send_file(request, download)
+
+
+def _send_export(request: Request, exports: Exports, export: Export) -> Response:
+    path = exports.write(export)
+    name = f"{export.dataset.id}.{export.format}"
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        download = open_file(path, MEDIA_TYPES[export.format], name, export.tag, digest)
+    finally:
+        path.unlink()
     return send_file(request, download)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ingest.limits import IngestError, IngestLimits, too_large
+from app.ingest.limits import IngestError, IngestLimits
 
 Locate = Callable[[int], str]
 
@@ -84,7 +84,13 @@ class ClassCoder:
         if self._strict:
             self._check_text(text, where)
         if len(self._codes) == self._limits.max_classes:
-            raise too_large("too_many_classes", self._pointer, "different texts in a column", self._limits.max_classes)
+            most = self._limits.max_classes
+            detail = (
+                f"more than {most} different texts in a column, by {where}: if they are free text or ids, leave "
+                "the column out (in a CSV file by columns=); write dates and numbers as such (Parquet and Arrow have "
+                "types for them); put rare texts together as one; or have ADJOINT_MAX_CLASSES raised"
+            )
+            raise IngestError("too_many_classes", self._pointer, detail, limit=most)
         self._codes[text] = len(self._codes)
 
     def _check_text(self, text: str, where: str) -> None:

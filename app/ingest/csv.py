@@ -38,7 +38,7 @@ _TRUTH = {
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedColumn:
     """What a column takes: the declared `dtype`, if any, and whether texts are refused (`number`)."""
 
     dtype: str | None
@@ -46,7 +46,7 @@ class Expected:
     pointer: str
 
 
-def parse_cells(cells: list[str], expected: Expected, locate: Locate, *, numeric: bool) -> Block:
+def parse_cells(cells: list[str], expected: ExpectedColumn, locate: Locate, *, numeric: bool) -> Block:
     """Values of the cells of one column: whole numbers, numbers, or texts if no cell is a number.
 
     `numeric` promises that the cells hold no other characters than numbers do.
@@ -60,7 +60,7 @@ def parse_cells(cells: list[str], expected: Expected, locate: Locate, *, numeric
     return _parse_mixed(cells, expected, locate)
 
 
-def _parse_numbers(cells: list[str], expected: Expected, locate: Locate) -> Block | None:
+def _parse_numbers(cells: list[str], expected: ExpectedColumn, locate: Locate) -> Block | None:
     """Numbers of strictly written cells, some of which may be empty; None if a cell is anything else ("1-2")."""
     whole = np.uint64 if expected.dtype == "uint64" else np.int64
     try:
@@ -74,7 +74,7 @@ def _parse_numbers(cells: list[str], expected: Expected, locate: Locate) -> Bloc
     return None if np.isinf(numbers).any() else _kept(numbers, cells, expected, locate)
 
 
-def _parse_truth(cells: list[str], expected: Expected, locate: Locate) -> Block:
+def _parse_truth(cells: list[str], expected: ExpectedColumn, locate: Locate) -> Block:
     """Truth values of words, in a column that is declared to hold them."""
     values = [_TRUTH.get(cell.lower()) for cell in cells]
     if None not in values:
@@ -86,7 +86,7 @@ def _parse_truth(cells: list[str], expected: Expected, locate: Locate) -> Block:
     raise IngestError("bad_value", expected.pointer, detail)
 
 
-def _parse_mixed(cells: list[str], expected: Expected, locate: Locate) -> Block:
+def _parse_mixed(cells: list[str], expected: ExpectedColumn, locate: Locate) -> Block:
     """Tell numbers, missing ones and texts apart, cell by cell."""
     odd = [k for k, cell in enumerate(cells) if cell not in MISSING and not _is_number(cell)]
     if not odd:
@@ -100,7 +100,7 @@ def _parse_mixed(cells: list[str], expected: Expected, locate: Locate) -> Block:
     return cells
 
 
-def _kept(numbers: NDArray[np.float64], cells: Sequence[str], expected: Expected, locate: Locate) -> Block:
+def _kept(numbers: NDArray[np.float64], cells: Sequence[str], expected: ExpectedColumn, locate: Locate) -> Block:
     """Return `numbers`, if float64 represents the cells exactly."""
     for k in np.flatnonzero(numbers == 0).tolist():
         if is_vanished(cells[k], 0.0):
@@ -122,7 +122,7 @@ def _mixed(odd: int, pointer: str, locate: Locate) -> IngestError:
     return IngestError("mixed_types", pointer, f"{detail}, or declare the column as NAME:class")
 
 
-def _bad_number(cell: str, expected: Expected, where: str) -> IngestError:
+def _bad_number(cell: str, expected: ExpectedColumn, where: str) -> IngestError:
     if _NUMERIC.fullmatch(cell) and reads_as_number(cell):
         return IngestError("number_out_of_range", expected.pointer, f"{where}: the number does not fit float64")
     detail = f"{where}: not a number; write 1234.5 or 1e3, digits 0 to 9, no spaces, no _, no separators of thousands"
@@ -227,5 +227,7 @@ def _add(block: Records, reading: _Reading) -> None:
     if column.takes_text:
         column.add(cells, locate)
         return
-    expected = Expected(column.plan.dtype, number=column.takes_text is False, pointer=pointer_to(column.plan.name))
+    expected = ExpectedColumn(
+        column.plan.dtype, number=column.takes_text is False, pointer=pointer_to(column.plan.name)
+    )
     column.add(parse_cells(cells, expected, locate, numeric=block.numeric), locate)

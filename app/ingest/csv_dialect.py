@@ -7,7 +7,6 @@ from typing import Literal
 from app.ingest.limits import IngestError, IngestOptions
 from app.ingest.sources import line_pointer
 
-Delimiter = Literal["auto", "comma", "semicolon", "tab", "bar"]
 Decimal = Literal["point", "comma"]
 Encoding = Literal["utf-8", "latin-1", "windows-1252"]
 
@@ -41,11 +40,17 @@ def detect_dialect(head: bytes, options: IngestOptions) -> Dialect:
     if head.startswith((ZIP, OLE)):
         detail = "this is a workbook (Excel) or a zip file; export the sheet as CSV UTF-8, or save it as Parquet"
         raise IngestError("bad_format", "", detail)
-    delimiter = DELIMITERS.get(options.delimiter) or _detect_delimiter(head, options.decimal)
+    delimiter = _delimiter(head, options)
     if delimiter == "," and options.decimal == "comma":
         detail = "a comma cannot separate cells and begin fractions; say what separates cells: delimiter=semicolon"
         raise IngestError("conflict", "/decimal", detail)
     return Dialect(delimiter, options.decimal, options.encoding)
+
+
+def _delimiter(head: bytes, options: IngestOptions) -> str:
+    if options.delimiter == "auto":
+        return _detect_delimiter(head, options.decimal)
+    return DELIMITERS.get(options.delimiter, options.delimiter)
 
 
 def _detect_delimiter(head: bytes, decimal: str) -> str:

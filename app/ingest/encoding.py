@@ -43,7 +43,7 @@ def safetensors_body(tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str,
 
 
 POSITIONS_MAX = 1000
-"""So many numbers that are not finite are named by their positions; more of them, by runs of equal ones."""
+"""Up to this many non-finite numbers are listed by position; more of them as runs of equal ones."""
 
 CHUNK = 1 << 16
 """Elements, and runs, that are encoded at a time: what stands in memory beside the array is bounded by that."""
@@ -221,5 +221,5 @@ def trace_document(found: engine.Nonfinite | None) -> dict[str, Any]:
 
 def _operand(operand: engine.Operand) -> dict[str, Any]:
     finite, nonfinite = finite_part({"min": operand.min, "max": operand.max})
-    told = {"name": operand.name, "shape": list(operand.shape), "dtype": operand.dtype}
-    return {**told, **finite, "nonfinite": nonfinite, "nan": operand.nan, "inf": operand.inf}
+    described = {"name": operand.name, "shape": list(operand.shape), "dtype": operand.dtype}
+    return {**described, **finite, "nonfinite": nonfinite, "nan": operand.nan, "inf": operand.inf}

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from app.ingest.arrow_columns import load_arrow
+from app.ingest.arrow_ipc import read_arrow
 from app.ingest.columns import ColumnSet, IngestedColumn, column_path
 from app.ingest.csv import read_csv
 from app.ingest.derived import DERIVED, read_derived
@@ -20,13 +22,14 @@ from app.ingest.limits import IngestError, IngestLimits, IngestOptions, domain_e
 from app.ingest.npy import read_npy
 from app.ingest.npz import read_npz
 from app.ingest.packed import PACKING_BYTES, load_packing, packing, unpack
-from app.ingest.parquet import load, read_parquet
+from app.ingest.parquet import read_parquet
 from app.ingest.safetensors import read_safetensors
 
 Reader = Callable[[BufferedReader, int, ColumnSet, IngestOptions], None]
 
 READERS: Mapping[str, Reader] = MappingProxyType(
     {
+        "arrow": read_arrow,
         "csv": read_csv,
         "json": read_json,
         "ndjson": read_ndjson,
@@ -49,14 +52,14 @@ class IngestResult:
 
 def prepare(path: Path, format: str) -> None:
     """Load what a file needs beside this module, before the memory for files is counted."""
-    if format == "parquet":
-        load()
+    if format in ("arrow", "parquet"):
+        load_arrow()
     with _open(path) as file:
         load_packing(packing(file.peek(PACKING_BYTES)))
 
 
 def read_file(path: Path, format: str, target: Path, options: IngestOptions, limits: IngestLimits) -> IngestResult:
-    """Read the file at `path` into the empty folder `target`; whatever is wrong with it is an `IngestError`.
+    """Read the file at `path` into the empty folder `target`; any fault in it is an `IngestError`.
 
     Trusts its own code with hostile bytes; a server calls `app.ingest.ingest.ingest` instead, which adds a process.
     """
@@ -163,7 +166,7 @@ def encode_verdict(verdict: IngestResult | IngestError) -> bytes:
 def decode_verdict(line: bytes, target: Path) -> IngestResult | IngestError:
     """The reverse of `encode_verdict`; ValueError if the line is no verdict, as a dying child may leave it.
 
-    Paths are made anew from `target`: a child that a file has taken over must not name files to its server.
+    Paths are made from `target`, not read: a child that a file has compromised must not name files to its server.
     """
     try:
         message: dict[str, Any] = json.loads(line)
@@ -179,8 +182,8 @@ def decode_verdict(line: bytes, target: Path) -> IngestResult | IngestError:
 
 def _decode_column(fields: dict[str, Any], path: Path) -> IngestedColumn:
     classes = fields["classes"]
-    told = {"path": path, "shape": tuple(fields["shape"]), "classes": None if classes is None else tuple(classes)}
-    return IngestedColumn(**fields | told)
+    read = {"path": path, "shape": tuple(fields["shape"]), "classes": None if classes is None else tuple(classes)}
+    return IngestedColumn(**fields | read)
 
 
 FORMATS = tuple(READERS)

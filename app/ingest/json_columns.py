@@ -89,7 +89,7 @@ def read_ndjson(file: BufferedReader, _size_bytes: int, columns: ColumnSet, _opt
 
 
 class _Reader:
-    """One column on its way from JSON values to `ValueColumn`."""
+    """One column while it is converted from JSON values to a `ValueColumn`."""
 
     def __init__(self, name: str, number: int, columns: ColumnSet) -> None:
         where = f"column {number + 1}"

@@ -86,6 +86,10 @@ Packing = Literal["gzip", "zstd"]
 """How a file may be compressed."""
 
 
+Delimiter = Literal["auto", "comma", "semicolon", "tab", "bar", ",", ";", "\t", "|"]
+"""What separates the cells of a CSV file: a name, or the character itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
     """How a file is to be read.
@@ -105,7 +109,7 @@ class IngestOptions:
     column: str | None = None
     header: Header = "auto"
     missing: tuple[str, ...] = ()
-    delimiter: Literal["auto", "comma", "semicolon", "tab", "bar"] = "auto"
+    delimiter: Delimiter = "auto"
     decimal: Literal["point", "comma"] = "point"
     encoding: Literal["utf-8", "latin-1", "windows-1252"] = "utf-8"
     content_encoding: Packing | None = None

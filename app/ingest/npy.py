@@ -1,6 +1,8 @@
 """`.npy`: one array, which becomes one column."""
 
+import sys
 from collections.abc import Iterator
+from functools import partial
 from io import BufferedReader
 from math import prod
 from pathlib import Path
@@ -13,6 +15,7 @@ from app.ingest.columns import CHUNK_BYTES, ColumnSet, pointer_to
 from app.ingest.limits import IngestError, IngestOptions
 from app.ingest.npy_header import NpyHeader, read_header
 from app.ingest.sources import Region, Source
+from app.ingest.values import CLASS, ColumnPlan, ValueColumn
 from app.system.confinement import room_to_map
 
 DEFAULT_COLUMN = "x"
@@ -28,14 +31,35 @@ def read_npy(file: BufferedReader, size_bytes: int, columns: ColumnSet, options:
 def read_array(source: Source, name: str, columns: ColumnSet, where: str) -> None:
     """Read the `.npy` content of `source`, to its exact end, as the column `name`."""
     columns.check_name(name, where)
-    header = read_header(source, columns.limits.max_npy_header_bytes)
-    columns.check_shape(name, header.dtype, header.shape)
+    header = read_header(source, columns.limits.max_npy_header_bytes, texts=True)
+    texts = header.dtype.kind == "U"
+    columns.check_shape(name, np.dtype(np.int64) if texts else header.dtype, header.shape)
     check_length(prod(header.shape) * header.dtype.itemsize, source.remaining, name)
+    if texts:
+        _read_texts(source, header, name, columns, where)
+        return
     writer = columns.open(name, header.dtype, header.shape[1:], where)
     in_order = not header.fortran_order or len(header.shape) == 1
     blocks = stream(source, header.dtype) if in_order else _fortran_blocks(source, header, columns.target)
     for block in blocks:
         writer.append(block)
+
+
+def _read_texts(source: Source, header: NpyHeader, name: str, columns: ColumnSet, where: str) -> None:
+    """Read the rest of `source` as a column of classes; an empty text is a missing one."""
+    if len(header.shape) > 1:
+        raise IngestError("bad_shape", pointer_to(name), "text is taken one value a row only, not in tensors")
+    column, row = ValueColumn(ColumnPlan(name, CLASS), columns, where), 0
+    for block in stream(source, header.dtype):
+        if block.view(f"{header.dtype.byteorder}u4").max(initial=0) > sys.maxunicode:
+            raise IngestError("bad_unicode", pointer_to(name), "a text holds what is no character; save it again")
+        column.add(block.tolist(), partial(_row, row))
+        row += len(block)
+    column.finish()
+
+
+def _row(start: int, index: int) -> str:
+    return f"row {start + index + 1}"
 
 
 def check_length(needed: int, given: int, name: str) -> None:

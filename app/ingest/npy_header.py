@@ -21,6 +21,7 @@ _MAX_ROWS_DIGITS = 20
 
 _KINDS = frozenset({"b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"})
 _DESCR = re.compile(r"([<>|])([a-zA-Z]\d{1,4})")
+_TEXTS = re.compile(r"[<>]U[1-9]\d{0,3}")
 _ITEM = re.compile(
     r"""\s*(?P<quote>['"])(?P<key>descr|fortran_order|shape)(?P=quote)\s*:\s*
         (?: (?P<mark>['"])(?P<descr>[^'"]{1,16})(?P=mark)
@@ -42,8 +43,11 @@ class NpyHeader:
     shape: tuple[int, ...]
 
 
-def read_header(source: Source, limit: int) -> NpyHeader:
-    """Read magic, version and header from the start of `source`; a header of more than `limit` bytes is refused."""
+def read_header(source: Source, limit: int, *, texts: bool = False) -> NpyHeader:
+    """Read magic, version and header from the start of `source`; a header of more than `limit` bytes is refused.
+
+    With `texts`, arrays of texts (dtype U) are taken too.
+    """
     if source.read(len(MAGIC)) != MAGIC:
         raise IngestError("bad_magic", "", "this is not a .npy file: it does not start with \\x93NUMPY")
     version = (source.read(1)[0], source.read(1)[0])
@@ -53,10 +57,10 @@ def read_header(source: Source, limit: int) -> NpyHeader:
     (length,) = struct.unpack(length_format, source.read(struct.calcsize(length_format)))
     if limit < length <= source.remaining:
         raise too_large("header_too_large", "", "bytes of .npy header", limit)
-    return _parse(source.read(length))
+    return _parse(source.read(length), texts=texts)
 
 
-def _parse(raw: bytes) -> NpyHeader:
+def _parse(raw: bytes, *, texts: bool) -> NpyHeader:
     try:
         text = raw.decode("ascii")
     except UnicodeDecodeError:
@@ -68,7 +72,7 @@ def _parse(raw: bytes) -> NpyHeader:
     missing = {"descr", "fortran_order", "shape"} - items.keys()
     if missing:
         raise _bad_header(f"it does not say {', '.join(sorted(missing))}")
-    return NpyHeader(_dtype(items["descr"]), items["fortran_order"] == "True", _shape(items["shape"]))
+    return NpyHeader(_dtype(items["descr"], texts=texts), items["fortran_order"] == "True", _shape(items["shape"]))
 
 
 def _items(text: str) -> dict[str, str]:
@@ -92,7 +96,9 @@ def _items(text: str) -> dict[str, str]:
     return items
 
 
-def _dtype(descr: str) -> np.dtype[Any]:
+def _dtype(descr: str, *, texts: bool) -> np.dtype[Any]:
+    if texts and _TEXTS.fullmatch(descr):
+        return np.dtype(descr)
     match = _DESCR.fullmatch(descr)
     if match is None or match[2] not in _KINDS or (match[1] == "|" and match[2][1] != "1"):
         raise IngestError(

@@ -1,6 +1,6 @@
 """`.npz` files: a strict reader of the directory of a ZIP archive and of its members.
 
-Format: PKWARE APPNOTE 6.3. Taken are stored and deflated members as `numpy.savez` writes them. Refused is whatever
+Format: PKWARE APPNOTE 6.3. Taken are stored and deflated members as `numpy.savez` writes them. Refused is everything
 two readers could understand in two ways: comments, bytes before or between members, local headers that disagree with
 the directory, duplicates, encryption, archives of several disks.
 """
@@ -17,7 +17,7 @@ from typing import Any
 from app.ingest.columns import ColumnSet, pointer_to
 from app.ingest.limits import MIB, IngestError, IngestLimits, IngestOptions, too_large
 from app.ingest.npy import read_array
-from app.ingest.sources import Inflated, Region, Source
+from app.ingest.sources import InflatedSource, Region, Source
 
 STORED, DEFLATED = 0, 8
 _END = struct.Struct("<4s4H2LH")
@@ -189,7 +189,7 @@ def _bad(why: str, where: str = "") -> IngestError:
     return IngestError("bad_zip", where, f"the archive cannot be read: {why}")
 
 
-class _Checked:
+class _CrcReader:
     """A source that keeps the CRC-32 of what was read from it."""
 
     def __init__(self, inner: Source) -> None:
@@ -227,8 +227,8 @@ def member_source(file: BufferedReader, member: Member, number: int) -> Iterator
     packed = Region(file, member.offset, member.packed_bytes)
     if member.method == STORED and member.packed_bytes != member.size_bytes:
         raise IngestError("bad_zip", f"/members/{number}", "a stored member declares two sizes; write it again")
-    inflated = None if member.method == STORED else Inflated(packed, member.size_bytes)
-    source = _Checked(inflated or packed)
+    inflated = None if member.method == STORED else InflatedSource(packed, member.size_bytes)
+    source = _CrcReader(inflated or packed)
     yield source
     if inflated is not None:
         inflated.finish()

@@ -26,13 +26,31 @@ _STORED: Mapping[tuple[int, int | None], str] = MappingProxyType(
     }
 )  # fmt: skip
 _LOGICAL_TEXT, _LOGICAL_LIST, _LOGICAL_INTEGER, _LOGICAL_FLOAT16 = 1, 3, 10, 15
+_LOGICAL_DECIMAL, _LOGICAL_DATE, _LOGICAL_TIME, _LOGICAL_TIMESTAMP = 5, 6, 7, 8
+_INT32, _INT64 = 1, 2
+_DAYS = 1 / 86400
+_PER_SECOND: Mapping[tuple[int, int], float] = MappingProxyType(
+    {(_INT32, 6): _DAYS, (_INT32, 7): 1e3, (_INT64, 8): 1e6, (_INT64, 9): 1e3, (_INT64, 10): 1e6}
+)
+"""Units of dates and times in a second, by type and converted type."""
+_LOGICAL_UNITS = {1: 1e3, 2: 1e6, 3: 1e9}
 _KEPT = (1, 2, 3, 4, 5, 6, 10)
+_ANNOTATIONS = (6, 10)
+_ADVICE: Mapping[tuple[int, int | None], str] = MappingProxyType(
+    {
+        (3, None): "timestamps in 96 bits are not taken; write them in milli- or microseconds",
+        **{(physical, 5): "cast decimals to float64" for physical in (1, 2, _BYTE_ARRAY, _FIXED_BYTES)},
+    }
+)
 _HALF_BYTES = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A column: its dtype, None for text; whether each row is a list; and its elements in the schema, and its path."""
+    """A column: its dtype, None for text; whether each row is a list; and its elements in the schema, and its path.
+
+    `per_second` is how many units make a second, if it holds dates or times.
+    """
 
     name: str
     dtype: np.dtype[Any] | None
@@ -40,6 +58,7 @@ class Leaf:
     physical: int
     path: tuple[str, ...]
     elements: tuple[Struct, ...]
+    per_second: float | None = None
 
     @property
     def pointer(self) -> str:
@@ -92,12 +111,32 @@ def _column(element: Struct, rest: Iterator[Struct]) -> Leaf:
 def _leaf(elements: tuple[Struct, ...]) -> Leaf:
     last = elements[-1]
     name, in_list = _name(elements[0]), len(elements) > 1
+    per_second = _per_second(last)
+    # Without its annotations a date is read as the number that it is stored as.
+    last = last if per_second is None else {number: last[number] for number in last if number not in _ANNOTATIONS}
     dtype = _dtype(last, name)
     if dtype is None and in_list:
         raise _no_type(name, "a list is of numbers, not of texts")
-    kept = tuple({number: element[number] for number in _KEPT if number in element} for element in elements)
+    kept = tuple(
+        {number: element[number] for number in _KEPT if number in element} for element in (*elements[:-1], last)
+    )
     path = tuple(_name(element) for element in elements)
-    return Leaf(name, dtype, in_list, required(last, 1, thrift.I32), path, kept)
+    return Leaf(name, dtype, in_list, required(last, 1, thrift.I32), path, kept, per_second)
+
+
+def _per_second(element: Struct) -> float | None:
+    """Return how many units of a date or time make a second; None for anything else."""
+    physical, converted = required(element, 1, thrift.I32), optional(element, 6, thrift.I32)
+    logical = optional(element, 10, thrift.STRUCT)
+    if not logical:
+        return None if converted is None else _PER_SECOND.get((physical, converted))
+    (kind, field), *_ = logical.items()
+    if kind == _LOGICAL_DATE and physical == _INT32:
+        return _DAYS
+    if kind not in (_LOGICAL_TIME, _LOGICAL_TIMESTAMP) or field.type != thrift.STRUCT:
+        return None
+    unit = optional(field.value, 2, thrift.STRUCT)
+    return _LOGICAL_UNITS.get(next(iter(unit))) if unit and physical in (_INT32, _INT64) else None
 
 
 def _name(element: Struct) -> str:
@@ -121,12 +160,13 @@ def _dtype(element: Struct, name: str) -> np.dtype[Any] | None:
         ((kind, field),) = logical.items()
         if kind == _LOGICAL_FLOAT16 and (physical, optional(element, 2, thrift.I32)) == (_FIXED_BYTES, _HALF_BYTES):
             return np.dtype(np.float16)
-        converted = _converted(kind, field)
+        converted = converted if kind == _LOGICAL_DECIMAL else _converted(kind, field)
     if (physical, converted) == (_BYTE_ARRAY, _AS_TEXT):
         return None
     stored = _STORED.get((physical, converted))
     if stored is None:
-        raise _no_type(name, "its type is not taken; use whole numbers, floats, truth values or text")
+        usual = "its type is not taken; use whole numbers, floats, truth values, dates, times or text"
+        raise _no_type(name, _ADVICE.get((physical, converted), usual))
     return np.dtype(stored)
 
 

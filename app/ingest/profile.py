@@ -1,7 +1,7 @@
 """What the rows of a dataset look like: distributions, quantiles, classes, duplicates, correlations with a target.
 
 Up to `ROWS_MAX` rows are read, evenly spread over the dataset, and up to `ELEMENTS_MAX` elements of a column of
-tensors: the work and the memory are bounded whatever the size of the dataset.
+tensors: work and memory are bounded for datasets of any size.
 """
 
 import math

@@ -62,7 +62,7 @@ class Region:
         self.remaining -= count
 
 
-class Inflated:
+class InflatedSource:
     """The content of a raw deflate stream whose inflated `size` is declared; more or less than that is an error."""
 
     def __init__(self, packed: Region, size: int) -> None:

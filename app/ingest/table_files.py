@@ -70,7 +70,8 @@ def flat_columns(block: Block, labels: Labels) -> dict[str, Array]:
     return flat
 
 
-def _csv_pieces(blocks: Iterator[Block], labels: Labels) -> Iterator[bytes]:
+def csv_pieces(blocks: Iterator[Block], labels: Labels) -> Iterator[bytes]:
+    """Encode blocks as a CSV file with a header; NaN and empty texts are empty cells."""
     for number, block in enumerate(blocks):
         flat, text = flat_columns(block, labels), io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
@@ -152,7 +153,7 @@ def _parquet_pieces(blocks: Iterator[Block], labels: Labels) -> Iterator[bytes]:
 
 
 _WRITERS: Mapping[str, Callable[[Iterator[Block], Labels], Iterator[bytes]]] = MappingProxyType(
-    {CSV: _csv_pieces, NDJSON: _ndjson_pieces, PARQUET: _parquet_pieces}
+    {CSV: csv_pieces, NDJSON: _ndjson_pieces, PARQUET: _parquet_pieces}
 )
 
 TABLE_TYPES: Mapping[str, str] = MappingProxyType(

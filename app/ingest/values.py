@@ -119,10 +119,15 @@ class ValueColumn:
 
     def add_dictionary(self, names: Sequence[str], codes: NDArray[np.int64], locate: Locate) -> None:
         """Append texts that are given by their places in `names`; -1 is a missing one."""
-        used, first = np.unique(codes, return_index=True)
+        # By code where it is first; of equal indices NumPy keeps the value assigned last. A missing text has the end.
+        first = np.full(len(names) + 1, -1, np.int64)
+        first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+        used = np.flatnonzero(first >= 0)
+        places = np.empty(len(first), np.int64)
+        places[used] = np.arange(len(used))
         # The texts of the block, each once, give it its provisional codes.
-        texts = [names[code] if code >= 0 else "" for code in used.tolist()]
-        self._add_texts(texts, lambda index: locate(int(first[index])), np.searchsorted(used, codes))
+        texts = [names[code] if code < len(names) else "" for code in used.tolist()]
+        self._add_texts(texts, lambda index: locate(int(first[used[index]])), places[codes])
 
     def finish(self) -> tuple[str, ...]:
         """Settle what the texts are: truth values, or classes in the order of their names, which are returned."""

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.security.corpus import csv, graphs, json_bodies, json_columns, ndjson, npy, npz, parquet, safetensors
+from tests.security.corpus import arrow, csv, graphs, json_bodies, json_columns, ndjson, npy, npz, parquet, safetensors
 from tests.security.target_server import AttackFixture
 
 UPLOADS: dict[str, ModuleType] = {
@@ -22,6 +22,7 @@ UPLOADS: dict[str, ModuleType] = {
     "application/x-npz": npz,
     "application/vnd.safetensors": safetensors,
     "application/vnd.apache.parquet": parquet,
+    "application/vnd.apache.arrow.stream": arrow,
     "text/csv": csv,
     "application/x-ndjson": ndjson,
     "application/json": json_columns,
@@ -53,7 +54,7 @@ def check_refusal(answer: httpx.Response, *codes: str) -> None:
 
 @pytest.mark.parametrize("media", UPLOADS)
 def test_hostile_uploads_leave_the_server_as_it_was(media: str, attacked: httpx.Client) -> None:
-    if UPLOADS[media] is parquet:
+    if UPLOADS[media] in (arrow, parquet):
         pytest.importorskip("pyarrow", reason="the extra parquet is not installed")
     for _, (data, code) in every(EVERY_UPLOAD, UPLOADS[media].REFUSED):
         content = data if isinstance(data, bytes) else data.encode()

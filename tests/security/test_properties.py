@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.domain.documents import NPY, SAFETENSORS
-from app.domain.frames import Accepted, FrameReader, Step, to_frame
+from app.domain.frames import FrameReader, Step, StepAccepted, to_frame
 from app.http.strict_json import read_json
 from app.ingest.arrays import read_arrays
 from app.ingest.csv_header import parse_columns_spec
@@ -28,7 +28,7 @@ DOCUMENTS = st.recursive(
     LEAVES, lambda inner: st.lists(inner, max_size=10) | st.dictionaries(TEXTS, inner, max_size=4), max_leaves=20
 ).filter(lambda value: "Infinity" not in json.dumps(value))
 BODIES = st.binary(max_size=40) | st.sampled_from([b"\xabLOG" * 8, b"\0" * 30])
-FRAMES = st.tuples(st.builds(Accepted, TEXTS, st.integers(0, 2**70)), BODIES) | st.tuples(
+FRAMES = st.tuples(st.builds(StepAccepted, TEXTS, st.integers(0, 2**70)), BODIES) | st.tuples(
     st.builds(Step, TEXTS, TEXTS, st.dictionaries(TEXTS, DOCUMENTS, max_size=3)), BODIES
 )
 ARRAYS = st.builds(
