@@ -112,7 +112,7 @@ def deletion(last: int, last_hash: str) -> Act:
 
 
 def examined(entries: Iterable[AuditRecord]) -> Extent:
-    """Check entries as `verified` does, whatever the number of the first one; TrailBroken likewise."""
+    """Check entries as `verified` does, starting at any number; TrailBroken likewise."""
     waiting = iter(entries)
     first = next(waiting, None)
     if first is None:
@@ -132,11 +132,11 @@ def examined(entries: Iterable[AuditRecord]) -> Extent:
 
 def _accounts_for(entry: AuditRecord, last: int, last_hash: str) -> bool:
     """Whether an entry is the server's word that those up to `last`, and perhaps more, were to be deleted."""
-    told = _UP_TO.fullmatch(entry.object)
+    deleted = _UP_TO.fullmatch(entry.object)
     # A client can choose the method that stands for an action, and a path, but no result that is a hash.
-    if told is None or entry.action != DELETED or not _HASH.fullmatch(entry.result):
+    if deleted is None or entry.action != DELETED or not _HASH.fullmatch(entry.result):
         return False
-    return int(told[1]) > last or (int(told[1]) == last and entry.result == last_hash)
+    return int(deleted[1]) > last or (int(deleted[1]) == last and entry.result == last_hash)
 
 
 def _hash_of(entry: AuditRecord) -> str:

@@ -1,7 +1,7 @@
 """Labels of columns, as files have them, and the identifiers that are derived from them.
 
-An identifier follows from its label alone: the same label has the same identifier in every table, whatever columns
-stand beside it, so that columns of training, validation and prediction tables are matched without further knowledge.
+An identifier follows from its label alone: the same label has the same identifier in every table, so that columns of
+training, validation and prediction tables are matched without further knowledge.
 A label that is an identifier already is its own. Others keep what is legible of them, followed by six hexadecimal
 digits of the SHA-256 of the label: "Größe (cm)" becomes `Grosse_cm_` and such digits.
 """

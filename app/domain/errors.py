@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 SECONDS_UNTIL_RETRY = 1
 
@@ -109,6 +109,12 @@ class Conflict(ApiError):
     code = "conflict"
     status = 409
     title = "Conflict with the present state"
+
+
+class Superseded(Conflict):
+    """Another server runs the fits: what this one knows of their processes must not be written any more."""
+
+    code = "fenced"
 
 
 class Corrupt(ApiError):
@@ -217,21 +223,16 @@ class StepRefused(ApiError):
     status = 409
     title = "The step is refused"
 
-    def __init__(
-        self,
-        detail: str,
-        *,
-        code: str,
-        status: int = 409,
-        title: str | None = None,
-        findings: Iterable[Finding] = (),
-        headers: Mapping[str, str] | None = None,
-        extensions: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Keep what the session, or its process, says of the step."""
-        super().__init__(detail, code=code, findings=findings, headers=headers, extensions=extensions)
-        self.status = status
-        self.title = title or type(self).title
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Self:
+        """Return the error that a process replied with; members it does not know become extensions."""
+        fields = dict(document)
+        status, title = fields.pop("status"), fields.pop("title")
+        detail, code = fields.pop("detail"), fields.pop("code")
+        findings = [Finding(**finding) for finding in fields.pop("findings", ())]
+        error = cls(detail, code=code, findings=findings, headers=headers, extensions=fields)
+        error.status, error.title = status, title
+        return error
 
 
 class ComputeTimeout(ApiError):
@@ -316,6 +317,14 @@ class ProcessLost(RetryLater):
     code = "process_lost"
     status = 503
     title = "The session's process was lost"
+
+
+class SessionElsewhere(RetryLater):
+    """The process of a session is at another server, which does not answer, or holds what it continues from."""
+
+    code = "session_elsewhere"
+    status = 503
+    title = "The session is at another server"
 
 
 class Draining(RetryLater):
@@ -408,6 +417,14 @@ class BlobStorageUnusable(ApiError):
     code = "blob_storage_unusable"
     status = 503
     title = "The object storage cannot be used"
+
+
+class RayUnusable(ApiError):
+    """The Ray cluster cannot be used as it is; met at start, never in an answer."""
+
+    code = "ray_unusable"
+    status = 503
+    title = "The Ray cluster cannot be used"
 
 
 class BadMessage(ApiError):

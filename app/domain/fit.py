@@ -199,7 +199,8 @@ class Attempt:
     """The `number`-th process (from 1) started for a fit.
 
     `token` is its fencing token: what it reports counts only while it is the fit's latest, unended attempt.
-    `outcome` says how it ended, such as `succeeded`, `drained` or `died`.
+    `outcome` says how it ended, such as `succeeded`, `drained` or `died`. `received` is the number of its last report
+    that is stored, 0 where reports have no numbers.
     """
 
     fit_id: str
@@ -209,6 +210,7 @@ class Attempt:
     started_at: datetime
     ended_at: datetime | None
     outcome: str | None
+    received: int = 0
 
 
 EventKind = Literal["metric", "state", "checkpoint", "log", "end"]

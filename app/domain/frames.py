@@ -29,7 +29,7 @@ class Step:
         key: the client's Idempotency-Key.
         media: the type of the body, None if there is none: then all is in the options.
         accept: the type that the answer should have.
-        notify: whether to say `Accepted` once it is sure that the step will be executed.
+        notify: whether to say `StepAccepted` once it is sure that the step will be executed.
         files: local paths of files that the options name, by field; not part of what is compared when it comes again.
     """
 
@@ -59,21 +59,21 @@ class Attach:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """From the process, first: it has restored the session's state. `standing` is as in `Answered`."""
+    """From the process, first: it has restored the session's state. `standing` is as in `StepReply`."""
 
     standing: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
-    """From the process: the step will be executed, whatever is killed."""
+class StepAccepted:
+    """From the process: the step will be executed, also if a process is killed."""
 
     id: str
     seq: int
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class StepReply:
     """From the process: the result of a step; the body is the answer's, empty with an `error` or a `file`.
 
     Attributes:
@@ -96,7 +96,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class MemoryRequest:
     """From a process that computes: what the order takes, and that it waits to hear whether it may.
 
     Attributes:
@@ -111,14 +111,14 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Granted:
+class MemoryReply:
     """To a process that computes: how many bytes it may take in all; 0 if it may not have these now, -1 if never."""
 
     id: str
     memory_bytes: int
 
 
-Head = Step | Attach | Ready | Accepted | Answered | Need | Granted
+Head = Step | Attach | Ready | StepAccepted | StepReply | MemoryRequest | MemoryReply
 Frame = tuple[Head, bytes]
 
 _KINDS: Mapping[str, type[Head]] = MappingProxyType(
@@ -126,10 +126,10 @@ _KINDS: Mapping[str, type[Head]] = MappingProxyType(
         "step": Step,
         "attach": Attach,
         "ready": Ready,
-        "accepted": Accepted,
-        "answered": Answered,
-        "need": Need,
-        "granted": Granted,
+        "accepted": StepAccepted,
+        "answered": StepReply,
+        "need": MemoryRequest,
+        "granted": MemoryReply,
     }
 )
 _SLOW = b" "

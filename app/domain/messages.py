@@ -79,7 +79,7 @@ class SessionAssignment:
     text columns, and the `request` those of the model by input. `saved` are the steps whose checkpoints the
     server has taken over, as far as they are in the log. `poison` is the id of the request that the last processes died
     of, `starved` if they did since they found no memory: it is answered with an error instead of being executed,
-    whose detail is `poisoned_by`. `memory_bytes` is what the process may take, whatever steps it is given; None: as
+    whose detail is `poisoned_by`. `memory_bytes` is the memory limit of the process for all its steps; None: as
     much as it likes. `begun` tells that there was a snapshot in the folder before.
     """
 

@@ -34,7 +34,8 @@ class SessionRecord:
     checkpoint that was saved when it expired; `bit_exact` is False once it has gone on under other numerics; `version`
     grows by one with every update; `memory_bytes` is what its process takes before any step (None: the session is from
     before that was kept); `begun` tells that a process had it on the disk, so that its files must be there; `name`
-    is what its client calls it, which may be nothing.
+    is what its client calls it, which may be nothing; `server` is the one of several servers that runs its process,
+    empty before the first.
     """
 
     id: str
@@ -57,3 +58,4 @@ class SessionRecord:
     tenant: str = DEFAULT_TENANT
     begun: bool = False
     name: str = ""
+    server: str = ""

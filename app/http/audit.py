@@ -1,6 +1,6 @@
 """Writes the audit trail: every request that would change something, admitted or refused.
 
-Also every one, of whatever kind, that found a link in the place of a file: somebody has been at the data directory.
+Also every request that found a link in the place of a file: somebody has changed the data directory.
 """
 
 import logging

@@ -183,7 +183,7 @@ class Connection(H11Protocol):
         self._linger(LINGER_SECONDS)
 
     def _give_up(self) -> None:
-        """Close the connection, whatever its client is sending."""
+        """Close the connection, also while its client is sending."""
         self._leaving = True
         self._intake.drop()
         self.transport.close()

@@ -1,4 +1,4 @@
-"""What a connection sends on its way into the HTTP parser: in pieces that are cheap to parse, at a bounded rate.
+"""What a connection sends to the HTTP parser: in pieces that are cheap to parse, at a bounded rate.
 
 The parser costs tens of microseconds a chunk and a few a header line, on the event loop that answers everybody. A
 packet of 256 KiB may hold 40,000 chunks, which take a second. So bytes are parsed a piece in a turn of the loop, and a
@@ -20,7 +20,7 @@ PIECE_LINES = 128
 """Most lines that are parsed in one turn of the event loop, as headers, trailers or the framing of chunks."""
 
 FAIR_CHUNK_BYTES = 16 * KIB
-"""A chunk of so many bytes costs no more than the same bytes without chunks: it is not counted."""
+"""A chunk of at least this many bytes costs no more than the same bytes without chunks: it is not counted."""
 
 CHUNKS_PER_SECOND = 5000.0
 CHUNKS_BURST = 1000.0
@@ -63,7 +63,7 @@ class Parser(h11.Connection):
     """h11's side of a server, which counts chunks, bounds header lines, and closes after a body that is not read."""
 
     def __init__(self, incomplete_bytes_max: int, lines_max: int) -> None:
-        """Take at most so many bytes, and about so many lines, of headers or trailers."""
+        """Accept at most `incomplete_bytes_max` bytes, and about `lines_max` lines, of headers or trailers."""
         super().__init__(h11.SERVER, incomplete_bytes_max)
         self._lines_max = lines_max
         self.chunked = False

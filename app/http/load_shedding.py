@@ -31,7 +31,7 @@ class Overloaded(RetryLater):
 
 
 class ConcurrencyLimit:
-    """So many places, of which each is taken for the length of a block. For the event loop."""
+    """A fixed number of places, each taken for the length of a block. For the event loop."""
 
     def __init__(self, most: int, what: str) -> None:
         self._most = most

@@ -90,7 +90,7 @@ def encode_problem(error: ApiError, instance: str, request_id: str) -> bytes:
             **error.extensions,
         )
         return document.model_dump_json(exclude_none=True).encode()
-    except Exception:  # noqa: BLE001 - whatever value cannot be encoded, the others can
+    except Exception:  # noqa: BLE001 - if one value cannot be encoded, the others can
         return _encode_leniently(error, instance, request_id)
 
 
@@ -146,7 +146,7 @@ def _is_simple(value: Any) -> bool:
 def _to_text(value: object) -> str:
     try:
         text = str(value)
-    except Exception:  # noqa: BLE001 - whatever it is, its type has a name
+    except Exception:  # noqa: BLE001 - an exception of any type has a type name
         text = f"({type(value).__name__})"
     return text[:LONGEST].encode("utf-8", "backslashreplace").decode()
 

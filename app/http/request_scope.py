@@ -51,7 +51,7 @@ MONITORING_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 """Paths that are answered even while the server sheds load."""
 
 ADMINISTRATION = frozenset({"/v1/keys", "/v1/audit", "/v1/backup"})
-"""Nouns that are for administrators, whatever the method."""
+"""Nouns that are for administrators, with any method."""
 
 _DECISION = "adjoint.passage"
 _FILE_REPLACED = "adjoint.tampering"

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from app.domain.documents import JSON
 from app.domain.errors import Finding, Invalid
+from app.http.request_scope import header
 from app.ingest.encoding import json_body
 
 HEADERS_KEPT = 256
@@ -90,9 +91,25 @@ def add_entity_tag(request: Request, answer: Response) -> Response:
     if request.method != "GET" or answer.status_code != 200:
         return answer
     if "etag" not in answer.headers and isinstance(answer, JsonResponse):
-        answer.headers["ETag"] = f'"{hashlib.blake2b(answer.body, digest_size=TAG_BYTES).hexdigest()}"'
+        answer.headers["ETag"] = entity_tag(answer.body)
     tag = answer.headers.get("etag")
     return not_modified(tag) if tag and matches(request.headers.get("if-none-match"), tag) else answer
+
+
+def unless_known(request: Request, answer: Response) -> Response:
+    """Return an answer that has an entity tag, or 304 if the client has it already."""
+    tag = answer.headers["etag"]
+    return not_modified(tag) if matches(header(request.scope, b"if-none-match"), tag) else answer
+
+
+def tagged(encoded: bytes) -> Response:
+    """Return JSON with its entity tag, to be sent any number of times."""
+    return JsonResponse(encoded, headers={"ETag": entity_tag(encoded)})
+
+
+def entity_tag(encoded: bytes | memoryview) -> str:
+    """Return the entity tag of bytes."""
+    return f'"{hashlib.blake2b(encoded, digest_size=TAG_BYTES).hexdigest()}"'
 
 
 def not_modified(tag: str) -> Response:

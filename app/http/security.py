@@ -15,13 +15,14 @@ from app.config.settings import Settings
 from app.domain.access import DEFAULT_TENANT, Caller, acting_for
 from app.domain.access import Scope as KeyScope
 from app.domain.errors import ApiError, Forbidden, Unauthorized, Unparsable
+from app.http.forwarded import ForwardedCaller, read_forwarded
 from app.http.problems import problem
 from app.http.rate_limit import LoginThrottle, RateLimiter
 from app.http.request_scope import READINESS, SAFE_METHODS, AuthDecision, header, record_decision, scope_needed
 from app.service.admin.keys import KeyRing
 
 OWN_SITES = frozenset({"same-origin", "none"})
-ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 (not bound here; told apart from names)
+ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 (not bound here; compared with names)
 VERSIONS = frozenset({"1.0", "1.1"})
 _HOST = re.compile(r"(?:\[([0-9a-f:.]{2,45})\]|([a-z0-9._\-]{1,253}))(?::[0-9]{0,5})?")
 
@@ -50,6 +51,8 @@ class SecurityMiddleware:
         self._app = app
         self._ring = ring
         self._settings = settings
+        secret = settings.cluster_secret
+        self._secret = None if secret is None else secret.get_secret_value().encode()
         self._failed_logins = LoginThrottle(settings.failed_logins_per_minute)
         self._allowances = RateLimiter(settings.requests_per_second, settings.requests_burst, settings.requests_at_once)
         self._hosts = {_allowed_name(host) for host in settings.allowed_hosts}
@@ -73,6 +76,9 @@ class SecurityMiddleware:
     def _admitted(self, scope: Scope) -> AbstractContextManager[None]:
         """Decide on a request; what is returned lasts as long as it is answered."""
         record_decision(scope, AuthDecision(None, admitted=False))
+        forwarded = read_forwarded(scope, self._secret)
+        if forwarded is not None:
+            return _forwarded(scope, forwarded)
         self._check_host(scope)
         self._check_origin(scope)
         needed = scope_needed(scope["method"], scope["path"])
@@ -118,6 +124,15 @@ class SecurityMiddleware:
         foreign = origin is not None and origin.partition("://")[2].lower() != host.lower()
         if foreign or (header(scope, b"sec-fetch-site") or "none") not in OWN_SITES:
             raise Forbidden("web pages of other sites may not change anything here", code="origin_not_allowed")
+
+
+def _forwarded(scope: Scope, forwarded: ForwardedCaller) -> AbstractContextManager[None]:
+    """Admit a request that another server has checked."""
+    caller = forwarded.caller
+    if forwarded.address is not None:
+        scope["client"] = (forwarded.address, 0)
+    record_decision(scope, AuthDecision(caller, admitted=True))
+    return acting_for(DEFAULT_TENANT if caller is None else caller.tenant)
 
 
 def _check_size(scope: Scope, most: Settings) -> None:

@@ -83,7 +83,7 @@ class Progress:
     def _settle(self) -> None:
         """Take the time since the last look from the client's, and add that of what it has taken."""
         unsent, now = self._transport.get_write_buffer_size(), self._loop.time()
-        # What was written meanwhile hides what was taken: never more than the head of another answer.
+        # What was written since hides what was taken: never more than the head of another answer.
         earned = max(self._unsent - unsent, 0) / self._pace.bytes_per_second
         left = self._time_left + earned - (now - self._settled_at)
         self._time_left, self._unsent, self._settled_at = min(left, self._pace.seconds), unsent, now

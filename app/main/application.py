@@ -1,8 +1,10 @@
 """The application: routers, error rendering, lifespan, housekeeping; and how to run it."""
 
 import asyncio
+import gc
 import inspect
 import logging
+import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -39,6 +41,7 @@ from app.api import (
 )
 from app.api.diagnostics import THREADS
 from app.api.fits import EncodedFits
+from app.api.metrics import EncodedPages
 from app.api.openapi import check_operation_ids, openapi
 from app.api.system import FitMetrics
 from app.config.settings import Settings, is_loopback, server_version
@@ -53,12 +56,9 @@ from app.http.security import SecurityMiddleware
 from app.http.server import bound_socket, serve, url_of
 from app.http.telemetry import RequestMetrics, TelemetryMiddleware
 from app.http.transport import Pace
-from app.main.bootstrap import Container, open_container
+from app.main.bootstrap import Chore, Container, open_container
 from app.page import files as page_files
 from app.system.log import configure_log
-
-Chore = Callable[[], object]
-"""What is done in a thread; or in the event loop, if it is a coroutine function."""
 
 _logger = logging.getLogger(__name__)
 
@@ -125,6 +125,9 @@ EXPIRY_SECONDS = 5.0
 audit trail is kept within bounds.
 """
 
+SWITCH_SECONDS = 0.0005
+"""How long a thread may compute before the event loop goes on, which waits for a turn after each call to the system."""
+
 EXIT_OK = 0
 EXIT_FAILED = 1
 
@@ -139,8 +142,14 @@ def create_app(container: Container) -> FastAPI:
     app.state.slow = CapacityLimiter(SLOW_MAX)
     app.state.computing = CapacityLimiter(THREADS)
     app.state.encoded_fits = EncodedFits()
+    app.state.encoded_pages = EncodedPages()
     problems.install(app)
     # The last one added is the outermost.
+    if container.membership is not None:
+        from app.http.forwarding import ForwardingMiddleware
+
+        secret, find_peer = container.membership.secret, container.membership.find_peer
+        app.add_middleware(ForwardingMiddleware, secret=secret, find_peer=find_peer)
     app.add_middleware(HeadMiddleware)
     app.add_middleware(DrainMiddleware, wakes=container.wakes)
     app.add_middleware(
@@ -171,6 +180,7 @@ def run(settings: Settings, on_ready: Callable[[str], None]) -> int:
         _check_bind_address(container)
         with bound_socket(settings.host, settings.port) as listener:
             app = create_app(container)
+            container.stand(url_of(listener))
             pace = Pace(settings.unread_seconds, settings.unread_bytes_per_second)
             terms = ConnectionLimits(
                 settings.header_seconds,
@@ -179,8 +189,17 @@ def run(settings: Settings, on_ready: Callable[[str], None]) -> int:
                 settings.max_connections,
                 settings.max_headers,
             )
+            _set_up_interpreter()
             began = serve(app, listener, terms, lambda: on_ready(url_of(listener)), container.drain)
     return EXIT_OK if began else EXIT_FAILED
+
+
+def _set_up_interpreter() -> None:
+    """Keep the event loop responsive beside threads that compute."""
+    sys.setswitchinterval(SWITCH_SECONDS)
+    # Everything that is loaded stays: a full collection would visit it in a tenth of a second, with all threads halted.
+    gc.collect()
+    gc.freeze()
 
 
 def _check_bind_address(container: Container) -> None:
@@ -216,13 +235,9 @@ def _bare_app(lifespan: Lifespan[FastAPI] | None, routers: Sequence[APIRouter] =
 async def _lifespan(container: Container, _app: FastAPI) -> AsyncIterator[None]:
     await asyncio.to_thread(container.supervisor.start)
     settings, services = container.settings, container.services
-    chores = (container.retention.enforce, services.idempotency.forget_old, container.quarantine.expire)
     async with (
-        housekeeping(chores, settings.housekeeping_seconds),
-        housekeeping(
-            [services.sessions.expire, services.keys.write_uses, container.rotation.rotate],
-            min(EXPIRY_SECONDS, settings.housekeeping_seconds),
-        ),
+        housekeeping(container.rare_chores(), settings.housekeeping_seconds),
+        housekeeping(container.frequent_chores(), min(EXPIRY_SECONDS, settings.housekeeping_seconds)),
     ):
         try:
             yield

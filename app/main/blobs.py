@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.config.settings import Settings
@@ -32,29 +33,34 @@ class OpenedBlobs:
 
 @contextmanager
 def opened_blobs(
-    settings: Settings, store: Store, durable: Durable, clock: Clock, quarantine: Quarantine
+    settings: Settings, store: Store, durable: Durable, clock: Clock, quarantine: Quarantine, own: Path | None = None
 ) -> Iterator[OpenedBlobs]:
-    """Open what ADJOINT_BLOB_URL names, or the folder; BlobStorageUnusable if it is not that of the database."""
+    """Open what ADJOINT_BLOB_URL names, or the folder; BlobStorageUnusable if it is not that of the database.
+
+    `own` is a folder that no other server uses, where several use the data directory.
+    """
     if settings.blob_url is None:
-        local = _opened_folder(settings, durable)
+        local = _opened_folder(settings, durable, own)
         yield OpenedBlobs(local, FolderBlobQuarantine(local, quarantine))
         return
-    opened, apart = _opened_objects(settings, settings.blob_url.get_secret_value(), store, durable, clock)
+    url, cache = settings.blob_url.get_secret_value(), settings.blob_cache_dir or (own or settings.data_dir) / CACHE
+    opened, apart = _opened_objects(settings, url, store, durable, clock, cache)
     try:
         yield OpenedBlobs(opened, apart)
     finally:
         opened.close()
 
 
-def _opened_folder(settings: Settings, durable: Durable) -> LocalBlobStore:
+def _opened_folder(settings: Settings, durable: Durable, own: Path | None) -> LocalBlobStore:
     name = read_marker(settings.data_dir)
     if name is not None:
         raise BlobStorageUnusable(f"the stored files of this data directory are in {name}; set ADJOINT_BLOB_URL to it")
-    return LocalBlobStore(settings.data_dir, durable, settings.storage_quota_bytes)
+    temporary = None if own is None else own / "tmp"
+    return LocalBlobStore(settings.data_dir, durable, settings.storage_quota_bytes, temporary)
 
 
 def _opened_objects(
-    settings: Settings, url: str, store: Store, durable: Durable, clock: Clock
+    settings: Settings, url: str, store: Store, durable: Durable, clock: Clock, cache_dir: Path
 ) -> "tuple[ObjectBlobStore, BlobQuarantine]":
     from app.store.objects.address import read_address
     from app.store.objects.cache import BlobCache
@@ -69,7 +75,7 @@ def _opened_objects(
         )
     client = ObjectClient(read_address(url))
     check_usable(client)
-    cache = BlobCache(settings.blob_cache_dir or settings.data_dir / CACHE, settings.blob_cache_bytes)
+    cache = BlobCache(cache_dir, settings.blob_cache_bytes)
     try:
         opened = ObjectBlobStore(client, cache, settings.storage_quota_bytes)
         with store.read() as work:

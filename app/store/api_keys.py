@@ -5,8 +5,8 @@ from datetime import datetime
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from app.domain.access import ApiKeyRecord
-from app.domain.errors import NotFound
 from app.store.pages import Page, PageRequest, fetch_page
+from app.store.rows import existing, read_row, read_rows, row_reader
 from app.store.tables import api_keys, values_of
 
 _GET = select(api_keys).where(api_keys.c.id == bindparam("wanted"))
@@ -30,17 +30,15 @@ class ApiKeys:
     def get(self, key_id: str) -> ApiKeyRecord:
         """Return the key; NotFound if there is none."""
         row = self._connection.execute(_GET, {"wanted": key_id}).first()
-        if row is None:
-            raise NotFound(f"there is no key {key_id!r}")
-        return ApiKeyRecord(*row)
+        return read_row(ApiKeyRecord, existing(row, "key", key_id))
 
     def list(self, page: PageRequest) -> Page[ApiKeyRecord]:
         """Return a page of keys, those that were revoked too."""
-        return fetch_page(self._connection, select(api_keys), api_keys.c.id, page, lambda row: ApiKeyRecord(*row))
+        return fetch_page(self._connection, select(api_keys), api_keys.c.id, page, row_reader(ApiKeyRecord))
 
     def not_revoked(self) -> tuple[ApiKeyRecord, ...]:
         """Return the keys that were not revoked, oldest first; some may have expired."""
-        return tuple(ApiKeyRecord(*row) for row in self._connection.execute(_NOT_REVOKED))
+        return read_rows(ApiKeyRecord, self._connection.execute(_NOT_REVOKED))
 
     def count(self) -> int:
         """Return how many keys were ever made, since they were cleared."""

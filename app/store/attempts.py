@@ -7,6 +7,7 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 
 from app.domain.errors import Conflict, NotFound
 from app.domain.fit import Attempt
+from app.store.rows import read_optional, read_row, read_rows
 from app.store.tables import attempts, fits, values_of
 
 _OF_FIT = select(attempts).where(attempts.c.fit_id == bindparam("fit"))
@@ -40,20 +41,20 @@ class Attempts:
         row = self._connection.execute(_GET, {"fit": fit_id, "attempt_number": number}).first()
         if row is None:
             raise NotFound(f"fit {fit_id!r} has no attempt {number}")
-        return Attempt(*row)
+        return read_row(Attempt, row)
 
     def latest(self, fit_id: str) -> Attempt | None:
         """Return the fit's last attempt, None before the first."""
         row = self._connection.execute(_LATEST, {"fit": fit_id}).first()
-        return None if row is None else Attempt(*row)
+        return read_optional(Attempt, row)
 
     def for_fit(self, fit_id: str) -> tuple[Attempt, ...]:
         """Return the fit's attempts in order."""
-        return tuple(Attempt(*row) for row in self._connection.execute(_IN_ORDER, {"fit": fit_id}))
+        return read_rows(Attempt, self._connection.execute(_IN_ORDER, {"fit": fit_id}))
 
     def unended(self) -> tuple[Attempt, ...]:
         """Return the attempts of all fits that have not ended: after a crash of the server, those it lost."""
-        return tuple(Attempt(*row) for row in self._connection.execute(_OPEN))
+        return read_rows(Attempt, self._connection.execute(_OPEN))
 
     def tokens(self) -> frozenset[str]:
         """Return the tokens of all attempts, also of those that have ended."""
@@ -79,6 +80,10 @@ class Attempts:
     def set_pid(self, fit_id: str, number: int, pid: int) -> None:
         """Note the attempt's process."""
         self._change(fit_id, number, {"pid": pid})
+
+    def set_received(self, fit_id: str, number: int, received: int) -> None:
+        """Note the number of the last report that is stored in this unit of work."""
+        self._change(fit_id, number, {"received": received})
 
     def end(self, fit_id: str, number: int, outcome: str) -> None:
         """Note that the attempt's process is gone, and how it ended."""

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, delete, func, insert, select
 from app.domain.audit import GENESIS, Act, AuditRecord, entered
 from app.store.dialect import Dialect
 from app.store.pages import Page, PageRequest, decode_cursor, encode_cursor
+from app.store.rows import read_optional, read_rows
 from app.store.tables import audit, values_of
 
 _SEQ = re.compile(r"[1-9][0-9]{0,15}")
@@ -48,17 +49,17 @@ class Audit:
     def find(self, seq: int) -> AuditRecord | None:
         """Return an entry, if it is in the table."""
         row = self._connection.execute(select(audit).where(audit.c.seq == seq)).first()
-        return None if row is None else AuditRecord(*row)
+        return read_optional(AuditRecord, row)
 
     def after(self, seq: int, most: int) -> Sequence[AuditRecord]:
-        """Return the entries in the table that come after `seq`, so many at most."""
+        """Return the entries in the table that come after `seq`, at most `most`."""
         statement = select(audit).where(audit.c.seq > seq).order_by(audit.c.seq).limit(most)
-        return [AuditRecord(*row) for row in self._connection.execute(statement)]
+        return list(read_rows(AuditRecord, self._connection.execute(statement)))
 
     def says(self, act: Act) -> bool:
         """Whether an act like this is in the table, by any actor."""
-        told = (audit.c.action == act.action) & (audit.c.object == act.object) & (audit.c.result == act.result)
-        return self._connection.execute(select(audit.c.seq).where(told).limit(1)).first() is not None
+        same = (audit.c.action == act.action) & (audit.c.object == act.object) & (audit.c.result == act.result)
+        return self._connection.execute(select(audit.c.seq).where(same).limit(1)).first() is not None
 
     def drop(self, last: int) -> None:
         """Take the entries up to `last` out of the table: they are kept elsewhere."""
@@ -73,5 +74,5 @@ class Audit:
             statement = statement.where(audit.c.seq < last if descending else audit.c.seq > last)
         # One row more than asked for tells whether there is a next page.
         rows = self._connection.execute(statement.limit(page.limit + 1)).all()
-        items = tuple(AuditRecord(*row) for row in rows[: page.limit])
+        items = read_rows(AuditRecord, rows[: page.limit])
         return Page(items, encode_cursor(str(items[-1].seq)) if len(rows) > len(items) > 0 else None)

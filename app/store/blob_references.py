@@ -19,7 +19,15 @@ from sqlalchemy import (
 )
 
 from app.store.expressions import insert_or_ignore
-from app.store.tables import checkpoints, damaged_blobs, dataset_columns, datasets, fits, gradients
+from app.store.tables import (
+    checkpoints,
+    damaged_blobs,
+    dataset_columns,
+    datasets,
+    discarded_blobs,
+    fits,
+    gradients,
+)
 
 _ALL = union(
     select(datasets.c.digest),
@@ -109,7 +117,7 @@ def is_damaged(digest: Column[str]) -> Label[bool]:
 
 
 class DamagedBlobs:
-    """The marks of all tenants: the same bytes are one blob, whoever has stored them."""
+    """The marks of all tenants: the same bytes are one blob for all of them."""
 
     def __init__(self, connection: Connection, now: datetime) -> None:
         self._connection = connection
@@ -136,6 +144,37 @@ class DamagedBlobs:
     def count(self) -> int:
         """Return how many blobs are marked."""
         return int(self._connection.execute(_COUNT).scalar_one())
+
+
+_DISCARD = insert_or_ignore(discarded_blobs)
+_RESTORE = delete(discarded_blobs).where(discarded_blobs.c.digest.in_(bindparam("digests", expanding=True)))
+_TAKE = (
+    delete(discarded_blobs)
+    .where(discarded_blobs.c.discarded_at < bindparam("before"))
+    .returning(discarded_blobs.c.digest)
+)
+
+
+class DiscardedBlobs:
+    """The blobs that are to be deleted after a while, unless something refers to them again."""
+
+    def __init__(self, connection: Connection, now: datetime) -> None:
+        self._connection = connection
+        self._now = now
+
+    def add(self, digests: Iterable[str]) -> None:
+        """Note blobs that nothing seems to refer to any more."""
+        for digest in sorted({*digests}):
+            self._connection.execute(_DISCARD, {"digest": digest, "discarded_at": self._now})
+
+    def remove(self, digests: Iterable[str]) -> None:
+        """Forget blobs whose bytes were stored again."""
+        for part in _parts(digests):
+            self._connection.execute(_RESTORE, {"digests": part})
+
+    def take(self, before: datetime) -> list[str]:
+        """Remove and return those that were noted before that moment."""
+        return sorted(self._connection.execute(_TAKE, {"before": before}).scalars())
 
 
 def _parts(digests: Iterable[str]) -> Iterable[list[str]]:

@@ -9,6 +9,7 @@ from app.domain.records import CheckpointRecord
 from app.store.blob_references import is_damaged
 from app.store.lists import ALL, CHECKPOINTS, Filters
 from app.store.pages import Page, PageRequest, assign_tenant, owned
+from app.store.rows import existing, read_optional, read_row, read_rows, row_reader
 from app.store.tables import checkpoints, values_of
 
 _ITSELF = (checkpoints.c.id == bindparam("checkpoint_id"), owned(checkpoints))
@@ -57,9 +58,7 @@ class Checkpoints:
     def get(self, checkpoint_id: str) -> CheckpointRecord:
         """Return the checkpoint, also a deleted one; NotFound if there is none."""
         row = self._connection.execute(self._get, {"checkpoint_id": checkpoint_id, "whose": self._tenant}).first()
-        if row is None:
-            raise NotFound(f"there is no checkpoint {checkpoint_id!r}")
-        return CheckpointRecord(*row)
+        return read_row(CheckpointRecord, existing(row, "checkpoint", checkpoint_id))
 
     def list(
         self,
@@ -75,14 +74,12 @@ class Checkpoints:
         """
         chosen = {"fit_id": fit, "session_id": session, "graph_id": graph}
         statement = _KEPT.where(*(checkpoints.c[name] == value for name, value in chosen.items() if value is not None))
-        return CHECKPOINTS.fetch(
-            self._connection, statement, self._tenant, page, filters, lambda row: CheckpointRecord(*row)
-        )
+        return CHECKPOINTS.fetch(self._connection, statement, self._tenant, page, filters, row_reader(CheckpointRecord))
 
     def of_step(self, session_id: str, seq: int) -> CheckpointRecord | None:
         """Return the checkpoint that a step of a session has saved, also a deleted one."""
         row = self._connection.execute(_OF_STEP, {"session": session_id, "place": seq, "whose": self._tenant}).first()
-        return None if row is None else CheckpointRecord(*row)
+        return read_optional(CheckpointRecord, row)
 
     def saved(self, session_id: str) -> tuple[int, ...]:
         """Return the steps of a session whose checkpoints are on record."""
@@ -95,7 +92,7 @@ class Checkpoints:
     def kept(self, fit_id: str) -> tuple[CheckpointRecord, ...]:
         """Return all of the fit's checkpoints that are not deleted, the furthest first."""
         found = self._connection.execute(_KEPT_OF_FIT.order_by(*_NEWEST_FIRST), self._of(fit_id))
-        return tuple(CheckpointRecord(*row) for row in found)
+        return read_rows(CheckpointRecord, found)
 
     def files(self) -> tuple[tuple[str, str, int], ...]:
         """Return id, digest and size of every checkpoint that is not deleted."""
@@ -104,17 +101,17 @@ class Checkpoints:
     def latest(self, fit_id: str) -> CheckpointRecord | None:
         """Return the fit's furthest checkpoint that is not deleted."""
         row = self._connection.execute(_LATEST, self._of(fit_id)).first()
-        return None if row is None else CheckpointRecord(*row)
+        return read_optional(CheckpointRecord, row)
 
     def best(self, fit_id: str) -> CheckpointRecord | None:
         """Return the fit's best checkpoint unless it is deleted."""
         row = self._connection.execute(_BEST, self._of(fit_id)).first()
-        return None if row is None else CheckpointRecord(*row)
+        return read_optional(CheckpointRecord, row)
 
     def with_digest(self, digest: str) -> tuple[CheckpointRecord, ...]:
         """Return the checkpoints with this content that are not deleted, the oldest first."""
         found = self._connection.execute(_WITH_DIGEST, {"content": digest, "whose": self._tenant})
-        return tuple(CheckpointRecord(*row) for row in found)
+        return read_rows(CheckpointRecord, found)
 
     def pin(self, checkpoint_id: str, *, pinned: bool) -> CheckpointRecord:
         """Note whether the checkpoint is pinned, and return it; NotFound if there is none."""

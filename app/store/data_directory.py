@@ -1,10 +1,11 @@
-"""The data directory: the lock of the server that uses it, and its identity."""
+"""The data directory: the lock of the server that uses it, or of those that share it, and its identity."""
 
 import fcntl
 import logging
 import os
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -15,6 +16,11 @@ from app.store.tables import identity
 from app.system.durable import Durable
 
 FILE_NAME = "adjoint.lock"
+SERVERS = "servers"
+"""The folder of what each of several servers has for itself."""
+
+SERVER_FOLDERS = 1000
+START_SECONDS = 60.0
 
 _logger = logging.getLogger(__name__)
 
@@ -27,7 +33,7 @@ def data_directory_lock(data_dir: Path, durable: Durable | None = None) -> Itera
     """
     (durable or Durable()).mkdir(data_dir.resolve())
     lock = FileLock(data_dir / FILE_NAME, timeout=0)
-    with _locked_folder(data_dir):
+    with _locked_folder(data_dir, fcntl.LOCK_EX):
         try:
             lock.acquire()
         except Timeout as error:
@@ -39,7 +45,49 @@ def data_directory_lock(data_dir: Path, durable: Durable | None = None) -> Itera
 
 
 @contextmanager
-def _locked_folder(folder: Path) -> Iterator[None]:
+def shared_data_directory(data_dir: Path, durable: Durable | None = None) -> Iterator[Path]:
+    """Share `data_dir` with other servers of one database; DataDirectoryInUse if one has it for itself.
+
+    Yields the folder that this server alone writes to: the first that no other holds. What an earlier server has left
+    in it is there still.
+    """
+    durable = durable or Durable()
+    durable.mkdir(data_dir.resolve())
+    with _locked_folder(data_dir, fcntl.LOCK_SH), ExitStack() as held:
+        for number in range(SERVER_FOLDERS):
+            folder = data_dir.resolve() / SERVERS / str(number)
+            durable.mkdir(folder)
+            try:
+                held.enter_context(_locked_folder(folder, fcntl.LOCK_EX))
+            except DataDirectoryInUse:
+                continue
+            yield folder
+            return
+        raise _in_use(data_dir)
+
+
+@contextmanager
+def starting_alone(data_dir: Path) -> Iterator[None]:
+    """Have no other server of this data directory start during the block; DataDirectoryInUse if one takes too long.
+
+    For servers that share the directory already.
+    """
+    give_up_at = time.monotonic() + START_SECONDS
+    with ExitStack() as held:
+        while True:
+            try:
+                held.enter_context(_locked_folder(data_dir / SERVERS, fcntl.LOCK_EX))
+            except DataDirectoryInUse:
+                if time.monotonic() > give_up_at:
+                    raise
+                time.sleep(0.05)
+            else:
+                break
+        yield
+
+
+@contextmanager
+def _locked_folder(folder: Path, kind: int) -> Iterator[None]:
     """Lock the folder itself, which no one can delete and make again as they can the file.
 
     The file is locked besides: servers of older versions look at nothing else, and not every file system has locks of
@@ -48,7 +96,7 @@ def _locked_folder(folder: Path) -> Iterator[None]:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise _in_use(folder) from error
         except OSError as error:

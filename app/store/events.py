@@ -40,7 +40,7 @@ _METRIC_BODIES = (
 _REOPEN = (
     update(events)
     .where(_OF_FIT, events.c.seq == bindparam("last"), events.c.kind == "end")
-    .values(kind="log", body=bindparam("told"))
+    .values(kind="log", body=bindparam("log_body"))
 )
 
 
@@ -86,7 +86,7 @@ class Events:
 
         It keeps its `seq`, so that a client that has seen the end reads on from there.
         """
-        self._connection.execute(_REOPEN, {"fit": fit_id, "last": self.last_seq(fit_id), "told": body})
+        self._connection.execute(_REOPEN, {"fit": fit_id, "last": self.last_seq(fit_id), "log_body": body})
         self._changed(fit_id)
 
     def after(self, fit_id: str, seq: int, limit: int, *, metrics: bool = True) -> list[Event]:

@@ -3,15 +3,15 @@
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, exists, false, func, insert, or_, select, union, update
+from sqlalchemy import Connection, bindparam, delete, exists, false, func, insert, or_, select, union, update
 
-from app.domain.errors import Conflict, NotFound
+from app.domain.errors import Conflict
 from app.domain.fit import AT_WORK, TERMINAL, FitRecord, FitState, VariantState
 from app.store.expressions import json_entries, json_text
 from app.store.lists import ALL, FITS, Filters
 from app.store.pages import Page, PageRequest, assign_tenant, owned
+from app.store.rows import existing, read_row, read_rows, row_reader
 from app.store.tables import checkpoints, fits, values_of
 
 FIXED = ("id", "tenant")
@@ -32,16 +32,11 @@ _COUNT_IN = (
 _COUNT_OWN = _COUNT_IN.where(owned(fits))
 _VARIANTS = select(fits).where(fits.c.parent_id == bindparam("parent")).order_by(fits.c.id)
 _STANDINGS = _VARIANTS.with_only_columns(
-    fits.c.id, fits.c.state, fits.c.step, fits.c.total_steps, fits.c.latest, fits.c.best, fits.c.variant
+    fits.c.id.label("fit_id"), fits.c.state, fits.c.step, fits.c.total_steps, fits.c.latest, fits.c.best, fits.c.variant
 )
 _WAITING_UNTIL = (_IN_TURN, fits.c.finished_at.is_(None), fits.c.state.not_in(AT_WORK))
 _OVERDUE = select(fits).where(*_WAITING_UNTIL, fits.c.deadline_at <= bindparam("now")).order_by(fits.c.deadline_at)
 _NEXT_DEADLINE = select(func.min(fits.c.deadline_at)).where(*_WAITING_UNTIL, fits.c.deadline_at > bindparam("now"))
-
-
-def read_fit(row: Row[Any]) -> FitRecord:
-    """Return the fit in a row of the table, whatever the order of its columns."""
-    return FitRecord(**row._mapping)  # noqa: SLF001 (SQLAlchemy's API: the underscore keeps it apart from columns)
 
 
 class Fits:
@@ -72,9 +67,7 @@ class Fits:
     def get(self, fit_id: str) -> FitRecord:
         """Return the fit; NotFound if there is none."""
         row = self._connection.execute(self._get, {"fit_id": fit_id, "whose": self._tenant}).first()
-        if row is None:
-            raise NotFound(f"there is no fit {fit_id!r}")
-        return read_fit(row)
+        return read_row(FitRecord, existing(row, "fit", fit_id))
 
     def list(
         self,
@@ -91,15 +84,15 @@ class Fits:
         statement = select(fits).where(_IN_TURN if parent is None else fits.c.parent_id == parent)
         if origin is not None:
             statement = statement.where(json_text(fits.c.origin, "fit") == origin)
-        return FITS.fetch(self._connection, statement, self._tenant, page, filters, read_fit)
+        return FITS.fetch(self._connection, statement, self._tenant, page, filters, row_reader(FitRecord))
 
     def unfinished(self) -> tuple[FitRecord, ...]:
         """Return every fit that is not terminal, oldest first."""
-        return tuple(read_fit(row) for row in self._connection.execute(_UNFINISHED).all())
+        return read_rows(FitRecord, self._connection.execute(_UNFINISHED))
 
     def overdue(self) -> tuple[FitRecord, ...]:
         """Return the fits that wait, for a worker or a client, and whose deadline is over."""
-        return tuple(read_fit(row) for row in self._connection.execute(_OVERDUE, {"now": self._now}))
+        return read_rows(FitRecord, self._connection.execute(_OVERDUE, {"now": self._now}))
 
     def next_deadline(self) -> datetime | None:
         """Return the next deadline of a fit that waits, None if there is none."""
@@ -107,11 +100,11 @@ class Fits:
 
     def variants(self, parent_id: str) -> tuple[FitRecord, ...]:
         """Return the variants of a sweep in their order."""
-        return tuple(read_fit(row) for row in self._connection.execute(_VARIANTS, {"parent": parent_id}))
+        return read_rows(FitRecord, self._connection.execute(_VARIANTS, {"parent": parent_id}))
 
     def standings(self, parent_id: str) -> tuple[VariantState, ...]:
         """Return how far the variants of a sweep are, in their order."""
-        return tuple(VariantState(*row) for row in self._connection.execute(_STANDINGS, {"parent": parent_id}))
+        return read_rows(VariantState, self._connection.execute(_STANDINGS, {"parent": parent_id}))
 
     def count_by_state(self) -> dict[FitState, int]:
         """Return how many fits of all tenants are in each state, a sweep being one; states without fits count 0."""
@@ -134,7 +127,7 @@ class Fits:
     def update(self, fit: FitRecord) -> FitRecord:
         """Store the changed fit and return it with its new version.
 
-        Conflict (`stale_version`) if it was changed since `fit` was read, NotFound if it was deleted.
+        Conflict (`stale_version`) if it was changed since `fit` was read if it was deleted.
         """
         stored = replace(fit, version=fit.version + 1)
         values = {**values_of(stored), "expected_id": fit.id, "expected_version": fit.version}
@@ -143,7 +136,7 @@ class Fits:
         if self._connection.execute(_UPDATE, values).rowcount == 0:
             present = self.get(fit.id).version
             raise Conflict(
-                f"fit {fit.id} was changed meanwhile: it is at version {present}, not {fit.version}; read it again",
+                f"fit {fit.id} has been changed: it is at version {present}, not {fit.version}; read it again",
                 code="stale_version",
             )
         self._changed(fit.id)

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Select, bindparam, func, insert, select, tupl
 from app.domain.records import GradientRecord
 from app.store.blob_references import is_damaged
 from app.store.pages import Page, PageRequest, decode_cursor, encode_cursor
+from app.store.rows import read_optional, read_rows
 from app.store.tables import gradients, values_of
 
 STEPS_TOLD = 20
@@ -42,7 +43,7 @@ class Gradients:
         row = self._connection.execute(
             _LATEST if latest else _FIND, wanted if latest else {**wanted, "at": step}
         ).first()
-        return None if row is None else GradientRecord(*row)
+        return read_optional(GradientRecord, row)
 
     def list(
         self, fit_id: str, page: PageRequest, *, step: int | None = None, parameter: str | None = None
@@ -63,7 +64,7 @@ class Gradients:
         statement = statement.order_by(*(column.desc() if descending else column for column in columns))
         # One row more than asked for tells whether there is a next page.
         rows = self._connection.execute(statement.limit(page.limit + 1)).all()
-        items = tuple(GradientRecord(*row) for row in rows[: page.limit])
+        items = read_rows(GradientRecord, rows[: page.limit])
         more = len(rows) > len(items) > 0
         return Page(items, encode_cursor(f"{items[-1].step}/{items[-1].parameter}") if more else None)
 

@@ -12,6 +12,7 @@ from app.domain.records import GraphRecord
 from app.domain.session import OPEN
 from app.store.lists import ALL, GRAPHS, Filters
 from app.store.pages import Page, PageRequest, assign_tenant, owned
+from app.store.rows import existing, read_row, row_reader
 from app.store.tables import checkpoints, fits, graphs, sessions, values_of
 
 _GET = select(graphs).where(graphs.c.id == bindparam("graph_id"), owned(graphs))
@@ -51,15 +52,13 @@ class Graphs:
     def get(self, graph_id: str) -> GraphRecord:
         """Return the graph; NotFound if there is none."""
         row = self._connection.execute(self._get, {"graph_id": graph_id, "whose": self._tenant}).first()
-        if row is None:
-            raise NotFound(f"there is no graph {graph_id!r}")
-        return GraphRecord(*row)
+        return read_row(GraphRecord, existing(row, "graph", graph_id))
 
     def with_digest(self, digest: str, first: str) -> Iterator[GraphRecord]:
         """Yield the graphs that are equal to the one of this digest: that of the id `first`, then the oldest first."""
         wanted = {"content": digest, "first": first, "whose": self._tenant}
         for row in self._connection.execute(_WITH_DIGEST, wanted):
-            yield GraphRecord(*row)
+            yield read_row(GraphRecord, row)
 
     def equal_to(self, definition: Mapping[str, Any], digest: str) -> GraphRecord | None:
         """Return the oldest graph of this digest with the same definition, its names in the same order; else None."""
@@ -68,9 +67,7 @@ class Graphs:
 
     def list(self, page: PageRequest, filters: Filters = ALL) -> Page[GraphRecord]:
         """Return a page of the graphs that meet `filters`."""
-        return GRAPHS.fetch(
-            self._connection, select(graphs), self._tenant, page, filters, lambda row: GraphRecord(*row)
-        )
+        return GRAPHS.fetch(self._connection, select(graphs), self._tenant, page, filters, row_reader(GraphRecord))
 
     def in_use(self, graph_id: str) -> bool:
         """Whether a fit that is not terminal or an open session uses the graph, or a checkpoint needs it to predict."""

@@ -5,6 +5,7 @@ from datetime import datetime
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from app.domain.records import IdempotencyRecord
+from app.store.rows import read_optional
 from app.store.tables import idempotency_keys, values_of
 
 _FIND = select(idempotency_keys).where(
@@ -25,7 +26,7 @@ class Idempotency:
     def find(self, key: str, scope: str) -> IdempotencyRecord | None:
         """Return the answer kept for `key` within `scope`, None for a new key."""
         row = self._connection.execute(_FIND, {"whose": self._tenant, "wanted_key": key, "wanted_scope": scope}).first()
-        return None if row is None else IdempotencyRecord(*row)
+        return read_optional(IdempotencyRecord, row)
 
     def add(
         self,

@@ -1,7 +1,7 @@
 """How lists are filtered, ordered and cut into pages: one way for every table of resources.
 
 Pages are cut by key (keyset pagination): a cursor holds the values of the last entry, and the next page begins behind
-them, whatever was added or deleted in between.
+them, also if entries are added or deleted in between.
 """
 
 import json
@@ -113,9 +113,11 @@ class Listing:
             if behind is not None:
                 found.append(columns.name < behind)
         if filters.created_after is not None:
-            found.append(columns.created_at > filters.created_after)
+            found.append(columns.created_at > _end_of_millisecond(filters.created_after))
         if filters.created_before is not None:
-            found.append(columns.created_at < filters.created_before)
+            whole = filters.created_before.microsecond % 1000 == 0
+            end = _end_of_millisecond(filters.created_before)
+            found.append(columns.created_at < filters.created_before if whole else columns.created_at <= end)
         return found
 
     def _fetch_ordered(
@@ -150,6 +152,11 @@ class Listing:
                 hint = near if near.startswith("; did") else "; name_prefix= finds names by their beginning"
                 found += (Finding("/name", "no_match", f"nothing has the name {filters.name[:64]!r}{hint}"),)
         return found
+
+
+def _end_of_millisecond(moment: datetime) -> datetime:
+    """Return the last moment that is shown as this one: times are stored in microseconds, shown in milliseconds."""
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000 + 999)
 
 
 def check_filter_id(name: str, prefix: str, resource_id: str | None, get: Callable[[str], object]) -> None:

@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from app.store.postgres.database import PostgresOptions
 
 
-def location_of(settings: DatabaseSettings) -> "DatabaseLocation | None":
-    """Return where the database is, None if that is the data directory."""
+def location_of(settings: DatabaseSettings, server: str | None = None) -> "DatabaseLocation | None":
+    """Return where the database is, None if that is the data directory.
+
+    `server` is the id of one of several servers that share it.
+    """
     if settings.database_url is None:
         return None
     return PostgresLocation(
-        settings.database_url.get_secret_value(), settings.database_connections, settings.database_migrate
+        settings.database_url.get_secret_value(), settings.database_connections, settings.database_migrate, server
     )
 
 
@@ -93,11 +96,15 @@ class SqliteLocation:
 
 @dataclass(frozen=True, slots=True)
 class PostgresLocation:
-    """A PostgreSQL database, which one server uses at a time. Nothing is imported for it before it is asked."""
+    """A PostgreSQL database, which one server uses at a time, or several that share it, each with an id (`server`).
+
+    Nothing is imported for it before it is asked.
+    """
 
     url: str = field(repr=False)
     connections: int = 20
     migrate: bool = True
+    server: str | None = None
 
     @property
     def options(self) -> "PostgresOptions":
@@ -110,7 +117,7 @@ class PostgresLocation:
             ) from error
         from app.store.postgres.database import PostgresOptions
 
-        return PostgresOptions(self.url, self.connections, self.migrate)
+        return PostgresOptions(self.url, self.connections, self.migrate, self.server)
 
     @property
     def name(self) -> str:

@@ -10,6 +10,8 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     CursorResult,
+    Function,
+    ScalarSelect,
     Select,
     bindparam,
     func,
@@ -20,19 +22,15 @@ from sqlalchemy import (
 
 from app.domain.fit import AT_WORK, CLAIMABLE, WAITS_FOR_MEMORY, FitRecord, FitState
 from app.store.dialect import Dialect
-from app.store.fits import Fits, read_fit
+from app.store.fits import Fits
+from app.store.rows import read_rows
 from app.store.tables import fits, shares
 
 _TOP_LEVEL = fits.c.parent_id.is_(None)
 _WAITING = (_TOP_LEVEL, fits.c.state == bindparam("state"))
 # The phase is a literal, else SQLite would not see that there is an index of just these.
 _FOR_MEMORY = text(f"phase = '{WAITS_FOR_MEMORY}'")
-# One state at a time: only so does the index of the queue give each of these without sorting the rest.
-_GROUPS = (
-    select(fits.c.tenant, fits.c.share, func.max(fits.c.priority))
-    .where(*_WAITING)
-    .group_by(fits.c.tenant, fits.c.share)
-)
+_ALL: ColumnElement[bool] = true()
 _FIRST = (
     select(fits)
     .where(
@@ -45,10 +43,11 @@ _FIRST = (
     .limit(1)
     .with_for_update(skip_locked=True, key_share=True)
 )
+# In the order of its index, so that no planner takes the index of all that wait instead.
 _HELD = (
     select(fits)
-    .with_hint(fits, "INDEXED BY ix_fits_waits_for_memory", "sqlite")
     .where(*_WAITING, _FOR_MEMORY)
+    .order_by(fits.c.priority, fits.c.id)
     .with_for_update(skip_locked=True, key_share=True)
 )
 _AT_WORK = (
@@ -57,6 +56,32 @@ _AT_WORK = (
     .group_by(fits.c.tenant, fits.c.share)
 )
 _TURNS = select(shares.c.name, shares.c.turn)
+
+
+def _groups(considered: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
+    """Return the statement of the tenants and shares that wait in one state, each with its highest priority.
+
+    It steps from one to the next in the index of the queue, so that it reads as many entries as there are shares, not
+    as many as there are fits. One state at a time: only so does the index give each of these without sorting the rest.
+    """
+
+    def find(value: Function[Any], *of: ColumnElement[bool]) -> ScalarSelect[Any]:
+        return select(value).where(*_WAITING, considered, *of).scalar_subquery()
+
+    tenant, share = fits.c.tenant, fits.c.share
+    tenants = select(find(func.min(tenant)).label("tenant")).cte("tenants", recursive=True)
+    tenants = tenants.union_all(
+        select(find(func.min(tenant), tenant > tenants.c.tenant)).where(tenants.c.tenant.is_not(None))
+    )
+    first = find(func.min(share), tenant == tenants.c.tenant).label("share")
+    groups = select(tenants.c.tenant, first).where(tenants.c.tenant.is_not(None)).cte("groups", recursive=True)
+    following = find(func.min(share), tenant == groups.c.tenant, share > groups.c.share)
+    groups = groups.union_all(select(groups.c.tenant, following).where(groups.c.share.is_not(None)))
+    priority = find(func.max(fits.c.priority), tenant == groups.c.tenant, share == groups.c.share)
+    return select(groups.c.tenant, groups.c.share, priority).where(groups.c.share.is_not(None))
+
+
+_GROUPS = _groups(_ALL)
 
 
 class _FairShareGroup(NamedTuple):
@@ -138,7 +163,7 @@ class Queue:
         """
         if at_work_max is not None:
             self._dialect.lock(self._connection, "claims")  # else two could each count without the other's
-        considered: ColumnElement[bool] = fits.c.id.not_in(skip) if skip else true()
+        considered = fits.c.id.not_in(skip) if skip else _ALL
         queue_state = self._read_state(considered, at_work_max)
         if not queue_state.waiting:
             return None
@@ -167,9 +192,10 @@ class Queue:
     def _read_state(self, considered: ColumnElement[bool], at_work_max: int | None) -> _QueueState:
         at_work = {_FairShareGroup(tenant, label): count for tenant, label, count in self._connection.execute(_AT_WORK)}
         busy = _by_tenant(at_work)
+        groups = _GROUPS if considered is _ALL else _groups(considered)
         waiting: dict[_FairShareGroup, int] = {}
         for state in CLAIMABLE:
-            for tenant, label, priority in self._ask(_GROUPS, considered, state):
+            for tenant, label, priority in self._connection.execute(groups, {"state": state}):
                 if at_work_max is None or busy[tenant] < at_work_max:
                     share = _FairShareGroup(tenant, label)
                     waiting[share] = max(priority, waiting.get(share, priority))
@@ -191,7 +217,7 @@ class Queue:
     ) -> list[FitRecord]:
         """Return what a statement finds of the fits in each of the states in which they wait, the oldest first."""
         rows = (row for state in CLAIMABLE for row in self._ask(statement, considered, state, **values))
-        return sorted((read_fit(row) for row in rows), key=lambda fit: fit.id)
+        return sorted(read_rows(FitRecord, rows), key=lambda fit: fit.id)
 
     def _ask(
         self, statement: Select[*tuple[Any, ...]], considered: ColumnElement[bool], state: FitState, **values: object

@@ -6,11 +6,12 @@ from datetime import datetime
 
 from sqlalchemy import BigInteger, Connection, bindparam, func, insert, select, type_coerce, update
 
-from app.domain.errors import Conflict, NotFound
+from app.domain.errors import Conflict
 from app.domain.session import OPEN, SessionRecord, SessionState
 from app.store.expressions import insert_or_ignore
 from app.store.lists import ALL, SESSIONS, Filters
 from app.store.pages import Page, PageRequest, assign_tenant, owned
+from app.store.rows import existing, read_row, read_rows, row_reader
 from app.store.tables import session_datasets, sessions, to_microseconds, values_of
 
 MICROSECONDS = 1_000_000
@@ -69,19 +70,17 @@ class Sessions:
     def get(self, session_id: str) -> SessionRecord:
         """Return the session; NotFound if there is none."""
         row = self._connection.execute(self._get, {"session": session_id, "whose": self._tenant}).first()
-        if row is None:
-            raise NotFound(f"there is no session {session_id!r}")
-        return SessionRecord(*row)
+        return read_row(SessionRecord, existing(row, "session", session_id))
 
     def list(self, page: PageRequest, filters: Filters = ALL) -> Page[SessionRecord]:
         """Return a page of the sessions that meet `filters`."""
         return SESSIONS.fetch(
-            self._connection, select(sessions), self._tenant, page, filters, lambda row: SessionRecord(*row)
+            self._connection, select(sessions), self._tenant, page, filters, row_reader(SessionRecord)
         )
 
     def open(self) -> tuple[SessionRecord, ...]:
         """Return every session that can be gone on with, oldest first."""
-        return tuple(SessionRecord(*row) for row in self._connection.execute(_OPEN))
+        return read_rows(SessionRecord, self._connection.execute(_OPEN))
 
     def with_folders(self) -> frozenset[str]:
         """Return the sessions whose folders are kept: those that are open, and those that have failed."""
@@ -102,12 +101,12 @@ class Sessions:
     def expired(self) -> tuple[SessionRecord, ...]:
         """Return the open sessions that have not been used for longer than they may be idle, oldest first."""
         found = self._connection.execute(_EXPIRED, {"now": to_microseconds(self._now)})
-        return tuple(SessionRecord(*row) for row in found)
+        return read_rows(SessionRecord, found)
 
     def update(self, session: SessionRecord) -> SessionRecord:
         """Store the changed session and return it with its new version.
 
-        Conflict (`stale_version`) if it was changed since `session` was read, NotFound if there is none.
+        Conflict (`stale_version`) if it was changed since `session` was read if there is none.
         """
         stored = replace(session, version=session.version + 1)
         values = {**values_of(stored), "expected_id": session.id, "expected_version": session.version}
@@ -116,7 +115,7 @@ class Sessions:
         if self._connection.execute(_UPDATE, values).rowcount == 0:
             present = self.get(session.id).version
             raise Conflict(
-                f"session {session.id} was changed meanwhile: it is at version {present}, not {session.version}; read "
+                f"session {session.id} has been changed: it is at version {present}, not {session.version}; read "
                 "it again",
                 code="stale_version",
             )

@@ -19,7 +19,7 @@ from app.store.tables import checkpoints, datasets, events, fits, graphs, sessio
 COUNTED = (graphs, datasets, fits, checkpoints, events, sessions)
 
 
-class Copied(Protocol):
+class CopyableDatabase(Protocol):
     """A database that can be copied while it is used."""
 
     def copy(self, path: Path) -> None:
@@ -36,7 +36,7 @@ class Snapshot:
     blobs: frozenset[str]
 
 
-def take_snapshot(database: Copied, folder: Path) -> Snapshot:
+def take_snapshot(database: CopyableDatabase, folder: Path) -> Snapshot:
     """Copy the database into `folder`, as it is at one moment while this lasts, and look at the copy."""
     path = folder / FILE_NAME
     database.copy(path)

@@ -110,7 +110,7 @@ metadata = MetaData(
     }
 )
 
-# SQLite's integers have 64 bits whatever they are called.
+# SQLite's integers have 64 bits under every name.
 _INTEGER = Integer().with_variant(BigInteger(), "postgresql")
 _STATE = Enum(FitState, native_enum=False, create_constraint=False, length=16, values_callable=list)
 _SESSION_STATE = Enum(SessionState, native_enum=False, create_constraint=False, length=16, values_callable=list)
@@ -265,6 +265,7 @@ attempts = Table(
     Column("started_at", Timestamp, nullable=False),
     Column("ended_at", Timestamp),
     Column("outcome", Text),
+    Column("received", _INTEGER, nullable=False, server_default=text("0")),
     PrimaryKeyConstraint("fit_id", "number"),
 )
 
@@ -338,6 +339,7 @@ sessions = Table(
     _tenant(),
     Column("begun", Boolean(create_constraint=False), nullable=False, server_default=false()),
     _name(),
+    Column("server", Text, nullable=False, server_default=text("''")),
     Index(None, "state", "id"),
     Index(None, "tenant", "id"),
     *_list_indexes("name"),
@@ -427,3 +429,33 @@ audit = Table(
 
 # At most one row: which data directory this is the database of (see `app.service.admin.directory_identity`).
 identity = Table("identity", metadata, Column("id", Text, primary_key=True))
+
+# The servers of a database that several use. Their times are those of the database, in microseconds.
+servers = Table(
+    "servers",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("terms", JsonText, nullable=False),
+    Column("started_at", Timestamp, nullable=False),
+    Column("heartbeat_at", Timestamp, nullable=False),
+)
+
+# At most one row: which of the servers runs fits, and the epoch that began when it took over.
+leadership = Table(
+    "leadership",
+    metadata,
+    Column("id", _INTEGER, primary_key=True, autoincrement=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("server", Text, nullable=False),
+    Column("since", Timestamp, nullable=False),
+)
+
+# Blobs that nothing referred to at a moment, where several servers may be storing the same bytes again.
+discarded_blobs = Table(
+    "discarded_blobs",
+    metadata,
+    Column("digest", Text, primary_key=True),
+    Column("discarded_at", Timestamp, nullable=False, index=True),
+)

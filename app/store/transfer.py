@@ -1,4 +1,4 @@
-"""A database moves to another place: all rows are copied, and compared by digests before the old place is given up."""
+"""A database moves to another place: all rows are copied, and compared by digests before the old place is abandoned."""
 
 from collections.abc import Generator
 

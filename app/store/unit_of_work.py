@@ -14,7 +14,7 @@ from app.domain.clock import Clock, SystemClock
 from app.store.api_keys import ApiKeys
 from app.store.attempts import Attempts
 from app.store.audit import Audit
-from app.store.blob_references import BlobReferences, DamagedBlobs
+from app.store.blob_references import BlobReferences, DamagedBlobs, DiscardedBlobs
 from app.store.checkpoints import Checkpoints
 from app.store.data_directory import Identity
 from app.store.database import Database
@@ -26,6 +26,7 @@ from app.store.gradients import Gradients
 from app.store.graphs import Graphs
 from app.store.idempotency import Idempotency
 from app.store.queue import Queue
+from app.store.servers import Servers
 from app.store.sessions import Sessions
 from app.store.snapshot import Snapshot, take_snapshot
 from app.system.durable import Durable
@@ -51,7 +52,7 @@ class UnitOfWork:
         self._dialect = dialect
         self.now = now
         self.changed: set[str] = set()
-        """The fits that were changed in it, or their journals, and the sessions."""
+        """Ids of the fits that were changed in it, or their journals, and of the sessions; names of other things."""
         self.graphs = Graphs(connection, tenant, for_update=for_update)
         self.damaged_blobs = DamagedBlobs(connection, now)
         self.datasets = Datasets(connection, tenant, self.damaged_blobs, for_update=for_update)
@@ -67,7 +68,9 @@ class UnitOfWork:
         self.audit = Audit(connection, now, dialect)
         self.retention = Retention(connection)
         self.blob_references = BlobReferences(connection)
+        self.discarded_blobs = DiscardedBlobs(connection, now)
         self.identity = Identity(connection)
+        self.servers = Servers(connection)
         self._hooks: list[Callable[[], object]] = []
 
     def lock(self, name: str) -> None:

@@ -28,7 +28,7 @@ _VERSION_1 = _Files("memory.limit_in_bytes", "memory.usage_in_bytes", "total_ina
 
 @dataclass(frozen=True, slots=True)
 class MemoryLimit:
-    """A limit, and what is left of it, pages of files that can be given up included; None if that is not known."""
+    """A limit, and what is left of it, reclaimable pages of files included; None if that is not known."""
 
     limit_bytes: int
     left_bytes: int | None

@@ -1,4 +1,4 @@
-"""Operations that last: whatever must outlive a crash is done through here, so that a test can cut in before each one.
+"""Durable operations: all that must survive a crash is done here, so that a test can cut in before each operation.
 
 A process killed before its n-th operation, for every n there is, has been killed in every state that it can leave
 behind; random kills miss the narrow ones.

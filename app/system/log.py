@@ -60,10 +60,10 @@ def configure_log(level: str, log_format: LogFormat = "auto") -> None:
     for chatty, least in CHATTY.items():
         logging.getLogger(chatty).setLevel(least)
     for library, beginning in EXPECTED.items():
-        logging.getLogger(library).addFilter(_Lowered(beginning))
+        logging.getLogger(library).addFilter(_LevelFilter(beginning))
 
 
-class _Lowered(logging.Filter):
+class _LevelFilter(logging.Filter):
     """Makes warnings of the errors whose message begins like this."""
 
     def __init__(self, beginning: str) -> None:

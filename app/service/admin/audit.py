@@ -102,14 +102,14 @@ class AuditFiles:
 
 
 def _encode_entry(entry: AuditRecord) -> bytes:
-    told = {name: getattr(entry, name) for name in _FIELDS} | {"at": rfc3339(entry.at)}
-    return json.dumps(told, separators=(",", ":")).encode() + b"\n"
+    document = {name: getattr(entry, name) for name in _FIELDS} | {"at": rfc3339(entry.at)}
+    return json.dumps(document, separators=(",", ":")).encode() + b"\n"
 
 
 def _decode_entry(line: bytes, seq: int) -> AuditRecord:
     try:
-        told = json.loads(line)
-        return AuditRecord(**{**told, "at": read_rfc3339(told["at"])})
+        document = json.loads(line)
+        return AuditRecord(**{**document, "at": read_rfc3339(document["at"])})
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise TrailBroken(seq, "its line in the files is none that was written there") from error
 

@@ -107,6 +107,7 @@ class DirectoryIdentity:
     def check(self, store: Store) -> None:
         """Have the database and the directory know each other; DatabaseUnusable if it belongs to another directory."""
         with store.begin() as work:
+            work.lock("identity")  # servers that share the database may start at the same time
             own = work.identity.get()
             if own is None:
                 # Not before the commit is the marker written: a database with an identity is taken by a folder without.

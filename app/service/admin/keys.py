@@ -50,7 +50,7 @@ class KeyRing:
     def replace(self, keys: Iterable[ApiKeyRecord], ever_made: int) -> None:
         """Know `keys` from now on; `ever_made` counts all that there ever were."""
         self._keys = {key.id: (key, Caller(key.id, key.tenant, expand_scopes(key.scopes))) for key in keys}
-        # Copied first: the event loop may add to it meanwhile.
+        # Copied first: the event loop may add to it at the same time.
         self._used = {key_id: moment for key_id, moment in [*self._used.items()] if key_id in self._keys}
         self.closed = self._setting is not None or ever_made > 0
 
@@ -89,6 +89,8 @@ def _is_secret(key: ApiKeyRecord, secret: bytes) -> bool:
 
 
 KEYS_MAX = 10_000
+CHANGED = "keys"
+"""What other servers hear when keys have changed."""
 
 Enter = Callable[[UnitOfWork, str], object]
 """Called with the id of a changed key, before the commit."""
@@ -175,6 +177,13 @@ class Keys:
             enter(work)
         return count
 
+    def refresh(self) -> None:
+        """Have the ring know what other servers have changed."""
+        with self._turn:
+            with self._store.read() as work:
+                keys, ever_made = work.api_keys.not_revoked(), work.api_keys.count()
+            self._ring.replace(keys, ever_made)
+
     def write_uses(self) -> None:
         """Write down when keys were last used."""
         uses = self._ring.take_uses()
@@ -199,6 +208,7 @@ class Keys:
                 work.lock("keys")  # the first key closes the server, and there is a most of them
                 yield work
                 keys, ever_made = work.api_keys.not_revoked(), work.api_keys.count()
+                work.changed.add(CHANGED)
             self._ring.replace(keys, ever_made)
 
 

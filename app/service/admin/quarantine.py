@@ -49,7 +49,7 @@ class Quarantine:
     def place_for(self, kind: str, name: str) -> Path:
         """Return where a file or folder is to be moved, with the folders above it made."""
         if self._batch is None:
-            # One folder for each start: its name says when, whatever happens to the times of files.
+            # One folder for each start, named by its time: the times of files may change.
             self._batch = self._root / self._clock.now().astimezone(UTC).strftime(_STAMP)
         folder = self._batch / kind
         with storage_faults("the quarantine folder"):

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from app.domain.clock import Clock
 from app.service.admin.quarantine import Orphans
-from app.service.attempts.attempts import Attempts
+from app.service.attempts.attempts import Attempts, FindRunning, find_none
 from app.service.sessions.attempts import SessionAttempts
 from app.store.blobs.store import BlobStore
 from app.store.unit_of_work import Store
@@ -42,14 +42,16 @@ def recover(
     sessions: SessionAttempts,
     clock: Clock,
     temporary_files: int,
+    find_running: FindRunning = find_none,
 ) -> Recovery:
     """Recover, and log the result if there was anything to do. Call it once, before anything runs.
 
     The order matters: files return from quarantine before attempts are ended, since the resumed fits need them.
-    `temporary_files` is the number of partial files that are deleted already.
+    `temporary_files` is the number of partial files that are deleted already; `find_running` returns the tokens of
+    attempts whose processes go on.
     """
     moved = orphans.move()
-    taken_back = attempts.recover()
+    taken_back = attempts.recover(find_running)
     session_folders = sessions.recover()
     damaged = _damaged_checkpoints(store, blobs)
     recovery = Recovery(
@@ -70,7 +72,7 @@ def recover(
 
 
 def _damaged_checkpoints(store: Store, blobs: BlobStore) -> list[str]:
-    """Return the ids of the checkpoints whose files can be told from what they were without reading them."""
+    """Return the ids of the checkpoints whose files differ from their records in size, which takes no reading."""
     with store.read() as work:
         files = work.checkpoints.files()
     sizes = blobs.sizes() if files else {}

@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from app.config.settings import server_version
 from app.domain.access import current_tenant
 from app.domain.errors import ApiError, NotFound, StorageFailed, StorageFull, StorageUnavailable
 from app.domain.fit import AT_WORK, CLAIMABLE, FitState
+from app.domain.servers import ServerStatus
 from app.service.admin.quarantine import Quarantine
 from app.service.admin.recovery import Recovery
 from app.service.resources.memory import MemoryPool
@@ -67,6 +68,21 @@ class Overview:
     memory_budget_bytes: int | None
     memory_reserved_bytes: int
     tenant: TenantUsage
+    server: str | None
+    servers: Sequence[ServerStatus]
+
+
+class Peers(Protocol):
+    """The servers that share the database."""
+
+    @property
+    def id(self) -> str:
+        """The id of this one."""
+        ...
+
+    def servers(self) -> Sequence[ServerStatus]:
+        """Return all of them, this one too."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +93,13 @@ class SystemOptions:
         recovery: the results of the recovery when the server started.
         quarantine: the quarantine of files without references.
         memory: the memory pool that all processes share.
+        peers: the servers that share the database; None if there is one only.
     """
 
     recovery: Recovery | None = None
     quarantine: Quarantine | None = None
     memory: MemoryPool = field(default_factory=MemoryPool)
+    peers: Peers | None = None
 
 
 class System:
@@ -127,7 +145,18 @@ class System:
             memory_budget_bytes=self._options.memory.budget,
             memory_reserved_bytes=self._options.memory.reserved,
             tenant=self._tenant_usage(),
+            server=self.server_id,
+            servers=self.servers(),
         )
+
+    @property
+    def server_id(self) -> str | None:
+        """The id of this server among those that share the database; None if there is one only."""
+        return None if self._options.peers is None else self._options.peers.id
+
+    def servers(self) -> Sequence[ServerStatus]:
+        """Return the servers that share the database; none if there is one only."""
+        return () if self._options.peers is None else self._options.peers.servers()
 
     def _tenant_usage(self) -> TenantUsage:
         with self._store.read() as work:

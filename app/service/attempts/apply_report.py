@@ -112,7 +112,7 @@ class SweepRecorder:
         discarded: list[str] = []
         for fit_id, report in variants.items():
             fit = self._work.fits.get(fit_id)
-            if fit.terminal:  # it was cancelled meanwhile, by the server itself
+            if fit.terminal:  # the server itself has cancelled it since
                 discarded += report.digests
             else:
                 discarded += self._apply(self._open_attempt(fit, pid), report, policy)

@@ -145,7 +145,7 @@ class ArtifactImport:
     def run(self, claim: Claim, report: AttemptReport) -> None:
         """Import all files of a report; StorageFull or StorageUnavailable if the fit has to wait until it can be.
 
-        TransferPending while a file is on its way.
+        TransferPending while a file is being transferred.
         """
         for fit_id, each in ((claim.fit.id, report), *report.variants.items()):
             try:

@@ -14,6 +14,7 @@ from app.domain.messages import Assignment, Log, SweepShare, VariantShare
 from app.domain.records import CheckpointRecord, DatasetRecord
 from app.domain.runtime import Runtime, allot
 from app.service.attempts.artifact_import import SpoolDirs
+from app.service.attempts.leadership import SOLE_SERVER, Leadership
 from app.service.attempts.progress import Claim, MemoryNeed
 from app.service.fits.admission import recipe_of, replicas_of
 from app.service.fits.event_log import record_log
@@ -97,6 +98,7 @@ class WorkerConfig:
         kill_at_op: kill the first process of each fit before this disk operation (for tests of durability).
         memory: the memory limits.
         tenant_running: fits of one tenant that run at a time.
+        leadership: whether this server runs the fits, where several share a database.
     """
 
     workers: int = 1
@@ -104,6 +106,7 @@ class WorkerConfig:
     kill_at_op: int | None = None
     memory: MemoryConfig = field(default_factory=MemoryConfig)
     tenant_running: int | None = None
+    leadership: Leadership = SOLE_SERVER
 
 
 class Assignments:

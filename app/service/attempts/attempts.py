@@ -7,8 +7,8 @@ still running, cannot change anything.
 
 import json
 import secrets
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -23,6 +23,7 @@ from app.service.attempts.apply_report import SweepRecorder, apply_report
 from app.service.attempts.artifact_import import ArtifactImport, SpoolDirs
 from app.service.attempts.assignments import Assignments, ResumePoints, WorkerConfig
 from app.service.attempts.input_files import PREPARED_MAX, InputFiles
+from app.service.attempts.leadership import SOLE_SERVER
 from app.service.attempts.progress import AttemptReport, Claim, MemoryNeed
 from app.service.attempts.recorder import AttemptRecorder
 from app.service.fits.bundles import digest_outcome, digest_state, find_last_checkpoint
@@ -115,9 +116,26 @@ class ReportResult:
     losses: int
 
 
+FindRunning = Callable[[Sequence[Attempt]], frozenset[str]]
+"""Returns the tokens of those attempts whose processes go on without the server that has started them."""
+
+
+def find_none(_attempts: Sequence[Attempt]) -> frozenset[str]:
+    """Return nothing: processes of one machine have exited with their server."""
+    return frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class RunningAttempt:
+    """An attempt that goes on after its server, and its process, None if that has not started."""
+
+    claim: Claim
+    pid: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class RecoveredAttempts:
-    """What an earlier server left: the number of attempts that were active, and of their spool directories."""
+    """What an earlier server left: the number of attempts that were lost with it, and of their spool directories."""
 
     attempts: int
     staging_folders: int
@@ -138,10 +156,11 @@ class Attempts:
         """Keep attempts in `storage`, and call `notify` with the id of a fit after each commit.
 
         Each attempt writes to a directory of its own below `spool_root`, which must be on the file system of the
-        blobs, and reserves its memory in `memory`.
+        blobs, and reserves its memory in `memory`. Nothing is written without the leadership: Superseded then.
         """
         store, integrity, config = storage.store, storage.integrity, config or WorkerConfig()
         self._store = store
+        self._leadership = config.leadership
         self._sweeper = storage.sweeper
         self._integrity = integrity
         self._notify = notify
@@ -152,17 +171,32 @@ class Attempts:
         self._inputs = InputFiles(storage.blobs, notify)
         self._is_waiting_for_files = False
         self._tenant_running = config.tenant_running
+        self.running: tuple[RunningAttempt, ...] = ()
+        """What `end_lost` has found to go on; its memory is reserved until `release` is called."""
         resume_points = ResumePoints(store, integrity, notify)
         self._assignments = Assignments(store, integrity, resume_points, self._spool, config)
 
-    def recover(self) -> RecoveredAttempts:
-        """End the attempts of an earlier server, whose processes are gone. Call it before the first claim."""
+    def recover(self, find_running: FindRunning = find_none) -> RecoveredAttempts:
+        """End the attempts of an earlier server, as `end_lost` does. Call it before the first claim.
+
+        Where several servers share the database, the one that runs the fits ends them, when it takes over.
+        """
         with self._store.read() as work:
             tokens = work.attempts.tokens()
         folders = self._spool.remove_all(tokens)
+        return RecoveredAttempts(self.end_lost(find_running) if self._leadership is SOLE_SERVER else 0, folders)
+
+    def end_lost(self, find_running: FindRunning) -> int:
+        """End the attempts whose processes are gone, and return how many; those that go on are `running` now."""
+        with self._store.read() as work:
+            unended = work.attempts.unended()
+        found = find_running(unended)
         sweeps: list[FitRecord] = []
-        with self._store.begin() as work:
-            lost = work.attempts.unended()
+        with self._begin() as work:
+            # Read again: clients may have ended some, and another server had the fits until this one began its epoch.
+            unended = work.attempts.unended()
+            self.running = tuple(self._resume(work, unended, found))
+            lost = [attempt for attempt in unended if attempt.token not in found]
             for attempt in lost:
                 recorder = AttemptRecorder(work, attempt)
                 recorder.end(LOST_WITH_SERVER)
@@ -172,7 +206,23 @@ class Attempts:
                     sweeps.append(fit)
             for sweep in sweeps:
                 close_variants(work, sweep, self._notify)
-        return RecoveredAttempts(len(lost), folders)
+        return len(lost)
+
+    def _resume(self, work: UnitOfWork, unended: Iterable[Attempt], found: Collection[str]) -> Iterator[RunningAttempt]:
+        """Yield the attempts that go on, whose memory is reserved; those at variants are part of their sweep's."""
+        for attempt in unended:
+            fit = work.fits.get(attempt.fit_id)
+            if attempt.token in found and fit.variant is None:
+                need = self._assignments.memory_need(work, fit)
+                self._memory.reserve_fit(fit.id, need.total)
+                yield RunningAttempt(Claim(fit, attempt.token, need), attempt.pid)
+
+    @contextmanager
+    def _begin(self) -> Iterator[UnitOfWork]:
+        """Open a unit of work for what only the server may write that runs the fits; Superseded if that is another."""
+        with self._store.begin() as work:
+            self._leadership.guard(work)
+            yield work
 
     @property
     def is_waiting_for_files(self) -> bool:
@@ -200,7 +250,7 @@ class Attempts:
         token = secrets.token_hex(16)
         needs: dict[str, MemoryNeed] = {}
         unprepared: list[str] = []
-        with ExitStack() as undo, self._store.begin() as work:
+        with ExitStack() as undo, self._begin() as work:
 
             def admits(fit: FitRecord) -> bool:
                 if not self._inputs.prepare(work, fit):
@@ -257,9 +307,14 @@ class Attempts:
                 return None
             return work.fits.get(claim.fit.id)
 
+    def withdrawn_variants(self, claim: Claim) -> list[str]:
+        """Return the variants of a claimed sweep that were cancelled or killed by themselves."""
+        with self._store.read() as work:
+            return [fit.id for fit in work.fits.variants(claim.fit.id) if (fit.variant or {}).get("withdrawn")]
+
     def fail_overdue(self) -> datetime | None:
         """Fail queued fits whose deadline has passed; return the next deadline."""
-        with self._store.begin() as work:
+        with self._begin() as work:
             return fail_overdue(work, self._notify)
 
     def record(self, claim: Claim, report: AttemptReport) -> ReportResult:
@@ -276,7 +331,7 @@ class Attempts:
                 self._import.run(claim, report)
                 if claim.fit.replay is not None and claim.fit.replay["verdict"] is None:
                     self._compare_replay(claim, report)
-                with self._store.begin() as work:
+                with self._begin() as work:
                     # The fence: in the same transaction as the writes, so no other attempt can start in between.
                     attempt = work.attempts.guard(claim.fit.id, claim.token)
                     recorder = AttemptRecorder(work, attempt)
@@ -284,6 +339,8 @@ class Attempts:
                         discarded = apply_report(recorder, work, claim.policy, report)
                     else:
                         discarded = self._apply_sweep(work, attempt, recorder, claim, report)
+                    if report.received:
+                        work.attempts.set_received(claim.fit.id, attempt.number, report.received)
                     losses = recorder.count_losses() if recorder.ended else 0
                     fit = recorder.save()
                     if fit.sweep is not None:

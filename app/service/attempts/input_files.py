@@ -12,7 +12,7 @@ from app.store.blobs.store import BlobStore
 from app.store.unit_of_work import Store, UnitOfWork
 
 PREPARED_MAX = 8
-"""The maximum number of fits whose files are copied at the same time; other queued fits can start meanwhile."""
+"""The maximum number of fits whose files are copied at the same time; other queued fits can start at the same time."""
 
 LOGGED_MAX = 10_000
 

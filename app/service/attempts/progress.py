@@ -61,6 +61,7 @@ class AttemptReport:
         reached: the metric at the rungs that a variant has reached.
         variants: the reports of a sweep's variants, by fit.
         waits_for_storage: whether it was logged that a file cannot be stored now.
+        received: the number of the last message, 0 if messages have none.
     """
 
     pid: int | None = None
@@ -80,6 +81,7 @@ class AttemptReport:
     reached: list[float | None] = field(default_factory=list)
     variants: "dict[str, AttemptReport]" = field(default_factory=dict)
     waits_for_storage: bool = False
+    received: int = 0
 
     @property
     def digests(self) -> list[str]:
@@ -87,8 +89,9 @@ class AttemptReport:
         checkpoints = [checkpoint.digest for checkpoint in self.checkpoints]
         return checkpoints + [gradient.digest for gradient in self.gradients]
 
-    def add(self, message: Message) -> None:
-        """Add the next message of the process."""
+    def add(self, message: Message, number: int = 0) -> None:
+        """Add the next message of the process, with its number."""
+        self.received = number or self.received
         match message:
             case Started(pid):
                 self.pid = pid

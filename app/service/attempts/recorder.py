@@ -47,7 +47,7 @@ def advice(reason: str, again: str) -> str:
 
 
 def crash_loop(losses: int, reason: str, detail: str) -> dict[str, str]:
-    """Return the error of a fit that is given up after too many crashes in a row."""
+    """Return the error of a fit that fails after too many crashes in a row."""
     text = _LOOP.format(losses=losses, reason=reason, detail=detail, advice=advice(reason, "resume it"))
     return {"code": OUT_OF_MEMORY.code if reason in FOR_MEMORY else "crash_loop", "detail": text}
 

@@ -20,7 +20,7 @@ NOT_INHERITED = frozenset({"name", "labels", "start_paused", "from_checkpoint", 
 
 Restore = Literal["all", "parameters"]
 LENGTHS = ("epochs", "steps")
-HINT = '; or begin anew with its parameters only, restore: "parameters"'
+HINT = '; or start from its parameters only, restore: "parameters"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Fork:
     def begin(self, work: UnitOfWork, fit: FitRecord) -> FitRecord:
         """Store the fit, whose request was checked, with a checkpoint of its own to begin from.
 
-        Invalid if the checkpoint was deleted meanwhile.
+        Invalid if the checkpoint has been deleted.
         """
         checkpoint = _require_checkpoint(work, self.checkpoint.id)
         everything = self.restore == "all"

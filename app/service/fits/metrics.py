@@ -141,7 +141,7 @@ class MetricRowCache:
         while after < stored and len(kept) < limit and after - first < most:
             block = self._grown(fit_id, rows, after // BLOCK, stored)
             following = _take_rows(block, after, limit, stored, kept)
-            if following == after:  # the fit was deleted meanwhile
+            if following == after:  # the fit has been deleted
                 break
             after = following
         return kept, after

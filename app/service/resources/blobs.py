@@ -192,5 +192,5 @@ class Integrity:
         try:
             return self._blobs.local_path(column.blob)
         except NotFound:
-            # Whatever is there in its place: the error, and the mark, are those of a file that is read.
+            # The error, and the mark, are those of reading what lies in its place.
             return self.column(dataset, column.name)

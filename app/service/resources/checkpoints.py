@@ -148,7 +148,7 @@ class Checkpoints:
                 deleted=False,
             )
             with self._store.begin() as work:
-                work.graphs.get(graph_id)  # it may have been deleted meanwhile
+                work.graphs.get(graph_id)  # it may have been deleted since
                 work.checkpoints.add(checkpoint)
                 save_response(work, checkpoint)
         return checkpoint

@@ -18,6 +18,8 @@ from app.domain.ids import new_id
 from app.domain.records import Column, DatasetRecord
 from app.ingest.columns import IngestedColumn
 from app.ingest.derived import DERIVED, Plan
+from app.ingest.export_child import export_columns
+from app.ingest.exported import ExportedColumn, ExportFormat
 from app.ingest.ingest import ingest
 from app.ingest.limits import IngestLimits, IngestOptions
 from app.ingest.profile import ProfiledColumn
@@ -166,6 +168,12 @@ class Ingestion:
         """Return the profile of stored columns (see `app.ingest.profile`); ChildError if its process fails."""
         with self._children:
             return compute_profile(columns, target, self._limits, folder)
+
+    def export(self, columns: Sequence[ExportedColumn], rows: int, format: ExportFormat, path: Path) -> None:
+        """Write stored columns as a file (see `app.ingest.exported`); Invalid, TooLarge or StorageFull if it fails."""
+        self._space.check_disk()
+        with self._children:
+            export_columns(columns, rows, format, path, self._limits)
 
     def _adopt(self, column: IngestedColumn, upload: Blob, path: Path, stored: set[str]) -> Column:
         # What NumPy saves is its own column: it need not be digested, nor wait for the disk, a second time.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import engine
 from app.domain.clock import Clock
@@ -62,6 +63,17 @@ def new_graph(definition: engine.Definition, clock: Clock) -> GraphRecord:
     """Return a new record of the graph, with the engine's report on it."""
     with engine_faults():
         report = engine.graph_report(definition)
+    return _record(definition, report, clock)
+
+
+def read_new_graph(document: object, limits: engine.GraphLimits, clock: Clock) -> GraphRecord:
+    """Read a graph in any of its forms and return a new record of it. Raises Invalid if it is none or too large."""
+    with engine_faults():
+        definition, report = engine.parse_and_report(document, limits)
+    return _record(definition, report, clock)
+
+
+def _record(definition: engine.Definition, report: dict[str, Any], clock: Clock) -> GraphRecord:
     return GraphRecord(
         id=new_id("graph"),
         name=definition.name,

@@ -9,7 +9,7 @@ from app.domain.clock import Clock
 from app.domain.errors import Conflict, NotFound
 from app.domain.frames import to_json
 from app.domain.records import GraphRecord
-from app.service.resources.engine_documents import GRAPH_LIMITS, engine_faults, new_graph, read_definition
+from app.service.resources.engine_documents import GRAPH_LIMITS, engine_faults, read_definition, read_new_graph
 from app.service.resources.idempotency import SaveResponse
 from app.service.resources.workers import ComputeRequest
 from app.store.lists import ALL, Filters
@@ -71,7 +71,7 @@ class Graphs:
 
     def create(self, document: object, save_response: SaveResponse[GraphRecord]) -> GraphRecord:
         """Check and store a definition in any of its forms. Raises Invalid with everything that is wrong with it."""
-        graph = new_graph(read_definition(document, limits=self._limits), self._clock)
+        graph = read_new_graph(document, self._limits, self._clock)
         with self._store.begin() as work:
             work.graphs.add(graph)
             save_response(work, graph)
@@ -79,7 +79,7 @@ class Graphs:
 
     def validate(self, document: object) -> GraphRecord:
         """Do all that `create` does, but store nothing."""
-        return new_graph(read_definition(document, limits=self._limits), self._clock)
+        return read_new_graph(document, self._limits, self._clock)
 
     def get(self, graph_id: str) -> GraphRecord:
         """Return the graph; NotFound if there is none."""

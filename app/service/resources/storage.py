@@ -33,7 +33,7 @@ class TenantQuota:
             return work.blob_references.bytes_of(tenant)
 
     def check(self, more: int = 1) -> None:
-        """StorageFull if the tenant who asks may not store so many bytes more. What the server does is not bounded."""
+        """StorageFull if the requesting tenant may not store `more` bytes more. The server itself is not bounded."""
         tenant = current_tenant()
         if tenant is None or self._bytes_max is None:
             return

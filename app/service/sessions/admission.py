@@ -15,7 +15,7 @@ from app.service.resources.engine_documents import engine_faults, invalid
 from app.service.resources.memory import MemoryConfig, memory_terms
 from app.service.resources.workers import check_resources, select_executor
 
-CONTEXT_OPTIONS = ("dims", "size", "grads", "order", "mem_size", "no_alloc", "training")
+CONTEXT_OPTIONS = ("size", "grads", "order", "mem_size", "no_alloc", "training")
 """What of a request says how the first graph and its context are made."""
 
 
@@ -27,13 +27,13 @@ def build_static_session(definition: engine.Definition, request: Mapping[str, An
     """
     asked = request["static"]
     pool = asked.get("threadpool")
-    return engine.StaticSession(
-        definition,
+    options = engine.StaticOptions(
         **{name: asked[name] for name in CONTEXT_OPTIONS if name in asked},
         seed=request["seed"],
         precision=request["precision"],
         threadpool=None if pool is None else read_threadpool_params(pool, "/threadpool"),
     )
+    return engine.StaticSession(definition, asked.get("dims"), options)
 
 
 def read_threadpool_params(document: Mapping[str, Any], pointer: str) -> engine.ThreadpoolParams:
@@ -87,7 +87,7 @@ class InitialCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class SessionCandidate:
-    """A session on its way: the request, complete with its defaults, and what it refers to.
+    """A session that is being created: the request, complete with its defaults, and what it refers to.
 
     `runtime` is what it runs with if it takes everything of its checkpoint.
     """
@@ -145,8 +145,7 @@ def admit_session(applicant: SessionCandidate, memory: MemoryConfig) -> Admitted
             seed=request["seed"],
             precision=request["precision"],
             clip=request["clip"],
-            executor="numpy",
-            threads=1,
+            execution=engine.Execution("numpy", threads=1),
         )
     restore = None if applicant.beginning is None else _restore(made, applicant.beginning)
     return AdmittedSession(_parameters(made.definition), restore, needed)

@@ -20,6 +20,7 @@ from app.service.resources.model_classes import CLASSES
 from app.service.sessions.classes import session_classes
 from app.service.sessions.creation import BEGINNING_SEQ
 from app.service.sessions.directories import SessionDirs
+from app.service.sessions.ownership import SOLE_OWNER, SessionOwnership
 from app.service.sessions.state import inactive_error
 from app.store.blobs.store import BlobStore
 from app.store.unit_of_work import Store, UnitOfWork
@@ -51,11 +52,16 @@ class SessionAttempts:
         dirs: SessionDirs,
         terms: SessionConfig,
         integrity: Integrity | None = None,
+        ownership: SessionOwnership = SOLE_OWNER,
     ) -> None:
-        """Read from `store`; processes read files of `blobs`, and keep their own in `dirs`."""
+        """Read from `store`; processes read files of `blobs`, and keep their own in `dirs`.
+
+        Only processes of sessions that this server owns are started.
+        """
         self._store = store
         self._dirs = dirs
         self._terms = terms
+        self._ownership = ownership
         self._integrity = integrity or Integrity(store, blobs)
 
     def recover(self) -> int:
@@ -73,12 +79,13 @@ class SessionAttempts:
 
         `poison` is a step that must not be executed again. StepRefused if the session has ended, NotFound or
         Corrupt if an input is missing or damaged, StorageFull or StorageFailed if its directory cannot be
-        created.
+        created, SessionElsewhere if another server runs the session.
         """
         with self._store.begin() as work:
             session = work.sessions.get(session_id)
             if session.state not in OPEN:
                 raise inactive_error(session)
+            session = self._ownership.claim(work, session)
             session = work.sessions.update(replace(session, attempt=session.attempt + 1))
             graph = work.graphs.get(session.graph_id)
             beginning = work.checkpoints.of_step(session_id, BEGINNING_SEQ)

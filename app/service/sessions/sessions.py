@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -123,9 +123,11 @@ class Sessions:
             replace(session, used_at=self._activity.last_used(session)), self._worker_pool.status(session.id)
         )
 
-    def _overdue(self) -> tuple[SessionRecord, ...]:
+    def _overdue(self) -> Sequence[SessionRecord]:
         with self._store.read() as work:
-            return work.sessions.expired()
+            expired = work.sessions.expired()
+            servers = work.servers.list() if expired and self._activity.has_peers else ()
+        return [session for session in expired if self._activity.ends(session, servers)]
 
     def _move(self, session_id: str, state: SessionState) -> None:
         with self._store.begin() as work:

@@ -10,8 +10,10 @@ from typing import Protocol
 
 from app.domain.clock import Clock
 from app.domain.errors import ApiError, StepRefused
-from app.domain.frames import Accepted, Answered, Step
+from app.domain.frames import Step, StepAccepted, StepReply
+from app.domain.servers import ServerStatus
 from app.domain.session import OPEN, SessionRecord, SessionState
+from app.service.sessions.ownership import SOLE_OWNER, SessionOwnership
 from app.store.unit_of_work import Store
 
 
@@ -35,10 +37,10 @@ NO_PROCESS = SessionStatus(None, None, None, None)
 class SessionWorkerPool(Protocol):
     """The processes of sessions. Its coroutines belong to the server's event loop."""
 
-    async def execute(self, session: SessionRecord, step: Step, body: bytes) -> tuple[Answered | Accepted, bytes]:
+    async def execute(self, session: SessionRecord, step: Step, body: bytes) -> tuple[StepReply | StepAccepted, bytes]:
         """Execute a step, and return the reply; a process is started if there is none.
 
-        `Accepted` only if the step asks for it. SessionsFull if the queue is full or no process is available;
+        `StepAccepted` only if the step asks for it. SessionsFull if the queue is full or no process is available;
         Draining if the server is stopping; StepRefused once the session has ended.
         """
         ...
@@ -107,7 +109,9 @@ _logger = logging.getLogger(__name__)
 class SessionActivity:
     """The last use of sessions, and which of them are expiring. For the event loop."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, ownership: SessionOwnership = SOLE_OWNER) -> None:
+        """Leave the expiry of sessions to the servers that they belong to, by their `ownership`."""
+        self._ownership = ownership
         self._store = store
         self._clock = clock
         self._used: dict[str, datetime] = {}
@@ -130,6 +134,15 @@ class SessionActivity:
     def last_used(self, session: SessionRecord) -> datetime:
         """Return when the session was last used; from any thread."""
         return max(session.used_at, self._used.get(session.id, session.used_at))
+
+    @property
+    def has_peers(self) -> bool:
+        """Whether other servers use the database."""
+        return self._ownership is not SOLE_OWNER
+
+    def ends(self, session: SessionRecord, servers: tuple[ServerStatus, ...]) -> bool:
+        """Whether it is for this server, of these, to end the session when nobody has used it for too long."""
+        return self._ownership.ends(session, servers)
 
     def begin_expiry(self, session: SessionRecord) -> bool:
         """Accept no more steps if the session has been idle for its TTL; return whether it has."""

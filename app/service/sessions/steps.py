@@ -12,8 +12,8 @@ from typing import Any
 
 from app.domain.access import current_tenant
 from app.domain.documents import JSON
-from app.domain.errors import DatasetCorrupt, Finding, StepRefused
-from app.domain.frames import Accepted, Answered, Step
+from app.domain.errors import DatasetCorrupt, StepRefused
+from app.domain.frames import Step, StepAccepted, StepReply
 from app.domain.ids import new_id
 from app.domain.records import CheckpointRecord
 from app.domain.session import SessionRecord, SessionState
@@ -96,7 +96,7 @@ class SessionSteps:
             known = await asyncio.to_thread(self._cache.read, session_id, self._read)
         self._check(known.session)
         if step.notify and saves_checkpoint(step):
-            # The file has to be taken over by somebody: that is done before the answer, whatever the client prefers.
+            # Somebody has to take over the file: that is done before the answer, whether or not the client waits.
             step = replace(step, notify=False)
         refers = find_references(step, known.datasets)
         if not refers.datasets and not refers.checkpoints:
@@ -172,7 +172,7 @@ class SessionSteps:
 
     async def _execute(self, session: SessionRecord, step: Step, body: bytes) -> StepResult:
         reply, content = await self._worker_pool.execute(session, step, body)
-        if isinstance(reply, Accepted):
+        if isinstance(reply, StepAccepted):
             return StepResult(202, reply.seq)
         if reply.error is not None:
             await self._note_damage(reply.error)
@@ -187,17 +187,17 @@ class SessionSteps:
         if error.get("code") == DatasetCorrupt.code:
             await asyncio.to_thread(self._integrity.note, error["blob"], error["detail"])
 
-    async def _import_checkpoint(self, session: SessionRecord, reply: Answered, content: bytes) -> StepResult:
+    async def _import_checkpoint(self, session: SessionRecord, reply: StepReply, content: bytes) -> StepResult:
         assert reply.seq is not None
         file = self._file(session, reply)
         digest = json.loads(content).get("digest") if content else None
         import_file: Callable[..., CheckpointRecord] = self._checkpoints.import_file
-        # The client may go away meanwhile; the checkpoint is stored all the same.
+        # The client may disconnect; the checkpoint is stored all the same.
         taking = asyncio.to_thread(import_file, session, reply.seq, file, digest, replayed=reply.replayed)
         checkpoint = await asyncio.shield(asyncio.ensure_future(taking))
         return StepResult(201, reply.seq, checkpoint=checkpoint, replayed=reply.replayed)
 
-    def _file(self, session: SessionRecord, reply: Answered) -> Path | None:
+    def _file(self, session: SessionRecord, reply: StepReply) -> Path | None:
         return None if reply.file is None else self._dirs.path(session.id) / reply.file
 
 
@@ -217,12 +217,6 @@ def _to_problem(error: StepRefused) -> dict[str, Any]:
     }
 
 
-def to_step_refused(reply: Answered) -> StepRefused:
+def to_step_refused(reply: StepReply) -> StepRefused:
     """Return the error that the process of a session answers a step with."""
-    fields: dict[str, Any] = dict(reply.error or {})
-    findings = [Finding(each["pointer"], each["code"], each["detail"]) for each in fields.pop("findings", ())]
-    status, title, code, detail = (fields.pop(name) for name in ("status", "title", "code", "detail"))
-    headers = REPLAYED if reply.replayed else None
-    return StepRefused(
-        detail, code=code, status=status, title=title, findings=findings, headers=headers, extensions=fields
-    )
+    return StepRefused.from_json(reply.error or {}, REPLAYED if reply.replayed else None)

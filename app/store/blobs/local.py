@@ -44,12 +44,21 @@ class LocalBlobStore:
 
     is_remote = False
 
-    def __init__(self, data_dir: Path, durable: Durable | None = None, quota_bytes: int | None = None) -> None:
-        """Open `data_dir/blobs`, made if missing; all blobs together may have `quota_bytes`."""
+    def __init__(
+        self,
+        data_dir: Path,
+        durable: Durable | None = None,
+        quota_bytes: int | None = None,
+        temporary: Path | None = None,
+    ) -> None:
+        """Open `data_dir/blobs`, made if missing; all blobs together may have `quota_bytes`.
+
+        Unfinished files are in `temporary`, a folder that no other store uses; by default one among the blobs.
+        """
         self._data_dir = data_dir.resolve()
         self._root = blobs_folder(self._data_dir)
         blobs = self._root.parent
-        self._temporary = blobs / "tmp"
+        self._temporary = temporary or blobs / "tmp"
         self._durable = durable or Durable()
         self._making_shard = threading.Lock()
         self._naming = threading.Lock()
@@ -151,7 +160,7 @@ class LocalBlobStore:
         self._observers.append(observer)
 
     def on_transferred(self, call: Callable[[], object]) -> None:
-        """Do nothing: no blob is on its way anywhere."""
+        """Do nothing: no blob is ever being transferred."""
 
     def size(self, digest: str) -> int:
         """Return how many bytes the blob has; NotFound if there is none."""

@@ -161,7 +161,7 @@ class BlobStore(Protocol):
         ...
 
     def prepare(self, digests: Iterable[str]) -> bool:
-        """Have blobs copied to this machine, in the background; return whether none is on its way.
+        """Copy blobs to this machine in the background; return whether all have arrived.
 
         What prevented an earlier copy is raised once: StorageUnavailable, StorageFull or StorageFailed. A blob that is
         missing or damaged is not waited for: `verified_path` says what is wrong.
@@ -197,7 +197,7 @@ class BlobStore(Protocol):
         ...
 
     def sign(self, digest: str, seconds: int) -> str | None:
-        """Return a URL from which anyone reads the blob for so many seconds; None if the store has no such."""
+        """Return a URL from which anyone can read the blob for `seconds`; None if the store has no such URLs."""
         ...
 
     def check_available(self) -> None:

@@ -51,7 +51,7 @@ class ObjectAddress:
     def open(self, seconds: int) -> "ObjectStore":
         """Return the store, which has asked for nothing yet; BlobStorageUnusable if it cannot be set up.
 
-        Its requests take at most so many seconds each.
+        Each of its requests takes at most `seconds`.
         """
         stores = _stores()
         try:

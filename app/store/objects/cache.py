@@ -3,7 +3,7 @@
 Several processes of a host may use one folder. A copy is written under a temporary name, which its writer keeps
 locked, and renamed once its digest is right: so there are only whole copies, and two writers of one blob do no harm.
 The time of last use of a copy is that of an empty file beside it (`used/ab/<digest>`): to set the times of the copy
-itself would make all processes read it anew (`app.store.blobs.plain_files`). One process at a time deletes copies. One
+itself would make all processes read it again (`app.store.blobs.plain_files`). One process at a time deletes copies. One
 that is deleted can be read on by those that have it open or mapped; others have it fetched again.
 """
 
@@ -40,7 +40,7 @@ class BlobCache:
     def __init__(
         self, folder: Path, limit: int, in_use: Callable[[], Collection[str]] = tuple, grace: float = GRACE_SECONDS
     ) -> None:
-        """Open the folder, made if missing; `in_use` names copies that are not to be deleted whatever their age.
+        """Open the folder, made if missing; `in_use` names copies that are not to be deleted at any age.
 
         `limit` is in bytes. What is in use, or was asked for within `grace` seconds, is kept beyond it.
         """

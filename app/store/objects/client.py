@@ -179,7 +179,7 @@ class ObjectClient:
                     yield ObjectEntry(entry["path"], int(entry["size"]), entry["last_modified"].timestamp())
 
     def sign(self, key: str, seconds: int) -> str | None:
-        """Return a URL that reads the object for so many seconds, without credentials; None if there are no such."""
+        """Return a URL that reads the object for `seconds`, without credentials; None if there are no such URLs."""
         import obstore
 
         if not self._signs:

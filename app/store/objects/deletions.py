@@ -38,7 +38,7 @@ class Deletions:
             self._pending.pop(digest, None)  # only now: a deletion that has failed is pending again
 
     def wait(self, timeout: float) -> bool:
-        """Return whether all are deleted, after at most so many seconds."""
+        """Return whether all are deleted; wait at most `timeout` seconds."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._pending and self._present is None, timeout)
 

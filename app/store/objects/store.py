@@ -217,11 +217,11 @@ class ObjectBlobStore:
         self._deletions.add(digest)
 
     def wait_for_deletions(self, timeout: float) -> bool:
-        """Return whether all deleted blobs are gone from the storage, after at most so many seconds."""
+        """Return whether all deleted blobs are gone from the storage; wait at most `timeout` seconds."""
         return self._deletions.wait(timeout)
 
     def sign(self, digest: str, seconds: int) -> str | None:
-        """Return a URL that reads the blob for so many seconds, None if the storage has no such; NotFound."""
+        """Return a URL that reads the blob for `seconds`, None if the storage has no such URLs; NotFound."""
         self.size(digest)
         return self._client.sign(object_key(digest), seconds)
 

@@ -22,7 +22,7 @@ from app.store.postgres.faults import reason_of
 
 CHANNEL = "adjoint_changes"
 SERVING = 0x41444A02
-"""The advisory lock of the server that uses the database."""
+"""The advisory lock of the server that uses the database, or of those that share it."""
 
 TAKE_OVER_SECONDS = 5.0
 """How long a server that was killed may go on to hold its lock."""
@@ -31,6 +31,8 @@ POLL_SECONDS = 0.25
 BATCH_IDS = 100
 """Largest number of ids in a notification, whose text may have 8000 bytes."""
 
+_LOCK = "SELECT pg_try_advisory_lock(%s)"
+_SHARE = "SELECT pg_try_advisory_lock_shared(%s)"
 _NOTIFY = "SELECT pg_notify(%s, text) FROM unnest(%s::text[]) AS announced (text)"
 
 _logger = logging.getLogger(__name__)
@@ -39,8 +41,10 @@ _logger = logging.getLogger(__name__)
 class Changes:
     """A server's own connection to the database: it holds the server's lock and hears of changes; and a sender."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, shared: bool = False) -> None:
+        """Let servers that share the database use it too, if it is `shared`."""
         self._engine = engine
+        self._take_lock = _SHARE if shared else _LOCK
         self._sender = secrets.token_hex(8)
         self._closing = threading.Event()
         self._connection: psycopg.Connection[Any] | None = None
@@ -51,11 +55,12 @@ class Changes:
         """Take the server's lock; DatabaseUnusable while another server has it."""
         waited = 0.0
         self._connection = self._connected()
-        while not _locked(self._connection):
+        while not self._locked(self._connection):
             if waited >= TAKE_OVER_SECONDS:
                 self._connection.close()
                 raise DatabaseUnusable(
-                    "another server is using the database; stop it, or name another database in ADJOINT_DATABASE_URL"
+                    "another server is using the database; stop it, or name another database in ADJOINT_DATABASE_URL; "
+                    "servers that are to share a database need one ADJOINT_CLUSTER_SECRET"
                 )
             waited += 0.25
             self._closing.wait(0.25)
@@ -86,12 +91,17 @@ class Changes:
         arguments, options = self._engine.dialect.create_connect_args(self._engine.url)
         return psycopg.connect(*arguments, autocommit=True, **options)
 
+    def _locked(self, connection: psycopg.Connection[Any]) -> bool:
+        # A session may take its lock again; it is released as a whole when the session ends.
+        row = connection.execute(self._take_lock, (SERVING,)).fetchone()
+        return row is not None and bool(row[0])
+
     def _listen(self, on_change: Callable[[str], object], on_gap: Callable[[], object]) -> None:
         had_lock, warned = self._connection is not None, False
         while not self._closing.is_set():
             try:
                 connection = self._connection = self._connection or self._connected()
-                if had_lock and not _locked(connection):
+                if had_lock and not self._locked(connection):
                     _logger.error("another server has taken the database over; stop this one")
                 connection.execute(f"LISTEN {CHANNEL}")
                 if warned:
@@ -135,9 +145,3 @@ class Changes:
                     self._announced.put(None)
                     return
                 yield name
-
-
-def _locked(connection: psycopg.Connection[Any]) -> bool:
-    # A session may take its lock again; it is released as a whole when the session ends.
-    row = connection.execute("SELECT pg_try_advisory_lock(%s)", (SERVING,)).fetchone()
-    return row is not None and bool(row[0])

@@ -24,6 +24,7 @@ from app.domain.errors import DatabaseUnavailable, DatabaseUnusable
 from app.store.copying import copy_to_file
 from app.store.postgres.changes import Changes
 from app.store.postgres.dialect import PostgresDialect
+from app.store.postgres.election import application_name
 from app.store.postgres.faults import database_faults, is_lost, reason_of
 from app.store.postgres.schema import bring_up_to_date, has_schema
 
@@ -56,11 +57,13 @@ class PostgresOptions:
         url: as `postgresql+psycopg://user:password@host:port/database?sslmode=...`; never shown.
         connections: the most connections for units of work.
         migrate: whether missing migrations are run when it is opened.
+        server: the id of one of several servers that share the database; None for a server that has it for itself.
     """
 
     url: str = field(repr=False)
     connections: int = 20
     migrate: bool = True
+    server: str | None = None
 
     @property
     def address(self) -> URL:
@@ -73,6 +76,8 @@ class PostgresOptions:
                 "with %-escapes in the password"
             ) from None
         missing = {name: value for name, value in _PARAMETERS.items() if name not in url.query}
+        if self.server is not None:
+            missing["application_name"] = application_name(self.server)
         return url.set(drivername="postgresql+psycopg").update_query_dict(missing)
 
     @property
@@ -88,12 +93,12 @@ class PostgresDatabase:
 
     dialect = PostgresDialect()
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, shared: bool = False) -> None:
         self.engine = engine
         self._thread = threading.local()
         self._closing = threading.Event()
         self._is_away = False
-        self._changes = Changes(engine)
+        self._changes = Changes(engine, shared=shared)
 
     @classmethod
     def open(cls, options: PostgresOptions) -> Self:
@@ -105,7 +110,7 @@ class PostgresDatabase:
         except BaseException:
             engine.dispose()
             raise
-        return cls(engine)
+        return cls(engine, shared=options.server is not None)
 
     @contextmanager
     def transaction(self, *, read_only: bool = False) -> Iterator[Connection]:
@@ -200,7 +205,9 @@ class PostgresDatabase:
             copy_to_file(connection, path)
 
     def occupy(self) -> None:
-        """Keep other servers out for as long as this is open; DatabaseUnusable while one is there."""
+        """Keep other servers out for as long as this is open, but for those it is shared with; DatabaseUnusable while
+        one is there.
+        """
         with database_faults():
             self._changes.occupy()
 

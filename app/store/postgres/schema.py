@@ -12,7 +12,7 @@ VERSION_MIN = (14, 0)
 MIGRATING = 0x41444A01
 """The advisory lock of who changes the schema."""
 
-# Text sorts by its bytes, as SQLite sorts it and cursors of pages expect it, whatever the locale of the database is;
+# Text sorts by its bytes in every locale, as SQLite sorts it and cursors of pages expect it;
 # integers have 64 bits, as SQLite's have.
 _NORMALIZED = """
 SELECT format('ALTER TABLE %I ALTER COLUMN %I TYPE %s', c.relname, a.attname,

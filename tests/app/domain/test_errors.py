@@ -71,6 +71,9 @@ def test_too_large_keeps_the_limit() -> None:
 
 
 def test_a_refused_step_says_what_its_process_has_said() -> None:
-    error = errors.StepRefused("taken", code="seq_used", status=409, title="Used", extensions={"expected_seq": 7})
-    assert (error.status, error.code, error.title) == (409, "seq_used", "Used")
-    assert error.extensions == {"expected_seq": 7}
+    finding = {"pointer": "/seq", "code": "used", "detail": "taken"}
+    document = {"detail": "taken", "code": "seq_used", "status": 422, "title": "Used", "findings": [finding]}
+    error = errors.StepRefused.from_json({**document, "expected_seq": 7}, {"X": "1"})
+    assert (error.detail, error.status, error.code, error.title) == ("taken", 422, "seq_used", "Used")
+    assert (error.findings, error.extensions) == ((errors.Finding(**finding),), {"expected_seq": 7})
+    assert (errors.StepRefused("taken").status, errors.StepRefused("taken").title) == (409, "The step is refused")

@@ -15,11 +15,11 @@ HEADS: list[tuple[Head, bytes]] = [
     (frames.Step("req_3", "set", {"a": [-(2**63) - 1, 2**64, 2**70, 2**63, -(2**63), 1e300]}), b""),
     (frames.Attach("ds_1", {"x": ["blobs/ab"]}), b""),
     (frames.Ready({"next_seq": 4}), b""),
-    (frames.Accepted("req_1", 3), b""),
-    (frames.Need("req_1", {"plan_bytes": 2**40}, 7), b""),
-    (frames.Granted("req_1", -1), b""),
-    (frames.Answered("req_1", {"next_seq": 4}, 3, replayed=True), b'{"loss":0.1}'),
-    (frames.Answered("req_2", {"next_seq": 5}, 4, error={"status": 422, "code": "x", "detail": "a\u2028"}), b""),
+    (frames.StepAccepted("req_1", 3), b""),
+    (frames.MemoryRequest("req_1", {"plan_bytes": 2**40}, 7), b""),
+    (frames.MemoryReply("req_1", -1), b""),
+    (frames.StepReply("req_1", {"next_seq": 4}, 3, replayed=True), b'{"loss":0.1}'),
+    (frames.StepReply("req_2", {"next_seq": 5}, 4, error={"status": 422, "code": "x", "detail": "a\u2028"}), b""),
 ]
 
 

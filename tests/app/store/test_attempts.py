@@ -26,8 +26,9 @@ def test_an_attempt_starts_gets_its_process_and_ends(with_fits: Store, clock: Ma
         assert uow.attempts.get("fit_1", 1) == Attempt("fit_1", 1, "token-1", 42, started, None, None)
     clock.advance(3)
     with with_fits.begin() as uow:
+        uow.attempts.set_received("fit_1", 1, 7)
         uow.attempts.end("fit_1", 1, "died")
-        assert uow.attempts.get("fit_1", 1) == Attempt("fit_1", 1, "token-1", 42, started, uow.now, "died")
+        assert uow.attempts.get("fit_1", 1) == Attempt("fit_1", 1, "token-1", 42, started, uow.now, "died", 7)
 
 
 def test_attempts_of_a_fit_are_listed_in_order(with_fits: Store) -> None:

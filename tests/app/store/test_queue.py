@@ -1,4 +1,6 @@
+import itertools
 import re
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -132,12 +134,34 @@ def test_a_claim_reads_the_queue_from_its_index(store: Store, a_fit: AFit) -> No
         driver.set_trace_callback(statements.append)
         uow.queue.claim()
         driver.set_trace_callback(None)
-    selects = [statement for statement in statements if statement.startswith("SELECT") and "FROM fits" in statement]
-    assert len(selects) == 3 * len(CLAIMABLE) + 1
+    selects = [statement for statement in statements if statement.startswith(("SELECT", "WITH"))]
+    searches = Counter[str]()
     for statement in selects:
         plan = [row[-1] for row in driver.execute(f"EXPLAIN QUERY PLAN {statement}")]
-        assert re.match(r"SEARCH fits USING .*\(state=\?", plan[0]), (statement, plan)
-        assert plan[1:] in ([], ["USE TEMP B-TREE FOR GROUP BY"]), "of what is at work only"
+        reads = [step for step in plan if re.match(r"(SEARCH|SCAN) fits", step)]
+        assert all(re.match(r"SEARCH fits USING .*\(state=\?", step) for step in reads), (statement, plan)
+        assert not any("TEMP B-TREE" in step for step in plan) or "count(*)" in statement, "of what is at work only"
+        searches[statement.split()[0]] += len(reads)
+    # Shares from the index alone: the first and the next tenant, the first and the next share, the highest priority.
+    assert searches == {"WITH": 5 * len(CLAIMABLE), "SELECT": 2 * len(CLAIMABLE) + 1}
+
+
+@pytest.mark.sqlite
+def test_a_claim_reads_as_much_of_a_long_queue_as_of_a_short_one(store: Store, a_fit: AFit) -> None:
+    driver = store._database.connection.connection.driver_connection
+    assert driver is not None
+    instructions = []
+    for first, last in [(0, 20), (20, 1000)]:
+        with store.begin() as uow:
+            for number in range(first, last):
+                uow.fits.add(a_fit(f"fit_{number:04}", share=str(number % 3), tenant=f"tenant {number % 2}"))
+        with store.begin() as uow:
+            count = itertools.count()
+            driver.set_progress_handler(lambda count=count: next(count) < 0, 10)
+            uow.queue.claim()
+            driver.set_progress_handler(None, 0)
+            instructions.append(next(count))
+    assert instructions[1] < 1.5 * instructions[0], "in tens of instructions of SQLite"
 
 
 def test_tenants_take_turns_whatever_priority_they_give_their_fits(store: Store, a_fit: AFit) -> None:

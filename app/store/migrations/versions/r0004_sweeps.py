@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the columns, which are null for all fits so far, and make the queue's index anew."""
+    """Add the columns, which are null for all fits so far, and create the queue's index again."""
     op.add_column("fits", sa.Column("parent_id", sa.Text))
     op.add_column("fits", sa.Column("variant", sa.Text))
     op.add_column("fits", sa.Column("sweep", sa.Text))

@@ -28,7 +28,7 @@ def upgrade() -> None:
         postgresql_where=sa.text("parent_id IS NULL"),
     )
     op.execute("UPDATE shares SET name = 'default/' || name")
-    # Two tenants may choose the same key for their requests, which SQLite has to make the table anew for.
+    # Two tenants may choose the same key for their requests; SQLite needs a new table for that.
     op.drop_index("ix_idempotency_keys_created_at", "idempotency_keys")
     op.rename_table("idempotency_keys", "idempotency_keys_before")
     if op.get_bind().dialect.name == "postgresql":  # where names of keys are those of indexes, one of each in a schema

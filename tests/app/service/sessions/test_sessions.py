@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from app.domain.errors import ApiError, SessionsFull, StepRefused
-from app.domain.frames import Answered, Step
+from app.domain.frames import Step, StepReply
 from app.domain.session import SessionRecord, SessionState
 from app.store.lists import Filters
 from app.store.pages import PageRequest
@@ -77,7 +77,7 @@ def test_a_session_that_cannot_be_saved_now_expires_later_by_the_same_step(harne
     session = harness.create(ttl_seconds=60.0)
     harness.clock.advance(60.0)
 
-    def busy(_step: Step) -> Answered:
+    def busy(_step: Step) -> StepReply:
         raise SessionsFull("all processes are at work")
 
     harness.worker_pool.answer = busy

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.domain.errors import Conflict, Gone, Invalid, StepRefused
-from app.domain.frames import Accepted, Answered, Step
+from app.domain.frames import Step, StepAccepted, StepReply
 from app.domain.session import SessionRecord
 from app.service.resources.blobs import Integrity
 from app.service.resources.datasets import Datasets, Ingestion
@@ -25,7 +25,7 @@ def test_a_step_is_handed_on_and_its_answer_back(harness: SessionsHarness) -> No
 
 def test_a_body_in_a_file_is_handed_on_by_its_path(harness: SessionsHarness) -> None:
     session = harness.create()
-    harness.worker_pool.answer = lambda step: Answered(step.id, {}, None, "application/x-npy", file="answer-1")
+    harness.worker_pool.answer = lambda step: StepReply(step.id, {}, None, "application/x-npy", file="answer-1")
     assert harness.run(session.id).body == harness.folders.path(session.id) / "answer-1"
 
 
@@ -39,7 +39,7 @@ def test_what_a_process_refuses_is_an_error_with_all_that_it_says(harness: Sessi
         "findings": [{"pointer": "/inputs/x", "code": "shape_mismatch", "detail": "too short"}],
         "expected_seq": 3,
     }
-    harness.worker_pool.answer = lambda step: Answered(step.id, {}, 2, error=said, replayed=True)
+    harness.worker_pool.answer = lambda step: StepReply(step.id, {}, 2, error=said, replayed=True)
     with pytest.raises(StepRefused) as refused:
         harness.run(session.id)
     error = refused.value
@@ -107,7 +107,7 @@ def test_what_a_step_saves_is_a_checkpoint_however_often_it_is_sent(harness: Ses
     assert (first.checkpoint.session_id, first.checkpoint.session_seq) == (session.id, 1)
     assert harness.blobs.local_path(first.checkpoint.digest).is_file()
     assert [*harness.folders.path(session.id).iterdir()] == []
-    harness.worker_pool.answer = lambda step: Answered(step.id, {}, 1, file="saved-1.safetensors", replayed=True)
+    harness.worker_pool.answer = lambda step: StepReply(step.id, {}, 1, file="saved-1.safetensors", replayed=True)
     again = harness.run(session.id, "save")
     assert again == replace(first, replayed=True)
 
@@ -117,7 +117,7 @@ def test_a_checkpoint_whose_file_was_not_taken_over_before_is_when_the_step_come
 ) -> None:
     session = harness.create()
     name = harness.worker_pool.write(session.id, 1)
-    harness.worker_pool.answer = lambda step: Answered(step.id, {}, 1, file=name, replayed=True)
+    harness.worker_pool.answer = lambda step: StepReply(step.id, {}, 1, file=name, replayed=True)
     assert harness.run(session.id, "save").checkpoint is not None
 
 
@@ -127,10 +127,10 @@ def test_a_checkpoint_that_was_deleted_or_whose_file_is_gone_is_not_made_up(harn
     assert saved is not None
     with harness.store.begin() as work:
         work.checkpoints.delete(saved.id)
-    harness.worker_pool.answer = lambda step: Answered(step.id, {}, 1, file="saved-1.safetensors", replayed=True)
+    harness.worker_pool.answer = lambda step: StepReply(step.id, {}, 1, file="saved-1.safetensors", replayed=True)
     with pytest.raises(Gone):
         harness.run(session.id, "save")
-    harness.worker_pool.answer = lambda step: Answered(step.id, {}, 2, file="saved-2.safetensors", replayed=True)
+    harness.worker_pool.answer = lambda step: StepReply(step.id, {}, 2, file="saved-2.safetensors", replayed=True)
     with pytest.raises(Gone):
         harness.run(session.id, "save")
 
@@ -140,7 +140,7 @@ def test_a_step_that_a_restored_session_takes_anew_saves_another_checkpoint(harn
     before = harness.run(session.id, "save").checkpoint
     assert before is not None
     name = harness.worker_pool.write(session.id, 1, weight=1.0)
-    harness.worker_pool.answer = lambda step: Answered(step.id, {}, 1, file=name)
+    harness.worker_pool.answer = lambda step: StepReply(step.id, {}, 1, file=name)
     after = harness.run(session.id, "save").checkpoint
     assert after is not None
     assert after.id != before.id
@@ -151,18 +151,18 @@ def test_a_step_that_a_restored_session_takes_anew_saves_another_checkpoint(harn
 
 def test_a_step_may_be_asked_after_once_it_is_accepted(harness: SessionsHarness) -> None:
     session = harness.create()
-    harness.worker_pool.answer = lambda step: Accepted(step.id, 5)
+    harness.worker_pool.answer = lambda step: StepAccepted(step.id, 5)
     assert harness.run(session.id) == StepResult(202, 5)
 
-    def ask(answer: Callable[[Step], Answered | Accepted], body: bytes = b"{}") -> bytes:
+    def ask(answer: Callable[[Step], StepReply | StepAccepted], body: bytes = b"{}") -> bytes:
         harness.worker_pool.answer = answer
         carried = asyncio.run(harness.sessions.operation(session.id, 5, 1.0))
         assert isinstance(carried.body, bytes)
         return carried.body
 
-    assert ask(lambda step: Answered(step.id, {}, 5)) == b'{"seq":5,"done":true,"answer":}'
+    assert ask(lambda step: StepReply(step.id, {}, 5)) == b'{"seq":5,"done":true,"answer":}'
     failed = {"status": 422, "title": "No", "code": "bad", "detail": "it is bad", "findings": [], "expected_seq": 6}
-    told = ask(lambda step: Answered(step.id, {}, 5, error=failed, replayed=True))
+    told = ask(lambda step: StepReply(step.id, {}, 5, error=failed, replayed=True))
     assert told.startswith(b'{"seq":5,"done":true,"error":{"status": 422,')
     assert harness.worker_pool.steps[-1].options == {"seq": 5}
 
@@ -176,7 +176,7 @@ def test_of_a_step_that_goes_on_that_is_told_and_all_who_ask_wait_for_one_answer
         async def slow(_session: SessionRecord, step: Step, _body: bytes) -> Answer:
             harness.worker_pool.steps.append(step)
             await over.wait()
-            return Answered(step.id, {}, 5), b"{}"
+            return StepReply(step.id, {}, 5), b"{}"
 
         harness.worker_pool.execute = slow  # type: ignore[method-assign]  # answers when the test releases it
         asked = await asyncio.gather(*(harness.sessions.operation(session.id, 5) for _ in range(3)))

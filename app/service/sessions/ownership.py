@@ -1,0 +1,80 @@
+"""Which of several servers on one database runs the process of a session."""
+
+from dataclasses import replace
+from typing import Protocol
+
+from app.domain.errors import SessionElsewhere
+from app.domain.servers import ServerStatus
+from app.domain.session import SessionRecord
+from app.service.sessions.directories import SessionDirs
+from app.store.unit_of_work import Store, UnitOfWork
+
+
+class SessionOwnership(Protocol):
+    """Decides which sessions this server runs. From any thread."""
+
+    def claim(self, work: UnitOfWork, session: SessionRecord) -> SessionRecord:
+        """Return the session as this server's; SessionElsewhere if another one runs it, or its files are elsewhere."""
+        ...
+
+    def ends(self, session: SessionRecord, servers: tuple[ServerStatus, ...]) -> bool:
+        """Whether it is for this server, of these, to end the session when nobody has used it for too long."""
+        ...
+
+
+class SoleOwner:
+    """The ownership of a server that has its database for itself."""
+
+    def claim(self, work: UnitOfWork, session: SessionRecord) -> SessionRecord:  # noqa: ARG002 (there is no other)
+        """Return the session."""
+        return session
+
+    def ends(self, session: SessionRecord, servers: tuple[ServerStatus, ...]) -> bool:  # noqa: ARG002 (likewise)
+        """Return True."""
+        return True
+
+
+class SharedOwnership:
+    """One server runs a session until it is gone; then another one may take it over, with the session's files."""
+
+    def __init__(self, server_id: str, dirs: SessionDirs) -> None:
+        """Decide for this server, which finds the files of sessions in `dirs`."""
+        self._server_id = server_id
+        self._dirs = dirs
+
+    def claim(self, work: UnitOfWork, session: SessionRecord) -> SessionRecord:
+        """Note this server with the session, unless the one that is noted is alive."""
+        if session.server == self._server_id:
+            return session
+        if find_owner(session, work.servers.list()) is not None:
+            raise SessionElsewhere(f"session {session.id} is run by server {session.server}; send the request again")
+        if session.begun and not self._dirs.path(session.id).is_dir():
+            raise SessionElsewhere(
+                f"session {session.id} was run by server {session.server}, which is gone and has its files in a data "
+                "directory of its own; start that server again"
+            )
+        return replace(session, server=self._server_id)
+
+    def ends(self, session: SessionRecord, servers: tuple[ServerStatus, ...]) -> bool:
+        """Whether this server runs it, or nobody does and this one keeps house."""
+        if session.server == self._server_id:
+            return True
+        leads = any(server.leads and server.id == self._server_id for server in servers)
+        return leads and find_owner(session, servers) is None
+
+
+def find_owner(session: SessionRecord, servers: tuple[ServerStatus, ...]) -> ServerStatus | None:
+    """Return the server that runs a session, None if there is none that is alive."""
+    return next((server for server in servers if server.id == session.server and server.is_alive), None)
+
+
+def find_peer(store: Store, server_id: str, session_id: str) -> ServerStatus | None:
+    """Return the other server that runs a session; None if this one may handle it. NotFound."""
+    with store.read() as work:
+        session = work.sessions.get(session_id)
+        if session.server in ("", server_id):
+            return None
+        return find_owner(session, work.servers.list())
+
+
+SOLE_OWNER = SoleOwner()
