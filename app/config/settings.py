@@ -10,7 +10,9 @@ from pydantic_settings import NoDecode
 
 from app.config.blobs import BlobSettings
 from app.config.bounds import GIB, MIB, Bounds
+from app.config.cluster import ClusterSettings
 from app.config.database import DatabaseSettings
+from app.config.ray import RaySettings
 
 KEY_CHARACTERS_MIN = 16
 KEY_CHARACTERS_MAX = 1024
@@ -33,7 +35,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class ServerSettings(DatabaseSettings, BlobSettings):
+class ServerSettings(DatabaseSettings, BlobSettings, RaySettings, ClusterSettings):
     """How the server is run, and what it does by itself: the settings without the `Bounds`."""
 
     host: str = Field(
@@ -48,9 +50,10 @@ class ServerSettings(DatabaseSettings, BlobSettings):
     data_dir: Path = Field(default=Path("adjoint-data"), description="Folder of the database and the stored files.")
     workers: int = Field(
         default_factory=_usable_cores,
-        ge=1,
+        ge=0,
         le=1024,
-        description="Worker processes that run fits; by default one per core.",
+        description="Worker processes that run fits; by default one per core. With 0, a server leaves fits to the "
+        "other servers of its database.",
     )
     api_key: SecretStr | None = Field(
         default=None,
@@ -311,6 +314,19 @@ class ServerSettings(DatabaseSettings, BlobSettings):
                 "and make keys with `adjoint keys create`"
             )
         return value
+
+    @model_validator(mode="after")
+    def _servers_share_a_database(self) -> Self:
+        if self.cluster_secret is not None and self.database_url is None:
+            raise ValueError(
+                "ADJOINT_CLUSTER_SECRET is set, and several servers need one PostgreSQL database: set "
+                "ADJOINT_DATABASE_URL too"
+            )
+        if self.workers == 0 and self.cluster_secret is None:
+            raise ValueError(
+                "ADJOINT_WORKERS is 0, and no other server runs fits; set at least 1, or ADJOINT_CLUSTER_SECRET"
+            )
+        return self
 
     @model_validator(mode="after")
     def _strangers_need_names(self) -> Self:

@@ -38,11 +38,11 @@ class ReportBuffer:
         self.flush_at: float | None = None
         """When to store the reports, by the monotonic clock; None while there are none."""
 
-    def add(self, message: Message, now: float) -> None:
-        """Add a message from the process of the attempt."""
+    def add(self, message: Message, now: float, number: int = 0) -> None:
+        """Add a message from the process of the attempt, with its number."""
         if isinstance(message, Heartbeat):
             return
-        self._progress.add(message)
+        self._progress.add(message, number)
         if isinstance(message, Started | NumericsChanged | Finished | Failed) or self._is_first_row(message):
             self.flush_at = IMMEDIATELY
         elif self.flush_at is None:
@@ -150,6 +150,8 @@ class ActiveAttempt:
 
     def exit_verdict(self, exited: Exited, *, draining: bool) -> Died | Failed:
         """Return the verdict for a process that exited without reporting one."""
+        if exited.reason == "node_lost":
+            return Died(exited.reason, exited.detail)
         if self.stalled:
             return Died("stalled", "no heartbeat within the lease; the process was killed")
         if draining:

@@ -7,7 +7,6 @@ import socket
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 from app.config.settings import Settings
 from app.domain.documents import NPY
@@ -17,11 +16,10 @@ from app.domain.errors import (
     ComputationsFull,
     ComputeTimeout,
     Draining,
-    Finding,
     StepRefused,
     TooLarge,
 )
-from app.domain.frames import Answered, Granted, Head, Need, Ready, Step
+from app.domain.frames import Head, MemoryReply, MemoryRequest, Ready, Step, StepReply
 from app.domain.messages import ComputeAssignment, Died
 from app.domain.runtime import NICENESS, NUMPY, Runtime
 from app.runner.compute_slots import ComputeSlots
@@ -30,7 +28,7 @@ from app.runner.process_manager import ProcessEvent, ProcessManager
 from app.service.resources.memory import PROCESS_BYTES, MemoryConfig, MemoryPool, memory_terms
 from app.service.resources.workers import ComputeRequest, ComputeResult
 
-Reply = tuple[Answered, bytes]
+Reply = tuple[StepReply, bytes]
 
 
 class WorkerLost(Exception):  # noqa: N818 (named as what has happened)
@@ -50,7 +48,7 @@ class ComputeWorker:
         self,
         processes: ProcessManager,
         assignment: ComputeAssignment,
-        grant: Callable[["ComputeWorker", Need], int],
+        grant: Callable[["ComputeWorker", MemoryRequest], int],
         on_gone: Callable[["ComputeWorker"], None],
     ) -> None:
         """Start the process. `grant` decides about its memory requests; `on_gone` is called when it has exited."""
@@ -117,9 +115,9 @@ class ComputeWorker:
     def _on_frame(self, head: Head, body: bytes) -> None:
         if isinstance(head, Ready) and not self._ready.done():
             self._ready.set_result(None)
-        elif isinstance(head, Need):
-            self._channel.send(Granted(head.id, self._grant(self, head)))
-        elif isinstance(head, Answered):
+        elif isinstance(head, MemoryRequest):
+            self._channel.send(MemoryReply(head.id, self._grant(self, head)))
+        elif isinstance(head, StepReply):
             self.models = tuple(head.standing["models"])
             self.kept_bytes, self.needs_replacement = head.standing["kept_bytes"], head.standing["worn"]
             if self._answer is not None and not self._answer.done():
@@ -294,13 +292,15 @@ class ComputePool:
         finally:
             self._release(worker)
 
-    def _to_result(self, worker: ComputeWorker, answered: Answered, body: bytes) -> ComputeResult:
+    def _to_result(self, worker: ComputeWorker, answered: StepReply, body: bytes) -> ComputeResult:
         if answered.error is not None:
             # An empty error means that the memory request was denied.
-            raise _to_error(answered.error) if answered.error else worker.refusal or self._memory_full(worker.granted)
+            if answered.error:
+                raise StepRefused.from_json(answered.error)
+            raise worker.refusal or self._memory_full(worker.granted)
         return ComputeResult(answered.media, body if answered.file is None else self._folder / answered.file)
 
-    def _grant(self, worker: ComputeWorker, need: Need) -> int:
+    def _grant(self, worker: ComputeWorker, need: MemoryRequest) -> int:
         """Return the bytes granted to a process: 0 if not available now, -1 if never."""
         try:
             terms = memory_terms({**need.terms, "request_bytes": worker.reading_bytes}, NUMPY)
@@ -360,14 +360,6 @@ class ComputePool:
 
 def _reading_bytes(request: ComputeRequest) -> int:
     return len(request.body) * (4 if request.media == NPY else JSON_READ_FACTOR)
-
-
-def _to_error(error: dict[str, Any]) -> ApiError:
-    """Convert the error document of a process to an exception."""
-    fields = dict(error)
-    detail, findings = fields.pop("detail"), [Finding(**finding) for finding in fields.pop("findings")]
-    code, status, title = fields.pop("code"), fields.pop("status"), fields.pop("title")
-    return StepRefused(detail, code=code, status=status, title=title, findings=findings, extensions=fields)
 
 
 def _to_loss_error(lost: WorkerLost) -> ApiError:

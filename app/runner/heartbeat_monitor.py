@@ -15,7 +15,7 @@ STARTING_SECONDS = 120.0
 """How long a process may take until its first message, unless the lease is longer: it may have to load the engine."""
 
 
-class Monitored(Protocol):
+class MonitoredProcess(Protocol):
     """A process with a heartbeat.
 
     `since_heartbeat` is the time since its last message, counted only while the supervisor was polling. `on_hold`
@@ -38,7 +38,7 @@ class Monitored(Protocol):
     def is_working(self) -> bool: ...
 
 
-W = TypeVar("W", bound=Monitored)
+W = TypeVar("W", bound=MonitoredProcess)
 
 
 class HeartbeatMonitor:
@@ -69,9 +69,9 @@ class HeartbeatMonitor:
                 stalled.append(process)
         return stalled
 
-    def expires_at(self, processes: Monitored) -> float:
+    def expires_at(self, processes: MonitoredProcess) -> float:
         """Return when the lease of a process ends if it sends nothing."""
         return self._updated_at + self._lease(processes) - processes.since_heartbeat
 
-    def _lease(self, processes: Monitored) -> float:
+    def _lease(self, processes: MonitoredProcess) -> float:
         return self._lease_seconds if processes.pid is not None else max(self._lease_seconds, STARTING_SECONDS)

@@ -7,13 +7,14 @@ import selectors
 import signal
 import socket
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Literal
 
 from app.domain.clock import Clock
 from app.domain.errors import BadMessage
+from app.domain.fit import Attempt
 from app.domain.frames import FORK, KILL, LineReader, to_line
 from app.domain.messages import AnyAssignment, Control, Message, Started
 from app.runner.fork_server import ForkServer, ForkServerExit
@@ -78,6 +79,8 @@ class LocalRunner:
         self._selector.register(self._wakeup_in, selectors.EVENT_READ)
         self._kills_known = 0
 
+    is_remote = False
+
     @property
     def unavailable_reason(self) -> str | None:
         """Return why no process can be started now, None if one can; from any thread."""
@@ -88,6 +91,10 @@ class LocalRunner:
         self._opened = True
         if self._server.channel is None:
             self._selector.register(self._server.open((*_COMMAND, self._log_format)), selectors.EVENT_READ)
+
+    def adopt(self, attempts: Sequence[Attempt]) -> frozenset[str]:  # noqa: ARG002
+        """Return nothing: processes of this machine have exited with their server."""
+        return frozenset()
 
     def start(self, assignment: AnyAssignment, frames: socket.socket | None = None) -> Handle:
         """Fork a process. It gets its assignment once it has reported that it runs."""
@@ -116,6 +123,9 @@ class LocalRunner:
         """Send a message; it is buffered until the process has started."""
         for _, worker in self._workers_of(handle):
             self._send(worker, message)
+
+    def acknowledge(self, handle: Handle, number: int | None) -> None:
+        """Do nothing: no message is kept."""
 
     def kill(self, handle: Handle) -> None:
         """Kill by the fork server: only the parent knows that the pid still belongs to the process."""

@@ -5,9 +5,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from app.domain.fit import Attempt
 from app.domain.messages import AnyAssignment, Control, Message
 
-ExitReason = Literal["finished", "killed", "out_of_memory", "blas_abort", "error", "stalled", "fork_server"]
+ExitReason = Literal[
+    "finished", "killed", "out_of_memory", "blas_abort", "error", "stalled", "fork_server", "node_lost"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +24,11 @@ class Handle:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A message from an attempt's process."""
+    """A message from an attempt's process. `number` counts the messages that can be received again, else it is 0."""
 
     handle: Handle
     message: Message
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +48,14 @@ class Exited:
 class Runner(Protocol):
     """Runs attempts, each in a process of its own.
 
-    One thread uses it; other threads may only call `wake` and `unavailable_reason`.
+    One thread uses it; other threads may only call `wake` and `unavailable_reason`. Before that thread has started,
+    another one may call `open` and `adopt`.
     """
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether attempts at fits run outside this server, go on without it, and keep what it has not stored."""
+        ...
 
     @property
     def unavailable_reason(self) -> str | None:
@@ -54,6 +64,13 @@ class Runner(Protocol):
 
     def open(self) -> None:
         """Prepare, so that the first start is as fast as the others."""
+        ...
+
+    def adopt(self, attempts: Sequence[Attempt]) -> frozenset[str]:
+        """Go on with attempts of an earlier server; return the tokens of those that may still run.
+
+        Of these the messages after `Attempt.received` are received next.
+        """
         ...
 
     def start(self, assignment: AnyAssignment, frames: socket.socket | None = None) -> Handle:
@@ -74,6 +91,10 @@ class Runner(Protocol):
 
     def kill(self, handle: Handle) -> None:
         """Kill the process. Its exit is reported by `receive`."""
+        ...
+
+    def acknowledge(self, handle: Handle, number: int | None) -> None:
+        """The messages up to this number are stored; None: all, and the end of the attempt, which can be forgotten."""
         ...
 
     def known(self) -> tuple[Handle, ...]:

@@ -27,7 +27,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(eq=False, slots=True)
 class ManagedProcess:
-    """A process of a session, or one that computes for requests and has no session (a `Monitored`)."""
+    """A process of a session, or one that computes for requests and has no session (a `MonitoredProcess`)."""
 
     handle: Handle
     on_event: Callable[[ProcessEvent], None]

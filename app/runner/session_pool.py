@@ -15,7 +15,7 @@ from typing import Any
 
 from app.config.settings import Settings
 from app.domain.errors import ApiError, Corrupt, Draining, SessionsFull, StepRefused
-from app.domain.frames import Accepted, Answered, Head, Ready, Step
+from app.domain.frames import Head, Ready, Step, StepAccepted, StepReply
 from app.domain.messages import Died, Failed, Finished, Log, NumericsChanged, Phase, Started
 from app.domain.session import SessionRecord
 from app.runner.frame_channel import FrameChannel
@@ -242,11 +242,11 @@ class SessionPool:
         """Handle a frame from a process."""
         if isinstance(head, Ready):
             self._on_ready(queue, head)
-        elif isinstance(head, Answered):
+        elif isinstance(head, StepReply):
             queue.standing = head.standing
             queue.in_flight.pop(head.id, None)
             self._deliver_reply(queue, head.id, (head, body))
-        elif isinstance(head, Accepted):
+        elif isinstance(head, StepAccepted):
             self._deliver_reply(queue, head.id, (head, b""))
 
     def _on_ready(self, queue: SessionQueue, ready: Ready) -> None:

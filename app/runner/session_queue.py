@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from app.domain.errors import ApiError, SessionsFull
-from app.domain.frames import Accepted, Answered, Attach, Step
+from app.domain.frames import Attach, Step, StepAccepted, StepReply
 from app.domain.messages import Failed, Finished
 from app.runner.frame_channel import FrameChannel
 from app.runner.port import Handle
@@ -19,7 +19,7 @@ MAX_QUEUED_STEPS = 256
 """Steps of a session that may wait for their replies."""
 
 ProcessState = Literal["queued", "starting", "ready", "stopping"]
-Reply = tuple[Answered | Accepted, bytes]
+Reply = tuple[StepReply | StepAccepted, bytes]
 
 
 @dataclass(eq=False, slots=True)

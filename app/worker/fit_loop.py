@@ -74,7 +74,7 @@ def run_fit(
         raise
     except engine.RankAborted as error:
         return _decode_verdict(error.reason)
-    except Exception as error:  # noqa: BLE001 - whatever it was, the server gets a verdict
+    except Exception as error:  # noqa: BLE001 - the server gets a verdict for every error
         return to_verdict(error, assignment)
 
 
@@ -93,7 +93,7 @@ def run_rank(assignment: Assignment, collective: engine.Collective) -> None:
                 fit.advance()
     except engine.CollectiveError:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever it was, the server gets a verdict
+    except Exception as error:  # noqa: BLE001 - the server gets a verdict for every error
         collective.abort(encode(to_verdict(error, assignment)))
 
 
@@ -112,6 +112,8 @@ def _run_rank_zero(
         reporter.send(Phase("training", fit.total_steps, runtime.to_json()))
         if assignment.attempt == 1 and (assignment.resume_from is None or assignment.fork is not None):
             _report_rounding(fit, reporter)
+            for finding in fit.data_findings():
+                reporter.send(Log("warning", finding.detail, finding.code))
         staging = Path(assignment.staging)
         storage = StorageRetry(reporter, lambda: control.stop_requested is not None)
         checkpoints = _schedule_checkpoints(fit, assignment, reporter, storage)
@@ -238,9 +240,7 @@ def _prepare_fit(
             None
             if validation is None
             else MappedColumns(validation, check.add, assignment.validation_recodings, assignment.validation_texts),
-            collective=collective,
-            executor=runtime.executor,
-            threads=runtime.threads,
+            execution=engine.Execution(runtime.executor, runtime.threads, collective),
         )
         if assignment.resume_from is not None:
             _resume(fit, Path(assignment.resume_from), assignment, runtime, reporter)

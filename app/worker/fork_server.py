@@ -18,6 +18,7 @@ import sys
 from typing import cast
 
 from app.domain.frames import DYING, ORDER
+from app.system.imports import importing
 from app.system.log import LogFormat, configure_log
 from app.worker.process_group import EXIT_FAULT, become_subreaper
 
@@ -39,7 +40,8 @@ def main(log_format: str = "auto") -> None:
     os.close(nothing)
     try:
         # Imported here, so that a library that does not load is reported as any other error is.
-        from app.worker.forking import ForkServer
+        with importing():
+            from app.worker.forking import ForkServer
 
         ForkServer(orders).serve()
     except BaseException as error:

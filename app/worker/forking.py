@@ -31,6 +31,7 @@ class ForkServer:
         self._orders = orders
         self._numbers: dict[int, int] = {}
         self._preloaded = False
+        self._kernels: Iterator[None] | None = None
 
     def serve(self) -> None:
         """Serve until the runner is gone; then kill and reap every worker."""
@@ -41,7 +42,9 @@ class ForkServer:
         with _child_exits() as exits, contextlib.suppress(ConnectionError):
             self._report(FORK_SERVER, READY)
             while True:
-                ready, _, _ = select.select([self._orders, exits], [], [])
+                ready, _, _ = select.select([self._orders, exits], [], [], None if self._kernels is None else 0)
+                if not ready:
+                    self._load_kernel()
                 if exits in ready:
                     exits.recv(4096)
                     self._reap()
@@ -82,7 +85,7 @@ class ForkServer:
                 self._become_worker(channel, frames, parent)
             self._numbers[pid] = number
         if not self._preloaded:
-            # The first worker loads the compiler by itself meanwhile; those after it have it from here. A server that
+            # The first worker loads the compiler itself; later ones inherit it from here. A server that
             # has no work has not got it in its memory.
             self._preloaded = True
             self._preload()
@@ -94,8 +97,21 @@ class ForkServer:
         self._report(FORK_SERVER, LOADING)
         if reason := engine.why_native_unusable():
             _logger.warning("fits and sessions get the NumPy executor: %s", reason)
+        else:
+            self._kernels = engine.load_common_kernels()
         gc.freeze()
         self._report(FORK_SERVER, READY)
+
+    def _load_kernel(self) -> None:
+        """Load the next kernel, which later workers inherit. If that fails, they load theirs themselves."""
+        assert self._kernels is not None
+        try:
+            next(self._kernels)
+        except Exception as error:
+            self._kernels = None
+            gc.freeze()
+            if not isinstance(error, StopIteration):
+                _logger.warning("workers load their kernels themselves", exc_info=True)
 
     def _become_worker(self, channel: socket.socket, frames: socket.socket | None, parent: int) -> None:
         try:

@@ -61,11 +61,17 @@ def _serve(channel: socket.socket, frames: socket.socket | None) -> None:
     else:
         assert frames is not None  # sessions and computations have one
         worker: SessionProcess | ComputeProcess
+        tick = reporter.flush_overdue
         if isinstance(assignment, ComputeAssignment):
             worker = ComputeProcess(assignment, frames, control)
         else:
-            worker = SessionProcess(assignment, frames, reporter, control)
-        control.start(reporter.flush_overdue, worker.wake)
+            worker = session = SessionProcess(assignment, frames, reporter, control)
+
+            def tick() -> None:
+                reporter.flush_overdue()
+                session.exit_if_succeeded()
+
+        control.start(tick, worker.wake)
         reporter.send(worker.run())
 
 

@@ -69,7 +69,7 @@ def fork_ranks(size: int, channel: socket.socket, follow: Callable[[engine.Colle
     """Make this process rank 0 of `size`: fork the others, which call `follow` and exit. No thread may be running.
 
     `channel` belongs to rank 0: the others close it, or the server would not notice when rank 0 exits. Limits,
-    niceness and ignored signals are inherited. OSError if the system cannot fork so many.
+    niceness and ignored signals are inherited. OSError if the system cannot fork that many.
     """
     if size == 1:
         return RankProcesses(engine.Alone(), ())

@@ -20,7 +20,7 @@ def run_sweep(assignment: Assignment, reporter: Reporter, control: Control) -> F
     """
     try:
         return _Sweep(assignment, reporter, control).run()
-    except Exception as error:  # noqa: BLE001 - whatever it was, the server gets a verdict
+    except Exception as error:  # noqa: BLE001 - the server gets a verdict for every error
         return to_verdict(error, assignment)
 
 

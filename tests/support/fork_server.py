@@ -155,13 +155,14 @@ def main() -> int:
     # Here, since those who only give orders do without.
     from app.__main__ import main as run_command
     from app.config.settings import Settings
-    from app.main.application import run
+    from app.main.application import ROUTERS, run
     from tests.support.gate import VARIABLE, hold_workers, use_gate
     from tests.support.readers import Readers, use_readers
     from tests.support.warming import load_kernels, train_once
 
     readers = None if FULL else Readers()
     import_module("app.worker.forking")
+    assert all(route.app for router in ROUTERS for route in router.routes)  # derived here, and not in each server
     load_kernels()
     if not FULL:
         train_once()

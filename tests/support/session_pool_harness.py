@@ -13,7 +13,7 @@ from typing import Any
 
 from app.config.settings import Settings
 from app.domain.clock import SystemClock
-from app.domain.frames import Accepted, Answered, Attach, FrameReader, Ready, Step, to_frame
+from app.domain.frames import Attach, FrameReader, Ready, Step, StepAccepted, StepReply, to_frame
 from app.domain.messages import Message, SessionAssignment, Started
 from app.domain.records import GraphRecord
 from app.domain.session import SessionRecord, SessionState
@@ -40,7 +40,7 @@ CLOCK = SystemClock()
 class Kept:
     """What the processes of a session keep: the steps that were done, with their answers."""
 
-    done: dict[str, Answered] = field(default_factory=dict)
+    done: dict[str, StepReply] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
 
     @property
@@ -82,7 +82,7 @@ class Player(threading.Thread):
         poison = assignment.poison
         known = self.kept.done.get(step.id)
         if known is not None:
-            self.say(Answered(step.id, self.kept.standing, known.seq, replayed=True), body)
+            self.say(StepReply(step.id, self.kept.standing, known.seq, replayed=True), body)
         elif poison == step.id:
             error = {"status": 422, "title": "Lost", "code": "step_lost_worker", "findings": []}
             error["detail"] = assignment.poisoned_by
@@ -100,8 +100,8 @@ class Player(threading.Thread):
     def finish(self, step: Step, body: bytes, error: dict[str, Any] | None = None) -> None:
         self.kept.order.append(step.id)
         if step.notify:
-            self.say(Accepted(step.id, len(self.kept.order)))
-        answered = self.kept.done[step.id] = Answered(step.id, self.kept.standing, len(self.kept.order), error=error)
+            self.say(StepAccepted(step.id, len(self.kept.order)))
+        answered = self.kept.done[step.id] = StepReply(step.id, self.kept.standing, len(self.kept.order), error=error)
         self.say(answered, body)
 
     def say(self, head: Any, body: bytes = b"") -> None:

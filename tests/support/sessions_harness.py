@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import engine
-from app.domain.frames import Accepted, Answered, Step
+from app.domain.frames import Step, StepAccepted, StepReply
 from app.domain.ids import new_id
 from app.domain.records import CheckpointRecord, Column, DatasetRecord
 from app.domain.session import SessionRecord
@@ -36,7 +36,7 @@ GRAPH = {
     "program": "loss = mean((x @ w - y) ** 2)",
 }
 MOST = 4
-Answer = tuple[Answered | Accepted, bytes]
+Answer = tuple[StepReply | StepAccepted, bytes]
 
 
 @dataclass
@@ -49,7 +49,7 @@ class FakeIdleWorkerPool:
     rested: list[str] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
     woken: list[str] = field(default_factory=list)
-    answer: Callable[[Step], Answered | Accepted] | None = None
+    answer: Callable[[Step], StepReply | StepAccepted] | None = None
     seq: int = 0
 
     async def execute(self, session: SessionRecord, step: Step, body: bytes) -> Answer:
@@ -59,11 +59,11 @@ class FakeIdleWorkerPool:
         self.seq += 1
         standing = {"next_seq": self.seq + 1, "step": 3}
         if step.verb != "save":
-            return Answered(step.id, standing, self.seq), body
-        return Answered(step.id, standing, self.seq, file=self.write(session.id, self.seq)), b""
+            return StepReply(step.id, standing, self.seq), body
+        return StepReply(step.id, standing, self.seq, file=self.write(session.id, self.seq)), b""
 
     def write(self, session_id: str, seq: int, weight: float = 0.0) -> str:
-        made = engine.Session(engine.parse_graph(GRAPH), executor="numpy", threads=1)
+        made = engine.Session(engine.parse_graph(GRAPH), execution=engine.Execution("numpy", threads=1))
         made.set_parameters({"w": np.full(2, weight, "float32")})
         name = f"saved-{seq}.safetensors"
         made.snapshot().save(self.folders.create(session_id) / name)
@@ -120,7 +120,7 @@ class SessionsHarness:
 
     def checkpoint(self, graph_id: str, **changes: Any) -> CheckpointRecord:
         """Store a checkpoint as an upload."""
-        made = engine.Session(engine.parse_graph(GRAPH), "sgd", executor="numpy", threads=1)
+        made = engine.Session(engine.parse_graph(GRAPH), "sgd", execution=engine.Execution("numpy", threads=1))
         path = self.blobs.local_path(self.blobs.put(b"").digest).parents[3] / "made"
         made.snapshot().save(path)
         blob = self.blobs.put(path.read_bytes())

@@ -33,7 +33,9 @@ def load_kernels() -> None:
 def train_once() -> None:
     """Train a small network: what the engine derives from its declarations at their first use is derived then."""
     columns = {"x": np.ones((8, 2)), "y": np.ones(8)}
-    fit = engine.Fit(engine.parse_graph(_NETWORK), engine.read_recipe(_RECIPE), columns, threads=1)
+    fit = engine.Fit(
+        engine.parse_graph(_NETWORK), engine.read_recipe(_RECIPE), columns, execution=engine.Execution(threads=1)
+    )
     try:
         while not fit.done:
             fit.advance()

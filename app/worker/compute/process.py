@@ -10,7 +10,7 @@ from typing import Any
 
 import engine
 from app.domain.errors import BadMessage
-from app.domain.frames import Answered, Frame, Granted, Need, Ready, Step, from_json
+from app.domain.frames import Frame, MemoryReply, MemoryRequest, Ready, Step, StepReply, from_json
 from app.domain.messages import ComputeAssignment, Finished
 from app.domain.runtime import Runtime
 from app.domain.table_orders import TableEvaluation, TablePrediction
@@ -78,20 +78,20 @@ class ComputeProcess:
         self._grant.set_limit(step.options["granted"])
         try:
             media, answer, file = self._responses.write(step.id, self._compute(step, body))
-            return Answered(step.id, self._finish_request(), None, media, file=file), answer
+            return StepReply(step.id, self._finish_request(), None, media, file=file), answer
         except MemoryError:
             # Other allocations may have failed too; the process is replaced.
             self._needs_replacement = True
             return self._error_reply(step, self._grant.exhausted_error())
         except MemoryNotGranted:
-            return Answered(step.id, self._finish_request(), error={}), b""
+            return StepReply(step.id, self._finish_request(), error={}), b""
         except Exception as error:
             if encode_error(error)["status"] >= 500:
                 _logger.exception("internal error in a computation (%s)", step.verb)
             return self._error_reply(step, error)
 
     def _error_reply(self, step: Step, error: Exception) -> Frame:
-        return Answered(step.id, self._finish_request(), error=encode_error(error)), b""
+        return StepReply(step.id, self._finish_request(), error=encode_error(error)), b""
 
     def _compute(self, step: Step, body: bytes) -> Document | Pieces:
         if step.verb == EVALUATE:
@@ -126,7 +126,7 @@ class ComputeProcess:
     def _request_memory(self, step: Step, model: str | None, terms: Mapping[str, int]) -> int:
         """Request memory; while it is denied, evict cached models and ask again."""
         while True:
-            self._channel.send((Need(step.id, dict(terms), self._models.nbytes(keep=model)), b""))
+            self._channel.send((MemoryRequest(step.id, dict(terms), self._models.nbytes(keep=model)), b""))
             granted = self._await_grant(step.id)
             if granted or not self._models.evict_oldest(keep=model):
                 return max(granted, 0)
@@ -134,7 +134,7 @@ class ComputeProcess:
     def _await_grant(self, step_id: str) -> int:
         while True:
             for head, _ in self._frames():
-                if isinstance(head, Granted) and head.id == step_id:
+                if isinstance(head, MemoryReply) and head.id == step_id:
                     return head.memory_bytes
             if self._control.stop_requested is not None:
                 return 0

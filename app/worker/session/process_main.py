@@ -1,7 +1,9 @@
 """The main loop of a session's process: restore the session, execute steps, write a snapshot."""
 
 import logging
+import os
 import socket
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -11,13 +13,13 @@ from app.domain.errors import BadMessage, Corrupt, StorageFailed, StorageFull
 from app.domain.frames import Attach, Ready, Step
 from app.domain.messages import Failed, Finished, NumericsChanged, Phase, SessionAssignment
 from app.domain.runtime import Runtime
-from app.worker.control import Control
+from app.worker.control import EXIT_SERVER_GONE, Control
 from app.worker.fit_loop import OUTCOMES
 from app.worker.frame_channel import FrameChannel
 from app.worker.reporter import Reporter
 from app.worker.resources import allow_columns, select_executor
 from app.worker.session.backend import SessionBackend
-from app.worker.session.recovery import Recovered, recover
+from app.worker.session.recovery import RecoveredSession, recover
 from app.worker.session.replies import OUT_OF_MEMORY, POISON_REQUEST
 from app.worker.session.session_dir import SessionDir
 from app.worker.session.static_backend import StaticBackend
@@ -32,6 +34,9 @@ BACKENDS: Mapping[str, Callable[[SessionAssignment, Runtime], SessionBackend]] =
 
 DAMAGED_CODE = "session_damaged"
 
+LOOK_SECONDS = 0.5
+"""Interval in which a process looks whether another one is to take its place."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -44,12 +49,25 @@ class SessionProcess:
         self._channel = FrameChannel(end)
         self._reporter = reporter
         self._control = control
+        self._directory = SessionDir(Path(assignment.folder), reporter.durable)
+        self._look_again_at = 0.0
         poison_error = OUT_OF_MEMORY if assignment.starved else POISON_REQUEST
         self._poison_error = {**poison_error, "detail": assignment.poisoned_by or poison_error["detail"]}
 
     def wake(self) -> None:
         """Make it check for stop requests; from any thread."""
         self._channel.notify()
+
+    def exit_if_succeeded(self) -> None:
+        """End this process, as a crash would, if that of a later attempt waits for the session; from any thread.
+
+        What clients were answered is in the log, which that one reads.
+        """
+        if time.monotonic() >= self._look_again_at:
+            self._look_again_at = time.monotonic() + LOOK_SECONDS
+            if self._directory.is_claimed_after(self._assignment.attempt):
+                _logger.warning("session %s goes on in another process; this one exits", self._assignment.session_id)
+                os._exit(EXIT_SERVER_GONE)
 
     def run(self) -> Finished | Failed:
         """Serve the session, and return the verdict. Details that a client must not see go to the server's log."""
@@ -68,8 +86,8 @@ class SessionProcess:
 
     def _work(self) -> Finished:
         runtime = select_executor(Runtime.from_json(self._assignment.runtime), engine.Alone(), self._reporter.send)
-        directory = SessionDir(Path(self._assignment.folder), self._reporter.durable)
-        directory.lock()
+        directory = self._directory
+        directory.lock(self._assignment.attempt)
         found = self._recover(directory, runtime)
         processor = StepProcessor(
             found.backend, found.log, directory, self._channel, self._assignment.poison, self._poison_error
@@ -86,7 +104,7 @@ class SessionProcess:
         processor.suspend()
         return Finished(OUTCOMES[self._control.stop_requested or "drain"])
 
-    def _recover(self, directory: SessionDir, runtime: Runtime) -> Recovered:
+    def _recover(self, directory: SessionDir, runtime: Runtime) -> RecoveredSession:
         assignment = self._assignment
 
         def new_backend() -> SessionBackend:

@@ -23,7 +23,7 @@ ALLOC_FAILED = "alloc_failed"
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
+class RecoveredSession:
     """A restored session, and the fingerprint that its snapshot was computed with; None if the session is new."""
 
     backend: SessionBackend
@@ -39,7 +39,7 @@ def recover(
     poison_error: Mapping[str, Any] = POISON_REQUEST,
     *,
     has_snapshot: bool = False,
-) -> Recovered:
+) -> RecoveredSession:
     """Restore a session.
 
     Args:
@@ -59,7 +59,7 @@ def recover(
     number = directory.newest_snapshot(has_snapshot=has_snapshot)
     if number is None:
         backend = initial_backend()
-        return Recovered(
+        return RecoveredSession(
             backend, StepLog(directory, directory.start_log(1, backend.snapshot, ()), 1, ReplyCache()), None
         )
     wal, records = directory.open_log(number)
@@ -70,7 +70,7 @@ def recover(
         raise DamagedLog(f"snapshot {number} cannot be restored: {error}") from error
     log = StepLog(directory, wal, number, ReplyCache())
     _Replay(backend, log, directory, poison, poison_error).run(records)
-    return Recovered(backend, log, fingerprint)
+    return RecoveredSession(backend, log, fingerprint)
 
 
 class _Replay:

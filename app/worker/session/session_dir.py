@@ -37,10 +37,21 @@ class SessionDir:
         self.durable = durable
         self._replies = 0
 
-    def lock(self) -> None:
-        """Wait until no other process uses the directory. The kernel releases the lock when this process exits."""
+    def lock(self, attempt: int) -> None:
+        """Wait until no other process uses the directory. The kernel releases the lock when this process exits.
+
+        The process of an earlier attempt is asked to exit: its server may be stopped, so that it does not end it.
+        """
         descriptor = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        os.pwrite(descriptor, b"%020d" % attempt, 0)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+    def is_claimed_after(self, attempt: int) -> bool:
+        """Whether the process of a later attempt waits for the lock."""
+        try:
+            return int((self.path / LOCK).read_text(encoding="ascii")) > attempt
+        except (OSError, ValueError):
+            return False
 
     def newest_snapshot(self, *, has_snapshot: bool = False) -> int | None:
         """Return the number of the newest snapshot that has its log, None if no snapshot was ever completed here.

@@ -32,7 +32,7 @@ class CachedReply:
         digest: the digest of the step, see `digest_step`.
         media: the media type of the body.
         body: the body; empty with an `error`.
-        error: as in `Answered`.
+        error: as in `StepReply`.
         file: a file that the server imports.
     """
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import engine
 from app.domain.errors import ApiError, Conflict, NotFound, StorageFailed, StorageFull
-from app.domain.frames import Accepted, Answered, Step
+from app.domain.frames import Step, StepAccepted, StepReply
 from app.worker.frame_channel import FrameChannel
 from app.worker.session.backend import Array, Handler, SessionBackend
 from app.worker.session.replies import POISON_REQUEST, encode_answer, encode_error
@@ -35,7 +35,7 @@ LARGE_BYTES = 1 << 20
 RETRY_SECONDS = 60.0
 """Delay before a failed snapshot is tried again."""
 
-Reply = tuple[Answered, bytes]
+Reply = tuple[StepReply, bytes]
 
 _logger = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class RestartRequired(Exception):  # noqa: N818 - the caller has made no error
 
 
 @dataclass(frozen=True, slots=True)
-class _Failed:
+class _StepFailure:
     """The error of a step that was not executed, and whether it was an internal error."""
 
     error: Mapping[str, Any]
@@ -78,7 +78,7 @@ class StepProcessor:
 
     @property
     def standing(self) -> dict[str, Any]:
-        """The position of the session, as in `Answered`."""
+        """The position of the session, as in `StepReply`."""
         return {"next_seq": self._log.next_seq, **self._backend.standing}
 
     def seconds_left(self) -> float | None:
@@ -180,7 +180,7 @@ class StepProcessor:
         if intent_logged:
             self._log.append_intent(step, body, seq, digest, accepted=True)
             self.commit()
-            self._channel.send((Accepted(step.id, seq), b""))
+            self._channel.send((StepAccepted(step.id, seq), b""))
         return self._reply(
             step,
             self._execute_logged(
@@ -190,10 +190,10 @@ class StepProcessor:
 
     def _execute_read(self, step: Step, body: bytes, handler: Handler, arrays: Mapping[str, Array] | None) -> Reply:
         result = self._call_handler(step, body, handler, None, arrays)
-        if isinstance(result, _Failed):
-            return Answered(step.id, self.standing, error=self._with_seq(result.error)), b""
+        if isinstance(result, _StepFailure):
+            return StepReply(step.id, self.standing, error=self._with_seq(result.error)), b""
         media, encoded_body, _ = result
-        return Answered(step.id, self.standing, media=media), encoded_body
+        return StepReply(step.id, self.standing, media=media), encoded_body
 
     def _execute_logged(
         self,
@@ -207,11 +207,11 @@ class StepProcessor:
     ) -> CachedReply:
         """Execute a step that uses a sequence number, and log its result."""
         begun = time.monotonic()
-        result: Any = _Failed(self._poison_error, broken=False)
+        result: Any = _StepFailure(self._poison_error, broken=False)
         if step.id != self._poison:
             result = self._call_handler(step, body, handler, place.seq, arrays)
         seconds = time.monotonic() - begun
-        if isinstance(result, _Failed):
+        if isinstance(result, _StepFailure):
             reply = CachedReply(place.seq, place.id, place.key, place.digest, error=dict(result.error))
             self._log.commit_result(reply, seconds, logged=False)
             if result.broken:
@@ -236,27 +236,27 @@ class StepProcessor:
             self._log.write_snapshot(self._backend)
         except (StorageFull, StorageFailed) as error:
             standing, problem = {**self.standing, "next_seq": reply.seq}, self._with_seq(encode_error(error), reply.seq)
-            self._channel.send((Answered(reply.id, standing, error=problem), b""))
+            self._channel.send((StepReply(reply.id, standing, error=problem), b""))
             raise RestartRequired from error
 
     def _call_handler(
         self, step: Step, body: bytes, handler: Handler, seq: int | None, arrays: Mapping[str, Array] | None
-    ) -> tuple[str, bytes, str | None] | _Failed:
+    ) -> tuple[str, bytes, str | None] | _StepFailure:
         """Return media type and body of the reply, and an exported file; StorageFull or StorageFailed."""
         try:
             result = dispatch(handler, step, body, seq, self._dir, arrays)
         except (StorageFull, StorageFailed):
             raise
         except (engine.EngineError, ApiError, MemoryError) as error:
-            return _Failed(encode_error(error), broken=False)
+            return _StepFailure(encode_error(error), broken=False)
         except Exception as error:
             _logger.exception("internal error in a step")
-            return _Failed(encode_error(error), broken=True)
+            return _StepFailure(encode_error(error), broken=True)
         try:
             return *encode_answer(result.document, seq, step.accept), result.file
         except MemoryError as error:
             # A step without a reply must not have an effect.
-            return _Failed(encode_error(error), broken=handler.durability is not None or seq is not None)
+            return _StepFailure(encode_error(error), broken=handler.durability is not None or seq is not None)
 
     def _look_up_operation(self, step: Step) -> Reply:
         """Return the reply to the step with a sequence number."""
@@ -276,7 +276,7 @@ class StepProcessor:
             head, answer = self._skipped_reply(each.step) if stopped else self._execute_batched(each, poisoned=poisoned)
             entries.append(encode_entry(head, answer, number))
             stopped |= head.error is not None and (poisoned or step.options.get("stop_on_error", True))
-        return Answered(step.id, self.standing), b'{"data":[' + b",".join(entries) + b"]}"
+        return StepReply(step.id, self.standing), b'{"data":[' + b",".join(entries) + b"]}"
 
     def _execute_batched(self, each: BatchedStep, *, poisoned: bool) -> Reply:
         step = each.step
@@ -291,14 +291,14 @@ class StepProcessor:
             return self._error_reply(step, error)
 
     def _skipped_reply(self, step: Step) -> Reply:
-        return Answered(step.id, self.standing, error=self._with_seq(SKIPPED)), b""
+        return StepReply(step.id, self.standing, error=self._with_seq(SKIPPED)), b""
 
     def _reply(self, step: Step, reply: CachedReply, *, replayed: bool = False) -> Reply:
         error = None if reply.error is None else self._with_seq(reply.error)
-        return Answered(step.id, self.standing, reply.seq, reply.media, replayed, error, reply.file), reply.body
+        return StepReply(step.id, self.standing, reply.seq, reply.media, replayed, error, reply.file), reply.body
 
     def _error_reply(self, step: Step, error: ApiError) -> Reply:
-        return Answered(step.id, self.standing, error=self._with_seq(encode_error(error))), b""
+        return StepReply(step.id, self.standing, error=self._with_seq(encode_error(error))), b""
 
     def _with_seq(self, error: Mapping[str, Any], seq: int | None = None) -> dict[str, Any]:
         return {**error, "expected_seq": self._log.next_seq if seq is None else seq}
@@ -309,7 +309,7 @@ class StepProcessor:
         first = min((head.seq for head in lost if head.seq is not None), default=self._log.next_seq)
         standing = {**self.standing, "next_seq": first}
         problem = self._with_seq(encode_error(error), first)
-        self._channel.send(*((Answered(head.id, standing, error=problem), b"") for head in lost))
+        self._channel.send(*((StepReply(head.id, standing, error=problem), b"") for head in lost))
         self._outbox.clear()
         # If truncating fails, the step may be in the log; sent again, it gets its reply from there.
         with suppress(StorageFull, StorageFailed):

@@ -10,7 +10,7 @@ from typing import Any
 
 from app.domain.documents import SAFETENSORS
 from app.domain.errors import Conflict, Finding, Invalid
-from app.domain.frames import Answered, Step
+from app.domain.frames import Step, StepReply
 from app.ingest.arrays import read_arrays
 from app.ingest.encoding import safetensors_body
 from app.ingest.limits import IngestLimits
@@ -143,7 +143,7 @@ def check_batchable(step: Step) -> None:
         raise Conflict(detail, code="not_in_batch", findings=[Finding("/verb", "not_in_batch", detail)])
 
 
-def encode_entry(head: Answered, body: bytes, number: int) -> bytes:
+def encode_entry(head: StepReply, body: bytes, number: int) -> bytes:
     """Encode the reply to a step of a batch."""
     if head.error is None:
         return b'{"seq":%s,"status":200,"answer":%s}' % (json.dumps(head.seq).encode(), body)

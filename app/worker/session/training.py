@@ -65,7 +65,7 @@ class Tapes:
 PREDICT_CHUNK = 256
 
 
-class _Typed(Protocol):
+class _HasDtype(Protocol):
     """What has elements of one type: an input, a parameter, an output."""
 
     @property
@@ -84,8 +84,7 @@ class TrainingBackend:
             seed=request["seed"],
             precision=request["precision"],
             clip=request["clip"],
-            executor=runtime.executor,
-            threads=runtime.threads,
+            execution=engine.Execution(runtime.executor, runtime.threads),
         )
         self._rows = DatasetRows(request["dataset"], request["feeds"] or {}, request.get("classes"))
         self._inputs = tuple(self._session.definition.inputs)
@@ -277,7 +276,7 @@ class TrainingBackend:
         return Result({"step": self._session.step})
 
 
-def _read_tensors(call: Call, field: str, names: tuple[str, ...], specs: Mapping[str, _Typed]) -> Mapping[str, Any]:
+def _read_tensors(call: Call, field: str, names: tuple[str, ...], specs: Mapping[str, _HasDtype]) -> Mapping[str, Any]:
     """Return tensors by name, those of a binary body or of a field; an array without a name is that of the only one.
 
     Numbers take the dtypes that `specs` have for their names; other names are reported by the engine.
@@ -295,7 +294,7 @@ def _read_tensors(call: Call, field: str, names: tuple[str, ...], specs: Mapping
     return {names[0]: call.arrays[""]}
 
 
-def _read_tensor(tensor: Any, pointer: str, spec: _Typed | None) -> Any:
+def _read_tensor(tensor: Any, pointer: str, spec: _HasDtype | None) -> Any:
     """Read a tensor of a JSON document as one of the dtype of `spec`; an array is one already."""
     if isinstance(tensor, np.ndarray):
         return tensor

@@ -108,7 +108,7 @@ class SupervisorHarness:
         storage = storage_context(self.store, self.blobs, self.staging, clock=CLOCK)
         config = WorkerConfig(checkpoint_seconds=chosen.checkpoint_seconds)
         attempts = Attempts(storage, self.staging, self.notify, config, memory=room)
-        attempts.recover()
+        attempts.recover((runner or self.runner).adopt)
         supervisor = Supervisor(attempts, runner or self.runner, chosen, CLOCK, SupervisorOptions(backoff, memory=room))
         self.supervisors.append(supervisor)
         supervisor.start()

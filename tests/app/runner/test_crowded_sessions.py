@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from app.domain.errors import SessionsFull
-from app.domain.frames import Answered
+from app.domain.frames import StepReply
 from app.service.resources.memory import MemoryPool
 from tests.support.session_pool_harness import OpenHarness, play
 
@@ -22,7 +22,7 @@ def test_where_memory_is_short_the_process_that_was_idle_for_longest_makes_way(o
     async def act() -> None:
         for session in sessions:
             answered, _ = await harness.crew.execute(session, harness.step(), b"")
-            assert isinstance(answered, Answered)
+            assert isinstance(answered, StepReply)
         assert [harness.crew.status(session.id).process for session in sessions] == [None, "ready", "ready"]
         assert room.reserved == BUDGET
         busy = [asyncio.create_task(harness.crew.execute(s, harness.step("slow"), b"")) for s in sessions[1:]]
@@ -34,7 +34,7 @@ def test_where_memory_is_short_the_process_that_was_idle_for_longest_makes_way(o
         harness.runner.released.set()
         await asyncio.gather(*busy)
         answered, _ = await harness.crew.execute(sessions[0], harness.step(), b"")
-        assert isinstance(answered, Answered)
+        assert isinstance(answered, StepReply)
         await harness.crew.end("sess_1")
         assert room.reserved == HALF
 

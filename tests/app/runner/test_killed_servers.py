@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import psutil
+import pytest
 
+from engine.core.value import Array
 from tests.app.demanding_fits import CLASSIFIER
 from tests.support.gate import VARIABLE, Gate
 from tests.support.patience import LONGEST_WAIT, PATIENCE
@@ -15,8 +18,22 @@ from tests.support.patience import LONGEST_WAIT, PATIENCE
 from .conftest import all_end, some_rows
 
 ROWS = 240
+AUGMENTED: dict[str, Any] = {
+    "inputs": {"image": ["batch", 1, 8, 8], "digit": {"shape": ["batch"], "dtype": "int64"}},
+    "layers": [
+        {"layer": "random_crop", "size": 8, "padding": 1},
+        {"layer": "random_affine", "degrees": 10, "scale": [0.9, 1.1], "interpolation": "bilinear"},
+        {"layer": "random_horizontal_flip", "p": 0.1},
+        {"layer": "random_erasing", "p": 0.3},
+        {"layer": "gaussian_noise", "std": 0.05},
+        {"layer": "conv2d", "channels": 4, "kernel": 3},
+        {"layer": "relu"},
+        {"layer": "flatten"},
+        {"layer": "linear", "units": 10},
+    ],
+    "loss": {"kind": "cross_entropy", "target": "digit", "label_smoothing": 0.1},
+}
 REQUEST: dict[str, Any] = {
-    "graph": CLASSIFIER,
     "optimizer": {"kind": "adam", "lr": 0.01},
     "batch_size": 20,
     "steps": 150,
@@ -27,9 +44,14 @@ REQUEST: dict[str, Any] = {
 }
 
 
-def submitted(http: httpx.Client) -> str:
-    columns = {name: array.tolist() for name, array in some_rows(seed=1, rows=ROWS).items()}
-    answer = http.post("/v1/fits", json={**REQUEST, "dataset": {"columns": columns}})
+def digits() -> dict[str, Array]:
+    table = np.loadtxt("app/cli/demo/digits.csv", delimiter=",", skiprows=1, max_rows=ROWS)
+    return {"image": table[:, :64].reshape(-1, 1, 8, 8) / 16, "digit": table[:, 64].astype(np.int64)}
+
+
+def submitted(http: httpx.Client, graph: Any, rows: dict[str, Array]) -> str:
+    columns = {name: array.tolist() for name, array in rows.items()}
+    answer = http.post("/v1/fits", json={**REQUEST, "graph": graph, "dataset": {"columns": columns}})
     assert answer.status_code == 202, answer.text
     fit_id: str = answer.json()["id"]
     return fit_id
@@ -59,15 +81,20 @@ def steps_done(http: httpx.Client, fit_id: str) -> Iterator[int]:
         yield fit["step"]
 
 
+@pytest.mark.parametrize(
+    ("graph", "rows"),
+    [(CLASSIFIER, some_rows(seed=1, rows=ROWS)), (AUGMENTED, digits())],
+    ids=["dropout", "augmented images"],
+)
 def test_a_fit_of_two_ranks_comes_to_the_same_bits_though_its_server_is_killed(
-    start_server: Any, tmp_path: Path
+    start_server: Any, tmp_path: Path, graph: Any, rows: dict[str, Array]
 ) -> None:
     gate = Gate(tmp_path / "gate")
     server = start_server(environment={VARIABLE: str(gate.path)})
-    undisturbed = submitted(server.http)
+    undisturbed = submitted(server.http, graph, rows)
     finished(server.http, undisturbed)
     with gate.holding(80):
-        disturbed = submitted(server.http)
+        disturbed = submitted(server.http, graph, rows)
         next(step for step in steps_done(server.http, disturbed) if step == 80)
         family = [process.pid for process in psutil.Process(server.process.pid).children(recursive=True)]
         assert len(family) == 3, "the fork server and two ranks"

@@ -4,7 +4,7 @@ from functools import partial
 import pytest
 
 from app.domain.errors import Draining, ProcessLost, SessionsFull, StepRefused
-from app.domain.frames import Accepted, Answered, Step
+from app.domain.frames import Step, StepAccepted, StepReply
 from app.domain.messages import Failed, NumericsChanged, Phase
 from app.domain.session import SessionState
 from app.runner.session_queue import MAX_QUEUED_STEPS
@@ -19,7 +19,7 @@ def test_the_first_step_starts_a_process_and_all_are_answered_in_their_order(ope
     async def act() -> None:
         steps = [harness.step() for _ in range(20)]
         answers = await asyncio.gather(*(harness.crew.execute(session, step, step.id.encode()) for step in steps))
-        assert [head.seq for head, _ in answers if isinstance(head, Answered)] == [*range(1, 21)]
+        assert [head.seq for head, _ in answers if isinstance(head, StepReply)] == [*range(1, 21)]
         assert [body for _, body in answers] == [step.id.encode() for step in steps]
         # What it says of itself comes another way than its answers.
         await harness.until(lambda: harness.crew.status("sess_1").pid is not None)
@@ -72,14 +72,14 @@ def test_a_step_that_three_processes_die_of_is_refused_and_the_session_goes_on(o
 
     async def act() -> None:
         answered, _ = await harness.crew.execute(session, Step("deadly", "die", {}), b"")
-        assert isinstance(answered, Answered)
+        assert isinstance(answered, StepReply)
         assert answered.error is not None
         assert "3 processes of the session ended while they executed this step and no other" in answered.error["detail"]
         assert "it was so" in answered.error["detail"]
         assert [each.poison for each in harness.runner.sessions.values()] == [None, None, None, "deadly"]
         assert [each.starved for each in harness.runner.sessions.values()] == [False, False, False, True]
         answered, _ = await harness.crew.execute(session, harness.step(), b"")
-        assert isinstance(answered, Answered)
+        assert isinstance(answered, StepReply)
         assert answered.seq == 2
         assert len(harness.runner.players) == 4
 
@@ -98,7 +98,7 @@ def test_a_step_whose_processes_are_killed_from_outside_may_be_sent_again(open_h
             await harness.crew.execute(session, Step("unlucky", "die", KILLED), b"")
         assert {each.poison for each in harness.runner.sessions.values()} == {None}
         answered, _ = await harness.crew.execute(session, Step("unlucky", "count", {}), b"")
-        assert isinstance(answered, Answered)
+        assert isinstance(answered, StepReply)
         assert answered.error is None
 
     play(harness, act)
@@ -137,7 +137,7 @@ def test_a_step_is_blamed_where_the_system_does_not_say_whether_it_was_short_of_
 
     async def act() -> None:
         answered, _ = await harness.crew.execute(session, Step("deadly", "die", KILLED), b"")
-        assert isinstance(answered, Answered)
+        assert isinstance(answered, StepReply)
         assert answered.error is not None
         assert answered.error["code"] == "step_lost_worker"
 
@@ -155,7 +155,7 @@ def test_one_deadly_step_among_others_is_found(open_harness: OpenHarness) -> Non
         await harness.until(lambda: "step 3" in harness.runner.players[0].heard)
         harness.runner.released.set()
         heads = [head for head, _ in await answers]
-        errors = [head.error["code"] if isinstance(head, Answered) and head.error else None for head in heads]
+        errors = [head.error["code"] if isinstance(head, StepReply) and head.error else None for head in heads]
         assert errors == [None, None, "step_lost_worker", None]
 
     play(harness, act)
@@ -173,7 +173,7 @@ def test_when_processes_die_before_they_are_ready_those_who_wait_are_told_and_ma
             await harness.crew.execute(session, harness.step(), b"")
         harness.runner.dies_at_start = False
         answered, _ = await harness.crew.execute(session, harness.step(), b"")
-        assert isinstance(answered, Answered)
+        assert isinstance(answered, StepReply)
 
     play(harness, act)
 
@@ -184,7 +184,7 @@ def test_a_step_that_takes_too_long_is_cut_short_and_refused(open_harness: OpenH
 
     async def act() -> None:
         answered, _ = await harness.crew.execute(session, Step("endless", "hang", {}), b"")
-        assert isinstance(answered, Answered)
+        assert isinstance(answered, StepReply)
         assert answered.error is not None
         assert [each.poison for each in harness.runner.sessions.values()] == [None, "endless"]
 
@@ -210,7 +210,7 @@ def test_when_all_processes_are_taken_the_one_that_was_idle_for_longest_rests(op
         await asyncio.gather(*busy)
         # What it has done before it rested it still knows.
         answered, _ = await harness.crew.execute(sessions[0], harness.step(), b"")
-        assert isinstance(answered, Answered)
+        assert isinstance(answered, StepReply)
         assert answered.seq == 2
 
     play(harness, act)
@@ -225,7 +225,7 @@ def test_an_idle_process_rests_and_the_next_step_wakes_another(open_harness: Ope
         await harness.until(lambda: harness.crew.status("sess_1").process is None)
         assert harness.crew.status("sess_1").next_seq == 2
         answered, _ = await harness.crew.execute(session, harness.step(), b"")
-        assert isinstance(answered, Answered)
+        assert isinstance(answered, StepReply)
         assert answered.seq == 2
         assert len(harness.runner.players) == 2
 
@@ -305,9 +305,9 @@ def test_a_step_may_be_accepted_before_it_is_done(open_harness: OpenHarness) -> 
 
     async def act() -> None:
         accepted, body = await harness.crew.execute(session, harness.step(notify=True), b"long")
-        assert (accepted, body) == (Accepted("step 1", 1), b"")
+        assert (accepted, body) == (StepAccepted("step 1", 1), b"")
         answered, _ = await harness.crew.execute(session, harness.step(), b"")
-        assert isinstance(answered, Answered)
+        assert isinstance(answered, StepReply)
 
     play(harness, act)
 
@@ -414,7 +414,7 @@ def test_at_the_end_what_is_in_progress_is_finished_and_everything_else_put_off(
             await harness.crew.execute(other, harness.step(), b"")
         harness.runner.released.set()
         answered, _ = await slow
-        assert isinstance(answered, Answered)
+        assert isinstance(answered, StepReply)
         await draining
         await asyncio.to_thread(harness.supervisor.drain)
         assert [handle.owner_id for handle in harness.runner.stopped] == ["sess_1"]

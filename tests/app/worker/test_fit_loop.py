@@ -528,7 +528,7 @@ def test_all_ranks_take_numpy_where_one_cannot_use_the_native_executor(
         return "no memory may be executed" if (threading.get_ident() == lead) == (lame == 0) else None
 
     def noted(fit: engine.Fit) -> None:
-        executors.append(fit.executor)
+        executors.append(fit.execution.executor)
         close(fit)
 
     monkeypatch.setattr(engine, "executors", lambda: ("numpy", "native"))

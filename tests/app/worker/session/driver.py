@@ -16,7 +16,7 @@ import numpy as np
 import engine
 from app.domain.clock import SystemClock
 from app.domain.documents import SAFETENSORS
-from app.domain.frames import Accepted, Answered, Attach, FrameReader, Head, Ready, Step, to_frame
+from app.domain.frames import Attach, FrameReader, Head, Ready, Step, StepAccepted, StepReply, to_frame
 from app.domain.messages import Message, SessionAssignment
 from app.domain.runtime import allot
 from app.ingest.encoding import safetensors_body
@@ -75,7 +75,7 @@ class Process:
     exited: Exited | None = None
     _frames: FrameReader = field(default_factory=FrameReader)
     _unread: list[tuple[Head, bytes]] = field(default_factory=list)
-    _answers: dict[str, tuple[Answered, bytes]] = field(default_factory=dict)
+    _answers: dict[str, tuple[StepReply, bytes]] = field(default_factory=dict)
     accepted: dict[str, int] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
     """Ids of steps as they were answered."""
@@ -107,13 +107,13 @@ class Process:
     def attach(self, dataset: str, columns: dict[str, list[str]]) -> None:
         self.line.sendall(to_frame(Attach(dataset, columns)))
 
-    def answer(self, id: str) -> tuple[Answered, bytes]:
+    def answer(self, id: str) -> tuple[StepReply, bytes]:
         """Wait for what came of a step. Lost if the process is gone before."""
         while id not in self._answers:
             head, body = self._next()
-            if isinstance(head, Accepted):
+            if isinstance(head, StepAccepted):
                 self.accepted[head.id] = head.seq
-            if isinstance(head, Answered):
+            if isinstance(head, StepReply):
                 self._answers[head.id] = head, body
                 self.order.append(head.id)
         return self._answers.pop(id)

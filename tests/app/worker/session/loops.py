@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.domain.frames import Answered
+from app.domain.frames import StepReply
 
 from .driver import Lost, Process, SessionHarness, batch
 
@@ -18,7 +18,7 @@ class Loop:
     harness: SessionHarness
     steps: Sequence[Step]
     ahead: int = 4
-    answers: dict[int, tuple[Answered, bytes]] = field(default_factory=dict)
+    answers: dict[int, tuple[StepReply, bytes]] = field(default_factory=dict)
     saved: list[int] = field(default_factory=list)
 
     def run(self, process: Process, upto: int | None = None) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.domain.frames import Answered, Head, Step
+from app.domain.frames import Head, Step, StepReply
 from app.system.durable import Durable
 from app.worker.session import step_log
 from app.worker.session.backend import Call, Handler, Result, Writable
@@ -103,14 +103,14 @@ class Work:
     def send(self, *frames: tuple[Head, bytes]) -> None:
         self.sent += frames
 
-    def do(self, verb: str, seq: int | None = None, **fields: Any) -> Answered:
+    def do(self, verb: str, seq: int | None = None, **fields: Any) -> StepReply:
         self.processor.submit(Step(f"{verb}{len(self.sent)}", verb, {}, seq, **fields), b"")
         self.processor.commit()
         return self.last()
 
-    def last(self) -> Answered:
+    def last(self) -> StepReply:
         head, _ = self.sent[-1]
-        assert isinstance(head, Answered)
+        assert isinstance(head, StepReply)
         return head
 
 

@@ -36,7 +36,11 @@ def tensors(body: bytes, tmp_path: Path) -> tuple[dict[str, Any], dict[str, Any]
 def test_a_loop_gives_what_the_engine_gives(session: Make) -> None:
     process = session(DEMANDING, "adamw", clip={"norm": 1.0}).open()
     same = engine.Session(
-        engine.parse_graph(DEMANDING), "adamw", seed=3, clip={"norm": 1.0}, executor="numpy", threads=1
+        engine.parse_graph(DEMANDING),
+        "adamw",
+        execution=engine.Execution("numpy", threads=1),
+        seed=3,
+        clip={"norm": 1.0},
     )
     for step in range(3):
         told, known = process.do("forward_backward", batch(step)), same.forward_backward(batch(step))

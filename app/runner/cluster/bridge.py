@@ -1,0 +1,141 @@
+"""The bridge: the only process of a server that talks to Ray.
+
+The server starts it as `python -m app.runner.cluster.bridge FORMAT`, with the format of its log and a socket as its
+standard input. It ends when the other end of that socket does. Ray ends a process that has lost its cluster for a
+minute, and some of its calls wait as long: neither may happen to a server. Actors go on without a bridge, and the next
+one finds them by their names.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+from dataclasses import asdict
+from typing import Any, cast
+
+from app.domain.errors import BadMessage, RayUnusable
+from app.runner.cluster.code_identity import identity
+from app.runner.cluster.connection import connect
+from app.runner.cluster.follower import Follower, Nodes
+from app.runner.cluster.protocol import (
+    Acknowledge,
+    Adopt,
+    Adopted,
+    Connect,
+    Connected,
+    Event,
+    Found,
+    Kill,
+    Order,
+    Refused,
+    Send,
+    Start,
+    from_text,
+    to_text,
+)
+from app.system.log import LogFormat, configure_log
+
+LINE_BYTES_MAX = 1 << 30
+
+_logger = logging.getLogger(__name__)
+
+
+class Bridge:
+    """Carries out the orders of one server."""
+
+    def __init__(self, writer: asyncio.StreamWriter, terms: Connect) -> None:
+        """Tell events over `writer`."""
+        self._writer = writer
+        self._terms = {**asdict(terms), "identity": identity()}
+        self._nodes = Nodes()
+        self._followers: dict[str, Follower] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def emit(self, event: Event) -> None:
+        """Tell the server of an event."""
+        self._writer.write(to_text(event))
+
+    async def handle(self, order: Order) -> None:
+        """Carry out an order; what takes long is done beside others."""
+        if isinstance(order, Adopt):
+            await self._adopt([Adopted(**each) for each in order.attempts], kill_others=order.all)
+        elif isinstance(order, Start):
+            follower = self._followers[order.token] = self._follower(order.token, order.staging, 0)
+            follower.start(order, self._terms)
+        elif (known := self._followers.get(order.token)) is not None:
+            match order:
+                case Send(_, message, grace):
+                    self._spawn(known.send(message, grace))
+                case Kill():
+                    self._spawn(known.kill())
+                case Acknowledge(token, None):
+                    del self._followers[token]
+                    self._spawn(known.forget())
+                case Acknowledge(_, int(number)):
+                    known.acknowledge(number)
+
+    async def _adopt(self, attempts: list[Adopted], *, kill_others: bool) -> None:
+        """Go on with the attempts that have an actor, and kill actors that belong to none."""
+        import ray
+
+        wanted = {attempt.token: attempt for attempt in attempts}
+        found = []
+        for name in await asyncio.to_thread(ray.util.list_named_actors):
+            try:
+                actor = await asyncio.to_thread(ray.get_actor, name)
+            except ValueError:
+                continue
+            if name in wanted:
+                attempt = wanted[name]
+                if (earlier := self._followers.get(name)) is not None:
+                    earlier.cancel()
+                self._followers[name] = follower = self._follower(name, attempt.staging, attempt.received)
+                follower.adopt(actor)
+                found.append(name)
+            elif kill_others:
+                await asyncio.to_thread(ray.kill, actor, no_restart=True)
+        self.emit(Found(found))
+
+    def _follower(self, token: str, staging: str, received: int) -> Follower:
+        return Follower(token, staging, received, self._nodes, self.emit)
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def serve(orders: socket.socket, terms: Connect) -> None:
+    """Carry out orders until there are no more."""
+    reader, writer = await asyncio.open_connection(sock=orders, limit=LINE_BYTES_MAX)
+    bridge = Bridge(writer, terms)
+    bridge.emit(Connected())
+    while line := await reader.readline():
+        await bridge.handle(from_text(line))
+
+
+def main(log_format: str = "auto") -> None:
+    """Serve the server at the other end of standard input, whose first line names the cluster."""
+    for unwanted in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(unwanted, signal.SIG_IGN)
+    configure_log("warning", cast(LogFormat, log_format))
+    orders = socket.socket(fileno=os.dup(0))
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    try:
+        with orders.makefile("rb", buffering=0) as lines:
+            terms = from_text(lines.readline())
+        connect(terms)
+        asyncio.run(serve(orders, terms))
+    except RayUnusable as error:
+        orders.sendall(to_text(Refused(error.detail)))
+    except (ConnectionError, BadMessage):
+        _logger.debug("the server is gone", exc_info=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
+    os._exit(0)

@@ -1,0 +1,84 @@
+"""The bridge process as the runner sees it: started, and read by a thread."""
+
+import logging
+import os
+import queue
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from app.domain.errors import BadMessage
+from app.runner.cluster.protocol import Connect, Event, Order, from_text, to_text
+from app.system.log import LogFormat
+
+CONNECT_SECONDS = 180.0
+"""How long the bridge may take to connect to the cluster and to check its nodes."""
+
+END_SECONDS = 5.0
+
+_IMPORT_ROOT = Path(__file__).resolve().parents[3]
+_COMMAND = (sys.executable, "-P", "-m", "app.runner.cluster.bridge")
+
+_logger = logging.getLogger(__name__)
+
+
+class BridgeProcess:
+    """One bridge process. `on_event` is called in a thread with each event, and with None at the end of them."""
+
+    def __init__(self, terms: Connect, log_format: LogFormat, on_event: Callable[[Event | None], None]) -> None:
+        """Start it; OSError if it cannot be started."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 (the command is fixed)
+                (*_COMMAND, log_format),
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                env=_environment(),
+                start_new_session=True,  # Ctrl-C is for the server
+            )
+        self._channel = ours
+        self._on_event = on_event
+        self._orders: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._orders.put(to_text(terms))
+        for run in (self._write, self._read):
+            threading.Thread(target=run, name=f"bridge-{run.__name__}", daemon=True).start()
+
+    def send(self, order: Order) -> None:
+        """Send an order; it does not wait, and is lost if the process has ended."""
+        self._orders.put(to_text(order))
+
+    def close(self) -> None:
+        """End the process; actors go on."""
+        self._orders.put(None)
+        try:
+            self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _write(self) -> None:
+        while (line := self._orders.get()) is not None:
+            with suppress(OSError):
+                self._channel.sendall(line)
+        with suppress(OSError):
+            self._channel.shutdown(socket.SHUT_WR)
+
+    def _read(self) -> None:
+        try:
+            with self._channel.makefile("rb") as lines:
+                for line in lines:
+                    self._on_event(from_text(line))
+        except (OSError, BadMessage):
+            _logger.exception("the bridge to Ray cannot be read")
+            self._process.kill()
+        self._on_event(None)
+
+
+def _environment() -> dict[str, str]:
+    # Ray's own variables are for it, and credentials of the storage are not needed: nodes have their own.
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ADJOINT_", "AWS_"))}
+    return {**kept, "PYTHONPATH": str(_IMPORT_ROOT), "RAY_USAGE_STATS_ENABLED": "0"}

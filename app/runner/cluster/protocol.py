@@ -1,0 +1,146 @@
+"""What the server and its bridge process tell each other: one JSON object a line.
+
+Messages of attempts are passed on as text, as `app.domain.messages` encodes them.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any, Literal
+
+from app.domain.errors import BadMessage
+from app.runner.port import ExitReason
+
+
+@dataclass(frozen=True, slots=True)
+class Connect:
+    """To the bridge, first: which cluster, and what nodes need to know.
+
+    `namespace` keeps the actors of one database apart; `blob_url` is None where all nodes see the server's files.
+    """
+
+    address: str
+    node_address: str | None
+    namespace: str
+    folder: str | None
+    blob_url: str | None
+    cache_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """To the bridge: run the attempt. `assignment` is its message; it takes `cpus` and `memory_bytes` of a node."""
+
+    token: str
+    assignment: str
+    staging: str
+    cpus: int
+    memory_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """An attempt of before: the number of its last report that is stored, and the server's folder for its files."""
+
+    token: str
+    received: int
+    staging: str
+
+
+@dataclass(frozen=True, slots=True)
+class Adopt:
+    """To the bridge: go on with these attempts; if they are all that there should be, kill others."""
+
+    attempts: list[dict[str, Any]]
+    all: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """To the bridge: pass a message on; with a `grace` the process is killed after this number of seconds."""
+
+    token: str
+    message: str
+    grace: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """To the bridge: kill the attempt. Its exit is always reported."""
+
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledge:
+    """To the bridge: the reports up to this number are stored; None: everything is, and the actor can end."""
+
+    token: str
+    number: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """From the bridge: the cluster can be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """From the bridge, last: why the cluster cannot be used, and what to change."""
+
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """From the bridge: the attempts of `Adopt` that may still run."""
+
+    tokens: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """From the bridge: a message of an attempt, and its number; 0 if it cannot be received again."""
+
+    token: str
+    number: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """From the bridge: the attempt's process has exited, as in `port.Exited`."""
+
+    token: str
+    reason: ExitReason
+    detail: str
+    asked: bool = False
+    with_server: bool = False
+
+
+Order = Start | Adopt | Send | Kill | Acknowledge
+Event = Connected | Refused | Found | Reported | Ended
+
+_KINDS: Mapping[str, type[Any]] = MappingProxyType(
+    {
+        kind.__name__.lower(): kind
+        for kind in (Connect, Start, Adopt, Send, Kill, Acknowledge, Connected, Refused, Found, Reported, Ended)
+    }
+)
+
+StopKind = Literal["cancel", "drain"]
+
+
+def to_text(item: Connect | Order | Event) -> bytes:
+    """Encode an order or an event as one line."""
+    return json.dumps({"kind": type(item).__name__.lower(), **asdict(item)}, separators=(",", ":")).encode() + b"\n"
+
+
+def from_text(line: bytes) -> Any:
+    """Read what `to_text` wrote; BadMessage if it is not that."""
+    try:
+        document = json.loads(line)
+        return _KINDS[document.pop("kind")](**document)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadMessage(f"a line of {len(line)} bytes is neither an order nor an event") from error

@@ -1,0 +1,123 @@
+"""Attempts that outlive their server, on a runner that the test plays."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from app.domain.messages import Finished, Log, Started
+from app.runner.port import Handle
+from tests.support.in_memory_runner import InMemoryRunner
+
+from .conftest import SupervisorHarness, begin, points
+
+
+@pytest.fixture
+def runner(harness: SupervisorHarness) -> Iterator[InMemoryRunner]:
+    remote = InMemoryRunner()
+    remote.is_remote = True
+    yield remote
+    remote.exits_on_stop = True
+
+
+def received(harness: SupervisorHarness) -> int:
+    with harness.store.read() as work:
+        attempt = work.attempts.latest("fit_1")
+    assert attempt is not None
+    return attempt.received
+
+
+def after_restart(harness: SupervisorHarness, handle: Handle, *, running: bool) -> InMemoryRunner:
+    """Start a second server; return its runner, which finds the attempt or not."""
+    again = InMemoryRunner()
+    again.is_remote = True
+    again.running = frozenset([handle.token] if running else [])
+    harness.supervisor(again)
+    return again
+
+
+def test_reports_are_acknowledged_when_they_are_stored(harness: SupervisorHarness, runner: InMemoryRunner) -> None:
+    handle = begin(harness, runner)
+    runner.report(handle, points(2), points(3), Log("info", "hello"), number=5)
+    harness.until(lambda: runner.acknowledged.get(handle) == 7)
+    assert received(harness) == 7
+    runner.report(handle, Finished("succeeded"), number=8)
+    harness.until_state("succeeded")
+    assert received(harness) == 8
+    harness.until(lambda: runner.acknowledged[handle] is None)
+
+
+def test_a_server_that_stops_stores_what_it_has_and_leaves_the_attempt(
+    harness: SupervisorHarness, runner: InMemoryRunner
+) -> None:
+    handle = begin(harness, runner, metrics_flush_seconds=60)
+    runner.report(handle, points(2), number=2)
+    harness.supervisors[0].drain()
+    assert harness.fit().state == "running"
+    assert (runner.stopped, runner.killed) == ({}, [])
+    again = after_restart(harness, handle, running=True)
+    assert again.assignments == {}
+    assert received(harness) == 2
+    again.report(handle, points(3), Finished("succeeded"), number=3)
+    again.end(handle, "finished")
+    assert harness.until_state("succeeded").attempt == 1
+    assert len(harness.rows()) == 3
+
+
+def test_an_attempt_that_does_not_run_any_more_is_followed_by_another(
+    harness: SupervisorHarness, runner: InMemoryRunner
+) -> None:
+    handle = begin(harness, runner)
+    harness.supervisors[0].drain()
+    again = after_restart(harness, handle, running=False)
+    assert again.await_start().attempt == 2
+    assert harness.outcomes()[0] == "lost"
+
+
+def test_what_was_asked_while_no_server_ran_reaches_the_attempt(
+    harness: SupervisorHarness, runner: InMemoryRunner
+) -> None:
+    handle = begin(harness, runner)
+    harness.supervisors[0].drain()
+    harness.cancel()
+    again = after_restart(harness, handle, running=True)
+    assert again.await_stop(handle)[0] == "cancel"
+    again.report(handle, Finished("cancelled"), number=2)
+    again.end(handle, "finished")
+    harness.until_state("cancelled")
+
+
+def test_a_lost_node_does_not_count_as_a_crash(harness: SupervisorHarness, runner: InMemoryRunner) -> None:
+    handle = begin(harness, runner, retry_seconds=0.01)
+    for number in range(2, 8):
+        runner.end(handle, "node_lost", "the node was lost")
+        handle = runner.await_start(number)
+        runner.report(handle, Started(4711))
+    assert harness.outcomes()[:-1] == ["node_lost"] * 6
+    assert not harness.fit().terminal
+
+
+class AwayRunner(InMemoryRunner):
+    """One whose cluster is away until it was asked for it three times."""
+
+    is_remote = True
+    asked = 0
+
+    @property
+    def unavailable_reason(self) -> str | None:
+        self.asked += 1
+        return "the connection to Ray was lost" if self.asked <= 3 else None
+
+    @unavailable_reason.setter
+    def unavailable_reason(self, _reason: str | None) -> None:
+        pass
+
+
+def test_no_fit_is_claimed_while_the_cluster_is_away(harness: SupervisorHarness) -> None:
+    away = AwayRunner()
+    away.is_remote = True
+    away.exits_on_stop = True
+    harness.submit()
+    harness.supervisor(away, retry_seconds=0.01)
+    assert away.await_start().attempt == 1
+    assert away.asked > 3
+    away.end(away.await_start(), "finished")

@@ -1,0 +1,135 @@
+"""A Ray cluster of this machine for tests: a head, and further nodes that can be killed."""
+
+import importlib.util
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil  # type: ignore[import-untyped]  # it has no types
+
+from tests.support.gate import VARIABLE, Gate
+from tests.support.patience import PATIENCE
+
+ROOT = Path(__file__).parents[2]
+MISSING = "" if importlib.util.find_spec("ray") else "Ray is not installed: pip install 'adjoint-server[cluster]'"
+
+OBJECT_BYTES = 100_000_000
+"""The least that Ray takes for objects, nearly."""
+
+# The processes that Ray starts for actors fork their workers as those of a server of tests do. Others do not load it.
+CUSTOMIZE = """
+import os, sys
+if any(word.endswith("default_worker.py") for word in sys.orig_argv) and "{variable}" in os.environ:
+    from pathlib import Path
+    from tests.support.gate import use_gate
+    use_gate(Path(os.environ["{variable}"]))
+"""
+
+
+class RayCluster:
+    """A running cluster. Fits on it heed the `gate`."""
+
+    def __init__(self, folder: Path) -> None:
+        """Start a head that runs no fits; all files are in `folder`, whose path is short."""
+        self.folder = folder
+        self.port = _free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        self.token = folder / "token"
+        self.token.write_text(secrets.token_hex(16))
+        self.gate = Gate(folder / "gate")
+        customize = folder / "customize"
+        customize.mkdir()
+        (customize / "sitecustomize.py").write_text(CUSTOMIZE.format(variable=VARIABLE))
+        self._groups: list[int] = []
+        self._frozen: list[psutil.Process] = []
+        self._paths = f"{customize}{os.pathsep}{ROOT}"
+        self._start(
+            "--head", f"--port={self.port}", "--num-cpus=0", f"--temp-dir={folder}", "--include-dashboard=false"
+        )
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of servers that use the cluster."""
+        return {
+            "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.token),
+            "ADJOINT_RUNNER": "ray", "ADJOINT_RAY_ADDRESS": self.address,
+            "ADJOINT_RAY_FOLDER": str(self.folder / "node"),
+        }  # fmt: skip
+
+    def add_node(self, cpus: int = 2) -> int:
+        """Start a further node, and return its process group."""
+        return self._start(f"--address={self.address}", f"--num-cpus={cpus}")
+
+    def kill_node(self, group: int) -> None:
+        """Kill all processes of a node but those of its actors, which end when they notice."""
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
+        self._groups.remove(group)
+
+    def freeze_node(self, group: int) -> None:
+        """Stop all processes of a node: nothing answers there any more, and no connection breaks."""
+        members = [each for each in psutil.process_iter() if _group_of(each.pid) == group]
+        family = {each.pid: each for member in members for each in (member, *member.children(recursive=True))}
+        for each in family.values():
+            each.suspend()
+        self._frozen += family.values()
+
+    def close(self) -> None:
+        """Kill all nodes."""
+        for group in [*self._groups]:
+            self.kill_node(group)
+        for each in self._frozen:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+
+    def _start(self, *options: str) -> int:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ADJOINT_", "RAY_"))}
+        variables = {
+            **inherited, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.token), "PYTHONPATH": self._paths,
+            VARIABLE: str(self.gate.path),
+        }  # fmt: skip
+        command = [
+            str(Path(sys.executable).with_name("ray")), "start", *options, "--node-ip-address=127.0.0.1",
+            f"--object-store-memory={OBJECT_BYTES}", "--disable-usage-stats",
+        ]  # fmt: skip
+        with (self.folder / "start.log").open("ab") as log:
+            started = subprocess.Popen(command, env=variables, stdout=log, stderr=log, start_new_session=True)
+        self._groups.append(started.pid)
+        if started.wait(PATIENCE) != 0:
+            raise RuntimeError(f"Ray did not start:\n{(self.folder / 'start.log').read_text()}")
+        return started.pid
+
+
+@contextmanager
+def ray_cluster() -> Iterator[RayCluster]:
+    """Run a cluster for the length of the block."""
+    # The paths of its sockets must be short.
+    folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))
+    cluster = RayCluster(folder)
+    try:
+        yield cluster
+    finally:
+        cluster.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _group_of(pid: int) -> int | None:
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return None
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
