@@ -113,7 +113,7 @@ async def read_json_body(request: Request) -> tuple[bytes, Any]:
     settings = services_of(request).settings
     limits = JsonLimits(settings.max_json_depth, settings.max_json_fields, settings.max_text_characters)
     body = await read_body(request, settings.max_json_bytes)
-    # A long body is read in a thread, so that other clients are answered meanwhile.
+    # A long body is read in a thread, so that other clients are answered at the same time.
     if len(body) <= SMALL_BYTES:
         return body, read_json(body, limits)
     return body, await to_thread(read_json, body, limits)

@@ -27,6 +27,7 @@ from app.service.fits.revision import FitRevision
 from app.service.resources.checkpoints import Checkpoints
 from app.service.resources.datasets import Datasets
 from app.service.resources.derivations import Derivations
+from app.service.resources.exports import Exports
 from app.service.resources.graphs import Diagnostics, Graphs
 from app.service.resources.idempotency import Idempotency
 from app.service.resources.profiles import Profiles
@@ -47,6 +48,7 @@ class Services:
     computing: ComputeService
     datasets: Datasets
     derivations: Derivations
+    exports: Exports
     profiles: Profiles
     fits: Fits
     fit_control: FitControl
@@ -137,6 +139,7 @@ KeysDep = Annotated[Keys, _service("keys")]
 AuditDep = Annotated[AuditTrail, _service("audit")]
 SystemDep = Annotated[System, _service("system")]
 DerivationsDep = Annotated[Derivations, _service("derivations")]
+ExportsDep = Annotated[Exports, _service("exports")]
 ProfilesDep = Annotated[Profiles, _service("profiles")]
 SettingsDep = Annotated[Settings, _service("settings")]
 

@@ -48,7 +48,7 @@ def open_file(path: Path, media_type: str, name: str, tag: str, digest: str | No
 def send_file(request: Request, download: Download) -> Response:
     """Answer with the file, with the range of it that was asked for, or with 304; closes the file."""
     headers = _headers(download)
-    if matches(request.headers.get("if-none-match"), headers["ETag"]):
+    if is_current(request, download.tag):
         download.file.close()
         return not_modified(headers["ETag"])
     asked = request.headers.get("range") if _range_is_current(request, headers["ETag"]) else None
@@ -71,11 +71,16 @@ REDIRECT: dict[int | str, dict[str, Any]] = {
 }
 
 
+def is_current(request: Request, tag: str) -> bool:
+    """Tell whether the client has the content with this tag already."""
+    return matches(request.headers.get("if-none-match"), f'"{tag}"')
+
+
 def redirect(request: Request, url: str | None, tag: str) -> Response | None:
     """Answer with the `url` of the content, or with 304; None without one, and where only the head is asked for."""
     if url is None or request.scope.get("head"):
         return None
-    if matches(request.headers.get("if-none-match"), f'"{tag}"'):
+    if is_current(request, tag):
         return not_modified(f'"{tag}"')
     return Response(status_code=307, headers={"Location": url, "Cache-Control": "private, no-store"})
 

@@ -20,13 +20,13 @@ from app.api.deps import (
 )
 from app.api.idempotency import IdempotentDep
 from app.api.list_queries import FitQuery
-from app.api.routing import Handler, StrictRoute, router
+from app.api.routing import MemoryRoute, router
 from app.api.schemas.bundles import Bundle, ReplayRequest
 from app.api.schemas.fit_request import FitChanges, FitExtension, FitRequest
 from app.api.schemas.fits import Fit, FitList
 from app.api.schemas.sweeps import VariantList
 from app.domain.errors import PreconditionFailed
-from app.http.responses import JsonResponse, matches, not_modified
+from app.http.responses import JsonResponse, matches, unless_known
 from app.http.validation import validated
 from app.service.fits.replays import ReplayOptions
 from app.service.fits.view import FitView
@@ -40,16 +40,16 @@ class EncodedFits:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._encoded: OrderedDict[str, tuple[FitView, bytes]] = OrderedDict()
+        self._encoded: OrderedDict[str, tuple[FitView, Response]] = OrderedDict()
 
-    def of(self, view: FitView) -> bytes:
-        """Return the JSON of a fit."""
+    def of(self, view: FitView) -> Response:
+        """Return the JSON of a fit, with its entity tag."""
         with self._lock:
             known = self._encoded.get(view.fit.id)
             if known is not None and known[0] is view:
                 self._encoded.move_to_end(view.fit.id)
                 return known[1]
-        encoded = Fit.show(view).model_dump_json().encode()
+        encoded = JsonResponse(Fit.show(view), headers={"ETag": entity_tag_of(view)})
         with self._lock:
             self._encoded[view.fit.id] = view, encoded
             if len(self._encoded) > MAX_ENCODED:
@@ -57,32 +57,23 @@ class EncodedFits:
         return encoded
 
 
-class PolledRoute(StrictRoute):
+class FitRoute(MemoryRoute):
     """The route of a fit. A question without conditions, about a fit that is in memory, is answered there and then:
     its id is known to be one, so that there is nothing left to check.
     """
 
-    def make_handler(self) -> Handler:
-        """Wrap the handler that knows what to do about all other questions."""
-        handle = super().make_handler()
-
-        async def polled(request: Request) -> Response:
-            if not request.scope["query_string"]:
-                view = services_of(request).fits.cached(request.path_params["fit_id"])
-                if view is not None:
-                    return fit_answer(request, view)
-            return await handle(request)
-
-        return polled
+    def known_answer(self, request: Request) -> Response | None:
+        """Answer about a fit that was asked for before."""
+        if request.scope["query_string"]:
+            return None
+        view = services_of(request).fits.cached(request.path_params["fit_id"])
+        return None if view is None else fit_answer(request, view)
 
 
 def fit_answer(request: Request, view: FitView) -> Response:
     """Show a fit, unless the client has it as it is."""
-    tag = entity_tag_of(view)
-    if matches(request.headers.get("if-none-match"), tag):
-        return not_modified(tag)
     encoded: EncodedFits = request.app.state.encoded_fits
-    return JsonResponse(encoded.of(view), headers={"ETag": tag})
+    return unless_known(request, encoded.of(view))
 
 
 def entity_tag_of(view: FitView) -> str:
@@ -150,7 +141,7 @@ async def get_fit(
     return fit_answer(request, view)
 
 
-routes.add_api_route("/v1/fits/{fit_id}", get_fit, response_model=Fit, route_class_override=PolledRoute)
+routes.add_api_route("/v1/fits/{fit_id}", get_fit, response_model=Fit, route_class_override=FitRoute)
 
 
 @routes.get("/v1/fits/{fit_id}/variants", response_model=VariantList)

@@ -2,20 +2,20 @@
 
 import asyncio
 import csv
-import hashlib
 import io
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import orjson
 from fastapi import Depends, Query, Request, Response
 
 from app.api.deps import FitId, IfNoneMatch, MetricsDep, services_of
 from app.api.openapi_parts import text_answer
-from app.api.routing import Handler, StrictRoute, router
+from app.api.routing import Handler, MemoryRoute, router
 from app.api.schemas.fits import MetricRows
-from app.http.responses import TAG_BYTES, JsonResponse, matches, not_modified
+from app.http.responses import JsonResponse, entity_tag, matches, not_modified, unless_known
 from app.service.fits.metrics import MetricPage, Metrics, RowFilter
 
 routes = router("metrics")
@@ -27,6 +27,9 @@ INLINE_CHARACTERS = 512 * 1024
 QUERIES_KEPT = 4096
 """Queries whose parameters are remembered, and how long they may be."""
 KEPT_QUERY_BYTES = 256
+PAGES_BYTES = 32 * 1024**2
+PAGES_KEPT = 4096
+"""Memory of the pages that are kept encoded, and their number."""
 NDJSON = "application/x-ndjson"
 CSV = "text/csv"
 FIXED = ("seq", "step", "epoch", "split", "at")
@@ -58,8 +61,7 @@ class _Query:
 
     def tag(self, fit_id: str, stored: int) -> str:
         """Return the entity tag of the answer, without the answer."""
-        text = f"{fit_id} {stored} {self}"
-        return f'"{hashlib.blake2b(text.encode(), digest_size=TAG_BYTES).hexdigest()}"'
+        return entity_tag(f"{fit_id} {stored} {self}".encode())
 
     def answer(self, metrics: Metrics, fit_id: str) -> Response:
         if self.downsample is None:
@@ -104,41 +106,69 @@ async def _query(
     return query
 
 
-class MetricsRoute(StrictRoute):
+class EncodedPages:
+    """The pages that were asked for last, each as long as its fit has the same number of rows."""
+
+    def __init__(self) -> None:
+        self._pages: OrderedDict[tuple[str, bytes], tuple[int, Response]] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, fit_id: str, query_string: bytes, stored: int) -> Response | None:
+        """Return a page as it was sent."""
+        known = self._pages.get((fit_id, query_string))
+        if known is None or known[0] != stored:
+            return None
+        self._pages.move_to_end((fit_id, query_string))
+        return known[1]
+
+    def add(self, fit_id: str, query_string: bytes, stored: int, page: Response) -> None:
+        """Keep a page, and drop those that were not asked for the longest if they take too much memory."""
+        replaced = self._pages.pop((fit_id, query_string), None)
+        self._bytes += len(page.body) - (0 if replaced is None else len(replaced[1].body))
+        self._pages[fit_id, query_string] = stored, page
+        while self._bytes > PAGES_BYTES or len(self._pages) > PAGES_KEPT:
+            self._bytes -= len(self._pages.popitem(last=False)[1][1].body)
+
+
+class MetricsRoute(MemoryRoute):
     """The route of metric rows. A query that was asked before, of a fit whose number of rows is in memory, is answered
     there and then if its rows are in memory too: to read its parameters takes longer than to answer it.
     """
 
-    def make_handler(self) -> Handler:
-        """Wrap the handler that knows what to do about all other queries."""
-        handle = super().make_handler()
-        queries: dict[bytes, _Query] = {}
+    def __init__(self, *args: Any, **options: Any) -> None:
+        """Know no query."""
+        super().__init__(*args, **options)
+        self._queries: OrderedDict[bytes, _Query] = OrderedDict()
 
-        async def polled(request: Request) -> Response:
-            query_string = request.scope["query_string"]
-            query = queries.get(query_string)
-            known = None if query is None else _from_memory(request, query)
-            if known is not None:
-                return known
+    def known_answer(self, request: Request) -> Response | None:
+        """Return the page that was sent before, or one of rows in memory."""
+        query_string, fit_id = request.scope["query_string"], request.path_params["fit_id"]
+        metrics, pages = services_of(request).metrics, request.app.state.encoded_pages
+        query, stored = self._queries.get(query_string), metrics.known_last(fit_id)
+        if query is None or stored is None:
+            return None
+        page: Response | None = pages.get(fit_id, query_string, stored)
+        if page is None:
+            page = query.known_answer(metrics, fit_id, stored)
+            if page is None:
+                return None
+            pages.add(fit_id, query_string, stored, page)
+        return unless_known(request, page)
+
+    def make_handler(self) -> Handler:
+        """Remember the queries that the handler answers."""
+        handle = super().make_handler()
+
+        async def remembered(request: Request) -> Response:
             answer = await handle(request)
+            query_string = request.scope["query_string"]
             if len(query_string) <= KEPT_QUERY_BYTES:
-                queries[query_string] = request.state.metric_query
-                if len(queries) > QUERIES_KEPT:
-                    del queries[next(iter(queries))]
+                self._queries[query_string] = request.state.metric_query
+                if len(self._queries) > QUERIES_KEPT:
+                    self._queries.popitem(last=False)
             return answer
 
-        return polled
-
-
-def _from_memory(request: Request, query: _Query) -> Response | None:
-    metrics, fit_id = services_of(request).metrics, request.path_params["fit_id"]
-    stored = metrics.known_last(fit_id)
-    if stored is None:
-        return None
-    tag = query.tag(fit_id, stored)
-    if matches(request.headers.get("if-none-match"), tag):
-        return not_modified(tag)
-    return query.known_answer(metrics, fit_id, stored)
+        return remembered
 
 
 async def list_metrics(

@@ -1,12 +1,14 @@
 """Routes of the catalogue."""
 
+from functools import cache
 from typing import Annotated
 
 from fastapi import Path, Response
 
 from app.api.routing import router
 from app.api.schemas.catalogue import CatalogueList, LossList, MetricList, OpEntry, OpList
-from app.http.responses import JsonResponse
+from app.http.responses import JsonResponse, tagged
+from app.ingest.encoding import json_body
 from app.service.resources.graphs import CATALOGUES, op
 
 routes = router("catalogue")
@@ -30,8 +32,10 @@ def get_op(name: Annotated[str, Path(max_length=64)]) -> Response:
     return JsonResponse(op(name))
 
 
+@cache
 def _listed(kind: str) -> Response:
-    return JsonResponse({"object": "list", "data": CATALOGUES[kind](), "has_more": False, "next_cursor": None})
+    page = {"object": "list", "data": CATALOGUES[kind](), "has_more": False, "next_cursor": None}
+    return tagged(json_body(page))
 
 
 @routes.get("/v1/optimizers", response_model=CatalogueList)

@@ -2,15 +2,19 @@
 
 import asyncio
 import random
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Iterable
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.dependencies.utils import get_flat_params
 from fastapi.params import Header, Query
 from fastapi.routing import APIRoute
+from starlette.routing import compile_path
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.bodies import content_type, has_body, read_body, read_json_body
 from app.domain.documents import escape, nearest
@@ -129,10 +133,34 @@ class ReadRequest(Request):
         return self._document
 
 
+_DERIVING = threading.RLock()  # one for all routes: deriving a part of one asks for other parts of it
+
+
 class StrictRoute(APIRoute):
     """A route whose JSON body is read strictly, and whose answers to GET carry an entity tag."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        """Keep what finds the route; the rest is derived from the signature of `endpoint` at its first use.
+
+        That takes milliseconds, and many processes use few of the routes.
+        """
+        self.path, self.endpoint = path, endpoint
+        self.name = options["name"] or endpoint.__name__
+        self.methods = {method.upper() for method in options["methods"] or ("GET",)}
+        self.path_regex, self.path_format, self.param_convertors = compile_path(path)
+        self._derive = partial(self._derive_rest, path, endpoint, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        """Derive what is not there yet."""
+        with _DERIVING:
+            if derive := self.__dict__.pop("_derive", None):
+                derive()
+        try:
+            return self.__dict__[name]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}") from None
+
+    def _derive_rest(self, *args: Any, **options: Any) -> None:
         """Take the summary from the first line of the handler's docstring, the description from the rest."""
         super().__init__(*args, **options)
         if self.summary is None:
@@ -170,6 +198,27 @@ class StrictRoute(APIRoute):
                 raise redact(error, await read.json()) from error
 
         return strict
+
+
+class MemoryRoute(StrictRoute):
+    """A route whose requests are answered from memory where that is possible, in the event loop and without what
+    FastAPI does about a request, which takes longer than such an answer.
+    """
+
+    def known_answer(self, request: Request) -> Response | None:
+        """Return the answer to a GET request without a body; None if its parameters need a check, or if the answer
+        is not in memory. Never blocks.
+        """
+        raise NotImplementedError
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer from memory, or pass the request on to the handler of the route."""
+        request = Request(scope, receive, send)
+        answer: ASGIApp = super().handle
+        if request.method == "GET" and not has_body(request):
+            check_headers(request, ())
+            answer = self.known_answer(request) or answer
+        await answer(scope, receive, send)
 
 
 async def _read(request: Request) -> ReadRequest:

@@ -9,11 +9,11 @@ from prometheus_client.registry import Collector
 
 from app.api.deps import SettingsDep, SystemDep
 from app.api.openapi_parts import text_answer
-from app.api.routing import router
-from app.api.schemas.system import SystemOverview
+from app.api.routing import MemoryRoute, router
+from app.api.schemas.system import Readiness, SystemOverview
 from app.http.problems import Status
 from app.http.request_scope import decision_of
-from app.http.responses import JsonResponse
+from app.http.responses import JsonResponse, tagged, unless_known
 from app.service.admin.quarantine import Quarantine
 from app.service.admin.system import System
 from app.service.fits.retention import Retention
@@ -21,29 +21,43 @@ from app.service.resources.blobs import Integrity
 
 routes = router("system")
 
+ALIVE = tagged(Status(status="ok").model_dump_json().encode())
 
-@routes.get("/healthz", response_model=Status)
+
+class HealthRoute(MemoryRoute):
+    """The route of liveness."""
+
+    def known_answer(self, request: Request) -> Response | None:
+        """Answer at once: that this runs is what is asked."""
+        return None if request.scope["query_string"] else unless_known(request, ALIVE)
+
+
 async def check_health() -> Response:
     """Check that the server is alive.
 
     Returns 200 as long as the process answers requests. It needs no API key and gives no detail.
     """
-    return JsonResponse(Status(status="ok"))
+    return ALIVE
 
 
-@routes.get("/readyz", response_model=Status)
+routes.add_api_route("/healthz", check_health, response_model=Status, route_class_override=HealthRoute)
+
+
+@routes.get("/readyz", response_model=Readiness)
 def check_readiness(request: Request, system: SystemDep) -> Response:
     """Check that the server is ready.
 
-    Returns 200 if the server accepts new work and can process it, else 503. It needs no API key; the reason is given
-    only to callers that send one, if the server has keys.
+    Returns 200 if the server accepts new work and can process it, else 503. It needs no API key; the reason, and which
+    of several servers this is, are given only to callers that send one, if the server has keys.
     """
     decision = decision_of(request.scope)
     if decision is not None and decision.is_anonymous:
         system.check_ready_for_anyone()
-    else:
-        system.check_ready()
-    return JsonResponse(Status(status="ready"))
+        return JsonResponse(Status(status="ready"))
+    system.check_ready()
+    if system.server_id is None:
+        return JsonResponse(Status(status="ready"))
+    return JsonResponse(Readiness.of(system.server_id, system.servers()))
 
 
 @routes.get(

@@ -80,7 +80,7 @@ def _act(client: Client, identifier: str, action: str) -> Document:
 
 
 def _each(identifiers: Sequence[str], act: Callable[[str], Document], as_json: bool) -> None:
-    """Act on all of them, whatever happens to each, and print their states; exit status 1 if anything was refused."""
+    """Act on every one, also after a refusal, and print their states; exit status 1 if anything was refused."""
     done: list[Any] = []
     for identifier in identifiers:
         try:

@@ -38,7 +38,7 @@ def fit(
     validation: Annotated[float | None, typer.Option(help="Part of the rows to hold out, 0 to 1.")] = None,
     metric: Annotated[list[str] | None, typer.Option(help="Metric to report, as accuracy; repeatable.")] = None,
     early_stopping: Annotated[
-        int | None, typer.Option(metavar="PATIENCE", help="End after so many evaluations without improvement.")
+        int | None, typer.Option(metavar="PATIENCE", help="End after this many evaluations without improvement.")
     ] = None,
     average: Annotated[str | None, typer.Option(help="Average of the weights to predict with: ema, swa.")] = None,
     precision: Annotated[
@@ -220,12 +220,12 @@ def replay(
         follow(handle, console)
         verdict = handle.verdict
     if verdict is None:
-        told = f"there is no verdict, since the replay has {handle.info.state}"
+        outcome = f"there is no verdict, since the replay has {handle.info.state}"
     elif verdict:
-        told = "equal, bit for bit"
+        outcome = "equal, bit for bit"
     else:
         row = "" if verdict.first_row is None else f"; the first metric row that differs is {verdict.first_row}"
-        told = f"not equal: {', '.join(verdict.differences)}{row}"
-    console.print(told, highlight=False, soft_wrap=True)
+        outcome = f"not equal: {', '.join(verdict.differences)}{row}"
+    console.print(outcome, highlight=False, soft_wrap=True)
     if not verdict:
         raise typer.Exit(DIFFERS)

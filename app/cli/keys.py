@@ -106,7 +106,7 @@ def _is_open(office: Administration, url: str | None) -> bool:
 
 def _line(key: dict[str, Any]) -> str:
     facts = {"expires": key["expires_at"], "revoked": key["revoked_at"], "last used": key["used_at"]}
-    told = "".join(f", {name} {moment}" for name, moment in facts.items() if moment is not None)
+    dates = "".join(f", {name} {moment}" for name, moment in facts.items() if moment is not None)
     return (
-        f"{key['id']}  {key['tenant']}  {','.join(key['scopes']):<16}  {key['name']} (made {key['created_at']}{told})"
+        f"{key['id']}  {key['tenant']}  {','.join(key['scopes']):<16}  {key['name']} (made {key['created_at']}{dates})"
     )

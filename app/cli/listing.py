@@ -2,20 +2,23 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Annotated, Any
 
 import typer
 
 from adjoint_client import AdjointError
+from app.cli import datasets
 from app.cli.connection import DEFAULT_URL, KeyFileOption, UrlOption, connect
 from app.cli.output import FAILED, JsonOption, confirm, note, print_json, print_lines, terminal_width
-from app.cli.resources import RESOURCES, Filter, Resource
+from app.cli.resources import DATASETS, RESOURCES, Filter, Resource
 from app.cli.terminal.table import table_lines
 from app.cli.terminal.values import describe
 
 DEFAULT_LIMIT = 30
+MORE: Mapping[str, Sequence[Callable[..., None]]] = {DATASETS.name: datasets.COMMANDS}
+"""Commands of a resource beside those that all have."""
 
 LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many to list.")]
 AllOption = Annotated[bool, typer.Option("--all", "-a", help="List all of them.")]
@@ -37,6 +40,8 @@ def _group(resource: Resource) -> typer.Typer:
     group.command("list", help=f"List {resource.name}, by default the newest first.")(_with_filters(resource, _list))
     identifier = typer.Argument(metavar=resource.singular.upper(), help=f"Id, {resource.prefix}...")
     _add(group, "show", f"Show all about one of the {resource.name}.", _show, resource, Annotated[str, identifier])
+    for command in MORE.get(resource.name, ()):
+        group.command()(command)
     many = typer.Argument(metavar=f"{resource.singular.upper()}...", help=f"Ids, {resource.prefix}...")
     _add(group, "delete", resource.delete_help, _delete, resource, Annotated[list[str], many])
     return group

@@ -27,14 +27,14 @@ class NotMigrated(Exception):  # noqa: N818 (named as what happened)
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MoveReport:
     """What a move has moved: the rows of each table, and how many blobs of how many bytes; None for what stays."""
 
     rows: Mapping[str, int] | None
     blobs: tuple[int, int] | None
 
 
-def move(data_dir: Path, on_blob: Callable[[int, int], object] = lambda _count, _size: None) -> Moved:
+def move(data_dir: Path, on_blob: Callable[[int, int], object] = lambda _count, _size: None) -> MoveReport:
     """Move the blobs, then the database, to where the settings say; NotMigrated if that cannot be done.
 
     `on_blob` is called with the number of blobs and of bytes that are moved so far.
@@ -51,7 +51,7 @@ def move(data_dir: Path, on_blob: Callable[[int, int], object] = lambda _count, 
     blobs = None if url is None else _move_blobs(data_dir, location, url.get_secret_value(), on_blob)
     is_left = (data_dir / FILE_NAME).is_file() or blobs is None
     rows = _move_database(data_dir, location) if isinstance(location, PostgresLocation) and is_left else None
-    return Moved(rows, blobs)
+    return MoveReport(rows, blobs)
 
 
 def _move_blobs(

@@ -27,9 +27,8 @@ TABLES = frozenset({".ndjson", ".jsonl", ".parquet"})
 DEFAULT_DTYPE = "float32"
 
 MissingOption = Annotated[str, typer.Option(help="Cells of a CSV file that stand for missing values: NA,?.")]
-DelimiterOption = Annotated[
-    Literal["auto", "comma", "semicolon", "tab", "bar"], typer.Option(help="What separates the cells of a CSV file.")
-]
+Delimiter = Literal["auto", "comma", "semicolon", "tab", "bar", ",", ";", "\t", "|"]
+DelimiterOption = Annotated[Delimiter, typer.Option(help="What separates the cells of a CSV file.")]
 DecimalOption = Annotated[
     Literal["point", "comma"], typer.Option(help="What begins the fraction of a number in a CSV file.")
 ]

@@ -36,7 +36,7 @@ def restored(file: Path, data_dir: Path) -> Manifest:
                 manifest = read_archive(archive, _Folder(folder))
             _check(folder, manifest)
             _sync(folder)
-            # Over the empty folder that may be there; should it have been filled meanwhile, this fails.
+            # Over the empty folder that may be there; if it has been filled since, this fails.
             folder.rename(target)
             _sync(target.parent)
     except BackupDamaged as error:

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from app.config.settings import Settings
+from app.system.imports import importing
 
 REFUSED = 2
 """Exit status of a server that cannot be started as asked."""
@@ -50,8 +51,9 @@ def parser() -> argparse.ArgumentParser:
 
 def _run(settings: Settings) -> int:
     # Only now: wrong settings are reported at once, before the web framework is loaded.
-    from app.domain.errors import ApiError
-    from app.main.application import run
+    with importing():
+        from app.domain.errors import ApiError
+        from app.main.application import run
 
     try:
         return run(settings, on_ready=_announce)

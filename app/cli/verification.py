@@ -59,7 +59,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _References:
     """What a database refers to: what uses each blob, the open sessions and whether they have begun, all folders."""
 
     uses: Mapping[str, tuple[str, ...]]
@@ -99,7 +99,7 @@ def _verify(data_dir: Path, report: Report) -> None:
     report.findings += sorted(found, key=lambda each: (each.kind, each.name))
 
 
-def _looked_at(data_dir: Path, blobs: StoredBlobs, report: Report) -> tuple[_Known, set[Damage]]:
+def _looked_at(data_dir: Path, blobs: StoredBlobs, report: Report) -> tuple[_References, set[Damage]]:
     """Return what the database refers to now, and what is wrong with any of it."""
     with _copied(data_dir) as store:
         foreign = foreign_identity(data_dir, store)
@@ -120,24 +120,24 @@ def _copied(data_dir: Path) -> Iterator[Store]:
             yield store
 
 
-def _known(store: Store) -> _Known:
+def _known(store: Store) -> _References:
     uses: defaultdict[str, list[str]] = defaultdict(list)
     with store.read() as work:
         for digest, use in work.blob_references.uses():
             uses[digest].append(use)
         sessions = {session.id: session.begun for session in work.sessions.open()}
         folders = work.sessions.with_folders()
-    return _Known({digest: tuple(named) for digest, named in uses.items()}, sessions, folders)
+    return _References({digest: tuple(named) for digest, named in uses.items()}, sessions, folders)
 
 
-def _blob_problems(blobs: StoredBlobs, known: _Known) -> Iterator[Damage]:
+def _blob_problems(blobs: StoredBlobs, known: _References) -> Iterator[Damage]:
     for digest, uses in known.uses.items():
         problem = blobs.problem(digest)
         if problem is not None:
             yield Damage("blob", digest, problem, uses)
 
 
-def _session_problems(data_dir: Path, known: _Known) -> Iterator[Damage]:
+def _session_problems(data_dir: Path, known: _References) -> Iterator[Damage]:
     for session_id, begun in known.sessions.items():
         problem = _session_problem(data_dir / SESSIONS / session_id, begun=begun)
         if problem is not None:

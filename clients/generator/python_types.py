@@ -29,7 +29,7 @@ def python_type(schema: dict[str, Any], *, sent: bool) -> str:
 
 
 def union(types: Any) -> str:
-    """Return the union of types, None last; whatever stands beside Any is Any."""
+    """Return the union of types, None last; a union with Any is Any."""
     found = list(dict.fromkeys(part for each in types for part in _parts(each)))
     if "Any" in found:
         return "Any"

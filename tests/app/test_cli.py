@@ -104,7 +104,7 @@ def test_a_data_directory_in_use_is_refused_in_one_line(url, data_dir):
 
 REFUSALS = {
     "a stranger's address without names": (["--host", "0.0.0.0"], "ADJOINT_ALLOWED_HOSTS"),
-    "no workers": (["--workers", "0"], "workers"),
+    "no workers": (["--workers", "0"], "ADJOINT_WORKERS"),
     "a port that does not exist": (["--port", "70000"], "port"),
 }
 
@@ -145,12 +145,16 @@ UNNEEDED = [
     "psycopg",
     "app.store.postgres",
     "sqlalchemy.dialects.postgresql",
+    "ray",
+    "xoscar",
+    "app.runner.cluster",
+    "obstore",
 ]
 
 
-def test_a_server_loads_nothing_that_only_terminals_migrations_or_postgresql_need(tmp_path):
+def test_a_server_loads_nothing_that_only_terminals_migrations_postgresql_or_ray_need(tmp_path):
     code = (
-        "import pathlib, sys, app.__main__, app.cli.serve, app.main.application\n"
+        "import pathlib, sys, app.__main__, app.cli.serve, app.main.application, app.worker.forking\n"
         "from app.store.database import Database\n"
         f"for _ in range(2): Database.open(pathlib.Path({str(tmp_path)!r})).close()\n"
         f"print([name for name in {UNNEEDED} if name in sys.modules])"

@@ -14,6 +14,8 @@ ROOT = Path(__file__).parents[2]
 SERVER = ("api", "blobs", "domain", "ingest", "runner", "service", "store", "worker")
 NETWORK = {"aiohttp", "ftplib", "http.client", "httpx", "requests", "smtplib", "telnetlib", "urllib.request", "urllib3"}
 DESERIALIZERS = {"_pickle", "cloudpickle", "dill", "joblib", "marshal", "multiprocessing", "pickle", "shelve", "yaml"}
+CONNECTING = {"app/runner/cluster/connection.py"}
+"""What may connect, to addresses of the server's settings alone: that of a Ray head, and those of its nodes."""
 PLACES = {"url", "uri", "path", "dsn", "file", "filename", "href", "host", "endpoint", "webhook", "callback"}
 EVALUATORS = {"eval", "exec", "compile", "__import__", "os.system", "os.popen"}
 EXCEPTIONS = {
@@ -99,7 +101,8 @@ def test_the_server_connects_to_nobody(part: str) -> None:
     """Incident S8: requests that a server makes for a client. There is nothing here that could make one."""
     for path in modules(f"app/{part}"):
         assert not NETWORK & {*imports(path)}, path
-        assert not {"socket.create_connection", "socket.getaddrinfo"} & {*called(path)}, path
+        if path.relative_to(ROOT).as_posix() not in CONNECTING:
+            assert not {"socket.create_connection", "socket.getaddrinfo"} & {*called(path)}, path
 
 
 @pytest.mark.parametrize("part", ["app", "engine"])

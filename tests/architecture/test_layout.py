@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 from types import ModuleType
@@ -41,6 +42,24 @@ def test_every_op_says_what_it_does() -> None:
         first = entry["doc"].partition("\n\n")[0]
         assert len(first) > 5, entry["name"]
         assert first.endswith((".", ":")), f"{entry['name']}: {first!r}"
+
+
+MOST_COLLABORATORS = 6
+WIDE_CONSTRUCTORS = {"DataLoader", "Layer", "Op", "Sequential", "Value"}
+"""Their arguments are options that users name (layers, loaders), declarations (ops), or on the hot path (values)."""
+
+
+def test_constructors_with_many_collaborators_take_a_configuration_object() -> None:
+    wide = set()
+    for path in SOURCES:
+        for kind in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            methods = kind.body if isinstance(kind, ast.ClassDef) else ()
+            for method in methods:
+                if isinstance(method, ast.FunctionDef) and method.name == "__init__":
+                    given = method.args
+                    if len(given.posonlyargs + given.args[1:] + given.kwonlyargs) > MOST_COLLABORATORS:
+                        wide.add(kind.name)
+    assert wide == WIDE_CONSTRUCTORS
 
 
 def _code(path: Path) -> list[str]:

@@ -16,7 +16,7 @@ ROUTES = ("", "/metrics", "/checkpoints", "/metrics?format=csv", "/metrics?forma
 # Each checkpoint takes copies of this matrix, which is too large for a place that was freed before to be used again.
 HEAVY: dict[str, Any] = {
     "inputs": {"x": ["batch", 6]},
-    "parameters": {"w": {"shape": [6, 1_500_000], "init": {"kind": "zeros"}}},
+    "parameters": {"w": {"shape": [6, 4_000_000], "init": {"kind": "zeros"}}},
     "program": "loss = mean((x @ w - 1.0) ** 2)",
 }
 
@@ -26,6 +26,7 @@ def test_a_process_that_finds_no_memory_takes_nobody_with_it(driver: Driver) -> 
     heavy = driver.submit("heavy", endless_request(graph=HEAVY, batch_size=2, feeds={"x": "x"}, checkpoint=saved))
     beside = driver.submit("beside", fit_request(300))
     driver.until_rows(heavy, 1)
+    # A checkpoint copies 96 MB, more than a worker gives back of what it took to start.
     worker = psutil.Process(driver.worker_of(heavy))
     most = worker.memory_info().vms
     worker.rlimit(psutil.RLIMIT_AS, (most, most))

@@ -29,7 +29,9 @@ class Oracle:
 
     def __init__(self, request: Mapping[str, Any], datasets: Mapping[str, Mapping[str, np.ndarray]]) -> None:
         options = {name: request[name] for name in ("optimizer", "seed", "clip", "precision") if name in request}
-        self.session = engine.Session(engine.parse_graph(request["graph"]), threads=1, **options)
+        self.session = engine.Session(
+            engine.parse_graph(request["graph"]), execution=engine.Execution(threads=1), **options
+        )
         self.request = request
         self.state = "active"
         self.next_seq = 1

@@ -33,7 +33,9 @@ def session(client):
 
 @pytest.fixture
 def reference():
-    return engine.Session(engine.parse_graph(GRAPH), {"kind": "adam", "lr": 0.05}, seed=1, threads=1)
+    return engine.Session(
+        engine.parse_graph(GRAPH), {"kind": "adam", "lr": 0.05}, execution=engine.Execution(threads=1), seed=1
+    )
 
 
 def test_a_loop_gives_the_numbers_of_the_engine(session, reference):

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 import engine
-from app.domain.frames import Accepted, Step, to_frame
+from app.domain.frames import Step, StepAccepted, to_frame
 from app.ingest.encoding import safetensors_body
 from app.worker.session.wal import to_record
-from tests.security.corpus import csv, json_bodies, json_columns, ndjson, npy, npz, parquet, safetensors
+from tests.security.corpus import arrow, csv, json_bodies, json_columns, ndjson, npy, npz, parquet, safetensors
 
 SMALL = 2048
 _CORPUS = {
     "npy": npy, "npz": npz, "safetensors": safetensors, "csv": csv, "ndjson": ndjson, "json": json_columns,
-    "parquet": parquet,
+    "parquet": parquet, "arrow": arrow,
 }  # fmt: skip
 
 
@@ -40,6 +40,7 @@ _GOOD: Mapping[str, Sequence[bytes]] = {
         _saved(np.savez, x=np.arange(4), y=np.asfortranarray(np.ones((4, 2), bool))),
         _saved(np.savez_compressed, x=np.arange(40), y=np.zeros(40, np.float16)),
     ],
+    "arrow": arrow.GOOD,
     "parquet": [parquet.GOOD, parquet.CODED],
     "safetensors": [safetensors_body({"x": np.ones((2, 2), np.float32), "y": np.ones(2, np.uint8)}, {"a": "b"})],
     "csv": [b'a,b,c\n1,2.5,x\n3,,"y, ""z"""\r\n', b"a,b\n1,2\n3,4\n5,6\n", "\u00e9\n".encode()],
@@ -122,8 +123,8 @@ RECIPES = [
 ]
 
 FRAMES = [
-    to_frame(Step("req_1", "forward", {"a": [1, None]}, seq=1, key="k"), b"abc") + to_frame(Accepted("req_1", 1)),
-    to_frame(Accepted("req_2", 2**63), b"\0" * 20),
+    to_frame(Step("req_1", "forward", {"a": [1, None]}, seq=1, key="k"), b"abc") + to_frame(StepAccepted("req_1", 1)),
+    to_frame(StepAccepted("req_2", 2**63), b"\0" * 20),
 ]
 
 
@@ -154,6 +155,7 @@ WORDS: Mapping[str, Sequence[bytes]] = {
     "npz": [b"PK\1\2", b"PK\3\4", b"PK\5\6", b".npy", b"../", b"\x08\x00", b"\xff\xff\xff\xff"],
     "safetensors": [b'"dtype":"BF16"', b'"shape":[0]', b'"data_offsets":[0,8]', b'"__metadata__":{}', *_JSON_WORDS],
     "parquet": [b"PAR1", b"\x15\x04", b"\x19\x1c", b"\x18\x01x", b"\x15\xff\xff\xff\xff\x0f", b"\x26\x08", b"\x00\x00"],
+    "arrow": [b"ARROW1", b"\xff\xff\xff\xff", b"\x00\x00\x00\x00", b"\x10\x00\x00\x00", b"\x0c\x00\x06\x00", b"x"],
     "csv": [b",", b"\n", b"\r\n", b'"', b'""', b"nan", b"1e400", b"1_000", b"\xef\xbb\xbf", "\u0661".encode()],
     "ndjson": [b"\n", b'{"x":1}\n', *_JSON_WORDS],
     "json": [b'"columns":', b'"dtype":"int8"', b'"shape":[2]', b'"data":[1,2]', *_JSON_WORDS],

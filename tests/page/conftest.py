@@ -114,7 +114,7 @@ def trained(served: ServerProcess) -> dict[str, str]:
     """Ids of a dataset, a graph and two fits that have ended."""
     http = served.http
     dataset, graph = upload_iris(http), create_graph(http)
-    captured = {"gradients": {"every_steps": 10}}
+    captured = {"gradients": {"every_steps": 10}, "weight_norms": True}
     fits = [
         start_fit(http, graph=graph, dataset=dataset, labels={"team": team}, record=captured)
         for team in ("vision", "speech")

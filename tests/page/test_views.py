@@ -52,6 +52,7 @@ VIEWS = {
     "#/fits/{fit}": "metric rows",
     "#/fits/{fit}?x=epoch&smooth=0.6&log=1": "metric rows",
     "#/fits/{fit}?x=time": "metric rows",
+    "#/fits/{fit}/gradients": "Norm of the weights by parameter",
     "#/fits/{fit}/gradients?parameter=linear_0.weight": "Statistics as a table",
     "#/fits/{fit}/graph": "Nodes as a table",
     "#/fits/{fit}/timeline": "attempt 1",
@@ -68,6 +69,8 @@ VIEWS = {
     "#/system/keys": "Create a key",
     "#/system/audit": "adjoint audit verify",
 }
+LABELS = {"loss from", "Norm of the weights by parameter"}
+"""Those of the texts above that are labels."""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -75,7 +78,7 @@ def test_every_view_is_accessible(browser: Any, served: ServerProcess, trained: 
     with tab_of(browser, served.url, color_scheme=scheme) as tab:
         for address, text in VIEWS.items():
             tab.open(address.format(**trained))
-            shown = tab.page.get_by_label(text) if text == "loss from" else tab.page.get_by_text(text)
+            shown = tab.page.get_by_label(text) if text in LABELS else tab.page.get_by_text(text)
             shown.first.wait_for()
             tab.check_accessibility()
 

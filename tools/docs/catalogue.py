@@ -19,6 +19,7 @@ VALUES: Mapping[str, Any] = MappingProxyType(
         "axis": -1, "sizes": [2, 4], "shape": [-1], "axes": [0, 2, 1], "factor": 2, "padding": 1, "value": 0.5,
         "threshold": 0.1, "memory": "memory", "target": "memory", "layers": 2, "sparsity": 0.5, "zero_row": 0,
         "step_size": 10, "t_max": 20, "gamma": 0.95, "t_0": 10, "total_steps": 100, "max_lr": 0.1, "milestones": [5],
+        "degrees": 15, "longest": 2,
     }
 )  # fmt: skip
 """Example values of required attributes, by name."""
@@ -29,6 +30,7 @@ SPECIAL: Mapping[tuple[str, str], Any] = MappingProxyType(
         ("sequential", "layers"): [{"layer": "linear", "units": 8}, {"layer": "relu"}],
         ("parallel", "layers"): [{"layer": "linear", "units": 8}, {"layer": "relu"}],
         ("residual", "layers"): [{"layer": "layer_norm"}, {"layer": "linear", "units": 8}],
+        ("random_crop", "size"): 8,
         ("multiplicative", "factor"): 0.95,
         ("reshape", "shape"): [4, 2],
         ("sequential", "schedules"): [{"kind": "linear"}, {"kind": "cosine", "t_max": 20}],
@@ -39,7 +41,14 @@ SPECIAL: Mapping[tuple[str, str], Any] = MappingProxyType(
 """The same, where one value does not fit all kinds."""
 
 OPTIONAL: Mapping[tuple[str, str], Any] = MappingProxyType(
-    {("squeeze", "axis"): 1, ("upsample", "scale"): 2, ("chain", "transforms"): CHAIN}
+    {
+        ("squeeze", "axis"): 1,
+        ("upsample", "scale"): 2,
+        ("random_crop", "padding"): 1,
+        ("random_affine", "translate"): [0.1, 0.1],
+        ("mixup", "classes"): 10,
+        ("chain", "transforms"): CHAIN,
+    }
 )
 """Options that an example cannot do without, though each may be left out."""
 

@@ -105,7 +105,7 @@ DATASETS = (
     get("list_datasets", "/v1/datasets?limit=2"),
     get("get_dataset", "/v1/datasets/{DATASET}"),
     get("list_dataset_rows", "/v1/datasets/{DATASET}/rows?offset=1&limit=2"),
-    get("download_dataset", "/v1/datasets/{DATASET}/content"),
+    get("download_dataset", "/v1/datasets/{DATASET}/content?format=csv"),
     get("profile_dataset", "/v1/datasets/{DATASET}/profile?target=y"),
     post(
         "append_to_dataset", "/v1/datasets/{DATASET}:append", "x,y\n4,9\n5,11\n", status=201, saves="APPENDED",

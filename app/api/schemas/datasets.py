@@ -8,6 +8,7 @@ import engine
 from app.api.schemas.values import FilteredPage, Moment, ResourceShape, TensorDocument
 from app.domain.column_labels import with_labels
 from app.domain.records import DatasetRecord
+from app.ingest.exported import csv_columns_spec
 from app.service.fits.tables import column_facts
 
 
@@ -74,6 +75,10 @@ class Dataset(ResourceShape):
     proposed: ProposedColumns = Field(
         description="Transforms guessed from types, ranges and texts of the columns; a fit with a target uses them."
     )
+    csv_columns: str | None = Field(
+        description="The `columns` option by which an upload reads `content?format=csv` back with the same types; null "
+        "if it would be longer than the option may be."
+    )
     created_at: Moment
 
     @classmethod
@@ -82,7 +87,7 @@ class Dataset(ResourceShape):
         proposal = engine.propose_columns(*column_facts([dataset]))
         columns = with_labels(proposal.section(), dataset.labels)
         proposed = ProposedColumns(columns=columns, left_out=dict(proposal.left_out))
-        return cls.from_record(dataset, proposed=proposed)
+        return cls.from_record(dataset, proposed=proposed, csv_columns=csv_columns_spec(dataset.columns))
 
 
 class DatasetList(FilteredPage[Dataset]):

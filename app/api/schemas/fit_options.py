@@ -356,12 +356,13 @@ class GradientsChoice(RequestShape):
     steps: list[int] | None = Field(
         default=None,
         description=(
-            "After so many steps, each at least 0: 0 is the gradient at the first parameters. A fit captures them at "
-            "10000 steps at most, those of every_steps included."
+            "The steps, each at least 0, after which gradients are captured: 0 is the gradient at the first "
+            "parameters. A fit captures them at 10000 steps at most, those of every_steps included."
         ),
     )
     every_steps: int | None = Field(
-        default=None, description="And at step 0 and after every so many steps, at least 1; give this, steps, or both."
+        default=None,
+        description="At step 0 and at every multiple of this number of steps, at least 1; give this, steps, or both.",
     )
     parameters: list[str] | None = Field(
         default=None, description='Patterns of names of trained parameters, such as "conv*"; default ["*"].'
@@ -373,9 +374,15 @@ class RecordChoice(RequestShape):
 
     every_steps: int | None = Field(
         default=None,
-        description="Steps between rows, at least 1; by default so many that a fit makes at most about 10000 rows.",
+        description="Steps between rows, at least 1; the default gives at most about 10000 rows per fit.",
     )
-    gradient_norms: bool | None = Field(default=None, description="Whether rows include gradient norms; default true.")
+    gradient_norms: bool | None = Field(
+        default=None, description="Whether rows include the gradient norm of each trained parameter; default true."
+    )
+    weight_norms: bool | None = Field(
+        default=None,
+        description="Whether rows include the norm of each trained parameter after the step; default false.",
+    )
     epochs: bool | None = Field(
         default=None,
         description="Whether each epoch is recorded too, with metrics over its rows and uncertainties; default false.",

@@ -283,7 +283,7 @@ class FitChanges(_RecipeChanges):  # type: ignore[valid-type, misc]  # its field
     """Changes to a fit, merged into its request field by field, as RFC 7396 has it: null takes back to the default.
 
     Name, labels, priority, timeout_seconds and deadline may change whenever; the other fields before the first process,
-    and those that training can go on with (the optimizer's options, schedule, clip, noise, epochs, steps and the like)
+    and those that training can go on with (the optimizer's options, schedule, clip, noise, epochs, steps and others)
     also while the fit is paused.
     """
 

@@ -1,6 +1,7 @@
 """The server itself on the wire."""
 
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any, Literal, Self
 
 from pydantic import Field
 
@@ -8,6 +9,7 @@ from app.api.schemas.values import ResourceShape
 from app.config.settings import Settings
 from app.domain.clock import rfc3339
 from app.domain.runtime import allot
+from app.domain.servers import ServerStatus
 from app.service.admin.system import Overview
 from app.service.resources.memory import MemoryConfig
 
@@ -100,6 +102,34 @@ class Recovery(ResourceShape):
     returned: int = Field(description="Stored files and folders that were in quarantine and are referred to again.")
 
 
+class Server(ResourceShape):
+    """One of several servers that share a database."""
+
+    id: str
+    version: str
+    leads: bool = Field(description="Whether it runs the fits and does the housekeeping.")
+    heartbeat_seconds: float = Field(description="Time since its last heartbeat, in seconds.")
+
+
+class Readiness(ResourceShape):
+    """A server that accepts work. Where several share a database: which one it is, and which one runs the fits."""
+
+    status: Literal["ready"]
+    server: str | None = Field(default=None, description="Id of this server.")
+    leader: str | None = Field(default=None, description="Id of the server that runs the fits; null: none at present.")
+    leader_heartbeat_seconds: float | None = Field(
+        default=None, description="Time since the last heartbeat of that server, in seconds."
+    )
+
+    @classmethod
+    def of(cls, server: str, servers: Sequence[ServerStatus]) -> Self:
+        """Describe one of several servers."""
+        leader = next((each for each in servers if each.leads), None)
+        if leader is None:
+            return cls(status="ready", server=server)
+        return cls(status="ready", server=server, leader=leader.id, leader_heartbeat_seconds=leader.heartbeat_seconds)
+
+
 class SystemOverview(ResourceShape):
     """Versions, space, queue, workers and limits."""
 
@@ -119,6 +149,8 @@ class SystemOverview(ResourceShape):
     memory: Memory
     tenant: TenantQuotas
     limits: Limits
+    server: str | None = Field(description="Id of this server, where several share a database; else null.")
+    servers: list[Server] = Field(description="The servers that share the database; empty if there is one only.")
 
     @classmethod
     def showing(cls, overview: Overview, settings: Settings) -> Self:
@@ -135,7 +167,7 @@ class SystemOverview(ResourceShape):
                 usable=overview.cores,
                 cpus=list(overview.cpus),
                 quota=overview.cpu_quota,
-                threads_per_fit=allot({}, None, cores=overview.cores, workers=settings.workers).threads,
+                threads_per_fit=allot({}, None, cores=overview.cores, workers=max(1, settings.workers)).threads,
             ),
             recovery=found and Recovery.from_record(found, at=rfc3339(found.at)),
             queue=QueueCounts.show(overview),
@@ -153,4 +185,5 @@ class SystemOverview(ResourceShape):
                 stored_bytes_max=settings.tenant_storage_bytes,
             ),
             limits=Limits.show(settings),
+            servers=[Server.show(each) for each in overview.servers],
         )

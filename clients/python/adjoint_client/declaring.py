@@ -11,7 +11,7 @@ def declared(method: Method, build: Callable[..., Any]) -> Method:
     """Give a method the name, the documentation and the arguments of the function that it passes its arguments to."""
     signature = inspect.signature(build)
     receiver = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-    told = signature.replace(parameters=[receiver, *signature.parameters.values()])
+    signature_of_method = signature.replace(parameters=[receiver, *signature.parameters.values()])
     method.__name__, method.__doc__ = build.__name__, build.__doc__
-    method.__signature__ = told  # type: ignore[attr-defined]  # where inspect looks first
+    method.__signature__ = signature_of_method  # type: ignore[attr-defined]  # where inspect looks first
     return method

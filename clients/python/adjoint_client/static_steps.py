@@ -22,7 +22,7 @@ Named: TypeAlias = "Mapping[str, ArrayLike]"
 
 @dataclass(frozen=True, slots=True)
 class GraphComputed:
-    """What came of a computation.
+    """The result of a computation.
 
     Attributes:
         status: "SUCCESS" or "ABORTED".
@@ -42,8 +42,8 @@ class GraphComputed:
     @classmethod
     def from_wire(cls, answer: Document, _arrays: Arrays | None = None) -> GraphComputed:
         """Read an answer."""
-        told = {name: _tensors(answer[name]) for name in ("tensors", "gradients")}
-        return cls(answer["status"], answer["computed"], answer["losses"], warnings=answer["warnings"], **told)
+        found = {name: _tensors(answer[name]) for name in ("tensors", "gradients")}
+        return cls(answer["status"], answer["computed"], answer["losses"], warnings=answer["warnings"], **found)
 
 
 def build_forward_expand(

@@ -160,8 +160,8 @@ def _fed(
         return Step(verb, read, options if blocks else {"inputs": {}, **options}, blocks, ordered, outputs)
     if arrays:
         raise TypeError(f"give rows of a dataset or arrays, not both: {', '.join(arrays)}")
-    told = {"rows": inputs.reference, **_given(feeds=inputs.feeds), **options}
-    return Step(verb, read, told, {}, ordered, outputs)
+    sent = {"rows": inputs.reference, **_given(feeds=inputs.feeds), **options}
+    return Step(verb, read, sent, {}, ordered, outputs)
 
 
 def _blocks(arrays: Mapping[str, ArrayLike]) -> dict[str, Block]:

@@ -16,7 +16,7 @@ from adjoint_client.http1 import Block
 _CONNECT_SECONDS = 10.0
 _JOINED_BYTES = 1 << 16
 _RECEIVED_BYTES = 1 << 18
-# A host that is switched off, or cut off, says nothing: it is asked after so many seconds, so often.
+# A host that is switched off, or cut off, says nothing: TCP probes it at this interval, this many times.
 _KEEPALIVE = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 4))
 _NOT_THERE = f"no connection within {_CONNECT_SECONDS:.0f} s"
 
@@ -57,7 +57,7 @@ class Stream:
         return self._socket.recv(_RECEIVED_BYTES)
 
     def close(self) -> None:
-        """Close the connection, whatever is under way."""
+        """Close the connection, also during a request."""
         self._socket.close()
 
 
@@ -97,7 +97,7 @@ class AsyncStream:
             return await self._reader.read(_RECEIVED_BYTES)
 
     def close(self) -> None:
-        """Close the connection, whatever is under way."""
+        """Close the connection, also during a request."""
         self._writer.close()
 
 

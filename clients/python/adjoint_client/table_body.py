@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from adjoint_client.frames import CSV, csv_bytes, frame_arrays, has_text
 from adjoint_client.generated.records import Dataset
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from adjoint_client.frames import Frame
+
+Delimiter = Literal["auto", "comma", "semicolon", "tab", "bar", ",", ";", "\t", "|"]
+"""What separates the cells of a CSV file: a name, or the character itself."""
 
 BLOCK_BYTES = 1 << 20
 DATASET_ID = "ds_"

@@ -39,8 +39,8 @@ def _with_nulls(array: NDArray[Any]) -> dict[str, Any]:
     flat = array.ravel().tolist()
     names = {place: str(flat[place]) for place in np.flatnonzero(~np.isfinite(array.ravel())).tolist()}
     data = [None if place in names else number for place, number in enumerate(flat)]
-    told = {str(place): name for place, name in names.items()}
-    return {"dtype": array.dtype.name, "shape": list(array.shape), "data": data, "nonfinite": told}
+    nonfinite = {str(place): name for place, name in names.items()}
+    return {"dtype": array.dtype.name, "shape": list(array.shape), "data": data, "nonfinite": nonfinite}
 
 
 def all_to_wire(arrays: Mapping[str, ArrayLike]) -> dict[str, Any]:

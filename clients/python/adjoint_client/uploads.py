@@ -3,7 +3,10 @@
 from pathlib import Path
 
 CONTENT_TYPES = {
+    ".arrow": "application/vnd.apache.arrow.file",
+    ".arrows": "application/vnd.apache.arrow.stream",
     ".csv": "text/csv",
+    ".feather": "application/vnd.apache.arrow.file",
     ".json": "application/json",
     ".jsonl": "application/x-ndjson",
     ".ndjson": "application/x-ndjson",

@@ -3,6 +3,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import httpx
@@ -19,6 +20,7 @@ GET = b"GET /v1/backup HTTP/1.1\r\nHost: localhost\r\n\r\n"
 NPY = {"Content-Type": "application/x-npy"}
 
 
+@cache
 def npy(seed: int) -> bytes:
     """Return a file that no buffer on the way takes as a whole."""
     file = io.BytesIO()
@@ -26,13 +28,10 @@ def npy(seed: int) -> bytes:
     return file.getvalue()
 
 
-LARGE = npy(seed=1)
-
-
 @pytest.fixture(scope="module")
 def large(http: httpx.Client) -> dict[str, Any]:
     """Return a dataset whose content makes a backup a large one."""
-    dataset: dict[str, Any] = http.post("/v1/datasets", content=LARGE, headers=NPY).json()
+    dataset: dict[str, Any] = http.post("/v1/datasets", content=npy(seed=1), headers=NPY).json()
     return dataset
 
 
@@ -97,7 +96,7 @@ def test_a_backup_has_no_head(http: httpx.Client) -> None:
 
 def test_a_server_that_stops_gives_a_backup_up_and_leaves_nothing(start_server: StartServer) -> None:
     server = start_server(workers=1)
-    dataset = server.http.post("/v1/datasets", content=LARGE, headers=NPY).json()
+    dataset = server.http.post("/v1/datasets", content=npy(seed=1), headers=NPY).json()
     with begun(server):
         assert server.http.delete(f"/v1/datasets/{dataset['id']}").status_code == 204
         assert server.stop() == 0

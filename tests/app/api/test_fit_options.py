@@ -272,6 +272,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"dataset": [3]}, "/dataset", "an id"),
 ]
 
+MANY: dict[str, Any] = dict.fromkeys(map(str, range(90_000)), 1)
 # Requests that are made to be dear, and where they are refused.
 HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
     "groups": ({"optimizer": {"kind": "sgd", "groups": [{"match": "*"}] * 90_000}}, "/optimizer"),
@@ -287,12 +288,12 @@ HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
         "/optimizer/transforms"),
     "schedules": ({"schedule": {"kind": "chained", "schedules": ["constant"] * 200_000}}, "/schedule"),
     "milestones": ({"schedule": {"kind": "multi_step", "milestones": [*range(1, 200_000)]}}, "/schedule"),
-    "spans": ({"windows": {"spans": dict.fromkeys(map(str, range(90_000)), 1)}}, "/windows"),
+    "spans": ({"windows": {"spans": MANY}}, "/windows"),
     "a wide window": ({"windows": {"spans": {"x": [0, 2**31]}}}, "/dataset"),
     "weights": ({"class_weights": [1.0] * 300_000}, "/class_weights"),
-    "inputs": ({"normalize": dict.fromkeys(map(str, range(90_000)), "standard")}, "/normalize"),
-    "unknown fields": (dict.fromkeys(map(str, range(90_000)), 1), ""),
-    "unknown options": ({"clip": dict.fromkeys(map(str, range(90_000)), 1)}, "/clip"),
+    "inputs": ({"normalize": dict.fromkeys(MANY, "standard")}, "/normalize"),
+    "unknown fields": (MANY, ""),
+    "unknown options": ({"clip": MANY}, "/clip"),
     "datasets": ({"dataset": ["ds_1"] * 100_000}, "/dataset"),
     "steps of an optimizer": ({"optimizer": {"kind": "lbfgs", "history_size": 10**9}}, "/optimizer"),
 }  # fmt: skip

@@ -3,7 +3,7 @@
 import { html, useEffect, useRef, useState } from "../lib/ui.js";
 
 const BEYOND = 8;
-/** Up to so many rows are all part of the document. */
+/** Up to this many rows are all part of the document. */
 const ALL_MAX = 40;
 const FIRST_HEIGHT = 56;
 

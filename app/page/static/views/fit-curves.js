@@ -10,7 +10,7 @@ import { Chart } from "../parts/chart.js";
 const AXES = ["step", "epoch", "time"];
 const FIRST = ["loss"];
 const LAST = ["grad_norm", "lr", "momentum"];
-/** Up to so many validation rows are marked by points. */
+/** Up to this many validation rows are marked by points. */
 const MARKED_MAX = 80;
 
 /** @param {{watch: import("../lib/watch.js").FitWatch, fit: any}} props */

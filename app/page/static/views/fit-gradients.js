@@ -1,4 +1,4 @@
-/** Norms of the gradient of each parameter over the steps, as a heat map; dead and exploding ones are marked. */
+/** Norms of the gradient and the weights of each parameter over the steps, as heat maps; what is dead or explodes is marked. */
 
 import { html, useEffect, useMemo, useRef, useState } from "../lib/ui.js";
 import { Problem, request } from "../lib/api.js";
@@ -7,14 +7,17 @@ import { usePolling } from "../lib/poll.js";
 import { heatColor } from "../lib/heat.js";
 import { Histograms } from "./fit-histograms.js";
 
-const PREFIX = "grad_norm/";
-/** About so many steps are shown, evenly spaced. */
+const KINDS = [
+  { prefix: "grad_norm/", title: "Norm of the gradient by parameter", option: '"record": {"gradient_norms": true}' },
+  { prefix: "weight_norm/", title: "Norm of the weights by parameter", option: '"record": {"weight_norms": true}' },
+];
+/** About this many steps are shown, evenly spaced. */
 const COLUMNS = 240;
 const LIMIT = 1000;
 const EVERY = 5;
 /** Below it, over the last rows, a parameter learns nothing. */
 const DEAD = 1e-9;
-/** So many times the median of its own norms. */
+/** This multiple of the median of its own norms. */
 const EXPLODING = 100;
 const RECENT = 10;
 const HEIGHT = 22;
@@ -35,20 +38,24 @@ function Norms({ watch, fit }) {
     if (before.after < last || before.rows.length === 0) setRead(await readOn(fit.id, before));
   }, EVERY, [fit.id, every]);
   const { rows } = read;
-  const norms = useMemo(() => (rows === null ? [] : normsOf(rows)), [rows]);
   if (rows === null) return html`<p class="loading" role="status">Reading norms …</p>`;
+  return KINDS.map((kind) => html`<${HeatMap} key=${kind.prefix} kind=${kind} rows=${rows} />`);
+}
+
+function HeatMap({ kind, rows }) {
+  const norms = useMemo(() => normsOf(rows, kind.prefix), [rows, kind]);
   if (norms.length === 0) {
-    return html`<section class="card empty"><p>No norms of gradients. A fit records them unless its request has <code>"record": {"gradient_norms": false}</code>.</p></section>`;
+    return html`<section class="card"><h2>${kind.title}</h2><p class="empty">Not recorded. A request with <code>${kind.option}</code> has it recorded.</p></section>`;
   }
   const scale = scaleOf(norms);
   const marked = norms.filter((each) => each.finding);
   return html`<section class="card">
     <div class="bar tight">
-      <h2>Norm of the gradient by parameter</h2>
+      <h2>${kind.title}</h2>
       <${Legend} scale=${scale} />
     </div>
     <p class="muted">A band above a place says that the norm explodes there, ${EXPLODING} times its median or not finite; one below that it is dead. From step ${rows[0].step} to step ${rows.at(-1).step}. ${marked.length === 0 ? "No parameter is dead or exploding." : `${marked.length} of ${norms.length} parameters need a look.`}</p>
-    <div class="scroll" tabindex="0" role="region" aria-label="Norms by parameter">
+    <div class="scroll" tabindex="0" role="region" aria-label=${kind.title}>
     <table class="heat">
       <thead><tr><th>Parameter</th><th class="strip-head">Over the steps</th><th class="number">First</th><th class="number">Largest</th><th class="number">Last</th><th>Finding</th></tr></thead>
       <tbody>${norms.map(
@@ -65,7 +72,7 @@ function Norms({ watch, fit }) {
   </section>`;
 }
 
-/** Read the rows that follow; only rows of every so many steps. */
+/** Read the rows that follow; only rows at multiples of a number of steps. */
 async function readOn(id, { every, after, rows }) {
   const found = [...rows];
   let next = after;
@@ -131,13 +138,13 @@ function Legend({ scale }) {
     <span class="num">${formatNumber(10 ** scale.high)}</span></span>`;
 }
 
-function normsOf(rows) {
-  const keys = [...new Set(rows.flatMap((row) => Object.keys(row.values)))].filter((key) => key.startsWith(PREFIX));
+function normsOf(rows, prefix) {
+  const keys = [...new Set(rows.flatMap((row) => Object.keys(row.values)))].filter((key) => key.startsWith(prefix));
   return keys.map((key) => {
     const values = rows.map((row) => row.values[key] ?? null);
     const finite = values.filter((value) => value !== null);
     return {
-      name: key.slice(PREFIX.length),
+      name: key.slice(prefix.length),
       values,
       marks: marksOf(values, finite),
       first: values[0],

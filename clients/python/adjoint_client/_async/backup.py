@@ -15,7 +15,7 @@ _SILENCE_SECONDS = 600.0
 async def download_backup(transport: AsyncTransport, path: Path) -> Manifest:
     """Write a backup to `path`, over what may be there, and return what it holds.
 
-    The bytes gather in `<path>.partial`, which is gone afterwards, whatever happens.
+    The bytes gather in `<path>.partial`, which is removed in every case.
 
     Raises:
         BackupDamaged: what arrived is not a whole backup; its message says what the server said.

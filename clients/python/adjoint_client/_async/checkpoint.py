@@ -64,7 +64,7 @@ class AsyncCheckpointHandle(AsyncTableCalls):
         return {name: array for name, array in arrays.items() if not name.startswith(_STATE_PREFIXES)}
 
     async def pin(self, pinned: bool = True) -> Checkpoint:
-        """Have the checkpoint kept whatever newer ones come, or no longer."""
+        """Pin the checkpoint, so that newer ones do not replace it, or unpin it."""
         response = await self._transport.send(
             "PATCH", f"/v1/checkpoints/{self.id}", json={"pinned": pinned}, repeatable=True
         )

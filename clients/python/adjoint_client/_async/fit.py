@@ -75,7 +75,7 @@ class AsyncFitHandle(AsyncDisplayed):
     async def watch(self, after: int = 0) -> AsyncIterator[Event]:
         """Yield what happens to the fit, from the event behind `after` on, until its end.
 
-        Connections that break are made anew; no event is left out or comes twice.
+        Broken connections are opened again; no event is left out or comes twice.
         """
         async for event in follow(self._transport, self._path("/events"), after):
             yield event

@@ -22,7 +22,7 @@ _FORGOTTEN = "answer_forgotten"
 class AsyncStepper:
     """Carries steps to a session, one request at a time.
 
-    A step keeps its number until it is answered. One that was interrupted, or given up, leaves it to the next: if that
+    A step keeps its number until it is answered. One that was interrupted leaves it to the next: if that
     is the same step again, it is a repetition, and otherwise the server says which number is right.
     """
 

@@ -84,7 +84,7 @@ class AsyncTransport:
         return found
 
     async def create(self, path: str, json: Any) -> Any:
-        """POST `json` under a fresh Idempotency-Key: whatever the network does, it takes effect once."""
+        """POST `json` under a fresh Idempotency-Key: it takes effect once, also over a failing network."""
         return (await self.send("POST", path, json=json, headers={"Idempotency-Key": str(uuid4())})).json()
 
     async def post(self, path: str, json: Any = None) -> Any:
@@ -102,7 +102,7 @@ class AsyncTransport:
         headers: Mapping[str, str] | None = None,
         repeatable: bool = False,
     ) -> httpx.Response:
-        """Send a request and return the answer if it is a success; `body` makes the content, anew for each attempt.
+        """Send a request and return the answer if it is a success; `body` makes the content of each attempt.
 
         Raises:
             ServerError: the server refused; `code`, `detail` and `findings` say why.

@@ -16,7 +16,7 @@ _SILENCE_SECONDS = 600.0
 def download_backup(transport: Transport, path: Path) -> Manifest:
     """Write a backup to `path`, over what may be there, and return what it holds.
 
-    The bytes gather in `<path>.partial`, which is gone afterwards, whatever happens.
+    The bytes gather in `<path>.partial`, which is removed in every case.
 
     Raises:
         BackupDamaged: what arrived is not a whole backup; its message says what the server said.

@@ -65,7 +65,7 @@ class CheckpointHandle(TableCalls):
         return {name: array for name, array in arrays.items() if not name.startswith(_STATE_PREFIXES)}
 
     def pin(self, pinned: bool = True) -> Checkpoint:
-        """Have the checkpoint kept whatever newer ones come, or no longer."""
+        """Pin the checkpoint, so that newer ones do not replace it, or unpin it."""
         response = self._transport.send("PATCH", f"/v1/checkpoints/{self.id}", json={"pinned": pinned}, repeatable=True)
         self.info = Checkpoint(response.json())
         return self.info

@@ -29,7 +29,7 @@ from adjoint_client.generated.records import Session as SessionInfo
 from adjoint_client.gradcheck import GradientChecks
 from adjoint_client.operation import answer_of, find_operation
 from adjoint_client.references import reference, references, session_request
-from adjoint_client.table_body import csv_dialect, table_body
+from adjoint_client.table_body import Delimiter, csv_dialect, table_body
 from adjoint_client.tensors import all_to_wire
 from adjoint_client.waiting import PATIENCE_SECONDS
 
@@ -127,7 +127,7 @@ class Client(Resources, Datasets, Catalogues):
         columns: str | None = None,
         header: bool | None = None,
         missing: Sequence[str] = (),
-        delimiter: Literal["auto", "comma", "semicolon", "tab", "bar"] = "auto",
+        delimiter: Delimiter = "auto",
         decimal: Literal["point", "comma"] = "point",
         encoding: Literal["utf-8", "latin-1", "windows-1252"] = "utf-8",
     ) -> Dataset:
@@ -309,8 +309,8 @@ class Client(Resources, Datasets, Catalogues):
         if isinstance(dataset, Mapping):
             dataset = self.upload(dataset)
         named = checkpoint.id if isinstance(checkpoint, CheckpointHandle) else checkpoint
-        told = {"kind": "static", **({} if dims is None else {"dims": dict(dims)}), **fields}
-        request = session_request(graph, named, None, None, dataset, told)
+        given = {"kind": "static", **({} if dims is None else {"dims": dict(dims)}), **fields}
+        request = session_request(graph, named, None, None, dataset, given)
         info = SessionInfo(self._transport.create("/v1/sessions", request))
         return StaticSession(self._transport, info, patience=patience, keep=keep)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Connection:
-    """Sends one request at a time; connects when there is something to send, and anew after a failure."""
+    """Sends one request at a time; connects when there is something to send, and again after a failure."""
 
     def __init__(self, url: str, headers: Mapping[str, str], trust: Callable[[], ssl.SSLContext]) -> None:
         self.url = url

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
+from adjoint_client._sync.download import download_written
 from adjoint_client._sync.resources import id_of
 from adjoint_client._sync.tables import read_blocks
 from adjoint_client.generated.records import Dataset, DatasetProfile
 from adjoint_client.table_body import table_body
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from os import PathLike
 
     from adjoint_client._sync.transport import Transport
@@ -20,10 +23,52 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
+EXPORTS: Mapping[str, str] = {
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".npz": "npz",
+}
+"""The format of a dataset by the ending of a file."""
+
+
 class Datasets:
-    """Makes datasets of stored ones, which stay as they are. A dataset is given as it was returned, or by its id."""
+    """Downloads datasets, and makes others of them, which stay as they are.
+
+    A dataset is given as it was returned, or by its id.
+    """
 
     _transport: Transport
+
+    def download(
+        self,
+        dataset: str | Dataset,
+        path: str | PathLike[str],
+        *,
+        format: Literal["csv", "parquet", "arrow", "npz"] | None = None,
+    ) -> None:
+        """Write the rows of a dataset to a file that `upload` reads back to the same columns.
+
+        `format` is by default that of the ending of `path`: csv, parquet, arrow or feather, or npz. A CSV file needs
+        `columns=dataset.csv_columns` to be read with the same types.
+
+        Raises:
+            ServerError: the format does not have what the columns hold.
+            ValueError: the ending of `path` is no format.
+        """
+        path = Path(path)
+        kind = format or EXPORTS.get(path.suffix.lower())
+        if kind is None:
+            raise ValueError(f"{path} has none of the endings {', '.join(EXPORTS)}; rename it, or give a format")
+        partial = path.with_name(f"{path.name}.part")
+        try:
+            with partial.open("w+b") as target:
+                content = f"/v1/datasets/{id_of(dataset)}/content"
+                download_written(self._transport, content, {"format": kind}, target)
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
 
     def append_rows(
         self,
@@ -59,7 +104,7 @@ class Datasets:
         """Return a dataset of chosen rows: of the range `rows` (from, to before), those that meet all conditions.
 
         A condition is a column, an operator (`==`, `!=`, `<`, `<=`, `>`, `>=`, `in`, `not_in`, `missing`, `present`)
-        and a value, or a list of values. `sample` draws a share of these rows, below 1, or so many.
+        and a value, or a list of values. `sample` draws a share of these rows (below 1) or a number of them.
         """
         request: dict[str, Any] = {"where": [dict(zip(("column", "op", "value"), each, strict=True)) for each in where]}
         if rows is not None:

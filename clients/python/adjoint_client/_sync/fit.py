@@ -75,7 +75,7 @@ class FitHandle(Displayed):
     def watch(self, after: int = 0) -> Iterator[Event]:
         """Yield what happens to the fit, from the event behind `after` on, until its end.
 
-        Connections that break are made anew; no event is left out or comes twice.
+        Broken connections are opened again; no event is left out or comes twice.
         """
         for event in follow(self._transport, self._path("/events"), after):
             yield event

@@ -39,7 +39,7 @@ class Session(HeldSession):
     def load(self, checkpoint: str | CheckpointHandle, *, optimizer: bool = True) -> int:
         """Go on from a checkpoint, of this session or another; return the steps that the optimizer had taken.
 
-        Without `optimizer` only parameters and buffers are taken over, and the optimizer begins anew.
+        Without `optimizer` only parameters and buffers are taken over, and the optimizer starts from its initial state.
         """
         named = checkpoint if isinstance(checkpoint, str) else checkpoint.id
         return self.carry_out(steps.load(named, optimizer=optimizer))

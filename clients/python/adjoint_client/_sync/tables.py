@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from adjoint_client._sync.transport import Transport
 from adjoint_client.generated.records import Checkpoint, Evaluation
-from adjoint_client.table_body import BLOCK_BYTES, csv_dialect, query_of, stored_ids, table_body
+from adjoint_client.table_body import BLOCK_BYTES, Delimiter, csv_dialect, query_of, stored_ids, table_body
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -63,7 +63,7 @@ class TableCalls:
         columns: str | None = None,
         header: bool | None = None,
         missing: Sequence[str] = (),
-        delimiter: Literal["auto", "comma", "semicolon", "tab", "bar"] = "auto",
+        delimiter: Delimiter = "auto",
         decimal: Literal["point", "comma"] = "point",
         encoding: Literal["utf-8", "latin-1", "windows-1252"] = "utf-8",
     ) -> dict[str, NDArray[Any]]:
@@ -139,7 +139,7 @@ class TableCalls:
         columns: str | None = None,
         header: bool | None = None,
         missing: Sequence[str] = (),
-        delimiter: Literal["auto", "comma", "semicolon", "tab", "bar"] = "auto",
+        delimiter: Delimiter = "auto",
         decimal: Literal["point", "comma"] = "point",
         encoding: Literal["utf-8", "latin-1", "windows-1252"] = "utf-8",
     ) -> Evaluation:

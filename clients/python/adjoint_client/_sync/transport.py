@@ -85,7 +85,7 @@ class Transport:
         return found
 
     def create(self, path: str, json: Any) -> Any:
-        """POST `json` under a fresh Idempotency-Key: whatever the network does, it takes effect once."""
+        """POST `json` under a fresh Idempotency-Key: it takes effect once, also over a failing network."""
         return (self.send("POST", path, json=json, headers={"Idempotency-Key": str(uuid4())})).json()
 
     def post(self, path: str, json: Any = None) -> Any:
@@ -103,7 +103,7 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         repeatable: bool = False,
     ) -> httpx.Response:
-        """Send a request and return the answer if it is a success; `body` makes the content, anew for each attempt.
+        """Send a request and return the answer if it is a success; `body` makes the content of each attempt.
 
         Raises:
             ServerError: the server refused; `code`, `detail` and `findings` say why.

@@ -18,6 +18,8 @@ OPERATIONS: Mapping[str, Operation] = {
         (
             "application/json",
             "application/octet-stream",
+            "application/vnd.apache.arrow.file",
+            "application/vnd.apache.arrow.stream",
             "application/vnd.apache.parquet",
             "application/vnd.safetensors",
             "application/x-ndjson",
@@ -32,7 +34,7 @@ OPERATIONS: Mapping[str, Operation] = {
         "POST", "/v1/graphs/{graph_id}:gradcheck", (), ("application/json",), ("GradcheckResult",)
     ),
     "check_health": Operation("GET", "/healthz", (), (), ("Status",)),
-    "check_readiness": Operation("GET", "/readyz", (), (), ("Status",)),
+    "check_readiness": Operation("GET", "/readyz", (), (), ("Readiness",)),
     "clear_session_graph": Operation(
         "POST", "/v1/sessions/{session_id}:graph_clear", (), ("application/json",), ("GraphAnswer", "Operation")
     ),
@@ -68,6 +70,8 @@ OPERATIONS: Mapping[str, Operation] = {
         (
             "application/json",
             "application/octet-stream",
+            "application/vnd.apache.arrow.file",
+            "application/vnd.apache.arrow.stream",
             "application/vnd.apache.parquet",
             "application/vnd.safetensors",
             "application/x-ndjson",
@@ -105,11 +109,13 @@ OPERATIONS: Mapping[str, Operation] = {
     "download_dataset": Operation(
         "GET",
         "/v1/datasets/{dataset_id}/content",
-        (),
+        ("format",),
         (),
         (
             "application/json",
             "application/octet-stream",
+            "application/vnd.apache.arrow.file",
+            "application/vnd.apache.arrow.stream",
             "application/vnd.apache.parquet",
             "application/vnd.safetensors",
             "application/x-ndjson",
@@ -156,6 +162,8 @@ OPERATIONS: Mapping[str, Operation] = {
         ),
         (
             "application/json",
+            "application/vnd.apache.arrow.file",
+            "application/vnd.apache.arrow.stream",
             "application/vnd.apache.parquet",
             "application/vnd.safetensors",
             "application/x-ndjson",
@@ -389,6 +397,8 @@ OPERATIONS: Mapping[str, Operation] = {
         ),
         (
             "application/json",
+            "application/vnd.apache.arrow.file",
+            "application/vnd.apache.arrow.stream",
             "application/vnd.apache.parquet",
             "application/vnd.safetensors",
             "application/x-ndjson",

@@ -137,6 +137,7 @@ class Dataset(Record):
     corrupt: "bool"
     columns: "list[DatasetColumn]"
     proposed: "ProposedColumns"
+    csv_columns: "str | None"
     created_at: "datetime"
 
 

@@ -1116,6 +1116,7 @@ class Dataset(TypedDict):
     corrupt: "bool"
     columns: "list[DatasetColumn]"
     proposed: "ProposedColumns"
+    csv_columns: "str | None"
     created_at: "str"
 
 
@@ -1713,6 +1714,14 @@ class GaussianNllLossLoss(TypedDict):
     split: NotRequired["int | None"]
     sample_weight: NotRequired["str | None"]
     per_example: NotRequired["bool"]
+
+
+class GaussianNoiseLayer(TypedDict):
+    """x with normal noise of mean 0 and deviation `std` added to each element in training."""
+
+    layer: 'Literal["gaussian_noise"]'
+    name: NotRequired["str"]
+    std: NotRequired["float"]
 
 
 class GegluLayer(TypedDict):
@@ -2488,6 +2497,16 @@ LayerChoice = Union[
     "FeatureDropoutLayer",
     "AlphaDropoutLayer",
     "FeatureAlphaDropoutLayer",
+    "RandomHorizontalFlipLayer",
+    "RandomVerticalFlipLayer",
+    "RandomCropLayer",
+    "RandomRotationLayer",
+    "RandomAffineLayer",
+    "RandomErasingLayer",
+    "GaussianNoiseLayer",
+    "TimeMaskingLayer",
+    "RandomMaskingLayer",
+    "MixupLayer",
     "SequentialLayer",
     "ParallelLayer",
     "ResidualLayer",
@@ -2602,6 +2621,16 @@ LayerKind = Literal[
     "feature_dropout",
     "alpha_dropout",
     "feature_alpha_dropout",
+    "random_horizontal_flip",
+    "random_vertical_flip",
+    "random_crop",
+    "random_rotation",
+    "random_affine",
+    "random_erasing",
+    "gaussian_noise",
+    "time_masking",
+    "random_masking",
+    "mixup",
     "sequential",
     "parallel",
     "residual",
@@ -3125,6 +3154,16 @@ class MishLayer(TypedDict):
 
     layer: 'Literal["mish"]'
     name: NotRequired["str"]
+
+
+class MixupLayer(TypedDict):
+    """Mix each example with the next of the batch in training, and its `target` in the same proportions."""
+
+    layer: 'Literal["mixup"]'
+    name: NotRequired["str"]
+    target: "str"
+    classes: NotRequired["int | None"]
+    alpha: NotRequired["float"]
 
 
 class MseLossLoss(TypedDict):
@@ -3788,6 +3827,74 @@ class RadamOptimizer(TypedDict):
     decoupled: NotRequired["bool"]
 
 
+class RandomAffineLayer(TypedDict):
+    """Images x [N, C, H, W], each turned, shifted and magnified in training by amounts drawn uniformly."""
+
+    layer: 'Literal["random_affine"]'
+    name: NotRequired["str"]
+    degrees: NotRequired["float | Sequence[float]"]
+    translate: NotRequired["Sequence[float]"]
+    scale: NotRequired["Sequence[float]"]
+    interpolation: NotRequired['Literal["nearest", "bilinear"]']
+    fill: NotRequired["float"]
+
+
+class RandomCropLayer(TypedDict):
+    """A window of `size` (height and width, or one number for both) of each image x [N, C, H, W]."""
+
+    layer: 'Literal["random_crop"]'
+    name: NotRequired["str"]
+    size: "int | Sequence[int]"
+    padding: NotRequired["int | Sequence[int]"]
+    fill: NotRequired["float"]
+
+
+class RandomErasingLayer(TypedDict):
+    """Images x [N, C, H, W], each with probability p with `value` in a random rectangle in training."""
+
+    layer: 'Literal["random_erasing"]'
+    name: NotRequired["str"]
+    p: NotRequired["float"]
+    scale: NotRequired["Sequence[float]"]
+    ratio: NotRequired["Sequence[float]"]
+    value: NotRequired["float"]
+
+
+class RandomHorizontalFlipLayer(TypedDict):
+    """Images x [N, C, H, W], each mirrored left to right with probability p in training."""
+
+    layer: 'Literal["random_horizontal_flip"]'
+    name: NotRequired["str"]
+    p: NotRequired["float"]
+
+
+class RandomMaskingLayer(TypedDict):
+    """Sequences x [N, T, ...] of numbers or token ids with `value` in each step with probability p in training."""
+
+    layer: 'Literal["random_masking"]'
+    name: NotRequired["str"]
+    p: NotRequired["float"]
+    value: NotRequired["float"]
+
+
+class RandomRotationLayer(TypedDict):
+    """Images x [N, C, H, W], each turned about its centre in training, by an angle drawn uniformly from `degrees`."""
+
+    layer: 'Literal["random_rotation"]'
+    name: NotRequired["str"]
+    degrees: "float | Sequence[float]"
+    interpolation: NotRequired['Literal["nearest", "bilinear"]']
+    fill: NotRequired["float"]
+
+
+class RandomVerticalFlipLayer(TypedDict):
+    """Images x [N, C, H, W], each turned upside down with probability p in training."""
+
+    layer: 'Literal["random_vertical_flip"]'
+    name: NotRequired["str"]
+    p: NotRequired["float"]
+
+
 class RankedVariant(TypedDict):
     """A variant of a sweep with its rank."""
 
@@ -3800,6 +3907,15 @@ class RankedVariant(TypedDict):
     state: "FitState"
     step: "int"
     total_steps: "int"
+
+
+class Readiness(TypedDict):
+    """A server that accepts work. Where several share a database: which one it is, and which one runs the fits."""
+
+    status: 'Literal["ready"]'
+    server: NotRequired["str | None"]
+    leader: NotRequired["str | None"]
+    leader_heartbeat_seconds: NotRequired["float | None"]
 
 
 class RecallMetric(TypedDict):
@@ -3830,6 +3946,7 @@ class RecordChoice(TypedDict):
 
     every_steps: NotRequired["int | None"]
     gradient_norms: NotRequired["bool | None"]
+    weight_norms: NotRequired["bool | None"]
     epochs: NotRequired["bool | None"]
     gradients: NotRequired["GradientsChoice | None"]
 
@@ -4265,6 +4382,15 @@ class SequentialSchedule(TypedDict):
     milestones: "Sequence[int]"
 
 
+class Server(TypedDict):
+    """One of several servers that share a database."""
+
+    id: "str"
+    version: "str"
+    leads: "bool"
+    heartbeat_seconds: "float"
+
+
 class Session(TypedDict):
     """A training session: a model whose steps the client requests."""
 
@@ -4693,6 +4819,8 @@ class SystemOverview(TypedDict):
     memory: "Memory"
     tenant: "TenantQuotas"
     limits: "Limits"
+    server: "str | None"
+    servers: "list[Server]"
 
 
 class TabularLayer(TypedDict):
@@ -4863,6 +4991,17 @@ class ThresholdLayer(TypedDict):
     name: NotRequired["str"]
     threshold: "float"
     value: "float"
+
+
+class TimeMaskingLayer(TypedDict):
+    """Sequences x [N, T, ...], each with probability p with `value` in a random span of `axis` in training."""
+
+    layer: 'Literal["time_masking"]'
+    name: NotRequired["str"]
+    longest: "int"
+    axis: NotRequired["int"]
+    p: NotRequired["float"]
+    value: NotRequired["float"]
 
 
 class TopKAccuracyMetric(TypedDict):
