@@ -40,7 +40,7 @@ test: $(VENV)/test.stamp $(VENV)/kernels.stamp ## run all tests but those of tes
 	$(PYTEST) --ignore=tests/cluster
 
 # What is not installed, or cannot be on this machine, is skipped; -rs says what and why.
-test-cluster: $(VENV)/cluster.stamp ## run the tests of servers beside this one (S3), which are large to install
+test-cluster: $(VENV)/cluster.stamp ## run the tests of servers beside this one (S3, Ray), which are large to install
 	$(BIN)/python -m pytest -rs tests/cluster
 
 check: $(VENV)/test.stamp $(VENV)/kernels.stamp ## run the quick tests, in less than a minute
