@@ -199,7 +199,7 @@ def _wired(
     integrity = Integrity(store, blobs, settings.blob_redirect_seconds)
     blobs.on_stored(lambda digest: integrity.clear([digest]))
     if isinstance(sweeper, SharedBlobSweeper):
-        blobs.on_stored(sweeper.keep)
+        blobs.before_storing(sweeper.keep)
     scratch = _emptied(place.folder / SCRATCH)
     staging = place.folder / STAGING if membership is None else _emptied(place.folder / STAGING)
     memory = MemoryConfig(settings.memory_budget_bytes, settings.fit_memory_bytes)

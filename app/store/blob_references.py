@@ -148,11 +148,13 @@ class DamagedBlobs:
 
 _DISCARD = insert_or_ignore(discarded_blobs)
 _RESTORE = delete(discarded_blobs).where(discarded_blobs.c.digest.in_(bindparam("digests", expanding=True)))
-_TAKE = (
-    delete(discarded_blobs)
+_FIRST_NOTED = (
+    select(discarded_blobs.c.digest)
     .where(discarded_blobs.c.discarded_at < bindparam("before"))
-    .returning(discarded_blobs.c.digest)
+    .order_by(discarded_blobs.c.discarded_at, discarded_blobs.c.digest)
+    .limit(bindparam("count"))
 )
+_TAKE = delete(discarded_blobs).where(discarded_blobs.c.digest.in_(_FIRST_NOTED)).returning(discarded_blobs.c.digest)
 
 
 class DiscardedBlobs:
@@ -172,9 +174,12 @@ class DiscardedBlobs:
         for part in _parts(digests):
             self._connection.execute(_RESTORE, {"digests": part})
 
-    def take(self, before: datetime) -> list[str]:
-        """Remove and return those that were noted before that moment."""
-        return sorted(self._connection.execute(_TAKE, {"before": before}).scalars())
+    def take(self, before: datetime, count: int) -> list[str]:
+        """Remove and return some that were noted before that moment, at most `count`.
+
+        Who calls `remove` for one of them waits until this unit of work ends.
+        """
+        return sorted(self._connection.execute(_TAKE, {"before": before, "count": count}).scalars())
 
 
 def _parts(digests: Iterable[str]) -> Iterable[list[str]]:

@@ -13,6 +13,9 @@ from app.store.unit_of_work import Store
 KEPT_FOR = timedelta(minutes=15)
 """Longer than any request takes from storing a blob to the commit of the row that refers to it."""
 
+DELETED_AT_ONCE = 20
+"""Number of blobs that are deleted in one transaction; servers that store one of them wait for it."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -49,15 +52,21 @@ class SharedBlobSweeper(BlobSweeper):
 
     def collect(self) -> int:
         """Delete what was noted long enough ago and is still unused; return how many blobs that were."""
-        with self._store.begin() as work:
-            noted = work.discarded_blobs.take(work.now - self._kept_for)
-            unused = [digest for digest in noted if not work.blob_references.includes(digest)]
-            work.damaged_blobs.clear(unused)
-        for digest in unused:
-            self._blobs.delete(digest)
-        return len(unused)
+        deleted = 0
+        while True:
+            with self._store.begin() as work:
+                noted = work.discarded_blobs.take(work.now - self._kept_for, DELETED_AT_ONCE)
+                unused = [digest for digest in noted if not work.blob_references.includes(digest)]
+                work.damaged_blobs.clear(unused)
+                # Within the transaction, which locks their rows: `keep` returns once they are deleted, and what is
+                # stored then stays.
+                for digest in unused:
+                    self._blobs.delete_now(digest)
+            deleted += len(unused)
+            if len(noted) < DELETED_AT_ONCE:
+                return deleted
 
     def keep(self, digest: str) -> None:
-        """Do not delete a blob that was stored again."""
+        """Do not delete a blob that is about to be stored again. Returns when it is not being deleted either."""
         with self._store.begin() as work:
             work.discarded_blobs.remove([digest])

@@ -63,6 +63,7 @@ class LocalBlobStore:
         self._making_shard = threading.Lock()
         self._naming = threading.Lock()
         self._verifier = BlobVerifier()
+        self._before_storing: list[Callable[[str], object]] = []
         self._observers: list[Callable[[str], object]] = []
         with storage_faults("the folder of blobs"):
             for folder in (self._root, self._temporary):
@@ -109,6 +110,8 @@ class LocalBlobStore:
 
     def keep(self, descriptor: int, path: Path, digest: str) -> None:
         """Give the complete file at `path`, open as `descriptor`, its lasting name; StorageFailed if it has none."""
+        for observer in self._before_storing:
+            observer(digest)
         shard = self._root / digest[:SHARD_LETTERS]
         target = shard / digest
         with storage_faults("this blob"):
@@ -151,6 +154,10 @@ class LocalBlobStore:
         if problem is not None:
             raise Corrupt(f"blob {digest} {problem}", blob=digest, problem=problem)
         return path
+
+    def before_storing(self, observer: Callable[[str], object]) -> None:
+        """Call `observer` with the digest of each blob before its file comes into place; see `on_stored`."""
+        self._before_storing.append(observer)
 
     def on_stored(self, observer: Callable[[str], object]) -> None:
         """Call `observer` with the digest of each blob that is stored from now on, whether it was there before or not.
@@ -196,6 +203,10 @@ class LocalBlobStore:
             size = _size_of(path)
             self._durable.unlink(path)
             self.usage.settle(stored=-size)
+
+    def delete_now(self, digest: str) -> None:
+        """Do as `delete`, which does nothing in the background."""
+        self.delete(digest)
 
     def move_out(self, digest: str, target: Path) -> None:
         """Move the blob's file to `target`; StorageFailed if it cannot be moved."""

@@ -208,6 +208,10 @@ class BlobStore(Protocol):
         """Delete the blob, if it is there. Readers that have it open can read on."""
         ...
 
+    def delete_now(self, digest: str) -> None:
+        """Delete the blob, if it is there, before this returns; `delete` may do it in the background."""
+        ...
+
     def digests(self) -> Iterator[str]:
         """Yield the digest of every blob, in no order."""
         ...

@@ -70,6 +70,7 @@ class ObjectBlobStore:
         self._fetches: dict[str, Future[Path]] = {}
         self._failed: dict[str, ApiError] = {}
         self._damaged: dict[str, tuple[Corrupt, float]] = {}
+        self._before_storing: list[Callable[[str], object]] = []
         self._observers: list[Callable[[str], object]] = []
         self._on_transferred: Callable[[], object] = lambda: None
         self._sizes = {digest_of(entry.key): entry.size for entry in list_blobs(client)}
@@ -83,6 +84,10 @@ class ObjectBlobStore:
         self._deletions.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._prober.shutdown(wait=False, cancel_futures=True)
+
+    def before_storing(self, observer: Callable[[str], object]) -> None:
+        """Call `observer` with the digest of each blob before it is looked for or sent; see `on_stored`."""
+        self._before_storing.append(observer)
 
     def on_stored(self, observer: Callable[[str], object]) -> None:
         """Call `observer` with the digest of each blob that is stored from now on."""
@@ -130,6 +135,8 @@ class ObjectBlobStore:
 
     def upload(self, path: Path, blob: Blob) -> None:
         """Store the file at `path`, whose bytes are those of the blob, and read it back; StorageUnavailable."""
+        for observer in self._before_storing:
+            observer(blob.digest)
         self._deletions.cancel(blob.digest)
         key = object_key(blob.digest)
         if blob.digest in self._sizes and self._is_whole(blob):
@@ -207,14 +214,13 @@ class ObjectBlobStore:
 
     def delete(self, digest: str) -> None:
         """Delete the blob soon, if it is there."""
-        with self._lock:
-            for upload in self._uploads.values():
-                upload.deleted.add(digest)
-            size = self._sizes.pop(checked_digest(digest), None)
-        if size is not None:
-            self.usage.settle(stored=-size)
-        self._cache.discard(digest)
+        self._forget(digest)
         self._deletions.add(digest)
+
+    def delete_now(self, digest: str) -> None:
+        """Delete the blob, if it is there; StorageUnavailable if that cannot be done now."""
+        self._forget(digest)
+        self._client.delete(object_key(digest))
 
     def wait_for_deletions(self, timeout: float) -> bool:
         """Return whether all deleted blobs are gone from the storage; wait at most `timeout` seconds."""
@@ -260,6 +266,15 @@ class ObjectBlobStore:
         """Call the observers: the blob is stored, and its copy is in its place."""
         for observer in self._observers:
             observer(blob.digest)
+
+    def _forget(self, digest: str) -> None:
+        with self._lock:
+            for upload in self._uploads.values():
+                upload.deleted.add(digest)
+            size = self._sizes.pop(checked_digest(digest), None)
+        if size is not None:
+            self.usage.settle(stored=-size)
+        self._cache.discard(digest)
 
     def _is_whole(self, blob: Blob) -> bool:
         """Read an object, and return whether it is the blob."""
