@@ -114,7 +114,9 @@ def download_checkpoint(
     checkpoint_id: CheckpointId,
     request: Request,
     checkpoints: CheckpointsDep,
-    only: Annotated[Literal["parameters"] | None, Query(description="Leave out buffers and optimizer state.")] = None,
+    only: Annotated[
+        Literal["parameters"] | None, Query(description="Leave out buffers and optimizer state; default all.")
+    ] = None,
 ) -> Response:
     """Download the content of a checkpoint.
 

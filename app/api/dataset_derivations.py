@@ -127,7 +127,7 @@ async def profile_dataset(
     profiles: ProfilesDep,
     slow: SlowDep,
     target: Annotated[
-        str | None, Query(min_length=1, max_length=512, description="The column that is to be predicted.")
+        str | None, Query(min_length=1, max_length=512, description="The column that is to be predicted; default none.")
     ] = None,
 ) -> Response:
     """Profile a dataset.

@@ -63,7 +63,7 @@ HEADER = """Whether line 1 of a CSV file names the columns. With auto it does if
 for, or no number; a line of different whole numbers, which may be either, is an error unless `columns` is given. A \
 file without a header and without `columns` has the columns column_1, column_2, ..."""
 
-MISSING = """Cells of a CSV file that stand for missing values beside empty ones, joined by commas: NA,?. Without it \
+MISSING = """Cells of a CSV file that stand for missing values beside empty ones, joined by commas: NA,?. By default \
 NA, N/A, null and nan stand for missing numbers too, and text columns that hold them are refused."""
 
 ACCEPTED = MappingProxyType({JSON: "InlineDataset", **{kind: None for kind in (*FORMATS, OCTETS) if kind != JSON}})
@@ -100,7 +100,14 @@ CsvOptionsDep = Annotated[IngestOptions, Depends(_csv_options)]
 async def read_upload_options(
     request: Request,
     csv: CsvOptionsDep,
-    name: Annotated[str | None, Query(min_length=1, max_length=200, description="A name for the dataset.")] = None,
+    name: Annotated[
+        str | None,
+        Query(
+            min_length=1,
+            max_length=200,
+            description="A name for the dataset; by default that in the file, else 'dataset'.",
+        ),
+    ] = None,
     format: Annotated[
         FormatName | None, Query(description="Format of the body; required with application/octet-stream.")
     ] = None,
@@ -205,7 +212,7 @@ async def download_dataset(
     slow: SlowDep,
     format: Annotated[
         ExportFormat | None,
-        Query(description="Format to write the rows in; without it, the bytes as they were uploaded."),
+        Query(description="Format to write the rows in; by default the bytes are as they were uploaded."),
     ] = None,
 ) -> Response:
     """Download a dataset.

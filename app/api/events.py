@@ -25,12 +25,15 @@ HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
 async def _terms(
-    after: Annotated[int | None, Query(ge=0, description="Id of the last event that the client has received.")] = None,
+    after: Annotated[
+        int | None, Query(ge=0, description="Number (id) of the last event that the client has received; default none.")
+    ] = None,
     max_events: Annotated[
-        int | None, Query(ge=1, description="Maximum number of events; the stream ends after them.")
+        int | None, Query(ge=1, description="Maximum number of events, after which the stream ends; default unlimited.")
     ] = None,
     timeout: Annotated[
-        float | None, Query(ge=0, le=SECONDS_MAX, description="Maximum duration of the stream, in seconds.")
+        float | None,
+        Query(ge=0, le=SECONDS_MAX, description="Maximum duration of the stream, in seconds; default unlimited."),
     ] = None,
     interval: Annotated[
         float, Query(ge=0, le=INTERVAL_MAX, description="Minimum time between two deliveries of events, in seconds.")

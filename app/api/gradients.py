@@ -19,7 +19,12 @@ routes = router("gradients")
 STEP_MAX = 10**15
 
 Step = Annotated[
-    int | None, Query(ge=0, le=STEP_MAX, description="Number of optimizer steps before the gradient was captured.")
+    int | None,
+    Query(
+        ge=0,
+        le=STEP_MAX,
+        description="Number of optimizer steps before the gradient was captured; by default the latest, in a list all.",
+    ),
 ]
 
 

@@ -31,7 +31,10 @@ Definition = Annotated[dict[str, Any], DescribedBy(GraphDefinition), Body()]
 Backward = Annotated[bool, Query(description="Whether the backward nodes follow the forward nodes.")]
 Batch = Annotated[int, Query(ge=1, le=BATCH_MAX, description="Number of rows in a step.")]
 NodesBatch = Annotated[
-    int | None, Query(ge=1, le=BATCH_MAX, description="Number of rows at which FLOPs and bytes are counted.")
+    int | None,
+    Query(
+        ge=1, le=BATCH_MAX, description="Number of rows at which FLOPs and bytes are counted; by default they are not."
+    ),
 ]
 Optimizer = Annotated[
     str | None, Query(description="Optimizer of the training step to plan; by default an evaluation is planned.")

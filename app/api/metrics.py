@@ -90,7 +90,7 @@ class _Query:
 async def _query(
     request: Request,
     rows: Annotated[RowFilter, Depends(_filter)],
-    after: Annotated[int, Query(ge=0, description="The last `seq` that the client has received.")] = 0,
+    after: Annotated[int, Query(ge=0, description="Number (`seq`) of the last row that the client has received.")] = 0,
     limit: Annotated[int, Query(ge=1, le=LIMIT_MAX, description="Maximum number of rows.")] = 1000,
     format: Annotated[Literal["json", "ndjson", "csv"], Query(description="Format of the rows.")] = "json",
     downsample: Annotated[
@@ -98,7 +98,8 @@ async def _query(
         Query(
             ge=2,
             le=POINTS_MAX,
-            description="Return about this many rows, with the extremes of the first of `keys`, or of the loss.",
+            description="Return about this many rows, with the extremes of the first of `keys`, or of the loss; "
+            "default all.",
         ),
     ] = None,
 ) -> _Query:

@@ -1,6 +1,5 @@
 """The OpenAPI document: what FastAPI reads off the routes, and what holds for all of them."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -14,6 +13,7 @@ from pydantic.json_schema import models_json_schema
 from app.api import session_static, session_training
 from app.api.descriptions import describe_fields, describe_parameters
 from app.api.openapi_kinds import add_kinds
+from app.api.openapi_parts import with_default
 from app.api.operation_examples import add_examples
 from app.api.schemas.datasets import InlineDataset
 from app.api.schemas.diagnostics import (
@@ -136,8 +136,8 @@ def _state_presence(schema: dict[str, Any], *, sent: bool) -> None:
             continue
         if not sent:
             required.add(name)
-        elif "default" not in field.get("description", "").lower():
-            field["description"] = f"{field.get('description', '')} Default {json.dumps(default)}.".strip()
+        else:
+            field["description"] = with_default(field.get("description", ""), default)
     if required:
         schema["required"] = [name for name in schema["properties"] if name in required]
 

@@ -40,7 +40,8 @@ _NAME = {"type": "string", "description": "Name of the layer, which prefixes its
 _PER = {"enum": ["epoch", "step"], "default": "epoch", "description": "Unit of the schedule."}
 _GROUPS = {
     "anyOf": [{"type": "array", "items": {"$ref": f"{REFERENCE}GroupChoice"}, "maxItems": 64}, {"type": "null"}],
-    "description": "Parameters with a kind or options of their own; the others are stepped by the common ones.",
+    "description": "Parameters with a kind or options of their own; the others are stepped by the common ones. "
+    "Default none.",
 }
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
@@ -169,7 +170,8 @@ def _kind_schema(entry: Mapping[str, Any], family: Family) -> Json:
     properties |= {name: dict(schema) for name, schema in family.common.items()}
     required = [family.tag]
     for operand in entry.get("operands", ()):
-        properties[operand["name"]] = {"description": f"{operand['takes']}: {operand['shape']}."}
+        presence = "Required." if operand["required"] else "Default none."
+        properties[operand["name"]] = {"description": f"{operand['takes']}: {operand['shape']}. {presence}"}
     for attribute in entry["attrs"]:
         properties[attribute["name"]] = _attribute_schema(attribute)
         required += [attribute["name"]] * attribute["required"]

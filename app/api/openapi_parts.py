@@ -1,5 +1,6 @@
 """Parts of the OpenAPI document that FastAPI cannot read off a signature."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -42,17 +43,34 @@ def upload_body(media_types: Mapping[str, str | None]) -> dict[str, Any]:
 
 def query_parameters(shape: type[BaseModel]) -> list[dict[str, Any]]:
     """Describe those fields of a shape that are plain values as parameters, for a body of bytes to go with."""
+    described = shape.model_json_schema()
+    required = described.get("required", ())
     return [
         {
             "name": name,
             "in": "query",
             "required": False,
-            "description": f"{field.get('description', '')} For a body of arrays; in JSON it is a field.".strip(),
+            "description": f"{_description(field)} {OF_BYTES_REQUIRED if name in required else OF_BYTES}".strip(),
             "schema": schema,
         }
-        for name, field in shape.model_json_schema()["properties"].items()
+        for name, field in described["properties"].items()
         if (schema := _plain(field)) is not None
     ]
+
+
+OF_BYTES = "For a body of arrays; in JSON it is a field."
+OF_BYTES_REQUIRED = "Required with a body of arrays; in JSON it is a field."
+
+
+def _description(field: Mapping[str, Any]) -> str:
+    return with_default(field.get("description", ""), field.get("default"))
+
+
+def with_default(description: str, default: Any) -> str:
+    """Return a description that states the default, unless it does already or null is the default."""
+    if default is None or "default" in description.lower():
+        return description
+    return f"{description} Default {json.dumps(default)}.".strip()
 
 
 def _plain(field: Mapping[str, Any]) -> dict[str, Any] | None:

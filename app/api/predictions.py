@@ -89,7 +89,10 @@ async def _call(
     terms: Annotated[UploadOptions, Depends(_table_terms)],
     feeds: Annotated[
         str | None,
-        Query(max_length=16384, description="Pairs INPUT:COLUMN, joined by commas. For a table as the body."),
+        Query(
+            max_length=16384,
+            description="Pairs INPUT:COLUMN, joined by commas, for a table as the body; by default of equal names.",
+        ),
     ] = None,
 ) -> _Call:
     del feeds  # read with the other options of a table

@@ -177,7 +177,8 @@ Element = Annotated[
     str | None,
     Query(
         pattern=r"^\d{1,15}(,\d{1,15}){0,7}$",
-        description="Return one element: its position in row-major order, or one index for each axis.",
+        description="Return one element: its position in row-major order, or one index for each axis; by default "
+        "the whole tensor.",
     ),
 ]
 
@@ -277,7 +278,7 @@ async def draw_session_graph(
         Literal["backward", "forward"], Query(description="`forward` leaves the gradients out.")
     ] = "backward",
     cgraph: Annotated[
-        str | None, Query(description="Name of the graph whose nodes are drawn as the forward pass.")
+        str | None, Query(description="Name of the graph whose nodes are drawn as the forward pass; default none.")
     ] = None,
 ) -> Response:
     """Draw a graph of a static session.
@@ -309,7 +310,8 @@ async def get_session_graph_overhead(
     request: Request,
     graph: GraphName = "main",
     size: Annotated[
-        int | None, Query(ge=1, le=SIZE_MAX, description="Capacity of the graph; by default that of `graph`.")
+        int | None,
+        Query(ge=1, le=SIZE_MAX, description="Maximum number of nodes, and of leafs; by default that of `graph`."),
     ] = None,
     grads: Annotated[
         bool | None, Query(description="Whether the graph can be differentiated; by default as `graph`.")

@@ -57,10 +57,15 @@ class BundleColumn(RequestShape):
 
     name: Text
     dtype: Text
-    shape: Annotated[list[Count], Field(max_length=RANK_MAX)]
+    shape: Annotated[list[Count], Field(max_length=RANK_MAX)] = Field(
+        description="Elements along each axis but that of the rows, each at least 0."
+    )
     digest: Digest
     classes: Annotated[list[Text], Field(max_length=CLASSES_MAX)] | None = Field(
-        default=None, description="The class names of a text column, in the order of their numbers."
+        default=None,
+        description=(
+            "The class names of a text column, in the order of their numbers; default null, for a column of numbers."
+        ),
     )
 
 
@@ -106,7 +111,7 @@ class BundleOrigin(RequestShape):
 class BundleAttempt(RequestShape):
     """A process of the fit, and how it ended."""
 
-    number: Count
+    number: Count = Field(description="Number of the attempt, from 1.")
     outcome: Text | None
 
 
@@ -170,12 +175,19 @@ class ReplayResources(RequestShape):
 class ReplayRequest(RequestShape):
     """A fit to run again: one of this server, or a bundle of any."""
 
-    fit: Text | None = Field(default=None, description="Id of a fit that has succeeded.")
-    bundle: Annotated[dict[str, Any], DescribedBy(Bundle)] | None = Field(
-        default=None, description="A bundle, as `GET /v1/fits/{fit_id}/bundle` returns it."
+    fit: Text | None = Field(
+        default=None, description="Id of a fit that has succeeded. Required unless bundle is given."
     )
-    labels: Labels | None = None
-    resources: ReplayResources | None = None
+    bundle: Annotated[dict[str, Any], DescribedBy(Bundle)] | None = Field(
+        default=None,
+        description="A bundle, as `GET /v1/fits/{fit_id}/bundle` returns it. Required unless fit is given.",
+    )
+    labels: Labels | None = Field(
+        default=None, description="Labels of the new fit, up to 64 keys with values; default none."
+    )
+    resources: ReplayResources | None = Field(
+        default=None, description="Resources of the new fit; by default normal priority."
+    )
 
     @model_validator(mode="after")
     def _of_one(self) -> "ReplayRequest":

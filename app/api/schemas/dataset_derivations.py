@@ -32,7 +32,11 @@ class ConditionChoice(RequestShape):
     column: ColumnName = Field(description="Name of a column of single values.")
     op: Operator = Field(description="in and not_in take a list; columns of texts have no order.")
     value: Value | Annotated[list[Value], Field(max_length=VALUES_MAX)] | None = Field(
-        default=None, description="A number, a truth value or a text, or a list; none with missing and present."
+        default=None,
+        description=(
+            "The value to compare with: any number, a truth value or a text of up to 1024 characters; with in "
+            "and not_in a list of up to 1000; left out with missing and present."
+        ),
     )
 
 
@@ -54,8 +58,12 @@ class RowRange(RequestShape):
 class SampleChoice(RequestShape):
     """Rows that are drawn without repetition; they keep their order."""
 
-    rows: RowCount | None = Field(default=None, description="How many rows.")
-    fraction: Fraction | None = Field(default=None, description="Their share, in place of rows.")
+    rows: RowCount | None = Field(
+        default=None, description="Number of rows to draw. Required unless fraction is given."
+    )
+    fraction: Fraction | None = Field(
+        default=None, description="Share of the rows to draw, in place of rows. Required unless rows is given."
+    )
     seed: Seed = 0
 
     @model_validator(mode="after")

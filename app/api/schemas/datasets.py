@@ -17,7 +17,7 @@ class InlineDataset(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: str | None = None
+    name: str | None = Field(default=None, description='Name of the dataset; default "dataset".')
     columns: dict[str, TensorDocument]
 
 

@@ -18,10 +18,22 @@ class ClosedShape(BaseModel):
 class PointRequest(ClosedShape):
     """The point; parameters and buffers left out are initialised from the seed."""
 
-    inputs: dict[str, TensorDocument] | None = None
-    parameters: dict[str, TensorDocument] | None = None
-    buffers: dict[str, TensorDocument] | None = None
-    seed: int | None = None
+    inputs: dict[str, TensorDocument] | None = Field(
+        default=None,
+        description=(
+            "Inputs by name, each a tensor of its shape; those that no requested value depends on may be left out."
+        ),
+    )
+    parameters: dict[str, TensorDocument] | None = Field(
+        default=None,
+        description="Parameters by name, each a tensor of its shape; those left out are initialised from the seed.",
+    )
+    buffers: dict[str, TensorDocument] | None = Field(
+        default=None, description="Buffers by name, each a tensor of its shape; those left out are initialised."
+    )
+    seed: int | None = Field(
+        default=None, description="Seed of initial values and random draws, -2**63 to 2**63 - 1; default 0."
+    )
 
 
 class ProfileRequest(PointRequest):
@@ -30,19 +42,25 @@ class ProfileRequest(PointRequest):
     optimizer: str | dict[str, Any] | None = Field(
         default=None, description="As in a fit. Left out, the update is not measured."
     )
-    repeats: int | None = Field(default=None, description="1 to 100, by default 3, of which the median counts.")
+    repeats: int | None = Field(
+        default=None, description="Number of measurements of each node, 1 to 100, whose median counts; default 3."
+    )
 
 
 class RowLossesRequest(PointRequest):
     """A batch whose rows are looked at one by one."""
 
-    top: int | None = Field(default=None, description="How many of the rows that spike to name; by default 10.")
+    top: int | None = Field(
+        default=None, description="Number of the rows with the largest losses to name, at least 0; default 10."
+    )
 
 
 class TraceNonfiniteRequest(PointRequest):
     """A training step that is searched for non-finite values."""
 
-    training: bool | None = Field(default=None, description="The mode; by default that of training.")
+    training: bool | None = Field(
+        default=None, description="Whether the graph is evaluated in training mode; default true."
+    )
 
 
 class GradientWant(ClosedShape):
@@ -150,7 +168,9 @@ class ComputeRequest(PointRequest):
     want: list[Literal["outputs", "gradients"] | DerivativeWant] | None = Field(
         default=None, description="outputs, gradients, by default both; and derivatives, each an object."
     )
-    training: bool | None = None
+    training: bool | None = Field(
+        default=None, description="Whether the graph is evaluated in training mode; default false."
+    )
 
 
 class ComputeResult(ResourceShape):
@@ -168,17 +188,24 @@ class ComputeResult(ResourceShape):
 class GradcheckRequest(PointRequest):
     """The point at which the gradient is checked; parameters left out are initialised from the seed."""
 
-    training: bool | None = None
+    training: bool | None = Field(
+        default=None, description="Whether the graph is evaluated in training mode; default false."
+    )
     of: str | None = Field(default=None, description="An output, loss or node; by default the sum of the losses.")
     by: list[str] | None = Field(
         default=None, description="Parameters and floating inputs; by default every parameter that is not frozen."
     )
-    eps: float | None = Field(default=None, description="Step, relative to elements above 1; by default 1e-6.")
-    atol: float | None = Field(default=None, description="Absolute tolerance; by default 1e-5.")
-    rtol: float | None = Field(default=None, description="Tolerance relative to the slope; by default 1e-3.")
+    eps: float | None = Field(
+        default=None,
+        description="Step of the central differences, relative to elements above 1; 1e-12 to 1, default 1e-6.",
+    )
+    atol: float | None = Field(
+        default=None, description="Absolute tolerance, in the units of the gradient, at least 0; default 1e-5."
+    )
+    rtol: float | None = Field(default=None, description="Tolerance relative to the slope, at least 0; default 1e-3.")
     elements: int | None = Field(
         default=None,
-        description="Maximum number of elements to check of each array, sampled at random; by default 100.",
+        description="Maximum number of elements to check of each array, 1 to 10000, sampled at random; default 100.",
     )
 
 

@@ -70,7 +70,10 @@ class GroupChoice(RequestShape):
     match: Patterns = Field(
         default="*", description='Patterns of parameter names, * for anything, ? for one character; default "*".'
     )
-    ndim: Axes | None = Field(default=None, description="The numbers of axes that they may have; by default any.")
+    ndim: Axes | None = Field(
+        default=None,
+        description="Numbers of axes that the parameters may have, each at least 0, a number or a list; default any.",
+    )
     frozen: bool = Field(default=False, description="Whether the parameters are frozen; default false.")
 
 
@@ -83,7 +86,9 @@ class OptimizerChoice(RequestShape):
     groups: list[GroupChoice] | None = Field(
         default=None,
         max_length=GROUPS_MAX,
-        description="Parameters with a kind or options of their own; the others are stepped by the common ones.",
+        description=(
+            "Parameters with a kind or options of their own; the others are stepped by the common ones. Default none."
+        ),
     )
 
 
@@ -135,7 +140,10 @@ class ShuffleChoice(RequestShape):
         ),
     )
     size: int | None = Field(
-        default=None, description="Examples of a shard (by default those of a batch) or window, at least 1."
+        default=None,
+        description=(
+            "Examples of a shard, by default those of a batch; or of a window, where it is required. At least 1."
+        ),
     )
 
 
@@ -143,7 +151,10 @@ class SamplingChoice(RequestShape):
     """Examples drawn for each epoch in proportion to weights."""
 
     weights: str = Field(description='A column of numbers from 0 on, or "balanced": every class of `of` equally often.')
-    of: str | None = Field(default=None, description="The column of classes that are balanced.")
+    of: str | None = Field(
+        default=None,
+        description='The column of classes that are balanced; required with weights "balanced", by default none.',
+    )
     replacement: bool | None = Field(
         default=None, description="Whether examples are drawn with replacement; default true."
     )
@@ -159,12 +170,16 @@ class WindowsChoice(RequestShape):
     spans: dict[str, Axes] | None = Field(
         default=None,
         description=(
-            "By input, the rows that it sees, counted from a window's start: [start, end], the end left out, or one "
-            "row's number; an input that is not named sees the row at the start."
+            "By input, the rows that it sees, counted from a window's start: [start, end], the end left out, or "
+            "one row's number; an input that is not named sees the row at the start, which is the default for "
+            "all."
         ),
     )
     stride: int | None = Field(default=None, description="Rows between starts of windows, at least 1; default 1.")
-    within: str | None = Field(default=None, description="A column; no window crosses a change of its value.")
+    within: str | None = Field(
+        default=None,
+        description="A column; no window crosses a change of its value. Default none: windows may start at any row.",
+    )
 
 
 class NormalizeChoice(RequestShape):
@@ -192,7 +207,7 @@ class LossScalingChoice(RequestShape):
         description="Factor of the scale after `growth_interval` finite steps, greater than 1; default 2.0.",
     )
     backoff_factor: float | None = Field(
-        default=None, description="Factor of the scale after an overflow, between 0 and 1; default 0.5."
+        default=None, description="Factor of the scale after an overflow, greater than 0 and less than 1; default 0.5."
     )
     growth_interval: int | None = Field(
         default=None, description="Good steps in a row before it grows, at least 1; default 2000."
@@ -216,11 +231,23 @@ class AdaptiveClipChoice(RequestShape):
 class ClipChoice(RequestShape):
     """Limits on gradients, applied in this order: adaptive, per_parameter, norm, value."""
 
-    norm: float | None = Field(default=None, description="Limit of the global norm, greater than 0.")
+    norm: float | None = Field(
+        default=None, description="Limit of the norm of all gradients together, greater than 0; default none."
+    )
     p: Order | None = Field(default=None, description='The order of norms, greater than 0, or "inf"; default 2.0.')
-    per_parameter: float | None = Field(default=None, description="Limit of each parameter's norm, greater than 0.")
-    value: float | None = Field(default=None, description="Limit of each element's absolute value, greater than 0.")
-    adaptive: AdaptiveClipChoice | None = None
+    per_parameter: float | None = Field(
+        default=None, description="Limit of the norm of each parameter's gradient, greater than 0; default none."
+    )
+    value: float | None = Field(
+        default=None,
+        description="Limit of the absolute value of each element of a gradient, greater than 0; default none.",
+    )
+    adaptive: AdaptiveClipChoice | None = Field(
+        default=None,
+        description=(
+            "Limit of each unit's gradient relative to its weights (adaptive gradient clipping); default none."
+        ),
+    )
     nonfinite: Literal["apply", "error", "skip"] | None = Field(
         default=None, description='Action for a step whose gradients are not finite; default "apply".'
     )
@@ -237,10 +264,12 @@ class RecomputeChoice(RequestShape):
     """Pieces of the graph that are computed again in the backward pass, to save memory: segments or match."""
 
     segments: int | None = Field(
-        default=None, description="Number of pieces that the graph is divided into, 2 to 10000."
+        default=None,
+        description="Number of pieces that the graph is divided into, 2 to 10000; required unless match is given.",
     )
     match: Annotated[list[Pattern], Field(max_length=PATTERNS_MAX)] | None = Field(
-        default=None, description="Patterns of node names; the nodes of each are a piece."
+        default=None,
+        description="Patterns of node names; the nodes of each are a piece. Required unless segments is given.",
     )
 
 
@@ -252,8 +281,14 @@ class AverageChoice(RequestShape):
     )
     decay: float | None = Field(default=None, description="ema: the decay, 0 to 1; default 0.999.")
     warm_up: bool | None = Field(default=None, description="ema: whether the decay starts low; default false.")
-    every_steps: int | None = Field(default=None, description="Steps between updates of the average, at least 1.")
-    every_epochs: int | None = Field(default=None, description="Epochs between updates of the average, at least 1.")
+    every_steps: int | None = Field(
+        default=None,
+        description="Steps between updates of the average, at least 1; default 1 for ema. Not with every_epochs.",
+    )
+    every_epochs: int | None = Field(
+        default=None,
+        description="Epochs between updates of the average, at least 1; default 1 for swa. Not with every_steps.",
+    )
     first_epoch: int | None = Field(default=None, description="First epoch included, at least 1; default 1.")
 
 
@@ -261,8 +296,13 @@ class FreezeChoice(RequestShape):
     """Parameters that are frozen from one epoch to another, both inclusive."""
 
     match: Patterns = Field(description="Patterns of parameter names, * for anything, ? for one character.")
-    first_epoch: int | None = Field(default=None, description="Counted from 1; default 1.")
-    last_epoch: int | None = Field(default=None, description="At least first_epoch; by default the last of the fit.")
+    first_epoch: int | None = Field(
+        default=None, description="First epoch in which they are frozen, at least 1; default 1."
+    )
+    last_epoch: int | None = Field(
+        default=None,
+        description="Last epoch in which they are frozen, at least first_epoch; by default the last of the fit.",
+    )
 
 
 class ValidationChoice(RequestShape):
@@ -272,16 +312,19 @@ class ValidationChoice(RequestShape):
         default=None, description="Share of the rows that is held out, at least 0 and less than 1; default 0.0."
     )
     stratify: str | None = Field(
-        default=None, description="Column of classes whose proportions are preserved in both parts."
+        default=None, description="Column of classes whose proportions are preserved in both parts; default none."
     )
-    group: str | None = Field(default=None, description="A column whose equal values stay on one side.")
+    group: str | None = Field(default=None, description="A column whose equal values stay on one side; default none.")
     order: Literal["random", "last"] | None = Field(
         default=None, description='"last" holds out the end of the data, as for time series; default "random".'
     )
     dataset: Annotated[str | list[str] | None, OneOf(str | DatasetIds | None, IDS.wanted)] = Field(
-        default=None, description="Id of a dataset; or a list of ids, whose rows are joined in their order."
+        default=None,
+        description="Id of a dataset; or a list of ids, whose rows are joined in their order. Default none.",
     )
-    every_steps: int | None = Field(default=None, description="Steps between validations, at least 1.")
+    every_steps: int | None = Field(
+        default=None, description="Steps between validations, at least 1; default none by step."
+    )
     every_epochs: int | None = Field(
         default=None,
         description="Epochs between validations, at least 1; default 1; null: none by epoch.",
@@ -292,7 +335,10 @@ class EarlyStoppingChoice(RequestShape):
     """Ends a fit whose metric no longer improves."""
 
     monitor: str | None = Field(
-        default=None, description="loss, val_loss, or a metric as val_accuracy; val_loss where there is a validation."
+        default=None,
+        description=(
+            "loss, val_loss, or a metric as val_accuracy; default val_loss where there is a validation, else loss."
+        ),
     )
     mode: Literal["min", "max"] | None = Field(default=None, description="Which is better; by default as the metric.")
     patience: int | None = Field(
@@ -304,7 +350,9 @@ class EarlyStoppingChoice(RequestShape):
     restore_best: bool | None = Field(
         default=None, description="Whether the best parameters are restored at the end; default true."
     )
-    first_epoch: int | None = Field(default=None, description="First epoch whose evaluations are compared; default 1.")
+    first_epoch: int | None = Field(
+        default=None, description="First epoch whose evaluations are compared, at least 1; default 1."
+    )
 
 
 class DivergenceChoice(RequestShape):
@@ -319,7 +367,8 @@ class DivergenceChoice(RequestShape):
         ),
     )
     factor: float | None = Field(
-        default=None, description="Factor of the learning rate after a rollback, between 0 and 1; default 0.5."
+        default=None,
+        description="Factor of the learning rate after a rollback, greater than 0 and less than 1; default 0.5.",
     )
     limit: int | None = Field(
         default=None, description="Number of consecutive occurrences after which the fit fails, at least 1; default 10."
@@ -329,14 +378,18 @@ class DivergenceChoice(RequestShape):
 class BudgetChoice(RequestShape):
     """Limits of a fit: it succeeds after the step that exceeds one of them."""
 
-    seconds: float | None = Field(default=None, description="Seconds of training over all attempts, greater than 0.")
-    steps: int | None = Field(default=None, description="Training steps, at least 1.")
+    seconds: float | None = Field(
+        default=None, description="Seconds of training over all attempts, greater than 0; default unlimited."
+    )
+    steps: int | None = Field(default=None, description="Training steps, at least 1; default unlimited.")
 
 
 class CheckpointChoice(RequestShape):
     """When to write checkpoints besides the last one, and how many to keep."""
 
-    every_steps: int | None = Field(default=None, description="Steps between checkpoints, at least 1.")
+    every_steps: int | None = Field(
+        default=None, description="Steps between checkpoints, at least 1; default none by step."
+    )
     every_epochs: int | None = Field(
         default=None,
         description=(
@@ -357,12 +410,16 @@ class GradientsChoice(RequestShape):
         default=None,
         description=(
             "The steps, each at least 0, after which gradients are captured: 0 is the gradient at the first "
-            "parameters. A fit captures them at 10000 steps at most, those of every_steps included."
+            "parameters. A fit captures them at 10000 steps at most, those of every_steps included. Default "
+            "none."
         ),
     )
     every_steps: int | None = Field(
         default=None,
-        description="At step 0 and at every multiple of this number of steps, at least 1; give this, steps, or both.",
+        description=(
+            "At step 0 and at every multiple of this number of steps, at least 1; default none. Give this, "
+            "steps, or both."
+        ),
     )
     parameters: list[str] | None = Field(
         default=None, description='Patterns of names of trained parameters, such as "conv*"; default ["*"].'
@@ -387,7 +444,9 @@ class RecordChoice(RequestShape):
         default=None,
         description="Whether each epoch is recorded too, with metrics over its rows and uncertainties; default false.",
     )
-    gradients: GradientsChoice | None = None
+    gradients: GradientsChoice | None = Field(
+        default=None, description="Steps and parameters whose gradients are captured; default none."
+    )
 
 
 class ForkChoice(RequestShape):

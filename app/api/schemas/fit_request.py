@@ -126,25 +126,35 @@ class FitRequest(RequestShape):
     """
 
     graph: Annotated[str | dict[str, Any] | None, DescribedBy(GraphDefinition, also=ID)] = Field(
-        default=None, description="Id of a graph, or a graph."
+        default=None, description="Id of a graph, or a graph. Required unless target or from_checkpoint is given."
     )
     dataset: Annotated[str | list[str] | dict[str, Any] | None, DescribedBy(InlineDataset, also=IDS)] = Field(
-        default=None, description="Id of a dataset; a list of ids, whose rows are joined in their order; or a dataset."
+        default=None,
+        description=(
+            "Id of a dataset; a list of ids, whose rows are joined in their order; or a dataset. Required unless "
+            "from_checkpoint is given."
+        ),
     )
     feeds: dict[str, str] | None = Field(default=None, description="Input: column; by default of equal names.")
     target: Annotated[str, Field(min_length=1, max_length=512)] | None = Field(
         default=None,
-        description="In place of a graph: the column to predict by all others. Graph (a tabular layer), columns, loss, "
-        "metrics and options of training are proposed from the dataset, and shown in the request of the fit.",
+        description=(
+            "In place of a graph: the column to predict by all others. Graph (a tabular layer), columns, loss, "
+            "metrics and options of training are proposed from the dataset, and shown in the request of the fit. "
+            "Default none."
+        ),
     )
     task: Literal["classification", "regression"] | None = Field(
         default=None, description="Task of the model; by default inferred from the target column."
     )
     columns: dict[str, str | dict[str, Any] | list[str | dict[str, Any]]] | None = Field(
         default=None,
-        description="Input: the raw columns that it is made of, with their transforms: a column, an object with column "
-        "(or columns), kind (number, category, date, boolean, text) and options, or a list of those, side by side. "
-        "Statistics come from the training rows and are part of the model: predictions take raw values.",
+        description=(
+            "Input: the raw columns that it is made of, with their transforms: a column, an object with column "
+            "(or columns), kind (number, category, date, boolean, text) and options, or a list of those, side by "
+            "side. Statistics come from the training rows and are part of the model: predictions take raw "
+            "values. Default none."
+        ),
     )
     classes: Annotated[dict[str, ClassNames | None], Field(max_length=INPUTS_MAX)] | None = Field(
         default=None,
@@ -154,18 +164,28 @@ class FitRequest(RequestShape):
     )
     preset: Literal["ggml_opt_fit"] | None = Field(
         default=None,
-        description="Source of the defaults; `ggml_opt_fit` has the semantics of that function.",
+        description="Source of the defaults; `ggml_opt_fit` has the semantics of that function. Default none.",
     )
-    validation: ValidationChoice | None = None
+    validation: ValidationChoice | None = Field(
+        default=None, description="Validation data, or the part of the rows that is held out; default none."
+    )
     optimizer: Annotated[OptimizerChoice, KindAlone()] | None = Field(default=None, description="By default adam.")
     schedule: Annotated[ScheduleChoice, KindAlone()] | None = Field(default=None, description="By default constant.")
-    clip: ClipChoice | None = None
+    clip: ClipChoice | None = Field(default=None, description="Limits on gradients; default none.")
     noise: NoiseChoice | None = Field(default=None, description="Noise on gradients; by default none.")
-    epochs: int | None = Field(default=None, description="Passes over the training rows, 1 to 1000000.")
-    steps: int | None = Field(default=None, description="Number of training steps, at least 1, instead of epochs.")
+    epochs: int | None = Field(
+        default=None, description="Passes over the training rows, 1 to 1000000; default none. Give this or steps."
+    )
+    steps: int | None = Field(
+        default=None, description="Number of training steps, 1 to 1000000000; default none. Give this or epochs."
+    )
     batch_size: int | None = Field(default=None, description="Rows of a step, at least 1; default 32.")
     micro_batch_size: int | None = Field(
-        default=None, description="Rows that are computed at a time, 1 to batch_size; their gradients are added up."
+        default=None,
+        description=(
+            "Rows that are computed at a time, at least 1 and at most batch_size; their gradients are added up. "
+            "Default batch_size."
+        ),
     )
     shuffle: Shuffle | None = Field(default=None, description="Order of rows, drawn for each epoch; default true.")
     sampling: SamplingChoice | None = Field(
@@ -174,8 +194,11 @@ class FitRequest(RequestShape):
     windows: WindowsChoice | None = Field(default=None, description="Examples of several rows; by default a row.")
     normalize: dict[str, Normalize] | None = Field(
         default=None,
-        description="By input, how it is scaled: standard, minmax, robust, or an object with options. A target is "
-        "predicted and scored in the units of the data; the loss in normalised units is normalized_loss.",
+        description=(
+            "By input, how it is scaled: standard, minmax, robust, or an object with options. A target is "
+            "predicted and scored in the units of the data; the loss in normalised units is normalized_loss. "
+            "Default none."
+        ),
     )
     class_weights: ClassWeights | None = Field(
         default=None, description='A factor from 0 on for each class in the loss, or "balanced"; by default none.'
@@ -192,13 +215,19 @@ class FitRequest(RequestShape):
     precision: Literal["float32", "float64", "mixed_float16", "mixed_bfloat16"] | None = Field(
         default=None, description='Number formats; "mixed_..." computes products in the lower one; default "float32".'
     )
-    loss_scaling: LossScalingChoice | None = None
+    loss_scaling: LossScalingChoice | None = Field(
+        default=None,
+        description="Scaling of the loss with precision mixed_float16; by default its options have their defaults.",
+    )
     recompute: RecomputeChoice | None = Field(
         default=None, description="Activations to recompute in the backward pass; by default none."
     )
     memory_budget: int | None = Field(
         default=None,
-        description="Memory limit of a step, in bytes, at least 1; activations are recomputed until it is met.",
+        description=(
+            "Memory limit of a step, in bytes, at least 1; activations are recomputed until it is met. Default "
+            "unlimited."
+        ),
     )
     activations: Literal["float16", "bfloat16"] | None = Field(
         default=None,
@@ -206,20 +235,41 @@ class FitRequest(RequestShape):
     )
     average: Average | None = Field(default=None, description="ema, swa, or an object with options; by default none.")
     freeze: list[FreezeChoice] | None = Field(
-        default=None, max_length=FREEZE_MAX, description="Parameters that are frozen in some epochs."
+        default=None, max_length=FREEZE_MAX, description="Parameters that are frozen in some epochs; default none."
     )
     metrics: list[Metric] | None = Field(
-        default=None, max_length=METRICS_MAX, description="Kinds of metrics, or objects with their options."
+        default=None,
+        max_length=METRICS_MAX,
+        description="Kinds of metrics, or objects with their options; default none, with target those of its task.",
     )
     early_stopping: EarlyStoppingChoice | None = Field(default=None, description="By default the fit runs to its end.")
-    divergence: DivergenceChoice | None = None
-    budget: BudgetChoice | None = None
-    checkpoint: CheckpointChoice | None = None
-    record: RecordChoice | None = None
-    resources: ResourcesChoice | None = None
+    divergence: DivergenceChoice | None = Field(
+        default=None, description="Action when a loss or a gradient is not finite; by default the fit fails (stop)."
+    )
+    budget: BudgetChoice | None = Field(
+        default=None, description="Limits of seconds and steps after which the fit succeeds; default unlimited."
+    )
+    checkpoint: CheckpointChoice | None = Field(
+        default=None,
+        description=(
+            "When checkpoints are written, and how many are kept; by default after each epoch, the newest 3 and "
+            "the best."
+        ),
+    )
+    record: RecordChoice | None = Field(
+        default=None,
+        description="Steps that become metric rows, and their values; by default about 10000 rows at most.",
+    )
+    resources: ResourcesChoice | None = Field(
+        default=None, description="Threads, replicas, priority and time limits; by default those of the server."
+    )
     sweep: SweepChoice | None = Field(default=None, description="Variants of this fit; by default it is a single one.")
-    name: ResourceName | None = Field(default=None, description="A name for lists; it need not be unique.")
-    labels: Labels | None = None
+    name: ResourceName | None = Field(
+        default=None, description="A name for lists, 1 to 200 characters, which need not be unique; default none."
+    )
+    labels: Labels | None = Field(
+        default=None, description="Labels, up to 64 keys with values, for filtering lists; default none."
+    )
     start_paused: bool | None = Field(default=None, description="Whether it starts paused; default false.")
     from_checkpoint: FromCheckpoint | None = Field(
         default=None, description="A checkpoint of another fit to begin at: its id, or an object; by default none."
@@ -259,20 +309,26 @@ MORE_MAX = 10**9
 More = Annotated[int, Field(ge=1, le=MORE_MAX)]
 
 
+UNCHANGED = "Left out, it does not change; null sets the default."
+
+
 class ResourceChanges(RequestShape):
     """Changes to the resources of a fit; null sets the default."""
 
-    priority: Literal["low", "normal", "high"] | None = Field(default=None, description="Whose turn is earlier.")
-    threads: Annotated[int, Field(ge=1, le=THREADS_MAX)] | None = Field(
-        default=None, description="Threads that work inside a step, from its next process on; only while it is paused."
+    priority: Literal["low", "normal", "high"] | None = Field(
+        default=None, description=f"Whose turn is earlier. {UNCHANGED}"
     )
-    timeout_seconds: TimeoutSeconds | None = Field(default=None, description=TIMEOUT)
-    deadline: Deadline | None = Field(default=None, description=DEADLINE)
+    threads: Annotated[int, Field(ge=1, le=THREADS_MAX)] | None = Field(
+        default=None,
+        description=f"Threads that work inside a step, from its next process on; only while it is paused. {UNCHANGED}",
+    )
+    timeout_seconds: TimeoutSeconds | None = Field(default=None, description=f"{TIMEOUT} {UNCHANGED}")
+    deadline: Deadline | None = Field(default=None, description=f"{DEADLINE} {UNCHANGED}")
 
 
 # The engine reads these, merged into the rest of the recipe: a part of one need not make sense alone.
 _FIELDS: Any = {
-    name: (Any, Field(default=None, description=field.description))
+    name: (Any, Field(default=None, description=f"{field.description} {UNCHANGED}"))
     for name, field in FitRequest.model_fields.items()
     if name not in NOT_OF_RECIPE
 }
@@ -287,11 +343,17 @@ class FitChanges(_RecipeChanges):  # type: ignore[valid-type, misc]  # its field
     also while the fit is paused.
     """
 
-    name: ResourceName | None = Field(default=None, description="Name shown in lists; null removes it.")
-    labels: dict[LabelKey, LabelValue | None] | None = Field(
-        default=None, description="Labels to set, and null for those to remove."
+    name: ResourceName | None = Field(
+        default=None, description="Name shown in lists; null removes it. Left out, it does not change."
     )
-    resources: ResourceChanges | None = None
+    labels: dict[LabelKey, LabelValue | None] | None = Field(
+        default=None,
+        description="Labels to set, and null for those to remove. Labels that are left out do not change.",
+    )
+    resources: ResourceChanges | None = Field(
+        default=None,
+        description="Threads, priority and time limits to change. Those that are left out do not change.",
+    )
 
     @field_validator("*", mode="before")
     @classmethod
@@ -307,8 +369,13 @@ class FitChanges(_RecipeChanges):  # type: ignore[valid-type, misc]  # its field
 class FitExtension(RequestShape):
     """How far to extend a fit: either epochs or steps."""
 
-    epochs: More | None = Field(default=None, description="Epochs in addition to those that were completed or started.")
-    steps: More | None = Field(default=None, description="Steps in addition to those that were completed.")
+    epochs: More | None = Field(
+        default=None,
+        description="Epochs in addition to those that were completed or started. Required unless steps is given.",
+    )
+    steps: More | None = Field(
+        default=None, description="Steps in addition to those that were completed. Required unless epochs is given."
+    )
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Self:

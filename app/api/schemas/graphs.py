@@ -16,17 +16,44 @@ class GraphDefinition(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: str | None = None
+    name: str | None = Field(default=None, description='Name of the graph, for lists; default "graph".')
     inputs: dict[str, Any] = Field(description="Name: a shape, or an object with shape and dtype.")
-    parameters: dict[str, Any] | None = Field(default=None, description="Name: a shape, or shape, dtype, init, frozen.")
-    buffers: dict[str, Any] | None = Field(default=None, description="State that is not trained, by name.")
-    constants: dict[str, TensorDocument] | None = Field(default=None, description="Given tensors, by name.")
-    nodes: list[dict[str, Any]] | None = Field(default=None, description="Objects with name, op, inputs and attrs.")
-    layers: list[dict[str, Any]] | None = Field(default=None, description="Objects with layer and its options.")
-    loss: dict[str, Any] | None = Field(default=None, description="The loss of layers: kind, target and options.")
-    program: str | None = Field(default=None, description="Lines such as `pred = x @ w + b`.")
-    outputs: list[str] | None = None
-    losses: list[str] | None = None
+    parameters: dict[str, Any] | None = Field(
+        default=None, description="Name: a shape, or shape, dtype, init, frozen; default none."
+    )
+    buffers: dict[str, Any] | None = Field(
+        default=None, description="State that is not trained, by name; default none."
+    )
+    constants: dict[str, TensorDocument] | None = Field(
+        default=None, description="Given tensors, by name; default none."
+    )
+    nodes: list[dict[str, Any]] | None = Field(
+        default=None,
+        description="Objects with name, op, inputs and attrs. Required unless layers or program is given.",
+    )
+    layers: list[dict[str, Any]] | None = Field(
+        default=None, description="Objects with layer and its options. Required unless nodes or program is given."
+    )
+    loss: dict[str, Any] | None = Field(
+        default=None, description="The loss of layers: kind, target and options; default none."
+    )
+    program: str | None = Field(
+        default=None, description="Lines such as `pred = x @ w + b`. Required unless nodes or layers is given."
+    )
+    outputs: list[str] | None = Field(
+        default=None,
+        description=(
+            "Names of the values that are outputs, in order; by default the losses, else the values that no node "
+            "takes (of layers the last one)."
+        ),
+    )
+    losses: list[str] | None = Field(
+        default=None,
+        description=(
+            "Names of the scalars that are losses, whose sum is minimised; by default that of `loss`, else the "
+            "only output if it is a scalar."
+        ),
+    )
 
 
 class GraphFinding(ResourceShape):

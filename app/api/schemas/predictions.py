@@ -61,10 +61,12 @@ class PredictRequest(TableOptions):
 
     inputs: dict[str, TensorDocument] | None = Field(
         default=None,
-        description="A tensor for each input that the outputs depend on; text for one that took a text column in "
-        "training.",
+        description=(
+            "A tensor for each input that the outputs depend on; text for one that took a text column in "
+            "training. Required unless dataset is given."
+        ),
     )
-    dataset: DatasetChoice = Field(default=None, description=DATASET)
+    dataset: DatasetChoice = Field(default=None, description=f"{DATASET} Required unless inputs is given.")
     feeds: Feeds | None = Field(default=None, description=FEEDS)
 
     @model_validator(mode="after")

@@ -42,9 +42,15 @@ class RowsChoice(RequestShape):
     """Rows of a dataset: those of `indices`, or from `start` on to `stop`, which is left out."""
 
     dataset: str | None = Field(default=None, description="Id of a dataset; by default the session's.")
-    indices: list[Row] | None = None
-    start: Row | None = None
-    stop: Row | None = None
+    indices: list[Row] | None = Field(
+        default=None, description="Indices of the rows, each from 0. Required unless start and stop are given."
+    )
+    start: Row | None = Field(
+        default=None, description="Index of the first row, from 0. Required unless indices is given."
+    )
+    stop: Row | None = Field(
+        default=None, description="Index after the last row, from 0. Required unless indices is given."
+    )
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -61,8 +67,12 @@ class BatchStep(StepRequest):
 
     carried: ClassVar[str | None] = "inputs"
 
-    inputs: Tensors | None = Field(default=None, description="A tensor for each input, unless `rows` is given.")
-    rows: RowsChoice | None = Field(default=None, description="Rows of a dataset, instead of `inputs`.")
+    inputs: Tensors | None = Field(
+        default=None, description="A tensor for each input. Required unless `rows` is given."
+    )
+    rows: RowsChoice | None = Field(
+        default=None, description="Rows of a dataset, instead of `inputs`. Required unless `inputs` is given."
+    )
     feeds: Annotated[dict[str, str], Field(max_length=FEEDS_MAX)] | None = Field(
         default=None,
         description="With `rows`, the column for each input; by default the session's, or that of the same name.",
@@ -112,7 +122,8 @@ class OptimStepRequest(StepRequest):
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
 
     groups: Annotated[list[dict[str, Any]], Field(max_length=GROUPS_MAX)] | None = Field(
-        default=None, description="Options for individual parameter groups, in order."
+        default=None,
+        description="Options for individual parameter groups, in order; by default those of the session.",
     )
 
     @model_validator(mode="before")
@@ -148,7 +159,7 @@ class SessionRowLossesRequest(BatchStep):
     """Computes the loss of every row individually in evaluation mode, and names the outliers."""
 
     top: Annotated[int, Field(ge=0, le=FEEDS_MAX)] | None = Field(
-        default=None, description="Number of the rows with the largest losses to return."
+        default=None, description="Number of the rows with the largest losses to return; default 10."
     )
 
 
@@ -187,7 +198,9 @@ class BatchedStep(RequestShape):
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
 
     verb: str = Field(description="Verb of the step, such as forward_backward.")
-    seq: Seq | None = None
+    seq: Seq | None = Field(
+        default=None, description="Position of the step in the order of steps, from 1; by default the next one."
+    )
 
 
 class BatchQuery(VerbRequest):

@@ -42,7 +42,11 @@ class SessionResourcesChoice(RequestShape):
         default=None, description='What computes; default "auto": native where the server has it, else numpy.'
     )
     threads: Threads | None = Field(
-        default=None, description="Threads that work inside a step, cut to the cores that there are."
+        default=None,
+        description=(
+            "Threads that work inside a step, cut to the cores that there are; by default the cores divided by "
+            "the workers of the server."
+        ),
     )
 
 
@@ -63,17 +67,19 @@ class SessionRequest(StaticChoice):
         description="Restored state; default all, if the checkpoint has the session's optimizer, else parameters.",
     )
     optimizer: Optimizer | None = Field(default=None, description="As in a fit; by default adam.")
-    clip: ClipChoice | None = None
+    clip: ClipChoice | None = Field(default=None, description="Limits on gradients; default none.")
     seed: Annotated[int, Field(ge=0, lt=SEED_MAX)] | None = Field(
         default=None, description="Seed of initial values and random draws; default 0."
     )
     precision: Literal["float32", "float64", "mixed_float16", "mixed_bfloat16"] | None = Field(
         default=None, description='Number formats; default "float32".'
     )
-    threads: Threads | None = Field(default=None, description="Short for resources.threads.")
-    resources: SessionResourcesChoice | None = None
+    threads: Threads | None = Field(default=None, description="Short for resources.threads; by default as there.")
+    resources: SessionResourcesChoice | None = Field(
+        default=None, description="Executor and threads; by default those of the server."
+    )
     dataset: Annotated[str, Field(max_length=64)] | None = Field(
-        default=None, description="Id of the dataset that steps take rows of, unless they name another."
+        default=None, description="Id of the dataset that steps take rows of, unless they name another; default none."
     )
     feeds: Annotated[dict[str, str], Field(max_length=1024)] | None = Field(
         default=None, description="Input: column, for steps that do not say so; by default of equal names."
@@ -83,8 +89,12 @@ class SessionRequest(StaticChoice):
         description="Input: the class names of its text column, as in a fit; by default those of the checkpoint, else "
         "of the dataset that first feeds it.",
     )
-    name: ResourceName | None = Field(default=None, description="A name for lists; it need not be unique.")
-    labels: Labels | None = None
+    name: ResourceName | None = Field(
+        default=None, description="A name for lists, 1 to 200 characters, which need not be unique; default none."
+    )
+    labels: Labels | None = Field(
+        default=None, description="Labels, up to 64 keys with values, for filtering lists; default none."
+    )
     start_paused: bool | None = Field(default=None, description="Whether it starts paused; default false.")
     ttl_seconds: Annotated[float, Field(ge=TTL_MIN, le=TTL_MAX)] | None = Field(
         default=None,

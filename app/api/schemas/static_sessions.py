@@ -37,7 +37,10 @@ class ThreadpoolChoice(RequestShape):
         default=4, description="Number of threads; reduced to the CPUs of the machine, with a warning."
     )
     cpumask: Annotated[list[int] | list[bool], Field(max_length=CPUS_MAX)] = Field(
-        default=[], description="Numbers of the CPUs they may run on, or a truth value for each; none: all."
+        default=[],
+        description=(
+            "Numbers of the CPUs that the threads may run on, each from 0, or a truth value for each CPU; none: all."
+        ),
     )
     prio: Annotated[int, Field(ge=-1, le=3)] | Literal["low", "normal", "medium", "high", "realtime"] = Field(
         default="normal", description="How the system schedules them: a name, or -1 (low) to 3 (realtime)."
@@ -53,7 +56,7 @@ class StaticChoice(RequestShape):
     """Options of a session of kind "static"."""
 
     dims: Annotated[dict[str, Annotated[int, Field(ge=0, le=EXTENT_MAX)]], Field(max_length=DIMS_MAX)] | None = Field(
-        default=None, description="A number for each extent that the graph names."
+        default=None, description="A number for each extent that the graph names. Required if it names any."
     )
     size: Size | None = Field(
         default=None, description=f"Maximum number of nodes, and of leafs, of the first graph; default {SIZE_DEFAULT}."
@@ -156,7 +159,9 @@ class BuildForwardExpandRequest(OnGraph):
     """Appends values and everything that they depend on (ggml_build_forward_expand)."""
 
     outputs: SomeNames
-    order: Order | None = Field(default=None, description="Where it differs from the graph's.")
+    order: Order | None = Field(
+        default=None, description="Which input of a node is visited first; by default as in the graph."
+    )
     compute: bool = Field(
         default=True, description="false: only reserve their positions, and compute them if they are needed."
     )
@@ -175,8 +180,10 @@ class BuildBackwardExpandRequest(OnGraph):
     accumulators: dict[str, TensorDocument] | Annotated[list[TensorDocument], Field(max_length=NAMES_MAX)] | None = (
         Field(
             default=None,
-            description="Tensors that gradients are added to: by name, or a list with one for each node or output; "
-            "null: it is made. That of a loss is its seed.",
+            description=(
+                "Tensors that gradients are added to: by name, or a list with one for each node or output, null for "
+                "one to create. That of a loss is its seed. Default none."
+            ),
         )
     )
     accumulate: bool = Field(default=True, description="Whether parameters without an accumulator get one.")
@@ -189,7 +196,10 @@ class OptStepAdamwRequest(OnGraph):
 
     parameters: SomeNames | None = Field(default=None, description="By default all that have a gradient.")
     pars: Annotated[list[Number], Field(min_length=7, max_length=7)] = Field(
-        description='alpha, beta1, beta2, eps, wd, beta1h, beta2h; then in the tensor "opt pars".'
+        description=(
+            "Any finite numbers: alpha (learning rate), beta1, beta2, eps, wd (weight decay), beta1h, beta2h; "
+            'then in the tensor "opt pars".'
+        )
     )
 
 
@@ -198,18 +208,18 @@ class OptStepSgdRequest(OnGraph):
 
     parameters: SomeNames | None = Field(default=None, description="By default all that have a gradient.")
     pars: Annotated[list[Number], Field(min_length=2, max_length=2)] = Field(
-        description='alpha, wd; then in the tensor "opt pars".'
+        description='Any finite numbers: alpha (learning rate), wd (weight decay); then in the tensor "opt pars".'
     )
 
 
 class ElementChoice(RequestShape):
     """One element of a tensor."""
 
-    tensor: str
+    tensor: str = Field(description="Name of the tensor.")
     index: Place | Annotated[list[Place], Field(max_length=AXES_MAX)] = Field(
         description="Index in row-major order, or one index for each axis."
     )
-    value: Number
+    value: Number = Field(description="Value to write, any finite number.")
 
 
 class TensorSetRequest(OnGraph):
@@ -217,12 +227,15 @@ class TensorSetRequest(OnGraph):
 
     carried: ClassVar[str | None] = "tensors"
 
-    tensors: Tensors | None = Field(default=None, description="By name, a tensor, or one number for every element.")
+    tensors: Tensors | None = Field(
+        default=None, description="By name, a tensor, or one number for every element; default none."
+    )
     accumulators: Tensors | None = Field(
-        default=None, description="By the name of what they are for: sums of gradients, or the seed of a loss."
+        default=None,
+        description="By the name of what they are for: sums of gradients, or the seed of a loss; default none.",
     )
     elements: Annotated[list[ElementChoice], Field(max_length=ELEMENTS_MAX)] | None = Field(
-        default=None, description="Single elements, written last (ggml_set_f32_1d, ggml_set_f32_nd)."
+        default=None, description="Single elements, written last (ggml_set_f32_1d, ggml_set_f32_nd); default none."
     )
 
 
@@ -231,8 +244,10 @@ class GraphComputeRequest(OnGraph):
 
     carried: ClassVar[str | None] = "inputs"
 
-    inputs: Tensors | None = Field(default=None, description="Tensors to set before.")
-    rows: RowsChoice | None = Field(default=None, description="Rows of a dataset, instead of `inputs`.")
+    inputs: Tensors | None = Field(
+        default=None, description="Tensors to set before, by name; by default leafs keep their data."
+    )
+    rows: RowsChoice | None = Field(default=None, description="Rows of a dataset, instead of `inputs`; default none.")
     feeds: Annotated[dict[str, str], Field(max_length=FEEDS_MAX)] | None = Field(
         default=None,
         description="With `rows`, the column for each input; by default the session's, or that of the same name.",
@@ -241,7 +256,8 @@ class GraphComputeRequest(OnGraph):
         default=None, description="Number of threads; default: those of the pool, or one; below 1: as in the plan."
     )
     abort_after: Position | str | None = Field(
-        default=None, description="The node, by position or name, after which the computation is aborted."
+        default=None,
+        description="The node, by position or name, after which the computation is aborted; default none.",
     )
     auto_resume: bool = Field(default=False, description="Whether a paused pool is resumed, as ggml does.")
     with_ctx: bool = Field(default=False, description="Whether the work buffer is allocated in the context.")
@@ -249,8 +265,10 @@ class GraphComputeRequest(OnGraph):
         default=None, description="Bytes of the work buffer; by default as many as the plan asks for."
     )
     use_ref: bool = Field(default=False, description="Whether results are computed in separate buffers and copied.")
-    fetch: Names | None = Field(default=None, description="Tensors to return.")
-    gradients: Names | None = Field(default=None, description="Values whose gradients to return.")
+    fetch: Names | None = Field(default=None, description="Names of tensors to return; default none.")
+    gradients: Names | None = Field(
+        default=None, description="Names of values whose gradients to return; default none."
+    )
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -271,7 +289,9 @@ class GraphResetRequest(OnGraph):
 class ThreadpoolNewRequest(StepRequest):
     """Creates a thread pool that replaces the session's present one (ggml_threadpool_new)."""
 
-    params: ThreadpoolChoice | None = None
+    params: ThreadpoolChoice | None = Field(
+        default=None, description="Parameters of the pool; those that are left out have their defaults."
+    )
 
 
 class ThreadpoolStepRequest(StepRequest):
@@ -281,7 +301,9 @@ class ThreadpoolStepRequest(StepRequest):
 class ThreadpoolMatchRequest(VerbRequest):
     """Returns whether the session's pool has the given parameters (ggml_threadpool_params_match)."""
 
-    params: ThreadpoolChoice | None = None
+    params: ThreadpoolChoice | None = Field(
+        default=None, description="Parameters to compare with; those that are left out have their defaults."
+    )
 
 
 class GraphAnswer(StepAnswer):

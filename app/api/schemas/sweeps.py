@@ -19,8 +19,8 @@ RANKING_MAX = 100
 class IntervalChoice(RequestShape):
     """Numbers from min to max, both included, any of which may be drawn."""
 
-    min: float
-    max: float
+    min: float = Field(description="Smallest value, any finite number below max; with log greater than 0.")
+    max: float = Field(description="Largest value, any finite number above min.")
     log: bool | None = Field(default=None, description="Whether their logarithms are equally likely; default false.")
     integer: bool | None = Field(default=None, description="Whether they are whole numbers; default false.")
 
@@ -50,7 +50,11 @@ class SweepChoice(RequestShape):
         ),
     )
     samples: int | None = Field(
-        default=None, description=f"Number of combinations to draw, 1 to {VARIANTS_MAX}; no two are equal."
+        default=None,
+        description=(
+            f"Number of combinations to draw, 1 to {VARIANTS_MAX}; no two are equal. Required with kind random, and "
+            "where a range is given; default: all combinations."
+        ),
     )
     seed: int | None = Field(default=None, description="Seed of the samples, at least 0; default 0.")
     eta: int | None = Field(
@@ -61,7 +65,11 @@ class SweepChoice(RequestShape):
         description="halving: steps of the first rung, at least 1; by default so that the last variant left ends.",
     )
     monitor: str | None = Field(
-        default=None, description="The metric to rank by: loss, val_loss, or a metric as val_accuracy."
+        default=None,
+        description=(
+            "The metric to rank by: loss, val_loss, or a metric as val_accuracy. Default that of early_stopping, "
+            "else loss."
+        ),
     )
     mode: Literal["min", "max"] | None = Field(default=None, description="Which is better; by default as the metric.")
 

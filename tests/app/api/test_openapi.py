@@ -1,5 +1,6 @@
 import json
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,11 @@ from fastapi import APIRouter
 from fastapi.routing import APIRoute
 
 from app.api.openapi import check_operation_ids
+from app.api.openapi_kinds import FAMILIES
 from app.http.request_scope import OPEN_PATHS
 from app.main.application import openapi_document
 
+KINDS = sorted(family.suffix for family in FAMILIES.values())
 ROOT = Path(__file__).parents[3]
 VERBS = {
     "append", "cancel", "check", "clear", "close", "compute", "copy", "create", "delete", "differentiate", "download",
@@ -115,6 +118,84 @@ def test_every_operation_parameter_and_field_is_described() -> None:
         fields = schema.get("properties", {})
         missing += [f"{name}.{field}" for field, spec in fields.items() if not {"description", "$ref"} & spec.keys()]
     assert missing == []
+
+
+def sent_schemas() -> dict[str, dict[str, Any]]:
+    """Return the schemas of everything that a client sends in a body, by name."""
+    schemas, found = document()["components"]["schemas"], set[str]()
+    waiting = references([operation.get("requestBody") for operation in operations()])
+    while waiting:
+        found |= waiting
+        waiting = references([schemas[each.rpartition("/")[2]] for each in waiting]) - found
+    return {name: schemas[name] for name in sorted(each.rpartition("/")[2] for each in found)}
+
+
+def sent_fields() -> Iterator[tuple[str, dict[str, Any], bool]]:
+    """Yield each field of a request: its place, its schema, and whether it is required."""
+    for name, schema in sent_schemas().items():
+        for field, spec in schema.get("properties", {}).items():
+            yield f"{name}.{field}", spec, field in schema.get("required", ())
+
+
+def query_parameters() -> Iterator[tuple[str, dict[str, Any], bool]]:
+    """Yield each query parameter as `sent_fields` yields fields."""
+    for operation in operations():
+        for parameter in operation.get("parameters", ()):
+            if parameter["in"] == "query":
+                spec = {**parameter["schema"], "description": parameter["description"]}
+                yield f"{operation['operationId']}?{parameter['name']}", spec, parameter["required"]
+
+
+def numbers(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the parts of a schema that stand for a number."""
+    if spec.get("type") in ("integer", "number"):
+        yield spec
+    for part in (*spec.get("anyOf", ()), *([spec["items"]] if "items" in spec else ())):
+        yield from numbers(part)
+
+
+def has_range(spec: dict[str, Any]) -> bool:
+    bounded = all({"minimum", "exclusiveMinimum"} & each.keys() for each in numbers(spec))
+    return bounded or RANGE.search(spec["description"]) is not None
+
+
+DEFAULT = re.compile("default|left out|required", re.IGNORECASE)
+RANGE = re.compile(r"at least|greater than|from 0|-?[0-9.e*-]+ to -?[0-9]|\bany\b", re.IGNORECASE)
+UNIT = re.compile(
+    r"\b(number|bytes|seconds?|threads|cpus?|processes|rows?|examples|batch(es)?|steps?|epochs?|evaluations|attempt|"
+    r"positions?|index|indices|axis|axes|elements?|nodes?|leafs|classes|points|bins|pieces|measurements|combinations|"
+    r"variants|occurrences|checkpoints|events|seed|level|norms?|value|gradient|variance|factor|ratio|share|scale|decay|"
+    r"exponent|percentile|probability|tolerance|improvement|result|priority|schedules|alpha|entries)\b",
+    re.IGNORECASE,
+)
+OPTION = re.compile(rf"({'|'.join(KINDS)})\.")
+"""A field of a kind of the engine's catalogues, which declares its options by their types."""
+
+
+def test_every_optional_field_of_a_request_says_what_leaving_it_out_means() -> None:
+    """A filter of a list, which lets only some entries pass, lets all pass if it is left out."""
+    fields = [*sent_fields(), *query_parameters()]
+    silent = [
+        place
+        for place, spec, required in fields
+        if not required
+        and "default" not in spec
+        and not DEFAULT.search(spec["description"])
+        and not ("?" in place and spec["description"].startswith("Only "))
+    ]
+    assert len(fields) > 800
+    assert silent == []
+
+
+def test_every_number_of_a_request_has_a_range_and_a_unit() -> None:
+    found = [
+        (place, spec)
+        for place, spec, _ in (*sent_fields(), *query_parameters())
+        if any(numbers(spec)) and not OPTION.search(place)
+    ]
+    assert len(found) > 200
+    assert [place for place, spec in found if not has_range(spec)] == []
+    assert [place for place, spec in found if not UNIT.search(spec["description"])] == []
 
 
 def test_the_verbs_of_ggml_have_a_tag_of_their_own_at_the_end() -> None:

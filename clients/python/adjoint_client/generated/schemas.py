@@ -5337,31 +5337,31 @@ class FitOptions(TypedDict):
     feeds: NotRequired["Mapping[str, str] | None"]
     """Input: column; by default of equal names."""
     target: NotRequired["str | None"]
-    """In place of a graph: the column to predict by all others. Graph (a tabular layer), columns, loss, metrics and options of training are proposed from the dataset, and shown in the request of the fit."""
+    """In place of a graph: the column to predict by all others. Graph (a tabular layer), columns, loss, metrics and options of training are proposed from the dataset, and shown in the request of the fit. Default none."""
     task: NotRequired['Literal["classification", "regression"] | None']
     """Task of the model; by default inferred from the target column."""
     columns: NotRequired["Mapping[str, str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]] | None"]
-    """Input: the raw columns that it is made of, with their transforms: a column, an object with column (or columns), kind (number, category, date, boolean, text) and options, or a list of those, side by side. Statistics come from the training rows and are part of the model: predictions take raw values."""
+    """Input: the raw columns that it is made of, with their transforms: a column, an object with column (or columns), kind (number, category, date, boolean, text) and options, or a list of those, side by side. Statistics come from the training rows and are part of the model: predictions take raw values. Default none."""
     classes: NotRequired["Mapping[str, Sequence[str] | ClassNamesChoice | None] | None"]
     """Input: the class names of its text column in the order of their numbers, or an object that also names the class of unknown texts; by default the sorted texts of the training data. Other data are mapped by name. With from_checkpoint, null numbers the texts of an input by this fit's own data."""
     preset: NotRequired['Literal["ggml_opt_fit"] | None']
-    """Source of the defaults; `ggml_opt_fit` has the semantics of that function."""
+    """Source of the defaults; `ggml_opt_fit` has the semantics of that function. Default none."""
     optimizer: NotRequired["OptimizerKind | OptimizerChoice | None"]
     """By default adam."""
     schedule: NotRequired["ScheduleKind | ScheduleChoice | None"]
     """By default constant."""
     clip: NotRequired["ClipChoice | None"]
-    """Gradient clipping."""
+    """Limits on gradients; default none."""
     noise: NotRequired["NoiseChoice | None"]
     """Noise on gradients; by default none."""
     epochs: NotRequired["int | None"]
-    """Passes over the training rows, 1 to 1000000."""
+    """Passes over the training rows, 1 to 1000000; default none. Give this or steps."""
     steps: NotRequired["int | None"]
-    """Number of training steps, at least 1, instead of epochs."""
+    """Number of training steps, 1 to 1000000000; default none. Give this or epochs."""
     batch_size: NotRequired["int | None"]
     """Rows of a step, at least 1; default 32."""
     micro_batch_size: NotRequired["int | None"]
-    """Rows that are computed at a time, 1 to batch_size; their gradients are added up."""
+    """Rows that are computed at a time, at least 1 and at most batch_size; their gradients are added up. Default batch_size."""
     shuffle: NotRequired["bool | ShuffleChoice | None"]
     """Order of rows, drawn for each epoch; default true."""
     sampling: NotRequired["SamplingChoice | None"]
@@ -5369,7 +5369,7 @@ class FitOptions(TypedDict):
     windows: NotRequired["WindowsChoice | None"]
     """Examples of several rows; by default a row."""
     normalize: NotRequired["Mapping[str, str | NormalizeChoice] | None"]
-    """By input, how it is scaled: standard, minmax, robust, or an object with options. A target is predicted and scored in the units of the data; the loss in normalised units is normalized_loss."""
+    """By input, how it is scaled: standard, minmax, robust, or an object with options. A target is predicted and scored in the units of the data; the loss in normalised units is normalized_loss. Default none."""
     class_weights: NotRequired['Literal["balanced"] | Sequence[float] | None']
     """A factor from 0 on for each class in the loss, or 'balanced'; by default none."""
     drop_last: NotRequired["bool | None"]
@@ -5381,37 +5381,37 @@ class FitOptions(TypedDict):
     precision: NotRequired['Literal["float32", "float64", "mixed_float16", "mixed_bfloat16"] | None']
     """Number formats; 'mixed_...' computes products in the lower one; default 'float32'."""
     loss_scaling: NotRequired["LossScalingChoice | None"]
-    """Loss scaling for float16."""
+    """Scaling of the loss with precision mixed_float16; by default its options have their defaults."""
     recompute: NotRequired["RecomputeChoice | None"]
     """Activations to recompute in the backward pass; by default none."""
     memory_budget: NotRequired["int | None"]
-    """Memory limit of a step, in bytes, at least 1; activations are recomputed until it is met."""
+    """Memory limit of a step, in bytes, at least 1; activations are recomputed until it is met. Default unlimited."""
     activations: NotRequired['Literal["float16", "bfloat16"] | None']
     """Half type in which float32 values are stored for the backward pass; by default none."""
     average: NotRequired["str | AverageChoice | None"]
     """ema, swa, or an object with options; by default none."""
     freeze: NotRequired["Sequence[FreezeChoice] | None"]
-    """Parameters that are frozen in some epochs."""
+    """Parameters that are frozen in some epochs; default none."""
     metrics: NotRequired["Sequence[MetricKind | MetricChoice] | None"]
-    """Kinds of metrics, or objects with their options."""
+    """Kinds of metrics, or objects with their options; default none, with target those of its task."""
     early_stopping: NotRequired["EarlyStoppingChoice | None"]
     """By default the fit runs to its end."""
     divergence: NotRequired["DivergenceChoice | None"]
-    """Action when the loss becomes non-finite or grows too large."""
+    """Action when a loss or a gradient is not finite; by default the fit fails (stop)."""
     budget: NotRequired["BudgetChoice | None"]
-    """Limit of the training, such as floating-point operations."""
+    """Limits of seconds and steps after which the fit succeeds; default unlimited."""
     checkpoint: NotRequired["CheckpointChoice | None"]
-    """When checkpoints are written, and retention."""
+    """When checkpoints are written, and how many are kept; by default after each epoch, the newest 3 and the best."""
     record: NotRequired["RecordChoice | None"]
-    """Values recorded in addition to the losses."""
+    """Steps that become metric rows, and their values; by default about 10000 rows at most."""
     resources: NotRequired["ResourcesChoice | None"]
-    """Threads, replicas, priority and time limits."""
+    """Threads, replicas, priority and time limits; by default those of the server."""
     sweep: NotRequired["SweepChoice | None"]
     """Variants of this fit; by default it is a single one."""
     name: NotRequired["str | None"]
-    """A name for lists; it need not be unique."""
+    """A name for lists, 1 to 200 characters, which need not be unique; default none."""
     labels: NotRequired["Mapping[str, str] | None"]
-    """Labels: keys with values, for filtering lists."""
+    """Labels, up to 64 keys with values, for filtering lists; default none."""
     start_paused: NotRequired["bool | None"]
     """Whether it starts paused; default false."""
     from_checkpoint: NotRequired["str | ForkChoice | None"]
@@ -5440,23 +5440,23 @@ class SessionOptions(TypedDict):
     restore: NotRequired['Literal["all", "parameters"] | None']
     """Restored state; default all, if the checkpoint has the session's optimizer, else parameters."""
     clip: NotRequired["ClipChoice | None"]
-    """Gradient clipping."""
+    """Limits on gradients; default none."""
     seed: NotRequired["int | None"]
     """Seed of initial values and random draws; default 0."""
     precision: NotRequired['Literal["float32", "float64", "mixed_float16", "mixed_bfloat16"] | None']
     """Number formats; default 'float32'."""
     threads: NotRequired["int | None"]
-    """Short for resources.threads."""
+    """Short for resources.threads; by default as there."""
     resources: NotRequired["SessionResourcesChoice | None"]
-    """Threads, replicas, priority and time limits."""
+    """Executor and threads; by default those of the server."""
     feeds: NotRequired["Mapping[str, str] | None"]
     """Input: column, for steps that do not say so; by default of equal names."""
     classes: NotRequired["Mapping[str, Sequence[str] | ClassNamesChoice] | None"]
     """Input: the class names of its text column, as in a fit; by default those of the checkpoint, else of the dataset that first feeds it."""
     name: NotRequired["str | None"]
-    """A name for lists; it need not be unique."""
+    """A name for lists, 1 to 200 characters, which need not be unique; default none."""
     labels: NotRequired["Mapping[str, str] | None"]
-    """Labels: keys with values, for filtering lists."""
+    """Labels, up to 64 keys with values, for filtering lists; default none."""
     start_paused: NotRequired["bool | None"]
     """Whether it starts paused; default false."""
     ttl_seconds: NotRequired["float | None"]
