@@ -96,6 +96,9 @@ class LocalRunner:
         """Return nothing: processes of this machine have exited with their server."""
         return frozenset()
 
+    def release(self, handle: Handle) -> None:
+        """Do nothing: no process of this machine goes on under another server."""
+
     def start(self, assignment: AnyAssignment, frames: socket.socket | None = None) -> Handle:
         """Fork a process. It gets its assignment once it has reported that it runs."""
         self.open()

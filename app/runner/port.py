@@ -97,6 +97,10 @@ class Runner(Protocol):
         """The messages up to this number are stored; None: all, and the end of the attempt, which can be forgotten."""
         ...
 
+    def release(self, handle: Handle) -> None:
+        """Receive no more of a remote attempt, which goes on under another server."""
+        ...
+
     def known(self) -> tuple[Handle, ...]:
         """Return the attempts whose end was not reported yet."""
         ...

@@ -257,6 +257,7 @@ class Supervisor:
         for attempt in [*self._active.values()]:
             if self._runner.is_remote:  # it goes on under the other server
                 self._attempts.release(attempt.claim)
+                self._runner.release(attempt.handle)
                 del self._active[attempt.handle]
             elif not attempt.ended:
                 self._abandon(attempt)

@@ -33,6 +33,7 @@ class InMemoryRunner:
         self.is_remote = False
         """Whether attempts go on without the server; those that `adopt` finds then are `running`, by their tokens."""
         self.running: frozenset[str] = frozenset()
+        self.released: list[Handle] = []
         self.acknowledged: dict[Handle, int | None] = {}
         self._known: set[Handle] = set()
         self._reports: list[Report | Exited] = []
@@ -45,13 +46,22 @@ class InMemoryRunner:
     def adopt(self, attempts: Sequence[Attempt]) -> frozenset[str]:
         """Return the tokens of `running`."""
         found = [attempt for attempt in attempts if attempt.token in self.running]
-        self._known |= {Handle(attempt.fit_id, attempt.number, attempt.token) for attempt in found}
+        with self._changed:
+            self._known |= {Handle(attempt.fit_id, attempt.number, attempt.token) for attempt in found}
+            self._changed.notify_all()
         return frozenset(attempt.token for attempt in found)
 
     def acknowledge(self, handle: Handle, number: int | None) -> None:
         """Note the number."""
         with self._changed:
             self.acknowledged[handle] = number
+            self._changed.notify_all()
+
+    def release(self, handle: Handle) -> None:
+        """Note the handle, and forget its attempt."""
+        with self._changed:
+            self.released.append(handle)
+            self._known.discard(handle)
             self._changed.notify_all()
 
     def start(self, assignment: AnyAssignment, frames: socket.socket | None = None) -> Handle:
@@ -141,6 +151,14 @@ class InMemoryRunner:
     def await_kill(self, handle: Handle) -> None:
         """Wait until the attempt is killed."""
         self._await(lambda: handle in self.killed, f"{handle.owner_id} was not killed")
+
+    def await_known(self, handle: Handle) -> None:
+        """Wait until the attempt is one of this runner's."""
+        self._await(lambda: handle in self._known, f"{handle.owner_id} was not adopted")
+
+    def await_release(self, handle: Handle) -> None:
+        """Wait until the attempt is left to another server."""
+        self._await(lambda: handle in self.released, f"{handle.owner_id} was not released")
 
     def _await(self, condition: Callable[[], bool], complaint: str) -> None:
         with self._changed:

@@ -16,6 +16,7 @@ from dataclasses import asdict
 from typing import Any, cast
 
 from app.domain.errors import BadMessage, RayUnusable
+from app.runner.cluster.actor_end import close_actor
 from app.runner.cluster.code_identity import identity
 from app.runner.cluster.connection import connect
 from app.runner.cluster.follower import Follower, Nodes
@@ -30,6 +31,7 @@ from app.runner.cluster.protocol import (
     Kill,
     Order,
     Refused,
+    Release,
     Send,
     Start,
     from_text,
@@ -73,11 +75,14 @@ class Bridge:
                 case Acknowledge(token, None):
                     del self._followers[token]
                     self._spawn(known.forget())
+                case Release(token):
+                    del self._followers[token]
+                    known.release()
                 case Acknowledge(_, int(number)):
                     known.acknowledge(number)
 
     async def _adopt(self, attempts: list[Adopted], *, kill_others: bool) -> None:
-        """Go on with the attempts that have an actor, and kill actors that belong to none."""
+        """Go on with the attempts that have an actor, and end actors that belong to none."""
         import ray
 
         wanted = {attempt.token: attempt for attempt in attempts}
@@ -95,7 +100,7 @@ class Bridge:
                 follower.adopt(actor)
                 found.append(name)
             elif kill_others:
-                await asyncio.to_thread(ray.kill, actor, no_restart=True)
+                self._spawn(close_actor(actor))
         self.emit(Found(found))
 
     def _follower(self, token: str, staging: str, received: int) -> Follower:

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from app.domain.messages import About, CheckpointWritten, GradientWritten, Heartbeat, Log, Message, decode, encode
+from app.runner.cluster.actor_end import close_actor, kill_actor
 from app.runner.cluster.connection import is_node_lost
 from app.runner.cluster.host import EXIT
 from app.runner.cluster.outbox import file_of
@@ -23,8 +23,8 @@ POLL_SECONDS = 2.0
 SILENT_SECONDS = 1.25 * POLL_SECONDS
 """An actor that has not answered for so long when it is killed is not reached."""
 
-KILL_SECONDS = 5.0
-"""How long to wait until a killed actor is known to be dead."""
+END_SECONDS = 5.0
+"""How long to wait until an actor that was killed is known to be dead."""
 
 WINDOW = 2048
 """Reports that are handed to the server before it has stored any of them."""
@@ -33,6 +33,7 @@ CHUNK_BYTES = 4 * 1024 * 1024
 PLACING_SECONDS = 10.0
 """After this time the log of a fit says that it waits for a node."""
 
+KILLED_DETAIL = "the process was killed by the server"
 RETRY_SECONDS = 1.0
 AVOID_SECONDS = 90.0
 """How long no attempt is started on a node that was lost; by then Ray knows of it, or it was only slow."""
@@ -95,12 +96,15 @@ class Follower:
             await self._actor.send.remote(message, grace)
 
     async def kill(self) -> None:
-        """Kill the actor; its exit is always reported."""
+        """End the actor, which deletes its files if it is reached; its exit is always reported."""
         self._killed = True
         self._is_silent = time.monotonic() - self._heard_at > SILENT_SECONDS
-        await self._kill_actor()
+        if self._actor is not None and self._is_silent:
+            await kill_actor(self._actor)
+        elif self._actor is not None and await close_actor(self._actor):
+            self._tell_end(Ended(self._token, "killed", KILLED_DETAIL, asked=True))
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._ended.wait(), KILL_SECONDS)
+            await asyncio.wait_for(self._ended.wait(), END_SECONDS)
         if not self._ended.is_set():
             self._is_silent = True
             await self._end()
@@ -116,20 +120,18 @@ class Follower:
             self._task.cancel()
         self._ended.set()
 
+    def release(self) -> None:
+        """Follow no longer; the actor goes on if another server can have found it by now."""
+        if self._actor is not None:
+            self.cancel()
+        self._killed = True
+        self._ended.set()
+
     async def forget(self) -> None:
         """End the actor, whose attempt has ended."""
         self.cancel()
         if self._actor is not None:
-            with suppress(Exception):
-                await asyncio.wait_for(_result(self._actor.close.remote()), KILL_SECONDS)
-        await self._kill_actor()
-
-    async def _kill_actor(self) -> None:
-        import ray
-
-        if self._actor is not None:
-            with suppress(Exception):
-                await asyncio.wait_for(asyncio.to_thread(partial(ray.kill, self._actor, no_restart=True)), KILL_SECONDS)
+            await close_actor(self._actor)
 
     async def _guarded(self, work: Any) -> None:
         try:
@@ -146,7 +148,7 @@ class Follower:
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
             if self._killed:
-                await self._kill_actor()
+                await kill_actor(self._actor)
                 return
             if await self._follow_placed(order):
                 return
@@ -177,13 +179,13 @@ class Follower:
         try:
             placed = await self._wait_for_node(order)
             if placed is None:
-                await self._kill_actor()
+                await kill_actor(self._actor)
                 return False
             self._node, unusable = node, _ = placed
             if unusable is not None and order is not None:
                 self._nodes.avoid(node)
                 self._report(Log("warning", f"the fit does not run on Ray node {node[:8]}: {unusable}", "node_differs"))
-                await self._kill_actor()
+                await kill_actor(self._actor)
                 return False
             while True:
                 try:
@@ -295,7 +297,7 @@ class Follower:
             detail = f"the Ray node {(self._node or '?')[:8]} was lost; the fit resumes on another one"
             self._tell_end(Ended(self._token, "node_lost", detail, self._killed))
         elif self._killed:
-            self._tell_end(Ended(self._token, "killed", "the process was killed by the server", asked=True))
+            self._tell_end(Ended(self._token, "killed", KILLED_DETAIL, asked=True))
         elif "memory" in str(error) and "OOM" in str(error).upper():
             self._tell_end(Ended(self._token, "out_of_memory", "Ray killed the process, since memory had run out"))
         else:

@@ -10,7 +10,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -41,6 +40,9 @@ TOUCH_SECONDS = 300.0
 """Interval in which the copies of stored files are marked as used."""
 
 RETRY_SECONDS = 2.0
+END_SECONDS = 2.0
+"""How long to wait until a killed process has exited: until then it may write files."""
+
 FORGOTTEN_SECONDS = 86_400.0
 """An attempt that nobody has asked for so long ends: its server is gone for good."""
 
@@ -67,10 +69,12 @@ class AttemptHost:
         self._staging: StagingFolder | None = None
         self._stop_requested: StopKind | None = None
         self._asked_at = time.monotonic()
+        self._closing = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="attempt", daemon=True)
         self.unusable = explain_difference(terms["identity"], identity())
         """Why this node must not run the attempt, None if it may."""
         if self.unusable is None:
-            threading.Thread(target=self._run, name="attempt", daemon=True).start()
+            self._thread.start()
 
     def receive(self, acknowledged: int, after: int, wait: float) -> tuple[bool, list[tuple[int, str, str]]]:
         """Forget the reports up to `acknowledged`, and return the next ones after a number, each with its kind.
@@ -127,11 +131,11 @@ class AttemptHost:
     def _prepare(self) -> Assignment | None:
         """Fetch the inputs of the attempt, waiting while the storage is unavailable. None if a stop comes first."""
         folder = node_folder(self._terms["folder"])
-        self._staging = StagingFolder(folder, self._assignment.token)
+        self._staging = staging = StagingFolder(folder, self._assignment.token)
         waiting = ""
         while self._stop_requested is None:
             try:
-                return relocate(self._assignment, self._files(folder).locate, self._staging.path)
+                return relocate(self._assignment, self._files(folder).locate, staging.path)
             except (StorageUnavailable, StorageFull, StorageFailed) as error:
                 if waiting != error.code:
                     waiting = error.code
@@ -183,12 +187,15 @@ class AttemptHost:
         self._outbox.add(EXIT, to_text(ended).decode())
 
     def close(self) -> None:
-        """Kill the process, and delete what it has written."""
-        if self._runner is not None:
-            with suppress(OSError):
-                self._command(lambda runner, handle: runner.kill(handle))
-        if self._staging is not None:
-            self._staging.delete()
+        """Kill the process, and delete what it has written; again changes nothing."""
+        self._stop_requested = self._stop_requested or "cancel"
+        self._command(lambda runner, handle: runner.kill(handle))
+        with self._closing:
+            if self._thread.is_alive():
+                self._thread.join(END_SECONDS)
+            staging, self._staging = self._staging, None
+            if staging is not None:
+                staging.delete()
 
 
 def _stop(runner: LocalRunner, handle: Handle, *, kind: StopKind, grace: float) -> None:

@@ -81,6 +81,13 @@ class Acknowledge:
 
 
 @dataclass(frozen=True, slots=True)
+class Release:
+    """To the bridge: follow the attempt no longer; its actor goes on."""
+
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
 class Connected:
     """From the bridge: the cluster can be used."""
 
@@ -119,13 +126,26 @@ class Ended:
     with_server: bool = False
 
 
-Order = Start | Adopt | Send | Kill | Acknowledge
+Order = Start | Adopt | Send | Kill | Acknowledge | Release
 Event = Connected | Refused | Found | Reported | Ended
 
 _KINDS: Mapping[str, type[Any]] = MappingProxyType(
     {
         kind.__name__.lower(): kind
-        for kind in (Connect, Start, Adopt, Send, Kill, Acknowledge, Connected, Refused, Found, Reported, Ended)
+        for kind in (
+            Connect,
+            Start,
+            Adopt,
+            Send,
+            Kill,
+            Acknowledge,
+            Release,
+            Connected,
+            Refused,
+            Found,
+            Reported,
+            Ended,
+        )
     }
 )
 

@@ -26,6 +26,7 @@ from app.runner.cluster.protocol import (
     Kill,
     Order,
     Refused,
+    Release,
     Reported,
     Send,
     Start,
@@ -154,6 +155,11 @@ class RayRunner:
             remote.stored = number or remote.stored
             if number is None:
                 del self._attempts[handle.token]
+
+    def release(self, handle: Handle) -> None:
+        """Follow the attempt no longer; its actor goes on."""
+        if self._attempts.pop(handle.token, None) is not None:
+            self._send(Release(handle.token))
 
     def known(self) -> tuple[Handle, ...]:
         """Return the attempts whose end was not reported yet."""

@@ -26,6 +26,7 @@ from app.runner.port import Handle, Runner
 from app.runner.supervisor import Supervisor, SupervisorOptions
 from app.service.attempts.assignments import WorkerConfig
 from app.service.attempts.attempts import Attempts
+from app.service.attempts.leadership import SOLE_SERVER, Leadership
 from app.service.fits.event_log import record_state
 from app.service.resources.memory import MemoryPool
 from app.store.blobs.local import LocalBlobStore
@@ -101,15 +102,17 @@ class SupervisorHarness:
         runner: Runner | None = None,
         backoff: Sequence[float] = (0.0,),
         room: MemoryPool | None = None,
+        leadership: Leadership = SOLE_SERVER,
         **settings: Any,
     ) -> Supervisor:
         """Start one; it is drained when the test ends."""
         chosen = self.settings.model_copy(update=settings)
         storage = storage_context(self.store, self.blobs, self.staging, clock=CLOCK)
-        config = WorkerConfig(checkpoint_seconds=chosen.checkpoint_seconds)
+        config = WorkerConfig(checkpoint_seconds=chosen.checkpoint_seconds, leadership=leadership)
         attempts = Attempts(storage, self.staging, self.notify, config, memory=room)
         attempts.recover((runner or self.runner).adopt)
-        supervisor = Supervisor(attempts, runner or self.runner, chosen, CLOCK, SupervisorOptions(backoff, memory=room))
+        options = SupervisorOptions(backoff, memory=room, leadership=leadership)
+        supervisor = Supervisor(attempts, runner or self.runner, chosen, CLOCK, options)
         self.supervisors.append(supervisor)
         supervisor.start()
         return supervisor

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from app.domain.errors import Superseded
 from app.domain.messages import Finished, Log, Started
 from app.runner.port import Handle
+from app.store.unit_of_work import UnitOfWork
 from tests.support.in_memory_runner import InMemoryRunner
 
 from .conftest import SupervisorHarness, begin, points
@@ -94,6 +96,38 @@ def test_a_lost_node_does_not_count_as_a_crash(harness: SupervisorHarness, runne
         runner.report(handle, Started(4711))
     assert harness.outcomes()[:-1] == ["node_lost"] * 6
     assert not harness.fit().terminal
+
+
+class PlayedLeadership:
+    """The leadership of a server of several, as the test says."""
+
+    def __init__(self) -> None:
+        self.epoch: int | None = 1
+
+    def guard(self, _work: UnitOfWork) -> None:
+        if self.epoch is None:
+            raise Superseded("another server runs the fits")
+
+
+def test_a_server_that_is_replaced_leaves_attempts_to_the_next_one(
+    harness: SupervisorHarness, runner: InMemoryRunner
+) -> None:
+    leadership = PlayedLeadership()
+    handle = begin(harness, runner, leadership=leadership)
+    leadership.epoch = None
+    harness.supervisors[0].wake()
+    runner.await_release(handle)
+    assert (runner.killed, runner.stopped) == ([], {})
+    assert harness.fit().state == "running"
+    # It leads again: the attempt goes on, and what it has reported since then is received.
+    runner.running = frozenset([handle.token])
+    leadership.epoch = 3
+    harness.supervisors[0].wake()
+    runner.await_known(handle)
+    runner.report(handle, points(2), Finished("succeeded"), number=2)
+    runner.end(handle, "finished")
+    assert harness.until_state("succeeded").attempt == 1
+    assert len(harness.rows()) == 2
 
 
 class AwayRunner(InMemoryRunner):

@@ -64,6 +64,12 @@ def actors() -> list[psutil.Process]:
     ]
 
 
+def nothing_stays(cluster: RayCluster) -> None:
+    """Wait until no actor is left, nor what attempts have written on the node."""
+    eventually("an actor stays after its fit", lambda: not actors())
+    assert [*(cluster.folder / "node" / "attempts").iterdir()] == []
+
+
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, bytes]:
     """What the fit comes to on one machine."""
@@ -82,7 +88,7 @@ def test_a_fit_on_ray_has_the_bits_of_one_in_a_local_process(
     assert len(expected[0]) == STEPS // 4
     kept = http.get(f"/v1/fits/{fit['id']}/checkpoints").json()["data"]
     assert kept[0]["step"] == STEPS
-    eventually("an actor stays after its fit", lambda: not actors())
+    nothing_stays(cluster)
 
 
 def test_a_fit_goes_on_while_its_server_does_not(
@@ -104,7 +110,7 @@ def test_a_fit_goes_on_while_its_server_does_not(
     assert (fit["attempt"], fit["bit_exact"]) == (1, True)
     kept = again.get(f"/v1/fits/{fit_id}/checkpoints").json()["data"]
     assert kept[0]["step"] == STEPS
-    eventually("an actor stays after its fit", lambda: not actors())
+    nothing_stays(cluster)
 
 
 def test_a_server_that_stops_leaves_fits_running(
