@@ -167,10 +167,23 @@ def faults_by_label(labels: Mapping[str, str]) -> Iterator[None]:
         yield
     except ApiError as error:
         if labels:
-            error.detail = _labelled(error.detail, labels)
-            error.findings = tuple(replace(each, detail=_labelled(each.detail, labels)) for each in error.findings)
+            error.detail = labelled(error.detail, labels)
+            error.findings = tuple(replace(each, detail=labelled(each.detail, labels)) for each in error.findings)
         raise
 
 
-def _labelled(detail: str, labels: Mapping[str, str]) -> str:
+def labels_of(section: Any) -> dict[str, str]:
+    """Return the labels of the columns that a `columns` section names, by their identifiers."""
+    given = section.values() if isinstance(section, Mapping) else ()
+    items = [
+        item for each in given for item in (each if isinstance(each, list) else [each]) if isinstance(item, Mapping)
+    ]
+    pairs = [(item.get("column"), item.get("label")) for item in items]
+    for item in items:
+        pairs += zip(item.get("columns") or (), item.get("labels") or (), strict=False)
+    return {name: label for name, label in pairs if name and label}
+
+
+def labelled(detail: str, labels: Mapping[str, str]) -> str:
+    """Return a message with the labels of columns in place of the identifiers that it quotes."""
     return _QUOTED.sub(lambda match: quoted(match[1], labels.get(match[1])), detail)

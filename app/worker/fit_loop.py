@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Literal
 
 import engine
+from app.domain.column_labels import labelled, labels_of
 from app.domain.errors import BadMessage, Corrupt, StorageFailed, StorageFull, storage_faults
 from app.domain.messages import (
     Assignment,
@@ -112,8 +113,9 @@ def _run_rank_zero(
         reporter.send(Phase("training", fit.total_steps, runtime.to_json()))
         if assignment.attempt == 1 and (assignment.resume_from is None or assignment.fork is not None):
             _report_rounding(fit, reporter)
+            labels = labels_of(assignment.request.get("columns"))
             for finding in fit.data_findings():
-                reporter.send(Log("warning", finding.detail, finding.code))
+                reporter.send(Log("warning", labelled(finding.detail, labels), finding.code))
         staging = Path(assignment.staging)
         storage = StorageRetry(reporter, lambda: control.stop_requested is not None)
         checkpoints = _schedule_checkpoints(fit, assignment, reporter, storage)

@@ -1,4 +1,4 @@
-"""What deserves a look in the rows of a fit: a target that is nearly one class, columns that name rows."""
+"""What deserves a look in the rows of a fit: a target that is nearly one class, columns that are identifiers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.data.column import Column
 
 ONE_CLASS = 0.9
 ENOUGH_ROWS = 20
-"""Rows below which that all values differ says nothing."""
+"""Number of rows below which different values in all of them are no sign of an identifier."""
 
 
 class DataFinding(NamedTuple):
@@ -47,5 +47,5 @@ def find_row_names(column: Column) -> DataFinding | None:
     low, high = int(values.min()), int(values.max())
     if high - low + 1 < column.rows or len(np.unique(values)) < column.rows:
         return None
-    detail = f"column {column.name} is unique in every row: it names rows, and is learned by heart; leave it out"
+    detail = f"column {column.name!r} is unique in every row: as an identifier, it can only be memorized; leave it out"
     return DataFinding("unique_column", column.name, detail)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from typing import Any
 
 from engine.autograd.backward import reachable
-from engine.core.value import Node, Value
+from engine.core.value import Value
 from engine.graph.definition import Definition
 from engine.graph.limits import LIMITS
 from engine.graph.shape_inference import dims_at, infer_shapes
@@ -132,20 +130,17 @@ def _traced_lines(graph: Trace, *, backward: bool) -> Iterator[NodeLine]:
         for name, value in getattr(graph, kind + "s").items():
             yield NodeLine(name, "", (), {}, value.shape, value.dtype.name, kind, value.requires_grad)
     forward = [value for outputs in graph.values.values() for value in outputs]
-    parts = _Parts(graph)
     shown: set[object] = set()
-    yield from _result_lines(forward, "forward", names, parts, shown)
+    yield from _result_lines(graph, forward, "forward", names, shown)
     if backward and graph.definition.losses:
-        found = graph.gradients(graph.total_loss(), graph.parameters, parts.visited)
+        found = graph.gradients(graph.total_loss(), graph.parameters)
         gradients = {name: value for name, value in found.items() if value is not None}
         for name, value in gradients.items():
             names.known.setdefault(value.key, f"grad for {name}")
-        yield from _result_lines(list(gradients.values()), "backward", names, parts, shown)
+        yield from _result_lines(graph, list(gradients.values()), "backward", names, shown)
 
 
-def _result_lines(
-    values: list[Value], kind: str, names: Names, parts: _Parts, shown: set[object]
-) -> Iterator[NodeLine]:
+def _result_lines(graph: Trace, values: list[Value], kind: str, names: Names, shown: set[object]) -> Iterator[NodeLine]:
     for node in reachable(values):
         if node in shown:
             continue
@@ -156,25 +151,8 @@ def _result_lines(
             value = node.output(index)
             yield NodeLine(
                 names.of(value), node.op.name, inputs, node.attrs, spec.shape, spec.dtype.name, kind, node.needs_grad,
-                parts.of(node), 0 if index else flops, value.nbytes,
+                graph.origin_of(node).node, 0 if index else flops, value.nbytes,
             )  # fmt: skip
-
-
-class _Parts:
-    """The node of the definition that each node of a trace belongs to; a backward node to that which it differentiates.
-
-    Nodes are numbered in order of creation, so that a part is a range of numbers.
-    """
-
-    def __init__(self, graph: Trace) -> None:
-        self.starts = graph.starts
-        self.names = [node.name for node in graph.definition.nodes]
-        self.visited: list[tuple[int, Node]] = []
-
-    def of(self, node: Node) -> str:
-        place = bisect_right(self.visited, node.seq, key=itemgetter(0))
-        source = self.visited[place - 1][1] if place else node
-        return self.names[max(bisect_right(self.starts, source.seq) - 1, 0)] if self.names else ""
 
 
 class Names:

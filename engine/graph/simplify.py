@@ -6,7 +6,7 @@ Nothing here changes a result: x * 0 stays (it may be NaN), only what is equal t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from engine.core.errors import REFUSALS, EngineError
 from engine.core.half_precision import half_precision_kernel
 from engine.core.registry import Op
 from engine.core.value import Array, Node, Spec, Value
+from engine.graph.origin import NONE, Origin
 
 FOLD_ELEMENTS = 4096
 """Constants larger than this are computed when the plan runs, not when it is made."""
@@ -25,12 +26,13 @@ FOLD_ELEMENTS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One op on numbered values."""
+    """One op on numbered values, and where it comes from."""
 
     op: Op[Any]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     attrs: Mapping[str, Any]
+    origin: Origin = NONE
 
 
 @dataclass
@@ -68,10 +70,17 @@ class Listing:
 
 
 def simplify(
-    inputs: Mapping[str, Value], state: Mapping[str, Value], outputs: Mapping[str, Value], updates: Mapping[str, Value]
+    inputs: Mapping[str, Value],
+    state: Mapping[str, Value],
+    outputs: Mapping[str, Value],
+    updates: Mapping[str, Value],
+    origin_of: Callable[[Node], Origin] | None = None,
 ) -> Listing:
-    """List what `outputs` and `updates` need of the graph over the leaves `inputs` and `state`."""
-    lister = _Lister()
+    """List what `outputs` and `updates` need of the graph over the leaves `inputs` and `state`.
+
+    Of equal operations the first is kept, with its origin.
+    """
+    lister = _Lister(origin_of or _no_origin)
     for name, value in inputs.items():
         lister.listing.inputs[name] = lister.leaf(value)
     for name, value in state.items():
@@ -84,7 +93,8 @@ def simplify(
 
 
 class _Lister:
-    def __init__(self) -> None:
+    def __init__(self, origin_of: Callable[[Node], Origin]) -> None:
+        self.origin_of = origin_of
         self.listing = Listing()
         self.numbers: dict[object, int] = {}
         self.known: dict[object, tuple[int, ...]] = {}
@@ -122,7 +132,7 @@ class _Lister:
         outputs = self.known.get(key) or self._alias(node, inputs) or self._folded(node, inputs)
         if outputs is None:
             outputs = tuple(self.listing.new(spec) for spec in node.outputs)
-            self.listing.instructions.append(Instruction(node.op, inputs, outputs, node.attrs))
+            self.listing.instructions.append(Instruction(node.op, inputs, outputs, node.attrs, self.origin_of(node)))
         self.known[key] = outputs
         for index, number in enumerate(outputs):
             self.numbers[(node, index)] = number
@@ -152,6 +162,10 @@ class _Lister:
             self.constant(np.array(result, dtype=spec.dtype))
             for result, spec in zip(results, node.outputs, strict=True)
         )
+
+
+def _no_origin(_node: Node) -> Origin:
+    return NONE
 
 
 def _frozen(attrs: Mapping[str, Any]) -> tuple[object, ...]:

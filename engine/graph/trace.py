@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from engine.core.value import Node, Shape, Value
 from engine.graph.autocast import at_autocast, check_autocast
 from engine.graph.definition import Definition, NodeSpec
 from engine.graph.limits import LIMITS, GraphLimits
+from engine.graph.origin import Origin
 from engine.graph.rematerialization import Rematerializer, RematOptions, RematSegments
 from engine.ops.elementwise.casting import cast
 from engine.ops.random.random import fold_in
@@ -42,6 +45,9 @@ class Trace:
         activation_dtype: the half type in which float32 activations are stored until the backward pass.
         segmentation: the segment of each node that the backward pass recomputes.
         starts: for each node of the definition, the number at which its nodes of the trace begin.
+        end: the number at which those of the last one end.
+        rules: the nodes in the order of their backward rules, each with the number at which its rule begins; None with
+            the number at which a backward pass ends.
         budget: what the trace may still use.
     """
 
@@ -61,6 +67,8 @@ class Trace:
     activation_dtype: DType | None = None
     segmentation: RematSegments | None = None
     starts: list[int] = field(default_factory=list)
+    end: int = 0
+    rules: list[tuple[int, Node | None]] = field(default_factory=list)
     budget: TraceBudget = field(init=False, repr=False)
     _keys: Iterator[int] = field(default_factory=itertools.count, repr=False)
 
@@ -102,26 +110,34 @@ class Trace:
                 total = total + loss
             return total
 
-    def gradients(
-        self, loss: Value, wrt: Mapping[str, Value], visited: list[tuple[int, Node]] | None = None
-    ) -> dict[str, Value | None]:
-        """Append the backward graph of `loss`; None for what is frozen or where no path leads to the loss.
-
-        `visited` receives the nodes in the order of their rules, each with the number at which its rule began: what is
-        made from there to the number of the next is its part of the backward graph.
-        """
+    def gradients(self, loss: Value, wrt: Mapping[str, Value]) -> dict[str, Value | None]:
+        """Append the backward graph of `loss`; None for what is frozen or where no path leads to the loss."""
         specs = self.definition.parameters
         moving = {name: value for name, value in wrt.items() if name not in specs or not specs[name].frozen}
         with self.trace():
             seed = Value((), loss.dtype, np.ones((), loss.dtype))
             nodes = reachable([loss])
-            saved_values = self._saved_values(nodes)
-            if visited is not None:
-                saved_values = _noting(visited, saved_values or _own_values)
+            saved_values = _noting(self.rules, self._saved_values(nodes) or _own_values)
             found = dict(
                 zip(moving, pull_back([loss], [seed], list(moving.values()), nodes, saved_values), strict=True)
             )
+        self.rules.append((next(Node.numbers), None))
         return {name: found.get(name) for name in wrt}
+
+    def origin_of(self, node: Node) -> Origin:
+        """Return what a node of the trace belongs to.
+
+        Nodes are numbered in order of creation: those of a node of the definition, or of a backward rule, are a range.
+        """
+        place = bisect_right(self.rules, node.seq, key=itemgetter(0))
+        source = self.rules[place - 1][1] if place else node
+        if source is None:
+            return Origin("", "update")
+        return Origin(self._definition_node(source), "backward" if place else "forward")
+
+    def _definition_node(self, node: Node) -> str:
+        place = bisect_right(self.starts, node.seq)
+        return self.definition.nodes[place - 1].name if place and node.seq < self.end else ""
 
     def _saved_values(self, nodes: Sequence[Node]) -> SavedValues | None:
         """Return what backward rules read in place of values that the forward pass of `nodes` does not keep."""
@@ -140,9 +156,9 @@ def _own_values(node: Node, _cotangent: Value) -> tuple[Sequence[Value], Sequenc
     return check_saved(node)
 
 
-def _noting(visited: list[tuple[int, Node]], saved_values: SavedValues) -> SavedValues:
+def _noting(rules: list[tuple[int, Node | None]], saved_values: SavedValues) -> SavedValues:
     def read(node: Node, cotangent: Value) -> tuple[Sequence[Value], Sequence[Value]]:
-        visited.append((next(Node.numbers), node))
+        rules.append((next(Node.numbers), node))
         return saved_values(node, cotangent)
 
     return read
@@ -206,8 +222,9 @@ def build(
         for node in definition.nodes:
             graph.starts.append(next(Node.numbers))
             graph.values[node.name] = apply_node(graph, node, limits)
+    graph.end = next(Node.numbers)
     if recompute is not None:
-        starts = [*graph.starts, next(Node.numbers)]
+        starts = [*graph.starts, graph.end]
         made = reachable([output for outputs in graph.values.values() for output in outputs])
         graph.segmentation = recompute.cut([node.name for node in definition.nodes], made, starts)
     return graph

@@ -63,7 +63,7 @@ VIEWS = {
     "#/playground?example=rosenbrock": "Second derivatives",
     "#/graphs/{graph}": "Nodes as a table",
     "#/datasets": "flower float32[4]",
-    "#/datasets/{dataset}": "those of all rows",
+    "#/datasets/{dataset}": "computed from all rows",
     "#/system": "Usable cores",
     "#/system/sessions": "POST /v1/sessions",
     "#/system/keys": "Create a key",

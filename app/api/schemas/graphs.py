@@ -131,6 +131,9 @@ class GraphNodes(ResourceShape):
 class GraphPlan(ResourceShape):
     """A plan: steps in order, the buffers they work on, bytes and estimated floating-point operations.
 
+    A step has the node of the definition that it comes from, `definition_node` (null for metrics and the update), and
+    its pass, `kind` (forward, backward or update). Of equal operations only the first is computed.
+
     Steps are in phases, between which the shards of the batch wait for one another; those of a fused group are gone
     through together, block by block. `numpy_steps` are the ops that the native executor has no compiled kernel for.
     """

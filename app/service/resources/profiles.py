@@ -26,7 +26,7 @@ KEPT = 64
 ONE_CLASS = 0.9
 RARE = 0.02
 ENOUGH_ROWS = 20
-"""Rows below which that all values differ says nothing."""
+"""Number of rows below which different values in all of them are no sign of an identifier."""
 DETERMINED = 0.999
 SCALES = 1000.0
 LISTED = 5
@@ -130,9 +130,10 @@ def _of_column(
         detail = f"{missing} values are missing{share}: impute them, or leave the rows out"
         yield ProfileFinding("missing_values", name, detail)
     if column["constant"]:
-        yield ProfileFinding("constant_column", name, "the column has the same value in every row: it says nothing")
+        detail = "the column has the same value in every row: nothing can be learned from it; leave it out"
+        yield ProfileFinding("constant_column", name, detail)
     elif column["unique"] and rows >= ENOUGH_ROWS and (column["whole"] or column["kind"] == "text") and not is_target:
-        detail = f"column {name} is unique in every row: it names rows, and is learned by heart; leave it out"
+        detail = "the column is unique in every row: as an identifier, it can only be memorized; leave it out"
         yield ProfileFinding("unique_column", name, detail)
     correlation = column["correlation"]
     if correlation is not None and abs(correlation["value"]) >= DETERMINED and not column["unique"]:
@@ -144,7 +145,7 @@ def _of_target(target: Mapping[str, Any], rows: int) -> Iterator[ProfileFinding]
     name, classes = target["column"], target["classes"]
     known = max(1, rows - target["missing"])
     if target["missing"]:
-        detail = f"the target is missing in {target['missing']} rows: such rows cannot be learned from"
+        detail = f"the target is missing in {target['missing']} rows: leave these rows out"
         yield ProfileFinding("missing_target", name, detail)
     if classes and classes[0]["count"] >= ONE_CLASS * known and len(classes) > 1:
         share = _percent(classes[0]["count"] / known)

@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.core.registry import Op
 from engine.core.value import Array, Spec
+from engine.graph.origin import NONE, Origin
 from engine.graph.simplify import Instruction, Listing
 from engine.ops.kernels.blocks import KEPT_BYTES
 
@@ -50,7 +51,7 @@ class Step:
     """One kernel call on buffers.
 
     `inplace` tells that the output lies over an input; `windows`, for a step that shards run, the axes along which each
-    sees its part of inputs that are whole otherwise.
+    sees its part of inputs that are whole otherwise; `origin` the node of the definition and the pass.
     """
 
     op: Op[Any]
@@ -59,6 +60,7 @@ class Step:
     attrs: Mapping[str, Any]
     inplace: bool = False
     windows: tuple[int | None, ...] = ()
+    origin: Origin = NONE
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from engine.core.registry import lookup
 from engine.core.sharding_rules import PARTIAL, State
-from engine.core.value import Value
+from engine.core.value import Node, Value
 from engine.execution.plan.fusion import FusedGroups, fuse, overwritable
 from engine.execution.plan.memory import ArenaRanges
 from engine.execution.plan.plan import (
@@ -24,6 +24,7 @@ from engine.execution.plan.plan import (
 )
 from engine.execution.plan.sharding import Sharding, assign_shard_buffers, shard, worthwhile_shards
 from engine.execution.plan.verifier import should_verify, verify_plan
+from engine.graph.origin import Origin
 from engine.graph.rematerialization import schedule_casts
 from engine.graph.simplify import Instruction, Listing, simplify
 
@@ -38,6 +39,7 @@ def make_plan(
     *,
     rows: Collection[str] = (),
     most_shards: int = 1,
+    origin_of: Callable[[Node], Origin] | None = None,
 ) -> Plan:
     """Plan the computation of `outputs` and of the new values `updates` of some of the `state`.
 
@@ -48,25 +50,19 @@ def make_plan(
         updates: by name of a state, the value it has after a run.
         rows: the inputs whose first axis is the batch; those without axes stay whole.
         most_shards: into how many shards the batch may be cut, where there is enough work.
+        origin_of: what each node comes from; steps have it as their origin.
 
     Raises:
         PlanError: the environment asks for a proof of every plan, and this one has none.
     """
-    plan = _planned(inputs, state, outputs, updates, rows, most_shards)
+    plan = _planned(simplify(inputs, state, outputs, updates, origin_of), rows, most_shards)
     if should_verify():
         verify_plan(plan)
     return plan
 
 
-def _planned(
-    inputs: Mapping[str, Value],
-    state: Mapping[str, Value],
-    outputs: Mapping[str, Value],
-    updates: Mapping[str, Value],
-    rows: Collection[str],
-    most_shards: int,
-) -> Plan:
-    listing = schedule_casts(simplify(inputs, state, outputs, updates))
+def _planned(listing: Listing, rows: Collection[str], most_shards: int) -> Plan:
+    listing = schedule_casts(listing)
     count = min(most_shards, worthwhile_shards(listing)) if rows else 1
     extents = [listing.specs[listing.inputs[name]].shape[:1] for name in rows]
     # Shards are equal parts: the numbers of a plan must not depend on how a remainder is handed out.
@@ -135,7 +131,7 @@ class _Planner:
         used = {n for ins in listing.instructions for n in (*ins.inputs, *ins.outputs)}
         used.update(listing.inputs.values(), listing.state.values(), listing.outputs.values(), listing.updates.values())
         steps = tuple(
-            Step(ins.op, ins.inputs, ins.outputs, ins.attrs, index in inplace, self._windows(index))
+            Step(ins.op, ins.inputs, ins.outputs, ins.attrs, index in inplace, self._windows(index), ins.origin)
             for index, ins in enumerate(listing.instructions)
             if index not in self.free
         )

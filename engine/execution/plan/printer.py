@@ -22,6 +22,8 @@ def plan_json(plan: Plan) -> dict[str, Any]:
                 "attrs": {key: plain(value) for key, value in step.attrs.items()},
                 "inplace": step.inplace,
                 "flops": plan.flops_of(step),
+                "definition_node": step.origin.node or None,
+                "kind": step.origin.kind,
             }
             for step in plan.steps
         ],

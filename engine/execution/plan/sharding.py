@@ -241,7 +241,8 @@ class _Cutter:
             line = 64 // spec.dtype.itemsize  # a part begins at a cache line
             apart = len(spec.shape) == 1 and spec.shape[0] >= SPLIT_SUM_ELEMENTS
             apart = apart and spec.shape[0] % (line * self.sharding.count) == 0
-            join = Instruction(ALL_REDUCE, (number,), (self.sums[number],), {})
+            origin = next(each.origin for each in reversed(self.made) if number in each.outputs)
+            join = Instruction(ALL_REDUCE, (number,), (self.sums[number],), {}, origin)
             axis = (0 if apart else None,)
             self._append(join, Cut(axis, axis), sharded=apart)
         return self.sums[number]

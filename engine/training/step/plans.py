@@ -81,7 +81,15 @@ def plan_training(
         update.step(flat_groups, gradients, vectors, start, graph.buffer_updates, graph.key, made.outputs[LOSS])
     inputs = {**graph.inputs, KEY: graph.key, **made.inputs, **update.inputs}
     outputs = {**made.outputs, **update.outputs}
-    return make_plan(inputs, leaves, outputs, update.updates, rows=tuple(graph.inputs), most_shards=most_shards)
+    return make_plan(
+        inputs,
+        leaves,
+        outputs,
+        update.updates,
+        rows=tuple(graph.inputs),
+        most_shards=most_shards,
+        origin_of=graph.origin_of,
+    )
 
 
 def plan_gradients(
@@ -107,7 +115,9 @@ def plan_gradients(
     with graph.trace():
         outputs = {GRADIENT + name: unscale(gradients[name], leaves) for name in names}
     inputs = {**graph.inputs, KEY: graph.key, **made.inputs}
-    return make_plan(inputs, leaves, outputs, {}, rows=tuple(graph.inputs), most_shards=most_shards)
+    return make_plan(
+        inputs, leaves, outputs, {}, rows=tuple(graph.inputs), most_shards=most_shards, origin_of=graph.origin_of
+    )
 
 
 def plan_part(
@@ -140,7 +150,15 @@ def plan_part(
             if any(name in graph.parameter_updates for name in flat.shapes):
                 updates[flat.name] = limit_parameters(flat, graph, leaves)
     inputs = {**graph.inputs, KEY: graph.key, **made.inputs}
-    return make_plan(inputs, leaves, made.outputs, updates, rows=tuple(graph.inputs), most_shards=most_shards)
+    return make_plan(
+        inputs,
+        leaves,
+        made.outputs,
+        updates,
+        rows=tuple(graph.inputs),
+        most_shards=most_shards,
+        origin_of=graph.origin_of,
+    )
 
 
 def plan_update(
@@ -195,12 +213,14 @@ def plan_evaluation(
     leaves, graph = trace_model(model, dims, None, (), training=False)
     inputs, rows = {**graph.inputs, KEY: graph.key}, tuple(graph.inputs)
     if outputs:
-        return make_plan(inputs, leaves, dict(graph.outputs), {}, rows=rows, most_shards=most_shards)
+        return make_plan(
+            inputs, leaves, dict(graph.outputs), {}, rows=rows, most_shards=most_shards, origin_of=graph.origin_of
+        )
     wanted = {LOSS: graph.total_loss(), **metric_statistics(metrics, graph, units=units_of(model, leaves))}
     weight = weight_of_targets(graph) if reduction == "weighted" else None
     if weight is not None:
         wanted[LOSS_WEIGHT] = weight
-    return make_plan(inputs, leaves, wanted, {}, rows=rows, most_shards=most_shards)
+    return make_plan(inputs, leaves, wanted, {}, rows=rows, most_shards=most_shards, origin_of=graph.origin_of)
 
 
 MAX_SEGMENTS = 512

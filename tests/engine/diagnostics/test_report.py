@@ -5,6 +5,8 @@ import json
 import pytest
 
 import engine
+from engine.diagnostics.report import plan_step
+from engine.execution.plan.printer import plan_json
 from tests.support.rows import each_row
 
 GRAPH = {
@@ -83,6 +85,34 @@ def test_a_plan_is_reported_for_a_batch_with_and_without_an_optimizer():
     assert {b["name"]: b["shape"] for b in evaluation["buffers"] if b["kind"] == "input" and b["name"] == "x"} == {
         "x": [5, 2]
     }
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_the_steps_of_a_plan_have_the_layer_and_the_pass_that_they_come_from(shards):
+    layers = [{"layer": "linear", "units": 64, "activation": "tanh"}, {"layer": "linear", "units": 3}]
+    definition = engine.parse_graph(
+        {
+            "inputs": {"x": ["batch", 256], "label": {"shape": ["batch"], "dtype": "int64"}},
+            "layers": layers,
+            "loss": "cross_entropy",
+        }
+    )
+    plan = plan_step(definition, 4096, {"kind": "adam"}, shards)[1]
+    assert plan.shards == shards
+    origins = {(step["op"], step["definition_node"], step["kind"]) for step in plan_json(plan)["steps"]}
+    assert {
+        ("matrix_product", "linear_0", "forward"),
+        ("matrix_product", "linear_1", "forward"),
+        ("tanh", "linear_0.tanh", "forward"),
+        ("softmax_cross_entropy", "loss", "forward"),
+        ("softmax_cross_entropy_backward", "loss", "backward"),
+        ("tanh_backward", "linear_0.tanh", "backward"),
+        ("matrix_product", "linear_0", "backward"),
+        ("matrix_product", "linear_1", "backward"),
+        ("adam_update", None, "update"),
+    } <= origins
+    assert {kind for _, node, kind in origins if node is None} == {"update"}
+    assert (("all_reduce", "loss", "forward") in origins) == (shards > 1)
 
 
 @each_row(

@@ -21,7 +21,7 @@ const CHUNKS = 80;
  */
 export function nodesOf(graph, listed) {
   const { inputs = {}, parameters = {}, buffers = {}, constants = {}, nodes = [], losses = [] } = graph.definition;
-  const groups = new Map(nodes.map((node) => [node.name, groupName(node.name, node.op)]));
+  const groups = layersOf(graph.definition);
   const known = new Set(groups.values());
   const leaves = Object.entries({ input: inputs, parameter: parameters, buffer: buffers, constant: constants }).flatMap(([kind, table]) =>
     Object.entries(table).map(([name, spec]) => leaf(name, kind, spec, known)),
@@ -35,6 +35,15 @@ export function nodesOf(graph, listed) {
       return { ...node, kind: loss ? "loss" : node.kind, group: `${node.kind === "backward" ? "∇ " : ""}${groups.get(node.group) ?? node.group}` };
     }),
   ];
+}
+
+/**
+ * Return the layer of each node of a definition, by the node's name.
+ * @param {any} definition
+ * @returns {Map<string, string>}
+ */
+export function layersOf({ nodes = [] }) {
+  return new Map(nodes.map((node) => [node.name, groupName(node.name, node.op)]));
 }
 
 /** The layer of a node is the part of its name before the first dot; nodes that a program leaves unnamed have none. */

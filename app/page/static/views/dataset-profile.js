@@ -1,4 +1,4 @@
-/** The profile of a dataset, which the server computes: a histogram of each column, and what deserves a look. */
+/** The profile of a dataset, which the server computes: a histogram of each column, and findings. */
 
 import { html, useState } from "../lib/ui.js";
 import { formatNumber } from "../lib/format.js";
@@ -74,10 +74,10 @@ function Found({ dataset, profile }) {
   const extent = profile.rows_read === profile.rows ? "all rows" : `${formatNumber(profile.rows_read)} rows, evenly spread`;
   const classes = profile.target?.classes ?? [];
   return html`${profile.findings.length === 0
-      ? html`<p class="empty">Nothing deserves a look: no missing values, no constant columns, no rare classes, similar scales.</p>`
+      ? html`<p class="empty">No findings: no missing values, no constant columns, no rare classes, similar scales.</p>`
       : html`<ul class="findings">${profile.findings.map((each) => html`<li key=${each.code + each.column}><span class="mono">${each.column === null ? "rows" : labelOf(dataset, each.column)}</span> ${each.detail}</li>`)}</ul>`}
     ${classes.length > 0 && html`<p>Classes of ${labelOf(dataset, profile.target.column)}: ${classes.slice(0, 12).map(({ value, count }) => `${value} ${formatNumber(count)}`).join(", ")}${classes.length > 12 ? " …" : ""}</p>`}
-    <p class="muted">Histograms and findings are those of ${extent}.</p>`;
+    <p class="muted">Histograms and findings are computed from ${extent}.</p>`;
 }
 
 function labelOf(dataset, name) {
