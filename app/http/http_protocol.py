@@ -10,11 +10,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from app.domain.errors import ApiError, RetryLater, Unparsable
 from app.domain.ids import new_id
+from app.http.authentication import HeadersTooLarge
 from app.http.connections import Connections
 from app.http.intake import ALL_CHUNKS_BURST, ALL_CHUNKS_PER_SECOND, ChunkBudget, Intake, Parser
 from app.http.problems import CONTENT_TYPE, unrouted
 from app.http.request_scope import HEADER
-from app.http.security import HeadersTooLarge
 from app.http.transport import JoiningTransport, Pace, Progress
 
 LOGGER = logging.getLogger("adjoint.access")

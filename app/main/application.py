@@ -48,11 +48,11 @@ from app.config.settings import Settings, is_loopback, server_version
 from app.domain.errors import InsecureBind, RetryLater
 from app.http import problems
 from app.http.audit import AuditMiddleware
+from app.http.authentication import AuthenticationMiddleware
 from app.http.client_address import ClientAddressMiddleware
 from app.http.http_protocol import ConnectionLimits
 from app.http.load_shedding import DrainMiddleware, OverloadMiddleware
 from app.http.router_index import HeadMiddleware, RouterIndex
-from app.http.security import SecurityMiddleware
 from app.http.server import bound_socket, serve, url_of
 from app.http.telemetry import RequestMetrics, TelemetryMiddleware
 from app.http.transport import Pace
@@ -155,7 +155,7 @@ def create_app(container: Container) -> FastAPI:
     app.add_middleware(
         OverloadMiddleware, working=container.settings.max_requests_at_once, waiting=container.settings.max_waiting
     )
-    app.add_middleware(SecurityMiddleware, settings=container.settings, ring=container.ring)
+    app.add_middleware(AuthenticationMiddleware, settings=container.settings, ring=container.ring)
     app.add_middleware(AuditMiddleware, trail=container.services.audit)
     app.add_middleware(ClientAddressMiddleware, proxies=container.settings.trusted_proxies)
     app.add_middleware(TelemetryMiddleware, metrics=RequestMetrics(registry))

@@ -44,6 +44,20 @@ def test_every_op_says_what_it_does() -> None:
         assert first.endswith((".", ":")), f"{entry['name']}: {first!r}"
 
 
+def test_the_architecture_page_names_files_that_exist_and_define_what_it_says() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:app|engine)/[\w/.]*)`", page))
+    assert len(named) > 12
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+    answers = [row.split("|") for row in page.splitlines() if row.startswith("| Where ")]
+    assert len(answers) == 6
+    for _, question, files, names, _ in answers:
+        file, name = (re.findall(r"`([^`]+)`", cell)[0] for cell in (files, names))
+        assert re.search(rf"^ *(?:async )?(?:def|class) {name}\b", (ROOT / file).read_text("utf-8"), re.MULTILINE), (
+            question
+        )
+
+
 MOST_COLLABORATORS = 6
 WIDE_CONSTRUCTORS = {"DataLoader", "Layer", "Op", "Sequential", "Value"}
 """Their arguments are options that users name (layers, loaders), declarations (ops), or on the hot path (values)."""

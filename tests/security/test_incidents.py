@@ -31,8 +31,8 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "deploy/test_container_files.py::test_the_server_is_published_on_loopback_only_and_wants_a_key",
     ),
     "S2": ("security/test_http_cases.py::test_nothing_else_is_listened_on_while_a_fit_and_a_session_run",),
-    "S3": (HTTP_CASES, "app/http/test_security.py::test_a_foreign_host_is_refused"),
-    "S4": (HTTP_CASES, "app/http/test_security.py::test_pages_of_other_sites_cannot_change_anything"),
+    "S3": (HTTP_CASES, "app/http/test_authentication.py::test_a_foreign_host_is_refused"),
+    "S4": (HTTP_CASES, "app/http/test_authentication.py::test_pages_of_other_sites_cannot_change_anything"),
     "S5": (
         HTTP_CASES,
         "security/test_http_cases.py::test_no_answer_holds_the_host_that_was_asked",

@@ -13,7 +13,7 @@ from app.domain.fit import TERMINAL, FitRecord, Origin, SweepConfig, VariantConf
 from app.domain.messages import Assignment, Log, SweepShare, VariantShare
 from app.domain.records import CheckpointRecord, DatasetRecord
 from app.domain.runtime import Runtime, allot
-from app.service.attempts.artifact_import import SpoolDirs
+from app.service.attempts.checkpoint_import import SpoolDirs
 from app.service.attempts.leadership import SOLE_SERVER, Leadership
 from app.service.attempts.progress import Claim, MemoryNeed
 from app.service.fits.admission import recipe_of, replicas_of

@@ -20,8 +20,8 @@ from app.domain.fit import WAITS_FOR_MEMORY, Attempt, FitRecord
 from app.domain.messages import Assignment, Died, Failed, Finished, Log
 from app.domain.runtime import COMPARED, Comparison
 from app.service.attempts.apply_report import SweepRecorder, apply_report
-from app.service.attempts.artifact_import import ArtifactImport, SpoolDirs
 from app.service.attempts.assignments import Assignments, ResumePoints, WorkerConfig
+from app.service.attempts.checkpoint_import import CheckpointImport, SpoolDirs
 from app.service.attempts.input_files import PREPARED_MAX, InputFiles
 from app.service.attempts.leadership import SOLE_SERVER
 from app.service.attempts.progress import AttemptReport, Claim, MemoryNeed
@@ -166,7 +166,7 @@ class Attempts:
         self._notify = notify
         self._memory = memory or MemoryPool()
         self._spool = SpoolDirs(spool_root, durable or Durable())
-        self._import = ArtifactImport(store, storage.blobs, self._spool, notify, storage.clock)
+        self._import = CheckpointImport(store, storage.blobs, self._spool, notify, storage.clock)
         self._blobs = storage.blobs
         self._inputs = InputFiles(storage.blobs, notify)
         self._is_waiting_for_files = False

@@ -6,7 +6,7 @@ from functools import partial
 
 from app.domain.errors import NotFound, StorageFailed, StorageFull, StorageUnavailable
 from app.domain.fit import WAITS_FOR_STORAGE, FitRecord
-from app.service.attempts.artifact_import import waiting_log
+from app.service.attempts.checkpoint_import import waiting_log
 from app.service.fits.event_log import record_log
 from app.store.blobs.store import BlobStore
 from app.store.unit_of_work import Store, UnitOfWork

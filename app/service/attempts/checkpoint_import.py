@@ -1,4 +1,4 @@
-"""Import of the files that an attempt wrote to its spool directory: they become blobs with records."""
+"""Import of the checkpoints and gradients in the spool directory of an attempt: they become blobs with records."""
 
 import logging
 from collections.abc import Callable, Collection
@@ -127,7 +127,7 @@ def _import_gradient(blobs: BlobStore, fit_id: str, written: GradientWritten) ->
     return GradientRecord(fit_id, written.step, written.parameter, written.dtype, written.shape, blob.digest, blob.size)
 
 
-class ArtifactImport:
+class CheckpointImport:
     """Imports the files of attempts as blobs. Each imported file is removed from the report, so that it can be
     retried.
     """

@@ -43,7 +43,7 @@ class HeadersTooLarge(ApiError):  # noqa: N818 (likewise)
     title = "Request header fields too large"
 
 
-class SecurityMiddleware:
+class AuthenticationMiddleware:
     """Refuses requests before anything else looks at them."""
 
     def __init__(self, app: ASGIApp, settings: Settings, ring: KeyRing) -> None:
