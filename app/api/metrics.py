@@ -3,9 +3,10 @@
 import asyncio
 import csv
 import io
+import re
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Literal
 
 import orjson
@@ -32,6 +33,9 @@ PAGES_KEPT = 4096
 """Memory of the pages that are kept encoded, and their number."""
 NDJSON = "application/x-ndjson"
 CSV = "text/csv"
+ANY_AFTER = b"after= "
+"""Stands for every `after` in a query that is remembered; no request has a space in its query."""
+_AFTER = re.compile(rb"(?<![^&])after=([0-9]{1,15})(?![^&])")
 FIXED = ("seq", "step", "epoch", "split", "at")
 """Members of a row that are columns of their own; `at` where it was asked for."""
 
@@ -131,6 +135,35 @@ class EncodedPages:
             self._bytes -= len(self._pages.popitem(last=False)[1][1].body)
 
 
+class KnownQueries:
+    """Parameters of the queries that were asked last, for any `after`: that changes from one poll to the next."""
+
+    def __init__(self) -> None:
+        self._queries: OrderedDict[bytes, _Query] = OrderedDict()
+
+    def find(self, query_string: bytes) -> _Query | None:
+        """Return the parameters of a query; None if it has to be parsed and checked."""
+        form, after = _split_after(query_string)
+        query = self._queries.get(form)
+        return query if query is None or after is None else replace(query, after=after)
+
+    def add(self, query_string: bytes, query: _Query) -> None:
+        """Remember a query that was found to be valid, and forget the first one if there are too many."""
+        form, _ = _split_after(query_string)
+        if len(form) <= KEPT_QUERY_BYTES:
+            self._queries[form] = query
+            if len(self._queries) > QUERIES_KEPT:
+                self._queries.popitem(last=False)
+
+
+def _split_after(query_string: bytes) -> tuple[bytes, int | None]:
+    """Return a query without the value of `after`, and that; None if it is not there once and in plain digits."""
+    found = _AFTER.findall(query_string)
+    if len(found) != 1:
+        return query_string, None
+    return _AFTER.sub(ANY_AFTER, query_string), int(found[0])
+
+
 class MetricsRoute(MemoryRoute):
     """The route of metric rows. A query that was asked before, of a fit whose number of rows is in memory, is answered
     there and then if its rows are in memory too: to read its parameters takes longer than to answer it.
@@ -139,18 +172,19 @@ class MetricsRoute(MemoryRoute):
     def __init__(self, *args: Any, **options: Any) -> None:
         """Know no query."""
         super().__init__(*args, **options)
-        self._queries: OrderedDict[bytes, _Query] = OrderedDict()
+        self._queries = KnownQueries()
 
     def known_answer(self, request: Request) -> Response | None:
         """Return the page that was sent before, or one of rows in memory."""
         query_string, fit_id = request.scope["query_string"], request.path_params["fit_id"]
         metrics, pages = services_of(request).metrics, request.app.state.encoded_pages
-        query, stored = self._queries.get(query_string), metrics.known_last(fit_id)
-        if query is None or stored is None:
+        stored = metrics.known_last(fit_id)
+        if stored is None:
             return None
         page: Response | None = pages.get(fit_id, query_string, stored)
         if page is None:
-            page = query.known_answer(metrics, fit_id, stored)
+            query = self._queries.find(query_string)
+            page = None if query is None else query.known_answer(metrics, fit_id, stored)
             if page is None:
                 return None
             pages.add(fit_id, query_string, stored, page)
@@ -162,11 +196,7 @@ class MetricsRoute(MemoryRoute):
 
         async def remembered(request: Request) -> Response:
             answer = await handle(request)
-            query_string = request.scope["query_string"]
-            if len(query_string) <= KEPT_QUERY_BYTES:
-                self._queries[query_string] = request.state.metric_query
-                if len(self._queries) > QUERIES_KEPT:
-                    self._queries.popitem(last=False)
+            self._queries.add(request.scope["query_string"], request.state.metric_query)
             return answer
 
         return remembered

@@ -6,7 +6,8 @@ that are rebound to 127.0.0.1, the Origin check stops pages of other sites from 
 
 import re
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
 
 from fastapi import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -43,12 +44,33 @@ class HeadersTooLarge(ApiError):  # noqa: N818 (likewise)
     title = "Request header fields too large"
 
 
-class AuthenticationMiddleware:
-    """Refuses requests before anything else looks at them."""
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A request that may be answered: who sends it, if that needs a key, and for which tenant.
 
-    def __init__(self, app: ASGIApp, settings: Settings, ring: KeyRing) -> None:
-        """Guard `app` with the keys of `ring`."""
-        self._app = app
+    Attributes:
+        is_anonymous: whether it is admitted without the key that other requests need.
+        counted_key: id of the key whose rate limits it counts against.
+    """
+
+    caller: Caller | None = None
+    tenant: str = DEFAULT_TENANT
+    is_anonymous: bool = False
+    counted_key: str | None = None
+
+    @contextmanager
+    def acting(self, scope: Scope) -> Iterator[None]:
+        """Answer the request within the block, for its tenant."""
+        record_decision(scope, AuthDecision(self.caller, admitted=True, is_anonymous=self.is_anonymous))
+        with acting_for(self.tenant):
+            yield
+
+
+class AccessControl:
+    """Decides on requests by their size, framing, Host, Origin and key, and counts those of each key."""
+
+    def __init__(self, settings: Settings, ring: KeyRing) -> None:
+        """Admit the keys of `ring`."""
         self._ring = ring
         self._settings = settings
         secret = settings.cluster_secret
@@ -59,47 +81,36 @@ class AuthenticationMiddleware:
         if settings.host not in ANY_ADDRESS:
             self._hosts.add(settings.host.strip("[]"))
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        with ExitStack() as held:
-            answer = self._app
-            try:
-                _check_size(scope, self._settings)
-                _check_framing(scope)
-                held.enter_context(self._admitted(scope))
-            except ApiError as error:
-                answer = problem(Request(scope), error)
-            await answer(scope, receive, send)
+    def check(self, scope: Scope, *, count_failure: bool = True) -> Admission:
+        """Return how a request is admitted, and record in its scope what is decided; ApiError if it is refused.
 
-    def _admitted(self, scope: Scope) -> AbstractContextManager[None]:
-        """Decide on a request; what is returned lasts as long as it is answered."""
+        With `count_failure` a wrong key counts against its address. Nothing is counted against the key yet.
+        """
+        _check_size(scope, self._settings)
+        _check_framing(scope)
         record_decision(scope, AuthDecision(None, admitted=False))
         forwarded = read_forwarded(scope, self._secret)
         if forwarded is not None:
-            return _forwarded(scope, forwarded)
+            return _admit_forwarded(scope, forwarded)
         self._check_host(scope)
         self._check_origin(scope)
         needed = scope_needed(scope["method"], scope["path"])
         if needed is None and scope["path"] == READINESS and _sent_key(scope) is not None:
             needed = KeyScope.READ
         if needed is None or not self._ring.closed:
-            record_decision(scope, AuthDecision(None, admitted=True, is_anonymous=self._ring.closed))
-            return acting_for(DEFAULT_TENANT)
-        caller = self._caller(scope)
+            return Admission(is_anonymous=self._ring.closed)
+        caller = self._caller(scope, count_failure=count_failure)
         record_decision(scope, AuthDecision(caller, admitted=False))
         if needed not in caller.scopes:
             raise Forbidden(f"this needs a key with the scope {needed}; ask for one", code="scope_missing")
-        return self._taken(scope, caller)
+        return Admission(caller, caller.tenant, counted_key=caller.key_id)
 
-    @contextmanager
-    def _taken(self, scope: Scope, caller: Caller) -> Iterator[None]:
-        with self._allowances.taken(caller.key_id), acting_for(caller.tenant):
-            record_decision(scope, AuthDecision(caller, admitted=True))
-            yield
+    def counted(self, admission: Admission) -> AbstractContextManager[None]:
+        """Count the request for the length of a block; RateLimited or TooManyAtOnce if its key has no more left."""
+        key_id = admission.counted_key
+        return nullcontext() if key_id is None else self._allowances.taken(key_id)
 
-    def _caller(self, scope: Scope) -> Caller:
+    def _caller(self, scope: Scope, *, count_failure: bool) -> Caller:
         """Return whose key was sent; Unauthorized if it is nobody's, TooManyFailedLogins after too many of these."""
         sent = _sent_key(scope)
         if sent is None:
@@ -107,7 +118,8 @@ class AuthenticationMiddleware:
         try:
             return self._ring.caller(sent)
         except Unauthorized:
-            self._failed_logins.note((scope.get("client") or ("",))[0])
+            if count_failure:
+                self._failed_logins.note((scope.get("client") or ("",))[0])
             raise
 
     def _check_host(self, scope: Scope) -> None:
@@ -126,13 +138,35 @@ class AuthenticationMiddleware:
             raise Forbidden("web pages of other sites may not change anything here", code="origin_not_allowed")
 
 
-def _forwarded(scope: Scope, forwarded: ForwardedCaller) -> AbstractContextManager[None]:
+class AuthenticationMiddleware:
+    """Refuses requests before anything else looks at them."""
+
+    def __init__(self, app: ASGIApp, access: AccessControl) -> None:
+        """Pass on to `app` what `access` admits."""
+        self._app = app
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        with ExitStack() as held:
+            answer = self._app
+            try:
+                admission = self._access.check(scope)
+                held.enter_context(self._access.counted(admission))
+                held.enter_context(admission.acting(scope))
+            except ApiError as error:
+                answer = problem(Request(scope), error)
+            await answer(scope, receive, send)
+
+
+def _admit_forwarded(scope: Scope, forwarded: ForwardedCaller) -> Admission:
     """Admit a request that another server has checked."""
     caller = forwarded.caller
     if forwarded.address is not None:
         scope["client"] = (forwarded.address, 0)
-    record_decision(scope, AuthDecision(caller, admitted=True))
-    return acting_for(DEFAULT_TENANT if caller is None else caller.tenant)
+    return Admission(caller, DEFAULT_TENANT if caller is None else caller.tenant)
 
 
 def _check_size(scope: Scope, most: Settings) -> None:

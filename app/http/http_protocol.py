@@ -12,6 +12,7 @@ from app.domain.errors import ApiError, RetryLater, Unparsable
 from app.domain.ids import new_id
 from app.http.authentication import HeadersTooLarge
 from app.http.connections import Connections
+from app.http.direct_answers import DirectAnswers
 from app.http.intake import ALL_CHUNKS_BURST, ALL_CHUNKS_PER_SECOND, ChunkBudget, Intake, Parser
 from app.http.problems import CONTENT_TYPE, unrouted
 from app.http.request_scope import HEADER
@@ -48,9 +49,12 @@ class ConnectionLimits:
 
 
 class Common:
-    """What all connections of a server share: their number, and how much framing of chunks is parsed."""
+    """What all connections of a server share: their number, how much framing of chunks is parsed, and what can be
+    answered at once.
+    """
 
-    def __init__(self, terms: ConnectionLimits) -> None:
+    def __init__(self, terms: ConnectionLimits, direct: DirectAnswers | None = None) -> None:
+        self.direct = direct
         self.connections: Connections[Connection] = Connections(terms.max_connections)
         self.chunks = ChunkBudget(ALL_CHUNKS_PER_SECOND, ALL_CHUNKS_BURST)
 
@@ -146,6 +150,8 @@ class Connection(H11Protocol):
 
     def _parse(self, piece: bytes) -> None:
         """Parse some bytes; the wait goes on until they make up the headers of a request."""
+        if self._answer_directly(piece):
+            return
         super().data_received(piece)
         if self._leaving:
             return
@@ -154,6 +160,22 @@ class Connection(H11Protocol):
         elif not self._is_left_over():
             self._stop_waiting()
             self._common.connections.work(self)
+
+    def _answer_directly(self, piece: bytes) -> bool:
+        """Answer a plain request from memory, and return whether that was possible. The parser has not seen it."""
+        direct = self._common.direct
+        if direct is None or self._leaving or self.flow.write_paused or not self.conn.is_unused:
+            return False
+        answer = direct.answer(piece, self.server_state.default_headers)
+        if answer is None:
+            return False
+        self._unset_keepalive_if_required()
+        self._stop_waiting()
+        self._common.connections.work(self)
+        self.transport.write(answer.head)
+        self.transport.write(answer.body)
+        self.on_response_complete()
+        return True
 
     def _refuse(self) -> None:
         if len(self.connections) > self._terms.max_connections + REFUSED_MAX:

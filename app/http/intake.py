@@ -106,6 +106,11 @@ class Parser(h11.Connection):
         """Whether some of a body has not been seen."""
         return self.their_state is h11.SEND_BODY
 
+    @property
+    def is_unused(self) -> bool:
+        """Whether the next byte begins a request, and nothing is being answered."""
+        return self.our_state is h11.IDLE and self.their_state is h11.IDLE and not self.trailing_data[0]
+
     def _begin(self, request: h11.Request) -> None:
         self.chunked, self.body_left = False, 0
         for name, value in request.headers:

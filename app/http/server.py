@@ -12,6 +12,7 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
+from app.http.direct_answers import DirectAnswers
 from app.http.http_protocol import Common, Connection, ConnectionLimits
 
 KEEP_ALIVE_SECONDS = 30
@@ -129,10 +130,14 @@ def serve(
     terms: ConnectionLimits,
     on_ready: Callable[[], None],
     drain: Callable[[], None],
+    direct: DirectAnswers | None = None,
 ) -> bool:
-    """Answer requests on `listener` until a signal has been followed by `drain`; tell whether it ever began."""
+    """Answer requests on `listener` until a signal has been followed by `drain`; tell whether it ever began.
+
+    What `direct` answers does not come to `app`.
+    """
     _allow_files(terms.max_connections + OTHER_FILES)
-    connection: Any = partial(Connection, terms=terms, common=Common(terms))  # uvicorn only calls it
+    connection: Any = partial(Connection, terms=terms, common=Common(terms, direct))  # uvicorn only calls it
     config = uvicorn.Config(
         app,
         http=connection,

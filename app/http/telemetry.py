@@ -2,12 +2,11 @@
 
 import logging
 from time import perf_counter
-from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.http.request_scope import HEADER, assign_request_id
+from app.http.request_scope import HEADER, assign_request_id, request_id_of
 
 LOGGER = logging.getLogger("adjoint.access")
 UNMATCHED = "unmatched"
@@ -32,6 +31,36 @@ class RequestMetrics:
             registry=registry,
         )
         self.open = Gauge("adjoint_http_requests_open", "Requests that are being answered.", registry=registry)
+        self._counts: dict[tuple[str, str, int], Counter] = {}
+        self._seconds: dict[tuple[str, str], Histogram] = {}
+
+    def note(self, scope: Scope, status: int, seconds: float) -> None:
+        """Count a request that was answered, and write it to the log."""
+        template = getattr(scope.get("route"), "path", UNMATCHED)
+        method = scope["method"] if template != UNMATCHED else "other"
+        self._count(method, template, status, seconds)
+        if LOGGER.isEnabledFor(logging.INFO):
+            LOGGER.info(
+                "request",
+                extra={
+                    "request_id": request_id_of(scope),
+                    "method": scope["method"],
+                    "route": template,
+                    "status": status,
+                    "seconds": round(seconds, 6),
+                },
+            )
+
+    def _count(self, method: str, template: str, status: int, seconds: float) -> None:
+        # Routes and statuses are few, and looking up a child by its labels costs more than counting.
+        count = self._counts.get((method, template, status))
+        if count is None:
+            count = self._counts[method, template, status] = self.count.labels(method, template, str(status))
+        duration = self._seconds.get((method, template))
+        if duration is None:
+            duration = self._seconds[method, template] = self.seconds.labels(method, template)
+        count.inc()
+        duration.observe(seconds)
 
 
 class TelemetryMiddleware:
@@ -62,22 +91,4 @@ class TelemetryMiddleware:
             await self._app(scope, receive, send_on)
         finally:
             self._metrics.open.dec()
-            self._note(scope, status, perf_counter() - started)
-
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
-        route: Any = scope.get("route")
-        template = getattr(route, "path", UNMATCHED)
-        method = scope["method"] if template != UNMATCHED else "other"
-        self._metrics.count.labels(method, template, str(status)).inc()
-        self._metrics.seconds.labels(method, template).observe(seconds)
-        if LOGGER.isEnabledFor(logging.INFO):
-            LOGGER.info(
-                "request",
-                extra={
-                    "request_id": scope["adjoint.request_id"],
-                    "method": scope["method"],
-                    "route": template,
-                    "status": status,
-                    "seconds": round(seconds, 6),
-                },
-            )
+            self._metrics.note(scope, status, perf_counter() - started)

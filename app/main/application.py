@@ -43,13 +43,15 @@ from app.api.diagnostics import THREADS
 from app.api.fits import EncodedFits
 from app.api.metrics import EncodedPages
 from app.api.openapi import check_operation_ids, openapi
+from app.api.routing import MemoryRoute
 from app.api.system import FitMetrics
 from app.config.settings import Settings, is_loopback, server_version
 from app.domain.errors import InsecureBind, RetryLater
 from app.http import problems
 from app.http.audit import AuditMiddleware
-from app.http.authentication import AuthenticationMiddleware
+from app.http.authentication import AccessControl, AuthenticationMiddleware
 from app.http.client_address import ClientAddressMiddleware
+from app.http.direct_answers import DirectAnswers
 from app.http.http_protocol import ConnectionLimits
 from app.http.load_shedding import DrainMiddleware, OverloadMiddleware
 from app.http.router_index import HeadMiddleware, RouterIndex
@@ -135,6 +137,7 @@ EXIT_FAILED = 1
 def create_app(container: Container) -> FastAPI:
     """Return the application over a server's parts; while its lifespan lasts, fits are run."""
     registry = CollectorRegistry()
+    access, measured = AccessControl(container.settings, container.ring), RequestMetrics(registry)
     routers = (*ROUTERS, page_files.routes) if container.settings.page else ROUTERS
     app = _bare_app(partial(_lifespan, container), routers)
     app.state.services = container.services
@@ -155,10 +158,12 @@ def create_app(container: Container) -> FastAPI:
     app.add_middleware(
         OverloadMiddleware, working=container.settings.max_requests_at_once, waiting=container.settings.max_waiting
     )
-    app.add_middleware(AuthenticationMiddleware, settings=container.settings, ring=container.ring)
+    app.add_middleware(AuthenticationMiddleware, access=access)
     app.add_middleware(AuditMiddleware, trail=container.services.audit)
     app.add_middleware(ClientAddressMiddleware, proxies=container.settings.trusted_proxies)
-    app.add_middleware(TelemetryMiddleware, metrics=RequestMetrics(registry))
+    app.add_middleware(TelemetryMiddleware, metrics=measured)
+    known = [route for route in app.state.routes if isinstance(route, MemoryRoute)]
+    app.state.direct = DirectAnswers(app, known, access, measured)
     _collect(registry, container)
     return app
 
@@ -190,7 +195,7 @@ def run(settings: Settings, on_ready: Callable[[str], None]) -> int:
                 settings.max_headers,
             )
             _set_up_interpreter()
-            began = serve(app, listener, terms, lambda: on_ready(url_of(listener)), container.drain)
+            began = serve(app, listener, terms, lambda: on_ready(url_of(listener)), container.drain, app.state.direct)
     return EXIT_OK if began else EXIT_FAILED
 
 

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Literal
 
+import orjson
+
 from app.domain.clock import rfc3339
 
 LogFormat = Literal["auto", "text", "json"]
@@ -36,7 +38,16 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str)
+        return _encode(line)
+
+
+def _encode(line: Mapping[str, Any]) -> str:
+    """Return `line` as JSON in ASCII, which a stream of any encoding takes."""
+    try:
+        text = orjson.dumps(line, default=str).decode()
+    except TypeError:  # an integer of more than 64 bits, a lone surrogate
+        text = ""
+    return text if text and text.isascii() else json.dumps(line, default=str, separators=(",", ":"))
 
 
 class TextFormatter(logging.Formatter):
@@ -57,6 +68,8 @@ def configure_log(level: str, log_format: LogFormat = "auto") -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(TextFormatter() if as_text else JsonFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    # What no line shows need not be looked up for each of them.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     for chatty, least in CHATTY.items():
         logging.getLogger(chatty).setLevel(least)
     for library, beginning in EXPECTED.items():
