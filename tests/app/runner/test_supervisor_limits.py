@@ -7,7 +7,7 @@ import pytest
 
 from app.domain.clock import SystemClock
 from app.domain.messages import Finished, Started
-from app.runner.supervisor import CANCEL_GRACE_SECONDS
+from app.runner.stop_control import CANCEL_GRACE_SECONDS
 from tests.support.in_memory_runner import InMemoryRunner
 
 from .conftest import SupervisorHarness, begin, points

@@ -1,0 +1,64 @@
+"""Leadership among several servers on one database: the one that leads takes over the fits."""
+
+import logging
+from collections.abc import Iterator
+
+from app.runner.supervision import RETRYABLE, Supervision
+
+_logger = logging.getLogger(__name__)
+
+
+class Takeover:
+    """Takes over the fits when this server begins to lead, and gives them up when it no longer does."""
+
+    def __init__(self, shared: Supervision) -> None:
+        self._shared = shared
+        self._epoch = shared.leadership.epoch
+        self._retry_at = 0.0
+
+    @property
+    def leads(self) -> bool:
+        """Whether this server runs the fits, and has taken over those that were running."""
+        return self._epoch is not None
+
+    def follow(self, *, draining: bool) -> None:
+        """Take over the fits if this server is to run them; stop the processes of those that it ran in vain."""
+        shared = self._shared
+        epoch, now = shared.leadership.epoch, shared.clock.monotonic()
+        if epoch == self._epoch or now < self._retry_at:
+            return
+        self._give_up()
+        if epoch is None or draining:
+            return
+        try:
+            lost = shared.attempts.end_lost(shared.runner.adopt)
+        except RETRYABLE as error:
+            _logger.warning("cannot take over the fits: %s", error.detail)
+            self._retry_at = now + shared.retry_seconds
+            return
+        _logger.info("this server runs the fits from now on; %s processes were lost", lost)
+        self._epoch = epoch
+        self.resume_running()
+        shared.scheduler.wake()
+
+    def resume_running(self) -> None:
+        """Go on with the attempts that have outlived their server."""
+        for running in self._shared.attempts.running:
+            attempt = self._shared.active.add(running.claim)
+            attempt.pid = running.pid
+            self._shared.change_requests.append((running.claim.fit.id, None))
+
+    def deadlines(self) -> Iterator[float]:
+        """Iterate over the times at which `follow` has something to do, by the monotonic clock."""
+        if self._shared.leadership.epoch != self._epoch:
+            yield self._retry_at
+
+    def _give_up(self) -> None:
+        for attempt in self._shared.active:
+            if self._shared.runner.is_remote:  # it goes on under the other server
+                self._shared.attempts.release(attempt.claim)
+                self._shared.runner.release(attempt.handle)
+                self._shared.active.remove(attempt)
+            elif not attempt.ended:
+                self._shared.active.abandon(attempt)
+        self._epoch = None
