@@ -69,6 +69,7 @@ class NativeExecutor(NumpyExecutor):
         self.calls: list[Call] = []
         self._blocks: list[Array] = []
         self._checks: list[PythonCall] = []
+        self._read_by_python: list[Array] = []
         self._chained = ChainBlocks()
         self._scratch: list[Array] = []
         self._halt = np.zeros(8, np.int64)
@@ -100,6 +101,21 @@ class NativeExecutor(NumpyExecutor):
     def halt_address(self) -> int:
         """The address of the word by which a kernel says that nothing is to run after this run."""
         return address_of(self._halt)
+
+    def input_words(self, name: str) -> list[tuple[int, int]] | None:
+        """Return where kernels find addresses in an input, and how many bytes from its start each of these is.
+
+        The input lies elsewhere for them if these words are changed. None if Python functions or outputs read it.
+        """
+        whole = self.inputs[name]
+        if any(np.may_share_memory(whole, array) for array in (*self._read_by_python, *self.outputs.values())):
+            return None
+        return [
+            (address_of(block) + place * block.itemsize, address_of(argument) - address_of(whole))
+            for call, block in zip(self.calls, self._blocks, strict=True)
+            for place, argument in enumerate(call.arguments)
+            if isinstance(argument, np.ndarray) and np.may_share_memory(whole, argument)
+        ]
 
     def run_many(self, segment: Segment, times: int) -> int:
         """Run a segment of all steps `times` times; return how often it ran, which is less when a kernel halts it.
@@ -159,15 +175,21 @@ class NativeExecutor(NumpyExecutor):
         return [self._chained.joined(item) if isinstance(item, list) else item for item in items]
 
     def _lowered(self, run: StepRun) -> list[Call] | PythonCall:
-        step = run.step
         inputs, outputs = ([self._array(seen) for seen in values] for values in (run.inputs, run.outputs))
+        item = self._lowered_step(run.step, inputs, outputs)
+        if not isinstance(item, list):
+            self._read_by_python += inputs
+        return item
+
+    def _lowered_step(self, step: Step, inputs: list[Array], outputs: list[Array]) -> list[Call] | PythonCall:
         if step.op is ALL_REDUCE:
             return _all_reduced(inputs, outputs[0])
         if step.op.memory.packs:
             return _packed(step, inputs, outputs[0])
         calls = calls_of(step.op.name, Work(inputs, outputs, step.attrs))
         if calls is not None:
-            return [self._checked(call, partial(step.op.body, *inputs, **step.attrs)) for call in calls]
+            body = partial(step.op.body, *inputs, **step.attrs)
+            return [self._checked(call, body, inputs) for call in calls]
         call = prepare(step, inputs, outputs)
         if call is None:
             return []
@@ -185,7 +207,10 @@ class NativeExecutor(NumpyExecutor):
         return part
 
     def _copied(self, target: int, source: int) -> list[Call] | PythonCall:
-        return _copy(self.arrays[source], self.arrays[target])
+        item = _copy(self.arrays[source], self.arrays[target])
+        if not isinstance(item, list):
+            self._read_by_python.append(self.arrays[source])
+        return item
 
     def _shard_arrays(self) -> dict[int, Array]:
         """Return arrays in memory of a shard's own."""
@@ -199,10 +224,11 @@ class NativeExecutor(NumpyExecutor):
         own = {n: b for n, b in plan.buffers.items() if plan.allocations[b.allocation].kind in ("shard", "partial")}
         return {number: view(buffer, memory) for number, buffer in own.items()}
 
-    def _checked(self, call: Call, body: PythonCall) -> Call:
-        """Allocate the status word of a call that reports invalid operands."""
+    def _checked(self, call: Call, body: PythonCall, inputs: list[Array]) -> Call:
+        """Allocate the status word of a call that reports invalid operands, which `body` raises an error for."""
         if not any(isinstance(argument, Status) for argument in call.arguments):
             return call
+        self._read_by_python += inputs
         word = self._status[len(self._checks) :]
         self._checks.append(body)
         return replace(call, arguments=tuple(word if isinstance(a, Status) else a for a in call.arguments))

@@ -1,7 +1,12 @@
-"""Many runs of a plan in one call: rows are gathered, numbers fed and results logged by kernels, without Python."""
+"""Many runs of a plan in one call: rows are gathered, numbers fed and results logged by kernels, without Python.
+
+Rows that follow one another, as those of fits that do not shuffle, are read where they are: kernels are given their
+address in the place of the input's buffer. No kernel reads another alignment in another order, so the bits are equal.
+"""
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +14,7 @@ import numpy as np
 
 from engine.core.value import Array
 from engine.execution.native.executor import NativeExecutor, Segment
-from engine.execution.native.kernels.feeding import feed, gather_rows, halt_unless, log
+from engine.execution.native.kernels.feeding import bind_rows, feed, gather_rows, halt_unless, log
 from engine.execution.native.lowering import address_of
 
 INT64 = np.dtype(np.int64)
@@ -69,10 +74,14 @@ class Loop:
             n: np.zeros((most, *executor.outputs[n].shape), executor.outputs[n].dtype) for n in tables.logged
         }
         self._gathers: list[Array] = []
-        shards = executor.plan.shards
+        self._bindings: list[Array] = []
+        self._addresses: list[tuple[int, int]] = []
+        bound = {name for name, blocks in tables.rows.items() if self._bind(name, blocks)}
         before = [
-            [self._gather(name, blocks, shard) for name, blocks in tables.rows.items()] for shard in range(shards)
+            [self._gather(name, blocks, shard, bound=name in bound) for name, blocks in tables.rows.items()]
+            for shard in range(executor.plan.shards)
         ]
+        before[0] += [(bind_rows.address(INT64), address_of(block)) for block in self._bindings]
         given = [(executor.inputs[n], table) for n, table in self.fed.items()]
         self._feed = _block([0, len(given), *_words((at, table, table[0].nbytes // 8) for at, table in given)])
         before[0].append((feed.address(INT64), address_of(self._feed)))
@@ -89,15 +98,33 @@ class Loop:
         self._numbers[0] = numbers
         for gather in self._gathers:
             gather[0], gather[8] = 0, address_of(numbers)
+        for binding in self._bindings:
+            binding[0], binding[5] = 0, address_of(numbers)
         self._feed[0] = self._log[0] = 0
-        return self._executor.run_many(self._segment, len(numbers))
+        try:
+            return self._executor.run_many(self._segment, len(numbers))
+        finally:
+            for place, address in self._addresses:
+                ctypes.c_int64.from_address(place).value = address
 
-    def _gather(self, name: str, blocks: Blocks, shard: int) -> tuple[int, int]:
+    def _bind(self, name: str, blocks: Blocks) -> bool:
+        """Make the block of the kernel that binds an input's rows in place, unless they cannot be."""
+        target = self._executor.inputs[name]
+        places = self._executor.input_words(name)
+        if places is None or blocks.step != blocks.size or blocks.address % target.itemsize:
+            return False
+        at = address_of(target)
+        words = [word for place in places for word in place]
+        self._bindings.append(_block([0, len(target), blocks.size, blocks.address, at, 0, len(places), *words]))
+        self._addresses += [(place, at + offset) for place, offset in places]
+        return True
+
+    def _gather(self, name: str, blocks: Blocks, shard: int, *, bound: bool) -> tuple[int, int]:
         target = self._executor.inputs[name]
         batch = target.shape[0]
         part = batch // self._executor.plan.shards
         at = address_of(target) + shard * part * blocks.size
-        block = _block([0, batch, shard * part, part, blocks.size, blocks.address, blocks.step, at, 0])
+        block = _block([0, batch, shard * part, part, blocks.size, blocks.address, blocks.step, at, 0, bound])
         self._gathers.append(block)
         return gather_rows.address(INT64), address_of(block)
 

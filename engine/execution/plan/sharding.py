@@ -39,7 +39,7 @@ ALL_REDUCE: Op[Any] = Op(all_reduce, shape_rule=None)
 
 
 LARGEST_SHARE = 0.25
-"""How much of what shards write may be summands."""
+"""The largest ratio of summands to what shards read of the batch, or write if that is more."""
 
 WORTHWHILE = ((4e6, 2), (8e9, 4), (64e9, 8))
 """From how many operations on a step is cut into how many shards: less is done before another thread has woken up.
@@ -95,8 +95,8 @@ class Sharding:
 def shard(listing: Listing, free: Collection[int], rows: Collection[str], count: int) -> Sharding:
     """Cut a listing along the first axis of the inputs `rows`; its instructions are put in order of their phases.
 
-    Where summands of all the shards would be much of what a step writes, as with wide layers and few rows, the batch is
-    left whole, and products are cut by the columns of their results.
+    Where summands of all the shards would be much of the batch or of what a step writes, as with wide layers and few
+    rows, the batch is left whole, and products are cut by the columns of their results.
 
     Args:
         listing: what is cut; it is changed.
@@ -112,11 +112,18 @@ def shard(listing: Listing, free: Collection[int], rows: Collection[str], count:
             cutter.sharding.states[number] = 0
     sharding = cutter.cut(free)
     # Summing costs a pass over the summands of every shard, in one phase more; by columns there is nothing to sum.
-    if _summands(trial, sharding) > LARGEST_SHARE * _written(trial, sharding):
+    work = max(_batch(trial, sharding), _written(trial, sharding))
+    if _summands(trial, sharding) > LARGEST_SHARE * work:
         trial = listing.copy()
         sharding = _Cutter(trial, count, by_columns=True).cut(free)
     listing.take(trial)
     return sharding
+
+
+def _batch(listing: Listing, sharding: Sharding) -> int:
+    """Return the elements of the inputs of which each shard has its part."""
+    numbers = [number for number in listing.inputs.values() if sharding.state(number) is not None]
+    return sum(math.prod(listing.specs[number].shape) for number in numbers)
 
 
 def _summands(listing: Listing, sharding: Sharding) -> int:

@@ -91,7 +91,7 @@ class ChainBlocks:
         operands: list[Argument] = []
         for at in range(OUT, len(each.arguments), WORDS):
             step = int(block[at + AXES]) * columns if flat else int(block[at + AXES - 1])
-            operands += [at, int(block[at]), step]
+            operands += [at, each.arguments[at], step]
         extent = AXES - 1 if flat else AXES - 2
         words = (each.kernel.address(each.dtype), address_of(block), extent, columns if flat else 1)
         return [*words, len(operands) // 3, *operands]

@@ -1,5 +1,7 @@
 """What surrounds a step when many run in one call: rows of a batch in, numbers that differ by step in and out.
 
+A batch of consecutive rows needs no copy where the addresses of its operands can be set instead (`bind_rows`).
+
 Each of these kernels counts its own calls in the first word of its block.
 """
 
@@ -11,7 +13,30 @@ import numpy as np
 
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.inline.threads import store
-from engine.execution.native.kernel import kernel_of
+from engine.execution.native.kernel import inline, kernel_of
+
+
+@inline
+def follow_one_another(rows: Any) -> Any:
+    """Return whether each number is that of the row after the one before."""
+    astray = 0
+    for i in range(rows.size):
+        astray |= rows[i] - rows[0] - i
+    return astray == 0
+
+
+@kernel_of(np.int64)
+def bind_rows(a: Any) -> None:
+    """Set addresses to those of a batch in its source where its rows follow one another, else in the buffer.
+
+    Words: calls so far; rows of a batch; bytes of a row; source; buffer; numbers of the rows, int64, of one batch after
+    the other; how many addresses; of each: where it stands, bytes from the start of the batch.
+    """
+    rows = view(a[5] + 8 * a[0] * a[1], a[1], np.int64)
+    a[0] += 1
+    start = a[3] + rows[0] * a[2] if follow_one_another(rows) else a[4]
+    for i in range(a[6]):
+        view(a[7 + 2 * i], 1, np.int64)[0] = start + a[8 + 2 * i]
 
 
 @kernel_of(np.int64)
@@ -19,15 +44,16 @@ def gather_rows(a: Any) -> None:
     """Copy the rows of a batch, or of a shard's part of one: as one block where they follow one another.
 
     Words: calls so far; rows of a batch; how many of them come before the part, and are in it; bytes of a row; source,
-    the bytes from one row to the next; target; numbers of the rows, int64, of one batch after the other.
+    the bytes from one row to the next; target; numbers of the rows, int64, of one batch after the other; whether a
+    batch whose rows follow one another is bound, and not copied.
     """
     first, count, size = a[2], a[3], a[4]
+    batch = view(a[8] + 8 * a[0] * a[1], a[1], np.int64)
     rows = view(a[8] + 8 * (a[0] * a[1] + first), count, np.int64)
     a[0] += 1
-    astray = 0
-    for i in range(rows.size):
-        astray |= rows[i] - rows[0] - i
-    if astray == 0 and a[6] == size and (count * size) % 8 == 0 and count > 0:
+    if a[9] != 0 and follow_one_another(batch):
+        return
+    if follow_one_another(rows) and a[6] == size and (count * size) % 8 == 0 and count > 0:
         block, whole = view(a[5] + rows[0] * size, count * size // 8, np.int64), view(a[7], count * size // 8, np.int64)
         for j in range(whole.size):
             whole[j] = block[j]

@@ -364,6 +364,16 @@ def test_what_all_shards_need_whole_is_no_view_of_one_part(monkeypatch):
     verify_plan(plan)
 
 
+@pytest.mark.parametrize(("rows", "by_rows"), [(64, True), (2, False)])
+def test_a_batch_is_cut_by_rows_where_its_summands_are_few_beside_it(rows, by_rows, monkeypatch):
+    monkeypatch.setattr("engine.execution.plan.planner.worthwhile_shards", lambda listing: 2)
+    x, w = Value((rows, 512), np.dtype(np.float64), None), Value((512, 1), np.dtype(np.float64), None)
+    (update,) = gradient(ops.square(ops.matmul(x, w)), w)
+    plan = make_plan({"x": x}, {"w": w}, {}, {"w": w - update}, rows=["x"], most_shards=2)
+    assert plan.phases[0].sharded is by_rows
+    assert plan.shards == 2
+
+
 def readable():
     definition = engine.parse_graph(
         {"inputs": {"x": ["batch", 2]}, "parameters": {"w": [2]}, "program": "loss = mean((x @ w) ** 2)"}
