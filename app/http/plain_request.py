@@ -7,8 +7,8 @@ bodies, escapes in the path, headers that are there twice, that change the conne
 import re
 from typing import Any
 
-HEADERS_MAX = 32
-HEAD_BYTES_MAX = 4096
+PLAIN_HEADERS = 32
+PLAIN_BYTES = 4096
 """Requests with more are left to h11."""
 
 _HEAD = re.compile(
@@ -23,13 +23,13 @@ CONNECTION, KEEP_ALIVE = b"connection", b"keep-alive"
 
 def read_plain_request(head: bytes) -> dict[str, Any] | None:
     """Return the ASGI scope of a request, without its addresses; None if `head` is anything but one plain request."""
-    match = _HEAD.fullmatch(head) if len(head) <= HEAD_BYTES_MAX else None
+    match = _HEAD.fullmatch(head) if len(head) <= PLAIN_BYTES else None
     if match is None:
         return None
     raw_path, query_string, lines = match.groups()
     headers = [_read_line(line) for line in lines.split(b"\r\n")[:-1]]
     named = dict(headers)
-    if len(named) < len(headers) or len(headers) > HEADERS_MAX or HOST not in named:
+    if len(named) < len(headers) or len(headers) > PLAIN_HEADERS or HOST not in named:
         return None
     if not _OTHER_FORMS.isdisjoint(named) or named.get(CONNECTION, KEEP_ALIVE).lower() != KEEP_ALIVE:
         return None

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.http.plain_request import HEAD_BYTES_MAX, HEADERS_MAX, read_plain_request
+from app.http.plain_request import PLAIN_BYTES, PLAIN_HEADERS, read_plain_request
 
 HOST = b"Host: localhost\r\n"
 
@@ -71,8 +71,8 @@ def test_the_usual_form_is_read(head: bytes) -> None:
         b"GET / HTTP/1.1\r\n" + HOST + b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
         b"GET / HTTP/1.1\r\n" + HOST + b"\r\nx",
         (b"GET / HTTP/1.1\r\n" + HOST + b"\r\n") * 2,
-        b"GET / HTTP/1.1\r\n" + HOST + b"".join(b"A%d: 1\r\n" % number for number in range(HEADERS_MAX)) + b"\r\n",
-        b"GET /" + b"a" * HEAD_BYTES_MAX + b" HTTP/1.1\r\n" + HOST + b"\r\n",
+        b"GET / HTTP/1.1\r\n" + HOST + b"".join(b"A%d: 1\r\n" % number for number in range(PLAIN_HEADERS)) + b"\r\n",
+        b"GET /" + b"a" * PLAIN_BYTES + b" HTTP/1.1\r\n" + HOST + b"\r\n",
     ],
 )
 def test_other_forms_are_left_alone(head: bytes) -> None:
