@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from app.domain.column_labels import column_identifier
 from app.ingest.classes import MISSING, OR_DECLARE, Locate, looks_like_number, reads_as_number
 from app.ingest.columns import ColumnSet, pointer_to
+from app.ingest.csv_arrow import ArrowRecords, load_csv_arrow
 from app.ingest.csv_dialect import SAMPLE_BYTES, detect_dialect, with_points
 from app.ingest.csv_header import (
     CellGroup,
@@ -26,6 +27,8 @@ from app.ingest.csv_records import RecordReader, Records
 from app.ingest.limits import IngestError, IngestOptions
 from app.ingest.values import CONSECUTIVE, Block, ColumnPlan, ValueColumn, is_rounded, is_vanished, precision_lost
 
+ARROW_BYTES = 2 << 20
+"""Files of fewer bytes are read before pyarrow is loaded."""
 _BLANKS = " \t\u00a0"
 _SEPARATOR = "\0"  # in no cell: NUL is refused where lines are decoded
 # Over these characters `int` and `float` accept just the strict notation, so one scan checks a whole column.
@@ -142,7 +145,7 @@ class _Reading:
     decimal_comma: bool = False
 
 
-def read_csv(file: BufferedReader, _size_bytes: int, columns: ColumnSet, options: IngestOptions) -> None:
+def read_csv(file: BufferedReader, size_bytes: int, columns: ColumnSet, options: IngestOptions) -> None:
     """Read the records; `options.columns_spec` selects, groups and types the columns by name, or by position if the
     file has no header (`options.header`).
     """
@@ -170,6 +173,9 @@ def read_csv(file: BufferedReader, _size_bytes: int, columns: ColumnSet, options
     )
     if not named:
         records.rewind()
+    arrow = load_csv_arrow() if size_bytes >= ARROW_BYTES else None
+    if arrow is not None:
+        records.use_arrow(arrow, len(first), options.missing)
     _read_rows(records, len(first), readings)
 
 
@@ -212,18 +218,20 @@ def _read_rows(records: RecordReader, width: int, readings: Sequence[_Reading]) 
                 raise unclear_header(reading.doubtful_name)
 
 
-def _add(block: Records, reading: _Reading) -> None:
+def _add(block: Records | ArrowRecords, reading: _Reading) -> None:
     column = reading.column
-    cells = block.columns(reading.cells)
-    if reading.missing:
-        cells = ["" if cell in reading.missing else cell for cell in cells]
-    if reading.decimal_comma and not column.takes_text and not block.numeric:
-        cells = with_points(cells, block.lines[0], pointer_to(column.plan.name))
     width = len(reading.cells)
 
     def locate(index: int) -> str:
         return f"line {block.lines[index // width]}"
 
+    if isinstance(block, ArrowRecords) and _add_arrays(block, reading, locate):
+        return
+    cells = block.columns(reading.cells)
+    if reading.missing:
+        cells = ["" if cell in reading.missing else cell for cell in cells]
+    if reading.decimal_comma and not column.takes_text:
+        cells = with_points(cells, block.lines[0], pointer_to(column.plan.name))
     if column.takes_text:
         column.add(cells, locate)
         return
@@ -231,3 +239,21 @@ def _add(block: Records, reading: _Reading) -> None:
         column.plan.dtype, number=column.takes_text is False, pointer=pointer_to(column.plan.name)
     )
     column.add(parse_cells(cells, expected, locate, numeric=block.numeric), locate)
+
+
+def _add_arrays(block: ArrowRecords, reading: _Reading, locate: Locate) -> bool:
+    """Add the cells of a column if they are texts of a column of texts, or numbers; else return False."""
+    column = reading.column
+    if column.takes_text:
+        if len(reading.cells) > 1:
+            return False
+        column.add_dictionary(*block.texts(reading.cells[0]), locate)
+        return True
+    dtype = column.plan.dtype
+    if dtype == "bool":
+        return False
+    whole = "uint64" if dtype == "uint64" else "int64"
+    numbers = block.numbers(reading.cells, whole, exact=dtype is None, decimal_comma=reading.decimal_comma)
+    if numbers is not None:
+        column.add(numbers, locate)
+    return numbers is not None

@@ -5,12 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from itertools import chain
+from typing import Any
 
+from app.ingest.csv_arrow import ArrowRecordReader, ArrowRecords
 from app.ingest.csv_dialect import Dialect
 from app.ingest.limits import IngestError, IngestLimits, too_large
 from app.ingest.sources import BOM, decode, line_pointer
 
-_BLOCK_BYTES = 1 << 19  # cells of a block of this size still fit the processor's cache
+_BLOCK_BYTES = 1 << 20
 _NUMBERS = b"0123456789+-.eE\n"
 
 
@@ -54,6 +56,7 @@ class RecordReader:
         escaped = re.escape(dialect.delimiter)
         self._quoted = re.compile(rf'"([^"]*+(?:""[^"]*+)*+)"(?={escaped}|\Z)')
         self._plain = re.compile(rf'[^"{escaped}]*+(?={escaped}|\Z)')
+        self._arrow: ArrowRecordReader | None = None
         self._line = 1
         self._blank = 0
         self._start = len(BOM) if file.read(len(BOM)) == BOM else 0
@@ -69,11 +72,15 @@ class RecordReader:
         self._file.seek(self._start)
         self._line, self._blank = 1, 0
 
-    def blocks(self, width: int) -> Iterator[Records]:
+    def use_arrow(self, arrow: Any, width: int, missing: Sequence[str]) -> None:
+        """Have further blocks read by pyarrow where that is certain to read the same."""
+        self._arrow = ArrowRecordReader(arrow, width, self._delimiter, missing)
+
+    def blocks(self, width: int) -> Iterator[Records | ArrowRecords]:
         """Yield all further records, each of which must have `width` cells."""
         row_separators = self._delimiter.encode() * (width - 1) + b"\n"
         while data := self._whole_records(min(_BLOCK_BYTES, self._limits.max_record_bytes)):
-            block = self._plain_block(data, width, row_separators) or self._careful_block(data, width)
+            block = self._regular_block(data, width, row_separators) or self._careful_block(data, width)
             if block.cells:
                 yield block
 
@@ -93,20 +100,32 @@ class RecordReader:
                 break
         return b"".join(parts)
 
-    def _plain_block(self, data: bytes, width: int, row_separators: bytes) -> Records | None:
-        """The usual case, at speed: no quotes, no blank lines, every record of the right width."""
-        data = data.replace(b"\r\n", b"\n")
+    def _regular_block(self, data: bytes, width: int, row_separators: bytes) -> Records | ArrowRecords | None:
+        """The usual case, at speed: no blank lines, every record on a line of its own."""
+        if b"\r" in data:
+            data = data.replace(b"\r\n", b"\n")
         if not data.endswith(b"\n"):
             data += b"\n"
-        rows = data.count(b"\n")
-        if b'"' in data or b"\r" in data or b"\n\n" in data or data.startswith(b"\n") or self._blank:
+        if self._blank or b"\r" in data or b"\n\n" in data or data.startswith(b"\n"):
             return None
-        if data.translate(None, self._not_separators) != row_separators * rows:
+        lines = range(self._line, self._line + data.count(b"\n"))
+        block = self._arrow_block(data, lines) or self._plain_block(data, width, row_separators, lines)
+        if block is not None:
+            self._line = lines.stop
+        return block
+
+    def _arrow_block(self, data: bytes, lines: range) -> ArrowRecords | None:
+        if self._arrow is None or not self._arrow.has_room(data):
             return None
-        lines = range(self._line, self._line + rows)
+        text = decode(data, lines.start, self._encoding)
+        return self._arrow.read(data if self._encoding == "utf-8" else text.encode(), lines)
+
+    def _plain_block(self, data: bytes, width: int, row_separators: bytes, lines: range) -> Records | None:
+        """Read records of the right width without quotes."""
+        if b'"' in data or data.translate(None, self._not_separators) != row_separators * len(lines):
+            return None
         numeric = not data.translate(None, self._numbers_and_separators)
         cells = decode(data, lines.start, self._encoding)[:-1].replace("\n", self._delimiter).split(self._delimiter)
-        self._line = lines.stop
         return Records(cells, width, lines, numeric)
 
     def _careful_block(self, data: bytes, width: int) -> Records:

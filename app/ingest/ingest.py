@@ -15,7 +15,8 @@ from typing import Any
 from app.ingest.arrow_columns import load_arrow
 from app.ingest.arrow_ipc import read_arrow
 from app.ingest.columns import ColumnSet, IngestedColumn, column_path
-from app.ingest.csv import read_csv
+from app.ingest.csv import ARROW_BYTES, read_csv
+from app.ingest.csv_arrow import load_csv_arrow
 from app.ingest.derived import DERIVED, read_derived
 from app.ingest.json_columns import read_json, read_ndjson
 from app.ingest.limits import IngestError, IngestLimits, IngestOptions, domain_error
@@ -55,7 +56,10 @@ def prepare(path: Path, format: str) -> None:
     if format in ("arrow", "parquet"):
         load_arrow()
     with _open(path) as file:
-        load_packing(packing(file.peek(PACKING_BYTES)))
+        name = packing(file.peek(PACKING_BYTES))
+        load_packing(name)
+        if format == "csv" and (name is not None or os.fstat(file.fileno()).st_size >= ARROW_BYTES):
+            load_csv_arrow()
 
 
 def read_file(path: Path, format: str, target: Path, options: IngestOptions, limits: IngestLimits) -> IngestResult:
@@ -198,6 +202,7 @@ _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "MALLOC_ARENA_MAX": "1",  # each further one reserves address space, which is limited
 }
 _KEPT_STDERR = 2000
 

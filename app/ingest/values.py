@@ -24,7 +24,8 @@ from app.ingest.limits import IngestError
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 CONSECUTIVE = 2**53
 """float64 holds all whole numbers up to this one."""
-_LONG = 300
+LONG_NUMBER = 300
+"""Characters from which on a number without an exponent may be too close to 0 for float64."""
 _CONSECUTIVE = {FLOAT32: 2**24, FLOAT64: CONSECUTIVE}
 
 
@@ -51,7 +52,7 @@ def is_rounded(text: str, number: float) -> bool:
 
 def is_vanished(text: str, number: float) -> bool:
     """Return whether the text of another number, with an exponent or hundreds of digits, is read as 0."""
-    if number != 0 or ("e" not in text and "E" not in text and len(text) < _LONG):
+    if number != 0 or ("e" not in text and "E" not in text and len(text) < LONG_NUMBER):
         return False
     return not set(text.lower().partition("e")[0]).isdisjoint("123456789")
 

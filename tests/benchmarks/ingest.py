@@ -1,0 +1,101 @@
+"""How fast tables are taken, beside pandas and pyarrow: `python -m tests.benchmarks.ingest [--rows N]`.
+
+Megabytes of the file for each second of CPU time. Readers take turns, and the median of their runs is shown: of this
+service the whole process that reads an upload and stores its columns, of the others the call that reads the file into
+memory, in a process of its own. What is not installed is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from app.ingest.ingest import ingest
+from app.ingest.limits import IngestLimits, IngestOptions
+
+PEERS = {
+    ("pandas", "csv"): "import pandas; read = pandas.read_csv",
+    ("pandas", "parquet"): "import pandas; read = pandas.read_parquet",
+    ("pyarrow", "csv"): "import pyarrow.csv; read = pyarrow.csv.read_csv",
+    ("pyarrow", "parquet"): "import pyarrow.parquet; read = pyarrow.parquet.read_table",
+}
+TIMED = "import sys, time; start = time.process_time(); read(sys.argv[1]); print(time.process_time() - start)"
+
+
+def main() -> None:
+    """Write the files, and print how fast each reader reads them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--repeats", type=int, default=3)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        for path in write_files(Path(folder), arguments.rows):
+            readers = {"adjoint": read_here} | {
+                name: lambda path, code=code: read_by_peer(path, code)
+                for (name, format), code in PEERS.items()
+                if format == path.suffix[1:]
+            }
+            compare(path, readers, arguments.repeats)
+
+
+def write_files(folder: Path, rows: int) -> list[Path]:
+    """Write a table of 20 columns: floats of all digits, numbers of two decimals, whole numbers, texts."""
+    random = np.random.default_rng(0)
+    columns = {f"float{place}": pa.array(random.normal(size=rows)) for place in range(8)}
+    columns |= {f"price{place}": pa.array(random.normal(0, 100, rows).round(2)) for place in range(4)}
+    columns |= {f"count{place}": pa.array(random.integers(0, 10 ** (place + 2), rows)) for place in range(5)}
+    for kinds in (3, 50, 1000):
+        codes = pa.array(random.integers(0, kinds, rows))
+        columns[f"text{kinds}"] = pa.array([f"kind {kind}" for kind in range(kinds)]).take(codes)
+    table = pa.table(columns)
+    paths = [folder / "plain.csv", folder / "quoted.csv", folder / "table.parquet"]
+    for path, quoting in zip(paths, ("none", "all_valid"), strict=False):
+        pa.csv.write_csv(table, path, pa.csv.WriteOptions(quoting_style=quoting))
+    pa.parquet.write_table(table, paths[-1])
+    return paths
+
+
+def compare(path: Path, readers: dict[str, Callable[[Path], float | None]], repeats: int) -> None:
+    """Print the speed of each reader on a file."""
+    seconds: dict[str, list[float]] = {name: [] for name in readers}
+    for _ in range(repeats):
+        for name, read in readers.items():
+            taken = read(path)
+            if taken is not None:
+                seconds[name].append(taken)
+    size = path.stat().st_size / 1e6
+    print(f"{path.name} ({size:.0f} MB), MB for each second of CPU time")
+    for name, times in seconds.items():
+        print(f"  {name:10}" + (f"{size / statistics.median(times):8.0f}" if times else "   not installed"), flush=True)
+
+
+def read_here(path: Path) -> float:
+    """Return the CPU seconds of the process that reads an upload."""
+    with tempfile.TemporaryDirectory() as target:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        ingest(path, path.suffix[1:], Path(target), IngestOptions(), IngestLimits())
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def read_by_peer(path: Path, code: str) -> float | None:
+    """Return the CPU seconds of a call in a process of its own; None if it cannot be made."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{TIMED}", str(path)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    return float(done.stdout) if done.returncode == 0 else None
+
+
+if __name__ == "__main__":
+    main()
