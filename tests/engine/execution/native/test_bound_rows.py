@@ -15,7 +15,10 @@ from tests.support.rows import each_row
 ROWS, BATCH = 40, 8
 IMAGES = [{"layer": "conv2d", "channels": 3, "kernel": 3}, "relu", "flatten", {"layer": "linear", "units": 3}]
 TOKENS = {"x": {"shape": ["batch", 5], "dtype": "int64"}, "y": {"shape": ["batch"], "dtype": "int64"}}
-STEPS = "h = tanh(embedding(table, x[:, 1:4]) * 2.0) + mean(embedding(table, x), axis=1, keepdims=True)\nloss = cross_entropy(mean(h, axis=1), y)"
+STEPS = """
+h = tanh(embedding(table, x[:, 1:4]) * 2.0) + mean(embedding(table, x), axis=1, keepdims=True)
+loss = cross_entropy(mean(h, axis=1), y)
+"""
 
 
 def labelled(shape, layers):
