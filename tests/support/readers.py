@@ -1,10 +1,11 @@
-"""Readers of uploads, forked from a process that has loaded what they need: most of a small upload is loading NumPy.
+"""The confined processes that read, profile and write datasets, forked from one that has loaded what they need.
 
-`python -P -m tests.support.readers`, in the environment of a reader, takes orders on its standard input, a socket,
-until nobody has the other end any more. An order comes with the three standard streams of a reader, and a socket for
-its exit status.
+Most of a small upload is loading NumPy. `python -P -m tests.support.readers`, in the environment of such a process,
+takes orders on its standard input, a socket, until nobody has the other end any more. An order names the module to run
+and its folder; with it come the three standard streams, and a socket for the exit status.
 """
 
+import json
 import os
 import selectors
 import signal
@@ -12,13 +13,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
 
-from app.ingest import child, ingest
+from app.ingest import child, export_child, ingest, profile_child
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-P", "-m", "tests.support.readers")
@@ -26,6 +27,8 @@ BLOCK = 1 << 16
 ENDS = 4
 """Number of sockets that come with an order."""
 NUMBER = 32
+MODULES = {module.__name__: module.main for module in (child, export_child, profile_child)}
+_COMMANDS = {module._COMMAND: name for module, name in zip((ingest, export_child, profile_child), MODULES, strict=True)}
 
 
 class Readers:
@@ -38,14 +41,20 @@ class Readers:
         with theirs:
             self._process = subprocess.Popen(COMMAND, stdin=theirs, env=environment)
 
-    def fork(self, folder: Path) -> "Reader":
-        """Return a reader that works in `folder`."""
+    def fork(self, module: str, folder: Path) -> "Reader":
+        """Return a process that runs one of MODULES in `folder`."""
         pairs = [*(socket.socketpair() for _ in range(3)), socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)]
         ours, theirs = zip(*pairs, strict=True)
-        socket.send_fds(self._orders, [os.fsencode(folder)], [end.fileno() for end in theirs])
+        order = json.dumps([module, str(folder)]).encode()
+        socket.send_fds(self._orders, [order], [end.fileno() for end in theirs])
         for end in theirs:
             end.close()
         return Reader(*ours)
+
+    def close(self) -> None:
+        """End the process; readers of it go on."""
+        self._orders.close()
+        self._process.wait()
 
 
 class Reader:
@@ -101,14 +110,30 @@ class Reader:
 
 
 def use_readers(readers: Readers) -> None:
-    """Have the server of this process read uploads in readers that are forked."""
+    """Have this process fork readers, and whatever else reads or writes datasets, from there on."""
+    ingest.subprocess = _forking(readers)  # type: ignore[assignment]
+
+
+@contextmanager
+def using_readers() -> Iterator[None]:
+    """Have this process fork them in the block."""
+    readers, before = Readers(), ingest.subprocess
+    try:
+        use_readers(readers)
+        yield
+    finally:
+        ingest.subprocess = before
+        readers.close()
+
+
+def _forking(readers: Readers) -> SimpleNamespace:
+    """Return the module subprocess, with a Popen that forks what it is given a command of."""
 
     def start(command: Sequence[str], *, cwd: Path, **options: Any) -> Reader | subprocess.Popen[bytes]:
-        if command == ingest._COMMAND:
-            return readers.fork(cwd)
-        return subprocess.Popen(command, cwd=cwd, **options)  # another child, such as one that profiles
+        module = _COMMANDS.get(tuple(command))
+        return subprocess.Popen(command, cwd=cwd, **options) if module is None else readers.fork(module, cwd)
 
-    ingest.subprocess = SimpleNamespace(**{**vars(subprocess), "Popen": start})  # type: ignore[assignment]
+    return SimpleNamespace(**{**vars(subprocess), "Popen": start})
 
 
 def main() -> None:
@@ -123,9 +148,10 @@ def main() -> None:
         if os.fork() == 0:
             orders.close()
             _keep(ends)
-            os.chdir(order)
+            module, folder = json.loads(order)
+            os.chdir(folder)
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            child.main()
+            MODULES[module]()
             sys.stdout.flush()
             os._exit(0)
         for end in ends:

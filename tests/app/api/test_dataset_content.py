@@ -85,8 +85,12 @@ def test_a_download_is_resumed_and_not_repeated(http: httpx.Client, stored: dict
     rest = http.get(path, headers={"Range": "bytes=100-", "If-Range": tag})
     assert (rest.status_code, rest.content) == (206, whole.content[100:])
     assert http.get(path, headers={"If-None-Match": tag}).status_code == 304
-    others = {http.get(f"/v1/datasets/{stored['id']}/content?format={other}").headers["etag"] for other in FORMATS}
-    assert len({*others, http.get(f"/v1/datasets/{stored['id']}/content").headers["etag"]}) == len(FORMATS) + 1
+
+
+def test_each_format_has_a_tag_of_its_own(http: httpx.Client, stored: dict[str, Any]) -> None:
+    queries = [{}, *({"format": format} for format in FORMATS)]
+    tags = {http.get(f"/v1/datasets/{stored['id']}/content", params=query).headers["etag"] for query in queries}
+    assert len(tags) == len(FORMATS) + 1
 
 
 def test_other_programs_see_texts_and_missing_values(http: httpx.Client, stored: dict[str, Any]) -> None:
@@ -113,11 +117,7 @@ def test_a_derived_dataset_has_rows_in_its_files(http: httpx.Client, stored: dic
 
 
 def test_a_single_column_of_texts_with_missing_ones_is_read_back(http: httpx.Client) -> None:
-    one = (
-        post(http, b'[{"columns": 1}]', "application/x-ndjson")
-        if False
-        else post(http, b's\na\n""\nb\n', "text/csv", columns="s:class")
-    )
+    one = post(http, b's\na\n""\nb\n', "text/csv", columns="s:class")
     file = http.get(f"/v1/datasets/{one['id']}/content?format=csv").content
     assert facts(post(http, file, "text/csv", columns=one["csv_columns"])) == facts(one)
 

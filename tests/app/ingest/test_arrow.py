@@ -2,6 +2,7 @@
 
 import decimal
 import io
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from app.ingest import arrow_columns
 from app.ingest.ingest import ingest
 from app.ingest.limits import IngestLimits, IngestOptions
 from tests.security.corpus.arrow import GOOD, REFUSED
+from tests.support.readers import using_readers
 
 arrow = pytest.importorskip("pyarrow", "21", "the extra parquet is not installed")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -35,6 +37,13 @@ def ipc(table: Any, writer: str = "stream", rows: int | None = None) -> bytes:
     return sink.getvalue()
 
 
+@pytest.fixture(scope="module")
+def _readers() -> Iterator[None]:
+    with using_readers():
+        yield
+
+
+@pytest.mark.usefixtures("_readers")
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_hostile_file_is_refused_with_its_code(name, tmp_path):
     data, code = REFUSED[name]

@@ -103,7 +103,7 @@ def _refused() -> dict[str, tuple[bytes, str]]:
 def stream_of_names(names: list[str]) -> bytes:
     arrow = import_module("pyarrow")
     sink = io.BytesIO()
-    batch = arrow.record_batch([arrow.array([1]) for _ in names], names=names)
+    batch = arrow.record_batch([arrow.array([1])] * len(names), names=names)
     with arrow.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
     return sink.getvalue()
