@@ -12,7 +12,7 @@ PLAIN_BYTES = 4096
 """Requests with more are left to h11."""
 
 _HEAD = re.compile(
-    rb"GET (/[!-$&->@-~]*)(?:\?([!-~]*))? HTTP/1\.1\r\n((?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t -~]*\r\n)+)\r\n"
+    rb"GET (/[!-$&->@-~]*)(?:\?([!-~]*))? HTTP/1\.1\r\n((?:[!#$%&'*+\-.^_`|~0-9A-Za-z]++:[\t -~]*+\r\n)++)\r\n"
 )
 _OTHER_FORMS = frozenset(
     {b"content-length", b"transfer-encoding", b"expect", b"upgrade", b"te", b"trailer", b"http2-settings"}
