@@ -11,7 +11,7 @@ GIB = 1024**3
 
 
 class Bounds(BaseModel):
-    """Part of the settings (`app.config.settings`); `app.main.bootstrap` passes each bound on to what enforces it."""
+    """Part of the settings (`app.config.settings`); `app.main.limits` passes each bound on to what enforces it."""
 
     max_headers: int = Field(default=100, ge=10, le=1000, description="Maximum number of request headers.")
     max_header_bytes: int = Field(

@@ -90,13 +90,13 @@ _logger = logging.getLogger(__name__)
 class DrainMiddleware:
     """Takes no new work once the server is stopping; what was acknowledged goes on under the next one."""
 
-    def __init__(self, app: ASGIApp, wakes: Notifier) -> None:
-        """Guard `app`; `wakes` tells whether the server is stopping."""
+    def __init__(self, app: ASGIApp, notifier: Notifier) -> None:
+        """Guard `app`; `notifier` is closed while the server is stopping."""
         self._app = app
-        self._wakes = wakes
+        self._notifier = notifier
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and self._wakes.closed and scope["method"] not in SAFE_METHODS:
+        if scope["type"] == "http" and self._notifier.closed and scope["method"] not in SAFE_METHODS:
             error = Draining("the server is stopping and takes no new work; try again when it is back")
             await problem(Request(scope), error)(scope, receive, send)
         else:
@@ -117,7 +117,7 @@ class DrainMiddleware:
         try:
             await self._app(scope, receive, send_on)
         except CancelledError:
-            if scope["type"] != "http" or not self._wakes.closed:
+            if scope["type"] != "http" or not self._notifier.closed:
                 raise
             _logger.info("a request was cut off, since the server stops", extra={"request_id": request_id_of(scope)})
             if not has_begun:

@@ -58,7 +58,8 @@ from app.http.router_index import HeadMiddleware, RouterIndex
 from app.http.server import bound_socket, serve, url_of
 from app.http.telemetry import RequestMetrics, TelemetryMiddleware
 from app.http.transport import Pace
-from app.main.bootstrap import Chore, Container, open_container
+from app.main.bootstrap import open_container
+from app.main.container import Chore, Container
 from app.page import files as page_files
 from app.system.log import configure_log
 
@@ -154,7 +155,7 @@ def create_app(container: Container) -> FastAPI:
         secret, find_peer = container.membership.secret, container.membership.find_peer
         app.add_middleware(ForwardingMiddleware, secret=secret, find_peer=find_peer)
     app.add_middleware(HeadMiddleware)
-    app.add_middleware(DrainMiddleware, wakes=container.wakes)
+    app.add_middleware(DrainMiddleware, notifier=container.notifier)
     app.add_middleware(
         OverloadMiddleware, working=container.settings.max_requests_at_once, waiting=container.settings.max_waiting
     )

@@ -15,7 +15,7 @@ from annotated_types import Ge
 from app.config.bounds import Bounds
 from app.config.settings import Settings
 from app.ingest.limits import IngestLimits
-from app.main.bootstrap import graph_limits, ingest_limits
+from app.main.limits import graph_limits, ingest_limits
 from engine.graph.limits import LIMITS, GraphLimits
 from tools.docs.markdown import page, table
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from app.config.bounds import Bounds
 from app.config.settings import Settings
 from app.ingest.limits import IngestLimits
-from app.main.bootstrap import graph_limits, ingest_limits, open_container
+from app.main.bootstrap import open_container
+from app.main.limits import graph_limits, ingest_limits
 from engine.graph.limits import LIMITS
 from tests.security.wire import Answer, exchange
 from tests.support.server import ServerProcess, serving
