@@ -51,6 +51,9 @@ AGREED = (
 SECRETS = ("api_key", "cluster_secret")
 """Those of which only fingerprints are compared."""
 
+PLACES = ("runner", "ray_address")
+"""Those that the servers have to share that may run the fits: one takes over what another has begun."""
+
 BLOBS = "blobs"
 IDENTITY = "identity"
 GONE_FOR_SECONDS = 60.0
@@ -126,7 +129,8 @@ def terms_of(settings: Settings, blobs: str) -> dict[str, Any]:
     """Return what the servers compare."""
     assert settings.cluster_secret is not None
     key = settings.cluster_secret.get_secret_value().encode()
-    values: dict[str, Any] = {name: getattr(settings, name) for name in AGREED}
+    names = AGREED if settings.workers == 0 else (*AGREED, *PLACES)
+    values: dict[str, Any] = {name: getattr(settings, name) for name in names}
     for name in SECRETS:
         value = getattr(settings, name)
         values[name] = None if value is None else _fingerprint(key, f"{name}={value.get_secret_value()}")

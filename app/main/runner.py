@@ -12,7 +12,7 @@ from app.store.unit_of_work import Store
 def opened_runner(settings: Settings, store: Store, clock: Clock, staging: Path) -> Runner:
     """Return what ADJOINT_RUNNER names; RayUnusable if that is Ray, and its cluster cannot be used."""
     local = LocalRunner(clock, settings.lease_seconds, settings.log_format)
-    if settings.runner == "local":
+    if settings.runner == "local" or settings.workers == 0:  # one of several servers, which runs no fits
         return local
     from app.runner.cluster.protocol import Connect
     from app.runner.cluster.runner import RayRunner

@@ -197,6 +197,23 @@ def test_another_server_takes_over_with_the_same_bits(start: Start, kind: signal
     assert heir.tracebacks() + idle.tracebacks() == []
 
 
+def test_a_crash_of_postgresql_changes_no_leader_and_no_bit(start: Start, database: PostgresServer) -> None:
+    first = until_leading(start())
+    other = start(workers=0)
+    undisturbed = outcome(other, submitted(other))
+    fit_id, session_id = submitted(other), new_session(other)
+    expected = step(first, session_id, 1)
+    eventually("it does not begin", lambda: fit_at(other, fit_id)["step"] > 60)
+    database.stop("immediate")
+    database.start()
+    assert outcome(other, fit_id) == undisturbed
+    assert fit_at(other, fit_id)["attempt"] == 1
+    assert leads(first, other)
+    assert step(other, session_id, 1) == expected
+    assert outcome(other, submitted(first)) == undisturbed
+    assert first.tracebacks() + other.tracebacks() == []
+
+
 def test_a_server_that_stops_hands_over_at_once(start: Start) -> None:
     first = until_leading(start())
     heir = start()
