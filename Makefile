@@ -22,8 +22,9 @@ PROJECTS := pyproject.toml clients/python/pyproject.toml $(CONSTRAINTS)
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-demo: $(VENV)/run.stamp ## train on real data through a server of its own, then stop; KEEP=1 leaves it and its web page open
-	@$(BIN)/adjoint demo $(if $(KEEP),--keep)
+# With CLUSTER=1 on PostgreSQL, S3, Ray and two servers, of which one of everything is killed (docs/guides/cluster.md).
+demo: $(VENV)/$(if $(CLUSTER),cluster,run).stamp ## train on real data through a server of its own, then stop; KEEP=1 leaves it and its web page open, CLUSTER=1 starts a whole cluster
+	@$(if $(CLUSTER),$(BIN)/python -m tests.cluster.demo,$(BIN)/adjoint demo $(if $(KEEP),--keep))
 
 serve: $(VENV)/run.stamp ## run the server until Ctrl-C; ADJOINT_PORT and the like set it up
 	@$(BIN)/adjoint serve
@@ -82,7 +83,8 @@ lint: $(VENV)/lint.stamp ## check style, types, layers, deployment files and the
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml deploy/compose.proxy.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml deploy/compose.proxy.yml deploy/compose.cluster.yml
+	$(BIN)/python deploy/kubernetes/check.py
 	$(BIN)/hadolint deploy/Dockerfile
 	$(BIN)/python clients/generate.py --check
 

@@ -15,8 +15,8 @@ def s3_port() -> Iterator[int]:
     """Run one S3 server for all tests."""
     if seaweed.MISSING:
         pytest.skip(seaweed.MISSING)
-    with seaweed.seaweed_server() as port:
-        yield port
+    with seaweed.seaweed_server() as server:
+        yield server.port
 
 
 @pytest.fixture

@@ -9,9 +9,10 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 
 import psutil  # type: ignore[import-untyped]  # it has no types
 
@@ -37,9 +38,13 @@ if any(word.endswith("default_worker.py") for word in sys.orig_argv) and "{varia
 class RayCluster:
     """A running cluster. Fits on it heed the `gate`."""
 
-    def __init__(self, folder: Path) -> None:
-        """Start a head that runs no fits; all files are in `folder`, whose path is short."""
+    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+        """Start a head that runs no fits; all files are in `folder`, whose path is short.
+
+        Nodes have these variables in their `environment`.
+        """
         self.folder = folder
+        self._environment = environment
         self.port = _free_port()
         self.address = f"127.0.0.1:{self.port}"
         self.token = folder / "token"
@@ -68,6 +73,12 @@ class RayCluster:
         """Start a further node, and return its process group."""
         return self._start(f"--address={self.address}", f"--num-cpus={cpus}")
 
+    def actors(self) -> list[psutil.Process]:
+        """Return the processes of the attempts that run on nodes that were not killed."""
+        found = psutil.process_iter(["cmdline", "ppid"])
+        named = [each for each in found if "ray::AttemptActor" in "".join(each.info["cmdline"] or ())]
+        return [each for each in named if _group_of(each.info["ppid"]) in self._groups]
+
     def kill_node(self, group: int) -> None:
         """Kill all processes of a node but those of its actors, which end when they notice."""
         with suppress(ProcessLookupError):
@@ -94,7 +105,7 @@ class RayCluster:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ADJOINT_", "RAY_"))}
         variables = {
             **inherited, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.token), "PYTHONPATH": self._paths,
-            VARIABLE: str(self.gate.path),
+            VARIABLE: str(self.gate.path), **self._environment,
         }  # fmt: skip
         command = [
             str(Path(sys.executable).with_name("ray")), "start", *options, "--node-ip-address=127.0.0.1",
@@ -109,11 +120,11 @@ class RayCluster:
 
 
 @contextmanager
-def ray_cluster() -> Iterator[RayCluster]:
-    """Run a cluster for the length of the block."""
+def ray_cluster(environment: Mapping[str, str] = MappingProxyType({})) -> Iterator[RayCluster]:
+    """Run a cluster for the length of the block; its nodes have these variables in their environment."""
     # The paths of its sockets must be short.
     folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))
-    cluster = RayCluster(folder)
+    cluster = RayCluster(folder, environment)
     try:
         yield cluster
     finally:

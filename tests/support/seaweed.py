@@ -34,29 +34,53 @@ MISSING = "; ".join(
 """Why there is no such server, empty if there is one."""
 
 
+class SeaweedServer:
+    """A server with the bucket BUCKET, that can be killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        """Keep its files in `folder`."""
+        self._folder = folder
+        names = ("s3", "master", "volume", "filer", "admin", "s3.port.iceberg", "s3.port.lance")
+        ports = _free_ports(2 * len(names))
+        self.port = ports[0]
+        self._options = [
+            f"-{name if '.' in name else name + '.port'}={port}" for name, port in zip(names, ports, strict=False)
+        ]
+        rpc = zip(names, ports[len(names) :], strict=True)
+        self._options += [f"-{name}.port.grpc={port}" for name, port in rpc if "." not in name]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        binary = _binary()
+        assert binary is not None, MISSING
+        log = self._folder / "log"
+        with log.open("wb") as written:
+            process = self._process = subprocess.Popen(
+                [binary, "mini", f"-dir={self._folder}", "-ip=127.0.0.1", "-webdav=false", *self._options],
+                env={**os.environ, **CREDENTIALS, "S3_BUCKET": BUCKET}, stdout=written, stderr=written,
+                cwd=self._folder, start_new_session=True,
+            )  # fmt: skip
+        _await_ready(process, log)
+
+    def kill(self) -> None:
+        """Kill it."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+
 @contextmanager
-def seaweed_server() -> Iterator[int]:
-    """Run a server with the bucket BUCKET; yield its port."""
-    binary = _binary()
-    assert binary is not None, MISSING
+def seaweed_server() -> Iterator[SeaweedServer]:
+    """Run a server for the length of the block."""
     memory = Path("/dev/shm")
     folder = Path(tempfile.mkdtemp(prefix="adjoint-s3-", dir=memory if memory.is_dir() else None))
-    names = ("s3", "master", "volume", "filer", "admin", "s3.port.iceberg", "s3.port.lance")
-    ports = dict(zip(names, _free_ports(2 * len(names)), strict=False))
-    rpc = dict(zip(names, _free_ports(2 * len(names))[len(names) :], strict=False))
-    options = [f"-{name if '.' in name else name + '.port'}={port}" for name, port in ports.items()]
-    options += [f"-{name}.port.grpc={port}" for name, port in rpc.items() if "." not in name]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [binary, "mini", f"-dir={folder}", "-ip=127.0.0.1", "-webdav=false", *options],
-            env={**os.environ, **CREDENTIALS, "S3_BUCKET": BUCKET}, stdout=log, stderr=log, cwd=folder,
-        )  # fmt: skip
+    server = SeaweedServer(folder)
     try:
-        _await_ready(process, folder / "log")
-        yield ports["s3"]
+        server.start()
+        yield server
     finally:
-        process.kill()
-        process.wait()
+        server.kill()
         shutil.rmtree(folder, ignore_errors=True)
 
 

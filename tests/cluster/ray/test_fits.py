@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import psutil
 import pytest
 
 from tests.app.test_storage import FIT, created
@@ -58,15 +57,9 @@ def checkpointed(http: httpx.Client, fit_id: str) -> None:
     eventually("no checkpoint was stored", lambda: http.get(latest).status_code == 200)
 
 
-def actors() -> list[psutil.Process]:
-    return [
-        each for each in psutil.process_iter(["cmdline"]) if "ray::AttemptActor" in "".join(each.info["cmdline"] or ())
-    ]
-
-
 def nothing_stays(cluster: RayCluster) -> None:
     """Wait until no actor is left, nor what attempts have written on the node."""
-    eventually("an actor stays after its fit", lambda: not actors())
+    eventually("an actor stays after its fit", lambda: not cluster.actors())
     assert [*(cluster.folder / "node" / "attempts").iterdir()] == []
 
 
@@ -98,7 +91,7 @@ def test_a_fit_goes_on_while_its_server_does_not(
     with cluster.gate.holding(HELD):
         fit_id = created(server.http.post("/v1/fits", json=REQUEST))["id"]
         reaches(server.http, fit_id, HELD)
-        (actor,) = actors()
+        (actor,) = cluster.actors()
         server.stop(signal.SIGKILL)
     # It trains to its end without a server; then it is asked for what is not stored yet.
     checkpoints = cluster.folder / "node" / "attempts"
@@ -135,7 +128,7 @@ def test_a_killed_actor_is_followed_by_an_attempt_from_the_last_checkpoint(
         fit_id = created(http.post("/v1/fits", json=REQUEST))["id"]
         reaches(http, fit_id, HELD)
         checkpointed(http, fit_id)
-        for actor in actors():
+        for actor in cluster.actors():
             actor.send_signal(signal.SIGKILL)
         eventually("no further attempt", lambda: http.get(f"/v1/fits/{fit_id}").json()["attempt"] == 2)
     assert outcome(http, fit_id) == expected
@@ -150,7 +143,7 @@ def test_a_lost_node_is_noticed_and_another_one_goes_on(
         fit_id = created(http.post("/v1/fits", json=REQUEST))["id"]
         reaches(http, fit_id, HELD)
         checkpointed(http, fit_id)
-        (actor,) = actors()
+        (actor,) = cluster.actors()
         loss(cluster, os.getpgid(actor.ppid()))
         cluster.add_node()
         eventually("no further attempt", lambda: http.get(f"/v1/fits/{fit_id}").json()["attempt"] > 1)

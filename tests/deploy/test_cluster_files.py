@@ -1,0 +1,124 @@
+"""Several servers in containers, and the Helm chart: their parts fit together. `make lint` checks their schemas."""
+
+import ipaddress
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from app.config.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+COMPOSE = yaml.safe_load((ROOT / "deploy" / "compose.cluster.yml").read_text("utf-8"))
+SERVICES = COMPOSE["services"]
+SERVERS = [SERVICES["server-1"], SERVICES["server-2"]]
+NODES = [SERVICES["ray-head"], SERVICES["ray-node-1"], SERVICES["ray-node-2"]]
+CHART = ROOT / "deploy" / "kubernetes"
+TEMPLATES = {path.name: path.read_text("utf-8") for path in (CHART / "templates").iterdir()}
+ENTRYPOINT = ROOT / "deploy" / "entrypoint.sh"
+
+
+@pytest.mark.parametrize("text", [str(COMPOSE), *TEMPLATES.values(), ENTRYPOINT.read_text("utf-8")])
+def test_every_variable_is_a_setting(text):
+    assert {name.lower() for name in re.findall(r"ADJOINT_([A-Z_]+)", text)} <= Settings.model_fields.keys()
+
+
+def test_the_servers_differ_in_their_addresses_and_folders_only():
+    first, second = ({**server, "environment": {**server["environment"]}} for server in SERVERS)
+    urls = [server["environment"].pop("ADJOINT_INTERNAL_URL") for server in (first, second)]
+    folders = [server.pop("volumes") for server in (first, second)]
+    assert first == second
+    assert urls == ["http://server-1:8000", "http://server-2:8000"]
+    assert folders == [["server-1:/data"], ["server-2:/data"]]
+
+
+def test_servers_and_nodes_run_the_same_image_which_has_what_they_need():
+    for service in (*SERVERS, *NODES):
+        assert {"postgres", "objects", "ray"} <= {*service["build"]["args"]["EXTRAS"].split(",")}
+        assert service["image"] == SERVERS[0]["image"]
+        assert service["environment"]["RAY_AUTH_MODE"] == "token"
+    for service in (*SERVERS, *NODES[1:]):
+        assert {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} <= service["environment"].keys()
+
+
+def test_the_containers_have_no_rights_that_they_do_not_need():
+    for service in (*SERVERS, *NODES):
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"]
+        assert service["user"] == "10001:10001"
+    for service in SERVICES.values():
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        assert {"mem_limit", "pids_limit"} <= service.keys()
+
+
+def test_no_secret_has_a_value_in_the_file():
+    environment = SERVERS[0]["environment"]
+    for name in ("ADJOINT_API_KEY", "ADJOINT_CLUSTER_SECRET", "RAY_AUTH_TOKEN", "AWS_SECRET_ACCESS_KEY"):
+        assert re.match(r"\$\{[A-Z0-9_]+:\?", environment[name])
+    assert ":${POSTGRES_PASSWORD}@" in environment["ADJOINT_DATABASE_URL"]
+    assert SERVICES["postgres"]["environment"]["POSTGRES_PASSWORD"].startswith("${POSTGRES_PASSWORD:?")
+
+
+def test_the_proxy_alone_is_reached_from_outside():
+    assert {name for name, service in SERVICES.items() if "ports" in service} == {"proxy"}
+    assert {name for name, service in SERVICES.items() if "outside" in service["networks"]} == {"proxy"}
+    assert COMPOSE["networks"]["inside"] == {"internal": True}
+    proxy = SERVICES["proxy"]
+    assert proxy["environment"]["UPSTREAM"].split() == ["server-1:8000", "server-2:8000"]
+    address = proxy["networks"]["behind_proxy"]["ipv4_address"]
+    (addresses,) = COMPOSE["networks"]["behind_proxy"]["ipam"]["config"]
+    assert ipaddress.ip_address(address) in ipaddress.ip_network(addresses["subnet"])
+    assert ipaddress.ip_address(address) not in ipaddress.ip_network(addresses["ip_range"])
+    for server in SERVERS:
+        assert server["environment"]["ADJOINT_TRUSTED_PROXIES"] == address
+
+
+def test_the_settings_of_a_server_are_accepted(monkeypatch):
+    for name, value in SERVERS[0]["environment"].items():
+        if name.startswith("ADJOINT_"):
+            monkeypatch.setenv(name, re.sub(r"\$\{[^}]*\}", "a-secret-of-the-tests", str(value)))
+    settings = Settings()
+    assert (settings.runner, settings.workers) == ("ray", 4)
+    assert settings.cluster_secret is not None
+
+
+def test_the_chart_names_the_keys_of_its_secret():
+    used = {key for text in TEMPLATES.values() for key in re.findall(r'"key" "([\w-]+)"', text)}
+    assert used == {*re.findall(r"^ +([\w-]+): \{\{", TEMPLATES["secret.yaml"], re.MULTILINE)} - {"name"}
+    assert all(key in (CHART / "values.yaml").read_text("utf-8") for key in used)
+
+
+def test_the_chart_has_the_version_of_the_project():
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text("utf-8"))
+    (version,) = re.findall(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text("utf-8"), re.MULTILINE)
+    assert chart["appVersion"] == version
+
+
+@pytest.mark.parametrize(
+    ("environment", "command", "expected"),
+    [
+        ({}, "adjoint serve", ["adjoint serve"]),
+        ({"ADJOINT_RUNNER": "local"}, "adjoint serve", ["adjoint serve"]),
+        ({"ADJOINT_RUNNER": "ray"}, "adjoint verify", ["adjoint verify"]),
+        ({"ADJOINT_RUNNER": "ray", "ADJOINT_WORKERS": "0"}, "adjoint serve", ["adjoint serve"]),
+        (
+            {"ADJOINT_RUNNER": "ray", "ADJOINT_WORKERS": "4"},
+            "adjoint serve",
+            ["ray start --address=head:6379 --num-cpus=0", "adjoint serve"],
+        ),
+    ],
+)
+def test_a_server_with_fits_on_ray_joins_the_cluster_first(tmp_path, environment, command, expected):
+    calls = tmp_path / "calls"
+    for name in ("ray", "adjoint", "nice"):
+        stub = tmp_path / name
+        stub.write_text("#!/bin/sh\n" + ("" if name == "nice" else f'echo "{name} $*" >> "$CALLS"\n'))
+        stub.chmod(0o755)
+    variables = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "CALLS": str(calls), "ADJOINT_RAY_ADDRESS": "head:6379"}
+    subprocess.run(["sh", ENTRYPOINT, *command.split()], check=True, env={**variables, **environment})
+    made = calls.read_text().splitlines()
+    assert len(made) == len(expected)
+    assert all(line.startswith(start) for line, start in zip(made, expected, strict=True))
