@@ -51,7 +51,7 @@ check: $(VENV)/test.stamp $(VENV)/kernels.stamp ## run the quick tests, in less 
 COMBINATIONS := $(addprefix tests/engine/,laws training/fit training/metrics/test_metric_values.py random_graphs graph/test_hostile.py \
 	optim/test_tape_optimizer.py execution/plan/test_verifier.py ops/test_tricky_precision.py) \
 	tests/clients/test_session_checkpoints.py tests/clients/test_ggml_numbers.py tests/app/api/test_damaged_blobs.py \
-	tests/deploy/test_installed.py tests/app/store tests/app/service
+	tests/deploy/test_installed.py tests/app/store tests/app/service tests/page/test_views.py
 # CHAOS_SEED=n repeats a run; -s is what shows the figures. One process: the tests keep both cores busy by themselves.
 chaos: $(VENV)/test.stamp ## kill, damage and exhaust servers at full counts, and measure how soon they are back; takes hours
 	CHAOS=full $(PYTEST) $(COMBINATIONS)

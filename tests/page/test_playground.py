@@ -84,6 +84,64 @@ def test_layers_become_a_fit(browser: Any, served: ServerProcess, trained: dict[
         page.get_by_label("Graph as JSON").wait_for()
 
 
+def test_a_graph_is_built_by_forms_and_becomes_a_fit(
+    browser: Any, served: ServerProcess, trained: dict[str, str]
+) -> None:
+    with tab_of(browser, served.url) as tab:
+        page = tab.page
+        tab.open("#/playground?example=newNodes")
+        page.get_by_label("Value of x").fill("3")
+        page.get_by_label("Op", exact=True).fill("add")
+        page.get_by_label("Name", exact=True).fill("total")
+        page.get_by_label("a", exact=True).fill("product")
+        page.get_by_label("b", exact=True).fill("1.5")
+        page.get_by_label(re.compile("^Role")).select_option("outputs")
+        page.get_by_role("button", name="Add the node").click()
+        page.get_by_role("region", name="Outputs and losses").get_by_role("rowheader", name="total").wait_for()
+        page.get_by_label("Derivatives of").select_option("total")
+        page.get_by_role("rowheader", name="∂total/∂w").wait_for()
+        assert rows_of(page, "Outputs and losses")["total"] == "1.5"
+        assert rows_of(page, "Gradients") == {"∂total/∂x": "0", "∂total/∂w": "3"}
+        assert rows_of(page, "Hessian") == {"x": "1", "w": "0"}
+        page.get_by_role("button", name="Remove product = mul(w, x)").click()
+        page.get_by_role("button", name=re.compile("nothing before this node is called 'product'")).wait_for()
+        tab.check_accessibility()
+
+        tab.open("#/playground?example=newLayers")
+        for part in ("linear units=1", "x [batch, 4] float32", "y [batch, 1] float32"):
+            page.get_by_role("button", name=f"Remove {part}").click()
+        page.get_by_role("button", name="Add input").click()
+        for name, shape, dtype in (("flower", "batch, 4", "float32"), ("species", "batch", "int64")):
+            page.get_by_label("Name", exact=True).fill(name)
+            page.get_by_label("Shape").fill(shape)
+            page.get_by_label(re.compile("^Type")).select_option(dtype)
+            page.get_by_role("button", name="Add the input").click()
+            page.get_by_role("button", name=f"Remove {name} ").wait_for()
+        page.get_by_role("button", name="Add layer").click()
+        page.get_by_label("Layer", exact=True).fill("linear")
+        for units, activation in (("3", ""), ("5", "tanh")):
+            page.get_by_role("textbox", name="units").fill(units)
+            page.get_by_text("Options", exact=True).click()
+            page.get_by_role("combobox", name=re.compile("^activation")).select_option(activation)
+            page.get_by_text("Options", exact=True).click()
+            page.get_by_role("button", name="Add the layer").click()
+        page.get_by_role("button", name="Move linear units=5 activation=tanh up").click()
+        page.get_by_role("button", name="Loss", exact=True).click()
+        page.get_by_label("Loss", exact=True).fill("cross_entropy")
+        page.get_by_label(re.compile("^Target")).select_option("species")
+        page.get_by_role("button", name="Set the loss").click()
+        page.locator("#faults").get_by_text("43 parameters, loss loss").wait_for()
+        page.get_by_label("Take the first 4 rows of").select_option(trained["dataset"])
+        page.wait_for_function(
+            "() => document.querySelector('[aria-label=\"Value of species\"]').value === '[0,0,0,0]'"
+        )
+        page.get_by_role("rowheader", name="∂loss/∂linear_1.bias").wait_for()
+        page.get_by_label("Epochs").fill("2")
+        page.get_by_role("button", name="Start the fit").click()
+        page.wait_for_url(re.compile("#/fits/fit_"))
+        page.locator("h1 .state-succeeded").wait_for()
+
+
 def test_every_example_is_valid(browser: Any, served: ServerProcess) -> None:
     with tab_of(browser, served.url) as tab:
         tab.open("#/playground")

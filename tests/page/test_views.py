@@ -144,6 +144,14 @@ def test_the_table_is_used_by_keyboard(browser: Any, served: ServerProcess, trai
         page.keyboard.type("speech succeeded")
         page.get_by_text(re.compile(r"^1 of \d+ fits$")).wait_for()
         assert "q=speech" in page.url
+        page.get_by_text("Curves", exact=False).first.focus()
+        page.keyboard.press("Enter")
+        page.get_by_role("checkbox", name="validation accuracy").focus()
+        page.keyboard.press("Space")
+        page.keyboard.press("Escape")
+        page.get_by_role("columnheader", name="Val. accuracy").wait_for()
+        page.get_by_label(re.compile("^validation accuracy from")).wait_for()
+        page.get_by_role("group", name="Values that are drawn").wait_for(state="hidden")
         page.get_by_role("checkbox", name=re.compile("^Select iris")).focus()
         page.keyboard.press("Space")
         page.get_by_role("button", name="Delete").focus()
@@ -284,6 +292,43 @@ def test_nothing_is_asked_while_the_page_is_hidden(browser: Any, served: ServerP
             tab.page.evaluate(SHOW, "visible")
 
 
+def test_images_and_texts_of_a_dataset_are_shown_as_such(browser: Any, served: ServerProcess) -> None:
+    side = range(4)
+    # Red grows to the right, green downwards; blue is 0 but for the second row, which is all blue.
+    first = [
+        [[list(side) for _ in side], [[y for _ in side] for y in side], [[3 * row for _ in side] for _ in side]]
+        for row in (0, 1)
+    ]
+    last = [[[[image[channel][y][x] for channel in range(3)] for x in side] for y in side] for image in first]
+    texts = ["A text that is as long as a sentence.", HOSTILE]
+    columns = {"first": first, "last": last, "text": texts, "codes": [[*b"Some text!"], [*b"another\0\0\0"]]}
+    dataset = served.http.post("/v1/datasets?name=mixed", json={"columns": columns})
+    assert dataset.status_code == 201, dataset.text
+    with tab_of(browser, served.url) as tab:
+        page = tab.page
+        tab.open(f"#/datasets/{dataset.json()['id']}")
+        page.get_by_role("region", name="Rows").get_by_text(texts[0], exact=True).wait_for()
+        images = page.get_by_role("img", name="image of 4 by 4").all()
+        pixels = [
+            [
+                page.evaluate(
+                    "([canvas, x, y]) => [...canvas.getContext('2d').getImageData(x, y, 1, 1).data]",
+                    [image.element_handle(), x, y],
+                )
+                for x, y in ((3, 0), (0, 3))
+            ]
+            for image in images
+        ]
+        assert pixels == 2 * [[[255, 0, 0, 255], [0, 255, 0, 255]]] + 2 * [[[255, 0, 255, 255], [0, 255, 255, 255]]]
+        page.get_by_role("cell", name="Some text!", exact=True).wait_for()
+        page.get_by_role("button", name="numbers").click()
+        page.get_by_role("cell", name="[83, 111, 109, 101,").wait_for()
+        page.get_by_role("button", name="image of 4 by 4").first.click()
+        page.locator(".thumbnail[aria-expanded=true] .big").wait_for()
+        assert page.evaluate("window.hit") is None
+        tab.check_accessibility()
+
+
 def test_keys_are_created_and_revoked(browser: Any, start_server: StartServer) -> None:
     server = start_server()
     with tab_of(browser, server.url) as tab:
@@ -315,8 +360,12 @@ def test_a_checkpoint_predicts_a_row_of_the_dataset(
     with tab_of(browser, served.url) as tab:
         page = tab.page
         tab.open("#/fits/{fit}/checkpoints".format(**trained))
+        row = page.get_by_label("Row of the dataset")
+        # What is typed stays when the form is drawn again, with the values of the first row.
+        page.route(re.compile(r"/rows\?offset=0&"), lambda route: (row.fill("149"), route.continue_()))
         page.get_by_role("button", name="Predict").first.click()
-        page.get_by_label("Row of the dataset").fill("149")
+        page.wait_for_function("() => document.querySelector('.input textarea')?.value.startsWith('[5.1')")
+        assert row.input_value() == "149"
         page.keyboard.press("Tab")
         page.wait_for_function("() => document.querySelector('.input textarea')?.value.startsWith('[5.9')")
         page.locator("form").get_by_role("button", name="Predict").click()

@@ -1,5 +1,7 @@
 /** Numbers for the inputs of a graph where the reader gives none. */
 
+/** Rows of values that are made up. */
+export const ROWS = 4;
 const OTHER_EXTENT = 16;
 
 /**

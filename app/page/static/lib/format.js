@@ -1,7 +1,7 @@
 /** Numbers, times and sizes as text. */
 
 /**
- * Write a number with four significant digits.
+ * Write a number with four significant digits, five from 10,000 on.
  * @param {number | null | undefined} value
  * @returns {string}
  */
@@ -12,7 +12,20 @@ export function formatNumber(value) {
   const size = Math.abs(value);
   if (Number.isInteger(value) && size < 1e12) return value.toLocaleString("en");
   if (size >= 1e5 || size < 1e-3) return value.toExponential(2);
+  if (size >= 1e4) return Math.round(value).toLocaleString("en");
   return value.toPrecision(4).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
+}
+
+/**
+ * Return numbers that are of float32 with as few digits as give the same float32; others stay as they are.
+ * @param {any} value - a number or nested lists of numbers
+ * @returns {any}
+ */
+export function shortened(value) {
+  if (Array.isArray(value)) return value.map(shortened);
+  if (typeof value !== "number" || Math.fround(value) !== value) return value;
+  const digits = [6, 7, 8, 9].find((count) => Math.fround(Number(value.toPrecision(count))) === value);
+  return digits === undefined ? value : Number(value.toPrecision(digits));
 }
 
 /**

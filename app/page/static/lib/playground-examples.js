@@ -76,8 +76,28 @@ export const EXAMPLES = {
       { epochs: 3, batch_size: 32, lr: 0.003, metrics: "" },
     ),
   },
+  newLayers: {
+    label: "a new graph of layers",
+    ...layers({
+      name: "new",
+      inputs: { x: { shape: ["batch", 4], dtype: "float32" }, y: { shape: ["batch", 1], dtype: "float32" } },
+      layers: [{ layer: "linear", units: 1 }],
+      loss: { kind: "mse_loss", target: "y" },
+    }),
+  },
+  newNodes: {
+    label: "a new graph of nodes",
+    ...layers({
+      name: "new",
+      inputs: { x: { shape: [], dtype: "float32" } },
+      parameters: { w: { shape: [], dtype: "float32" } },
+      nodes: [{ name: "product", op: "mul", inputs: ["w", "x"] }],
+      outputs: ["product"],
+      losses: [],
+    }),
+  },
   nodes: {
-    label: "a graph of nodes",
+    label: "nodes: a regression",
     ...layers({
       name: "nodes",
       inputs: { x: { shape: ["batch", 3], dtype: "float32" }, y: { shape: ["batch", 1], dtype: "float32" } },

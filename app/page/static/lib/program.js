@@ -55,14 +55,14 @@ export function documentOf(text, variables) {
   for (const name of freeNames(text)) {
     const { role, value, dtype } = variables[name] ?? defaultVariable(0);
     try {
-      const read = JSON.parse(value);
+      const read = readValue(value);
       const shape = shapeOfValue(read);
       if (role === "rows" && shape.length === 0) throw new Error("needs a list: a row for each example");
       values[name] = read;
       if (role === "parameter") definition.parameters[name] = { shape, dtype };
       else definition.inputs[name] = { shape: role === "rows" ? ["batch", ...shape.slice(1)] : shape, dtype };
     } catch (error) {
-      faults.push({ name, detail: error instanceof SyntaxError ? "give a number or lists of numbers, such as [[1, 2], [3, 4]]" : error.message });
+      faults.push({ name, detail: error.message });
     }
   }
   return { definition, values, faults };
@@ -75,6 +75,22 @@ export function documentOf(text, variables) {
  */
 export function defaultVariable(index) {
   return { role: "input", value: String(index + 1), dtype: "float32" };
+}
+
+/**
+ * Read a value that is typed; throws an error that says what is expected.
+ * @param {string} text
+ * @returns {any} a number or nested lists of numbers
+ */
+export function readValue(text) {
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new Error("give a number or lists of numbers, such as [[1, 2], [3, 4]]");
+  }
+  shapeOfValue(value);
+  return value;
 }
 
 /** Return the shape of nested lists; throws where they are not of one length each. */

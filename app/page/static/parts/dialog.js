@@ -91,7 +91,7 @@ function QuestionDialog({ asked }) {
       ${asked.detail && html`<p class="muted">${asked.detail}</p>`}
       ${(asked.fields ?? []).map(
         (field) => html`<label class="field" key=${field.name}>${field.label}
-          <input name=${field.name} type=${field.type ?? "text"} value=${field.value ?? ""} min=${field.min} required />
+          <input name=${field.name} type=${field.type ?? "text"} defaultValue=${field.value ?? ""} min=${field.min} required />
           ${field.help && html`<small>${field.help}</small>`}
         </label>`,
       )}

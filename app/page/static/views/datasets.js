@@ -13,7 +13,10 @@ const FORMATS = {
   csv: "text/csv", json: "application/json", ndjson: "application/x-ndjson", jsonl: "application/x-ndjson",
   npy: "application/x-npy", npz: "application/x-npz", safetensors: "application/vnd.safetensors",
   parquet: "application/vnd.apache.parquet",
+  arrow: "application/vnd.apache.arrow.file", feather: "application/vnd.apache.arrow.file", arrows: "application/vnd.apache.arrow.stream",
 };
+/** Endings of compressed files, which may follow those above; the server detects the compression. */
+const COMPRESSED = ["gz", "zst"];
 
 export function DatasetsView() {
   const [found, setFound] = useState(null);
@@ -48,7 +51,7 @@ function Upload() {
   };
   const choose = (chosen) => {
     setFile(chosen);
-    setProblem(chosen && !typeOf(chosen) ? `The page does not know files such as ${chosen.name}. Use ${Object.keys(FORMATS).join(", ")}.` : "");
+    setProblem(chosen && !typeOf(chosen) ? `${chosen.name} has none of the endings that are accepted: ${Object.keys(FORMATS).join(", ")}, also with .${COMPRESSED.join(" or .")}.` : "");
   };
   const submit = async (event) => {
     event.preventDefault();
@@ -68,11 +71,11 @@ function Upload() {
   };
   return html`<form class=${over ? "card drop over" : "card drop"} onSubmit=${submit}
       onDragOver=${(event) => (event.preventDefault(), setOver(true))} onDragLeave=${() => setOver(false)} onDrop=${drop}>
-    <p><strong>Drop a file here</strong> or <label class="button">choose one<input type="file" class="hidden-input" accept=${Object.keys(FORMATS).map((each) => `.${each}`).join(",")} onChange=${(event) => choose(event.target.files[0] ?? null)} /></label></p>
-    <p class="muted">CSV, JSON, NDJSON, .npy, .npz, safetensors or Parquet</p>
+    <p><strong>Drop a file here</strong> or <label class="button">choose one<input type="file" class="hidden-input" accept=${[...Object.keys(FORMATS), ...COMPRESSED].map((each) => `.${each}`).join(",")} onChange=${(event) => choose(event.target.files[0] ?? null)} /></label></p>
+    <p class="muted">CSV, JSON, NDJSON, .npy, .npz, safetensors, Parquet or Arrow IPC, also compressed by gzip or Zstandard</p>
     ${file && typeOf(file) && html`<div class="fields">
       <p><strong>${file.name}</strong> <span class="muted num">${formatBytes(file.size)}</span></p>
-      <label class="field">Name <input name="name" value=${file.name.replace(/\.\w+$/, "")} required maxlength="200" /></label>
+      <label class="field">Name <input name="name" defaultValue=${baseOf(file.name)} required maxlength="200" /></label>
       ${typeOf(file) === "text/csv" && html`<label class="field">Columns <small>Optional. Groups columns into tensors, such as <code>x:float32[4]=a..d,label:class</code>. Left empty, types are inferred.</small>
         <input name="columns" class="mono" spellcheck=${false} /></label>`}
       <div class="buttons left"><button class="primary" disabled=${busy}>${busy ? "Uploading …" : "Upload"}</button></div>
@@ -88,7 +91,7 @@ function Table({ found, filtered }) {
     <tbody>${found.map(
       (each) => html`<tr key=${each.id}>
         <th scope="row"><a href=${hashOf(["datasets", each.id])}>${each.name || each.id}</a>${each.corrupt && html` <span class="chip state-failed">damaged</span>`}</th>
-        <td class="mono">${each.columns.slice(0, 6).map((column) => `${column.label} ${column.dtype}${column.shape.length ? formatShape(column.shape) : ""}`).join(", ")}${each.columns.length > 6 ? " …" : ""}</td>
+        <td class="mono">${each.columns.slice(0, 6).map((column) => `${column.label} ${column.classes ? "class" : column.dtype}${column.shape.length ? formatShape(column.shape) : ""}`).join(", ")}${each.columns.length > 6 ? " …" : ""}</td>
         <td class="number num">${formatNumber(each.rows)}</td>
         <td class="number num">${formatBytes(each.size_bytes)}</td>
         <td>${each.format}</td>
@@ -98,5 +101,16 @@ function Table({ found, filtered }) {
 }
 
 function typeOf(file) {
-  return FORMATS[file.name.split(".").pop().toLowerCase()];
+  return FORMATS[endingOf(file.name)];
+}
+
+function endingOf(name) {
+  const endings = name.toLowerCase().split(".").slice(1);
+  return (COMPRESSED.includes(endings.at(-1)) ? endings.at(-2) : endings.at(-1)) ?? "";
+}
+
+function baseOf(name) {
+  const ending = endingOf(name);
+  const at = ending ? name.toLowerCase().lastIndexOf(`.${ending}`) : -1;
+  return at > 0 ? name.slice(0, at) : name;
 }

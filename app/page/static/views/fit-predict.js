@@ -2,10 +2,11 @@
 
 import { html, useEffect, useMemo, useState } from "../lib/ui.js";
 import { Problem, request } from "../lib/api.js";
-import { formatNumber, formatShape, shortId } from "../lib/format.js";
+import { formatNumber, formatShape, shortened, shortId } from "../lib/format.js";
 import { useResource } from "../lib/poll.js";
 import { route, setQuery } from "../lib/route.js";
-import { imageShape, Picture, readPicture } from "../parts/picture.js";
+import { DraftInput } from "../parts/draft-input.js";
+import { imageForm, Picture, readPicture } from "../parts/picture.js";
 import { problemText } from "../parts/dialog.js";
 
 /** Classes and numbers that are shown of an output. */
@@ -46,7 +47,7 @@ export function Predict({ fit, checkpoint }) {
       <button class="quiet" onClick=${() => setQuery({ predict: "", row: "" })}>Close</button></div>
     <form class="predict" onSubmit=${submit}>
       ${dataset && html`<label class="field row-choice">Row of the dataset
-        <input type="number" min="0" max=${dataset.rows - 1} value=${row} onChange=${(event) => setQuery({ row: event.target.value === "0" ? "" : event.target.value })} />
+        <${DraftInput} type="number" min="0" max=${dataset.rows - 1} value=${row} onCommit=${(text) => setQuery({ row: text === "0" ? "" : text })} />
         <small>0 to ${formatNumber(dataset.rows - 1)}. Its values fill the form; change them as you like.</small></label>`}
       ${inputs.map((input) => html`<${Input} key=${input.name} input=${input} text=${texts[input.name] ?? ""} set=${set} />`)}
       <div class="buttons left"><button class="primary">Predict</button></div>
@@ -58,7 +59,7 @@ export function Predict({ fit, checkpoint }) {
 
 function Input({ input, text, set }) {
   const [over, setOver] = useState(false);
-  const picture = imageShape(input.shape);
+  const picture = imageForm(input.shape);
   const value = picture && parsed(text);
   const read = async (file) => {
     if (file) set(input.name, JSON.stringify(await readPicture(file, input)));
@@ -183,7 +184,7 @@ function textOf(input, values) {
   const value = input.column && values ? values[input.column] : undefined;
   if (value === undefined || value === null) return "";
   if (input.classes && typeof value === "number") return input.classes[value] ?? "";
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return typeof value === "string" ? value : JSON.stringify(shortened(value));
 }
 
 function valueOf(input, text) {

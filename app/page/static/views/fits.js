@@ -21,12 +21,23 @@ const COLUMNS = [
   { key: "progress", label: "Progress", value: (fit) => fit.progress, wide: true },
   { key: "time", label: "Time", value: (fit) => fit.eta_seconds ?? fit.running_seconds },
   { key: "owner", label: "Owner", value: ownerOf, wide: true, optional: true },
-  { key: "curve", label: "Curve", wide: true },
   { key: "loss", label: "Loss", value: (fit) => fit.latest.loss, number: true },
   { key: "val_loss", label: "Val. loss", value: (fit) => fit.latest.val_loss, number: true, wide: true },
   { key: "metric", label: "Metric", value: metricValue, number: true, wide: true },
   { key: "created", label: "Created", value: (fit) => fit.id, wide: true },
 ];
+
+function headOf(key) {
+  const text = formatKey(key).replace("validation", "val.");
+  return text[0].toUpperCase() + text.slice(1);
+}
+
+/** The columns of the chosen curves come before that of the loss. */
+function columnsOf(curves, owned) {
+  const at = COLUMNS.findIndex((column) => column.key === "loss");
+  const drawn = curves.map((key) => ({ key: `curve ${key}`, label: headOf(key), wide: true }));
+  return [...COLUMNS.slice(0, at), ...drawn, ...COLUMNS.slice(at)].filter((column) => owned || !column.optional);
+}
 
 export function FitsView() {
   const [chosen, setChosen] = useState(() => new Set());
@@ -42,7 +53,7 @@ export function FitsView() {
   if (all === null) return html`<p class="loading" role="status">Reading fits …</p>`;
   if (all.size === 0 && !query.q && !query.state) return html`<${Welcome} />`;
   const owned = [...all.values()].some(ownerOf);
-  const curve = query.curve ?? "loss";
+  const curves = (query.curve ?? "loss").split(",").filter(Boolean);
   const selected = shown.filter((fit) => chosen.has(fit.id));
   const toggle = (id) => setChosen((before) => flip(before, id));
   const toggleAll = () => setChosen(selected.length === shown.length ? new Set() : new Set(shown.map((fit) => fit.id)));
@@ -50,13 +61,13 @@ export function FitsView() {
     <div class="bar">
       <h1>Fits</h1>
       <${Search} value=${query.q ?? ""} />
-      <${CurveChoice} all=${[...all.values()]} value=${curve} />
+      <${CurveChoice} all=${[...all.values()]} chosen=${curves} />
       <${States} all=${[...all.values()]} chosen=${query.state ?? ""} />
     </div>
     <${Selection} selected=${selected} clear=${() => setChosen(new Set())} />
     <${Rows} items=${shown} label="Fits" empty="No fit matches the filter."
-      head=${html`<${Head} sort=${query.sort ?? "-created"} all=${shown.length > 0 && selected.length === shown.length} some=${selected.length > 0} toggleAll=${toggleAll} owned=${owned} />`}
-      row=${(fit) => html`<${Row} key=${fit.id} fit=${fit} chosen=${chosen.has(fit.id)} toggle=${toggle} owned=${owned} curve=${curve} />`} />
+      head=${html`<${Head} sort=${query.sort ?? "-created"} all=${shown.length > 0 && selected.length === shown.length} some=${selected.length > 0} toggleAll=${toggleAll} columns=${columnsOf(curves, owned)} />`}
+      row=${(fit) => html`<${Row} key=${fit.id} fit=${fit} chosen=${chosen.has(fit.id)} toggle=${toggle} owned=${owned} curves=${curves} />`} />
     <p class="muted count" role="status">${shown.length === all.size ? formatCount(all.size, "fit") : `${shown.length} of ${formatCount(all.size, "fit")}`}</p>`;
 }
 
@@ -100,11 +111,11 @@ function Selection({ selected, clear }) {
   </div>`;
 }
 
-function Head({ sort, all, some, toggleAll, owned }) {
+function Head({ sort, all, some, toggleAll, columns }) {
   const [key, down] = sort.startsWith("-") ? [sort.slice(1), true] : [sort, false];
   return html`<tr>
     <th class="check"><input type="checkbox" aria-label="Select all fits" checked=${all} ref=${(box) => box && (box.indeterminate = some && !all)} onChange=${toggleAll} /></th>
-    ${COLUMNS.filter((column) => owned || !column.optional).map((column) => {
+    ${columns.map((column) => {
       const active = column.key === key;
       return html`<th key=${column.key} class=${cellClass(column)} aria-sort=${active ? (down ? "descending" : "ascending") : undefined}>
         ${column.value
@@ -115,7 +126,7 @@ function Head({ sort, all, some, toggleAll, owned }) {
   </tr>`;
 }
 
-function Row({ fit, chosen, toggle, owned, curve }) {
+function Row({ fit, chosen, toggle, owned, curves }) {
   const name = nameOf(fit);
   const open = (event) => {
     if (!event.target.closest("a, button, input")) navigate(["fits", fit.id]);
@@ -123,11 +134,11 @@ function Row({ fit, chosen, toggle, owned, curve }) {
   return html`<tr class=${chosen ? "chosen" : ""} onClick=${open}>
     <td class="check"><input type="checkbox" checked=${chosen} aria-label=${`Select ${name} ${shortId(fit.id)}`} onChange=${() => toggle(fit.id)} /></td>
     <td class="name"><a href=${hashOf(["fits", fit.id])}>${name} <small class="muted mono">${shortId(fit.id)}</small></a><${Labels} labels=${fit.labels} /></td>
-    <td><${StateChip} state=${fit.state} phase=${fit.phase} />${fit.attempt > 1 && html` <small class="muted" title="attempts">×${fit.attempt}</small>`}</td>
+    <td><${StateChip} state=${fit.state} phase=${fit.phase} />${fit.attempt > 1 && html`<small class="muted attempt">attempt ${fit.attempt}</small>`}</td>
     <td class="wide"><${Progress} fit=${fit} /></td>
     <td class="num nowrap">${timeText(fit)}</td>
     ${owned && html`<td class="wide">${ownerOf(fit) ?? "–"}</td>`}
-    <td class="wide"><${Sparkline} fit=${fit} metric=${curve} /></td>
+    ${curves.map((curve) => html`<td key=${curve} class="wide"><${Sparkline} fit=${fit} metric=${curve} /></td>`)}
     <td class="number num">${formatNumber(fit.latest.loss)}</td>
     <td class="number num wide">${formatNumber(fit.latest.val_loss)}</td>
     <td class="number num wide" title=${formatKey(metricName(fit))}>${formatNumber(metricValue(fit))}</td>
@@ -140,11 +151,24 @@ function ownerOf(fit) {
   return fit.labels.owner ?? fit.labels.user;
 }
 
-/** The value whose curves are shown, of those that the fits have. */
-function CurveChoice({ all, value }) {
-  const keys = [...new Set(all.flatMap((fit) => Object.keys(fit.latest)))].filter((key) => !key.includes("/"));
-  if (!keys.includes(value)) keys.unshift(value);
-  return html`<label>Curve <select value=${value} onChange=${(event) => setQuery({ curve: event.target.value === "loss" ? "" : event.target.value })}>${keys.map((key) => html`<option key=${key} value=${key}>${formatKey(key)}</option>`)}</select></label>`;
+/** The values whose curves are shown, of those that the fits have. */
+function CurveChoice({ all, chosen }) {
+  const keys = [...new Set([...all.flatMap((fit) => Object.keys(fit.latest)), ...chosen])].filter((key) => !key.includes("/"));
+  const choose = (key) => {
+    const curves = keys.filter((each) => (each === key ? !chosen.includes(key) : chosen.includes(each)));
+    setQuery({ curve: curves.join() === "loss" ? "" : curves.join() || "," });
+  };
+  const leave = (event) => {
+    if (!event.currentTarget.contains(event.relatedTarget)) event.currentTarget.open = false;
+  };
+  const escape = (event) => {
+    if (event.key !== "Escape") return;
+    event.currentTarget.open = false;
+    event.currentTarget.querySelector("summary").focus();
+  };
+  return html`<details class="menu" onFocusOut=${leave} onKeyDown=${escape}><summary>Curves <span class="num muted">${chosen.length}</span></summary>
+    <div class="menu-items" tabindex="-1" role="group" aria-label="Values that are drawn">${keys.map((key) => html`<label key=${key}><input type="checkbox" checked=${chosen.includes(key)} onChange=${() => choose(key)} /> ${formatKey(key)}</label>`)}</div>
+  </details>`;
 }
 
 /** The labels of a fit; a label is a filter. */

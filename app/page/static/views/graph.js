@@ -6,6 +6,7 @@ import { formatBytes, formatNumber, formatTime } from "../lib/format.js";
 import { useResource } from "../lib/poll.js";
 import { hashOf, navigate, route, setQuery } from "../lib/route.js";
 import { ask, notify, problemText } from "../parts/dialog.js";
+import { DraftInput } from "../parts/draft-input.js";
 import { GraphStructure } from "./graph-structure.js";
 import { GraphPlan } from "./graph-plan.js";
 import { GraphProfile } from "./graph-profile.js";
@@ -59,11 +60,11 @@ export function GraphPanel({ graph, optimizer, batch }) {
 }
 
 function RowsField({ rows }) {
-  const change = (event) => {
-    const value = Math.round(Number(event.target.value));
+  const commit = (text) => {
+    const value = Math.round(Number(text));
     setQuery({ batch: value >= 1 ? value : "" });
   };
-  return html`<input type="number" class="small-field" min="1" max="1048576" value=${rows} onChange=${change} aria-label="Rows of a step" />`;
+  return html`<${DraftInput} type="number" class="small-field" min="1" max="1048576" value=${rows} onCommit=${commit} aria-label="Rows of a step" />`;
 }
 
 function OptimizerChoice({ graph, chosen }) {

@@ -64,11 +64,11 @@ export function PlaygroundFit({ definition, report, suggested = {} }) {
           ${columns.map((column) => html`<option key=${column.name} value=${column.name}>${column.label} ${formatShape(column.shape)} ${column.dtype}</option>`)}
         </select></label>`)}
       <label class="field">Optimizer <select name="optimizer">${(optimizers?.data ?? [{ kind: "adam" }]).map(({ kind }) => html`<option key=${kind} value=${kind} selected=${kind === "adam"}>${kind}</option>`)}</select></label>
-      <label class="field">Learning rate <input name="lr" type="number" min="0" step="any" value=${suggested.lr ?? 0.01} required /></label>
-      <label class="field">Epochs <input name="epochs" type="number" min="1" value=${suggested.epochs ?? 20} required /></label>
-      <label class="field">Rows of a step <input name="batch_size" type="number" min="1" value=${suggested.batch_size ?? 32} required /></label>
-      <label class="field">Share for validation <input name="validation" type="number" min="0" max="0.9" step="0.05" value="0.2" required /></label>
-      <label class="field">Metrics <input name="metrics" value=${suggested.metrics ?? ""} placeholder="accuracy" /></label>
+      <label class="field">Learning rate <input name="lr" type="number" min="0" step="any" defaultValue=${suggested.lr ?? 0.01} required /></label>
+      <label class="field">Epochs <input name="epochs" type="number" min="1" defaultValue=${suggested.epochs ?? 20} required /></label>
+      <label class="field">Rows of a step <input name="batch_size" type="number" min="1" defaultValue=${suggested.batch_size ?? 32} required /></label>
+      <label class="field">Share for validation <input name="validation" type="number" min="0" max="0.9" step="0.05" defaultValue="0.2" required /></label>
+      <label class="field">Metrics <input name="metrics" defaultValue=${suggested.metrics ?? ""} placeholder="accuracy" /></label>
       <div class="buttons left"><button class="primary" disabled=${!trains || !dataset || busy}>Start the fit</button></div>
     </form>
     ${problem && html`<p class="problem" role="alert">${problemText(problem)}</p>`}`;

@@ -2,22 +2,21 @@
 
 import { html, useEffect, useRef, useState } from "../lib/ui.js";
 import { Problem, request } from "../lib/api.js";
-import { madeInputs } from "../lib/feeds.js";
+import { madeInputs, ROWS, shapeOf } from "../lib/feeds.js";
 import { formatNumber, formatShape } from "../lib/format.js";
 import { route, setQuery } from "../lib/route.js";
 import { problemText } from "../parts/dialog.js";
 
-const ROWS = 4;
 const SHOWN = 12;
 /** Largest number of elements whose second derivatives are shown, as a table from one request. */
 const HESSIAN_MAX = 64;
 const PAIRS_MAX = 5;
 
 /**
- * @param {{definition: any, values: Record<string, any> | null, report: any, runs: number, onStored: (id: string) => void}} props - a report of null: the
- *   text is not valid at the moment
+ * @param {{definition: any, values: Record<string, any>, report: any, automatic: boolean, runs: number, onStored: (id: string) => void}} props -
+ *   `values` are those that are given, others are made up; a report of null: the text is not valid at the moment
  */
-export function PlaygroundValues({ definition, values, report, runs, onStored }) {
+export function PlaygroundValues({ definition, values, report, automatic, runs, onStored }) {
   const [result, setResult] = useState(null);
   const [problem, setProblem] = useState(null);
   const [busy, setBusy] = useState(false);
@@ -43,7 +42,6 @@ export function PlaygroundValues({ definition, values, report, runs, onStored })
     }
     if (mine === turn.current) setBusy(false);
   };
-  const automatic = values !== null;
   useEffect(() => {
     if (report && (automatic || runs > 0 || result)) compute();
   }, [report, JSON.stringify(values), of, runs]);
@@ -51,7 +49,7 @@ export function PlaygroundValues({ definition, values, report, runs, onStored })
     <div class="bar tight"><h2>Values and derivatives</h2><button class="primary" onClick=${compute} disabled=${!report || busy}>Compute</button></div>
     ${problem && html`<p class="problem" role="alert">${problemText(problem)}</p>`}
     ${names.length > 1 && html`<label>Derivatives of <select value=${of} onChange=${(event) => setQuery({ of: event.target.value })}>${names.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select></label>`}
-    ${result ? html`<${Result} result=${result} stale=${!report} />` : html`<p class="muted">${automatic ? "Computed as soon as the text is valid." : "Compute evaluates the graph on random rows, with its initial parameters."}</p>`}`;
+    ${result ? html`<${Result} result=${result} stale=${!report} />` : html`<p class="muted">${automatic ? "Computed as soon as the text is valid." : "A graph of many parameters is computed on request: choose Compute, or Ctrl+Enter in the text."}</p>`}`;
 }
 
 /** Return a function that stores a graph to compute with, and deletes the one before. */
@@ -72,9 +70,8 @@ function useScratch() {
 
 async function computed(graph, report, values, of, names) {
   const { inputs, parameters } = report.definition;
-  const point = values
-    ? { inputs: pick(values, inputs), parameters: pick(values, parameters) }
-    : { inputs: madeInputs(report.definition, ROWS) };
+  const given = pick(values, inputs);
+  const point = { inputs: { ...madeInputs(report.definition, rowsOf(given, inputs)), ...given }, parameters: pick(values, parameters) };
   const compute = (want) => request(`v1/graphs/${graph}:compute`, { method: "POST", json: { ...point, want } });
   const first = await compute(["outputs"]);
   const outputs = { ...lossTensors(first, report.shapes), ...first.outputs };
@@ -86,6 +83,12 @@ async function computed(graph, report, values, of, names) {
   const second = await compute([{ gradient_of: [of], by: floats, ...seed }]);
   const gradients = second.derivatives[0].tensors;
   return { names, of, summed: size > 1, outputs, gradients, hessian: size === 1 ? await hessianOf(compute, of, gradients) : null };
+}
+
+/** Return the rows of the values that are given for inputs of a row for each example; made-up values have as many. */
+function rowsOf(given, inputs) {
+  const name = Object.keys(given).find((each) => typeof shapeOf(inputs[each])[0] === "string" && Array.isArray(given[each]));
+  return name ? given[name].length : ROWS;
 }
 
 /** The Hessian by all scalars together, or else by each small tensor. */
@@ -130,7 +133,7 @@ function Tensors({ tensors, label, prefix = "" }) {
 function Block({ tensor, name }) {
   const side = Math.round(Math.sqrt(sizeOf(tensor.shape)));
   const rows = Array.from({ length: side }, (_, row) => Array.from({ length: side }, (_, column) => numberAt(tensor, row * side + column)));
-  const heads = rows.map((_, index) => `${name} ${index}`);
+  const heads = rows.map((_, index) => `[${index}]`);
   return side <= SHOWN ? html`<${Matrix} rows=${rows} heads=${heads} label=${`Hessian by ${name}`} />` : html`<p class="mono">${shownTensor(tensor)}</p>`;
 }
 
