@@ -1,7 +1,5 @@
 """Routes of fits, their bundles and replays."""
 
-import threading
-from collections import OrderedDict
 from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request, Response
@@ -18,6 +16,7 @@ from app.api.deps import (
     ReplaysDep,
     services_of,
 )
+from app.api.encoded import EncodedAnswers
 from app.api.idempotency import IdempotentDep
 from app.api.list_queries import FitQuery
 from app.api.routing import MemoryRoute, router
@@ -35,28 +34,6 @@ from app.service.resources.idempotency import SaveResponse
 MAX_ENCODED = 1024
 
 
-class EncodedFits:
-    """The answers about the fits that were asked for last, each as long as its view is the present one."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._encoded: OrderedDict[str, tuple[FitView, Response]] = OrderedDict()
-
-    def of(self, view: FitView) -> Response:
-        """Return the JSON of a fit, with its entity tag."""
-        with self._lock:
-            known = self._encoded.get(view.fit.id)
-            if known is not None and known[0] is view:
-                self._encoded.move_to_end(view.fit.id)
-                return known[1]
-        encoded = JsonResponse(Fit.show(view), headers={"ETag": entity_tag_of(view)})
-        with self._lock:
-            self._encoded[view.fit.id] = view, encoded
-            if len(self._encoded) > MAX_ENCODED:
-                self._encoded.popitem(last=False)
-        return encoded
-
-
 class FitRoute(MemoryRoute):
     """The route of a fit. A question without conditions, about a fit that is in memory, is answered there and then:
     its id is known to be one, so that there is nothing left to check.
@@ -72,8 +49,9 @@ class FitRoute(MemoryRoute):
 
 def fit_answer(request: Request, view: FitView) -> Response:
     """Show a fit, unless the client has it as it is."""
-    encoded: EncodedFits = request.app.state.encoded_fits
-    return unless_known(request, encoded.of(view))
+    encoded: EncodedAnswers[FitView] = request.app.state.encoded_fits
+    answer = encoded.of(view.fit.id, view, lambda: JsonResponse(Fit.show(view), headers={"ETag": entity_tag_of(view)}))
+    return unless_known(request, answer)
 
 
 def entity_tag_of(view: FitView) -> str:

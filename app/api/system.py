@@ -7,21 +7,24 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from app.api.deps import SettingsDep, SystemDep
+from app.api.deps import SystemDep, services_of
+from app.api.encoded import EncodedAnswers
 from app.api.openapi_parts import text_answer
 from app.api.routing import MemoryRoute, router
 from app.api.schemas.system import Readiness, SystemOverview
+from app.config.settings import Settings
 from app.http.problems import Status
 from app.http.request_scope import decision_of
 from app.http.responses import JsonResponse, tagged, unless_known
 from app.service.admin.quarantine import Quarantine
-from app.service.admin.system import System
+from app.service.admin.system import Overview, System
 from app.service.fits.retention import Retention
 from app.service.resources.blobs import Integrity
 
 routes = router("system")
 
 ALIVE = tagged(Status(status="ok").model_dump_json().encode())
+READY = tagged(Status(status="ready").model_dump_json().encode())
 
 
 class HealthRoute(MemoryRoute):
@@ -43,7 +46,17 @@ async def check_health() -> Response:
 routes.add_api_route("/healthz", check_health, response_model=Status, route_class_override=HealthRoute)
 
 
-@routes.get("/readyz", response_model=Readiness)
+class ReadinessRoute(MemoryRoute):
+    """The route of readiness. That the server is ready counts for a moment; that it is not is found out each time."""
+
+    def known_answer(self, request: Request) -> Response | None:
+        """Answer that one server alone is ready, if that was found a moment ago."""
+        system = services_of(request).system
+        if request.scope["query_string"] or system.server_id is not None or not system.is_known_ready():
+            return None
+        return unless_known(request, READY)
+
+
 def check_readiness(request: Request, system: SystemDep) -> Response:
     """Check that the server is ready.
 
@@ -53,11 +66,14 @@ def check_readiness(request: Request, system: SystemDep) -> Response:
     decision = decision_of(request.scope)
     if decision is not None and decision.is_anonymous:
         system.check_ready_for_anyone()
-        return JsonResponse(Status(status="ready"))
+        return READY
     system.check_ready()
     if system.server_id is None:
-        return JsonResponse(Status(status="ready"))
+        return READY
     return JsonResponse(Readiness.of(system.server_id, system.servers()))
+
+
+routes.add_api_route("/readyz", check_readiness, response_model=Readiness, route_class_override=ReadinessRoute)
 
 
 @routes.get(
@@ -77,13 +93,35 @@ def get_contract(request: Request) -> Response:
     return JsonResponse(request.app.openapi())
 
 
-@routes.get("/v1/system", response_model=SystemOverview)
-def get_system(system: SystemDep, settings: SettingsDep) -> Response:
+class SystemRoute(MemoryRoute):
+    """The route of the overview, which is gathered about once a second."""
+
+    def known_answer(self, request: Request) -> Response | None:
+        """Answer with the overview that was gathered last, while it counts."""
+        services = services_of(request)
+        overview = None if request.scope["query_string"] else services.system.known_overview()
+        return None if overview is None else unless_known(request, _encode_overview(request, overview))
+
+
+def _encode_overview(request: Request, overview: Overview) -> Response:
+    encoded: EncodedAnswers[Overview] = request.app.state.encoded_overviews
+    settings = services_of(request).settings
+    return encoded.of(str(overview.tenant.name), overview, lambda: tagged(_json(overview, settings)))
+
+
+def _json(overview: Overview, settings: Settings) -> bytes:
+    return SystemOverview.showing(overview, settings).model_dump_json().encode()
+
+
+def get_system(request: Request, system: SystemDep) -> Response:
     """Get the state of the server.
 
     Returns versions, numerics, the queue, worker processes and limits.
     """
-    return JsonResponse(SystemOverview.showing(system.overview(), settings))
+    return _encode_overview(request, system.overview())
+
+
+routes.add_api_route("/v1/system", get_system, response_model=SystemOverview, route_class_override=SystemRoute)
 
 
 DAMAGED = "Stored files that are known to be missing or damaged."

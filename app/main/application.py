@@ -40,7 +40,8 @@ from app.api import (
     system,
 )
 from app.api.diagnostics import THREADS
-from app.api.fits import EncodedFits
+from app.api.encoded import EncodedAnswers
+from app.api.fits import MAX_ENCODED
 from app.api.metrics import EncodedPages
 from app.api.openapi import check_operation_ids, openapi
 from app.api.routing import MemoryRoute
@@ -61,6 +62,7 @@ from app.http.transport import Pace
 from app.main.bootstrap import open_container
 from app.main.container import Chore, Container
 from app.page import files as page_files
+from app.service.admin.system import GATHERED_MAX
 from app.system.log import configure_log
 
 _logger = logging.getLogger(__name__)
@@ -145,7 +147,8 @@ def create_app(container: Container) -> FastAPI:
     app.state.registry = registry
     app.state.slow = CapacityLimiter(SLOW_MAX)
     app.state.computing = CapacityLimiter(THREADS)
-    app.state.encoded_fits = EncodedFits()
+    app.state.encoded_fits = EncodedAnswers(MAX_ENCODED)
+    app.state.encoded_overviews = EncodedAnswers(GATHERED_MAX)
     app.state.encoded_pages = EncodedPages()
     problems.install(app)
     # The last one added is the outermost.

@@ -95,6 +95,10 @@ class ProcessManager:
             if process.pid is not None
         ]
 
+    def worker_states(self) -> list[tuple[int, str]]:
+        """Return the pids of the processes that have started, and their states; from any thread."""
+        return [(process.pid, process.state) for process in [*self._processes.values()] if process.pid is not None]
+
     def resident_bytes(self) -> dict[str, int]:
         """Return the resident memory of session processes by session; for the supervisor."""
         return {

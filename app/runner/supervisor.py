@@ -146,6 +146,10 @@ class Supervisor:
         ]
         return fits + self._processes.workers()
 
+    def worker_states(self) -> list[tuple[int, str]]:
+        """Return the pids of the processes that have started, and their states; from any thread."""
+        return [(pid, state.value) for _, pid, state in self._workers] + self._processes.worker_states()
+
     def drain(self) -> None:
         """Stop all fits with a checkpoint; they resume at the next start. Returns when all processes have exited.
 

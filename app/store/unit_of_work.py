@@ -131,6 +131,8 @@ class Store:
         self._dialect = database.dialect
         self._clock = clock
         self._observers: list[Callable[[str], object]] = []
+        self.version = object()
+        """Another object after each commit that may have changed something, here or by another server."""
 
     @classmethod
     def open(cls, data_dir: Path, clock: Clock | None = None, durable: Durable | None = None) -> Self:
@@ -165,6 +167,7 @@ class Store:
                 connection, self._clock.now(), current_tenant(), self._dialect, for_update=self._dialect.locks_rows
             )
             yield unit_of_work
+        self.version = object()
         for changed in unit_of_work.changed:
             self._observe(changed)
         if unit_of_work.changed:
@@ -189,6 +192,7 @@ class Store:
         """
 
         def changed(name: str) -> None:
+            self.version = object()
             self._observe(name)
             on_change(name)
 

@@ -115,6 +115,10 @@ class Floor:
         """Return none."""
         return []
 
+    def worker_states(self) -> list[tuple[int, str]]:
+        """Return none."""
+        return []
+
 
 class SimulatedServer:
     """A server with its processes and clients, driven one action at a time."""

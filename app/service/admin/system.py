@@ -2,6 +2,7 @@
 
 import platform
 import time
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -24,7 +25,13 @@ from app.service.resources.workers import WorkerPool, WorkerStatus
 from app.store.unit_of_work import Store, UnitOfWork
 
 PROBE_SECONDS = 1.0
-"""How long the result of a readiness check is cached for callers without a key."""
+"""How long it counts that the server was found to be ready; for callers without a key, also that it was not."""
+
+GATHERED_SECONDS = 1.0
+"""How long an overview is given out while nothing changes but the memory of processes and the space on the disk."""
+
+GATHERED_MAX = 1000
+"""Tenants whose overviews are kept."""
 
 
 class NotReady(ApiError):  # noqa: N818 (named as its answer is)
@@ -70,6 +77,15 @@ class Overview:
     tenant: TenantUsage
     server: str | None
     servers: Sequence[ServerStatus]
+
+
+@dataclass(frozen=True, slots=True)
+class _Gathered:
+    """An overview, when it was gathered (monotonic seconds), and the state of the server that it is of."""
+
+    overview: Overview
+    at: float
+    state: tuple[object, ...]
 
 
 class Peers(Protocol):
@@ -121,10 +137,46 @@ class System:
         self._probing = Lock()
         self._probe_again_at = 0.0
         self._is_ready = False
+        self._ready_until = 0.0
+        self._gathering = Lock()
+        self._gathered: OrderedDict[str | None, _Gathered] = OrderedDict()
         self._executors = engine.executors()
         self._fingerprint = engine.fingerprint(self._executors[-1])
 
     def overview(self) -> Overview:
+        """Return the state of the server for the tenant who asks, as it is after all changes so far.
+
+        The memory of processes and the space on the disk may be those of up to `GATHERED_SECONDS` ago.
+        """
+        with self._gathering:
+            known = self.known_overview()
+            if known is not None:
+                return known
+            at, state = time.monotonic(), self._state()
+            overview = self._gather()
+            tenant = current_tenant()
+            self._gathered[tenant] = _Gathered(overview, at, state)
+            self._gathered.move_to_end(tenant)
+            if len(self._gathered) > GATHERED_MAX:
+                self._gathered.popitem(last=False)
+            return overview
+
+    def known_overview(self) -> Overview | None:
+        """Return the result of `overview` if it is in memory; for event loops.
+
+        Where several servers share a database it never is: their heartbeats are read each time.
+        """
+        gathered = self._gathered.get(current_tenant())
+        if gathered is None or self.server_id is not None or time.monotonic() - gathered.at >= GATHERED_SECONDS:
+            return None
+        return gathered.overview if gathered.state == self._state() else None
+
+    def _state(self) -> tuple[object, ...]:
+        """Return what is another one as soon as a client may expect to find another overview."""
+        states, reserved = self._worker_pool.worker_states(), self._options.memory.reserved
+        return self._store.version, states, reserved, self._space.stored_bytes
+
+    def _gather(self) -> Overview:
         counts = self.counts()
         return Overview(
             version=server_version(),
@@ -191,8 +243,17 @@ class System:
         if not is_ready or self._notifier.closed:
             raise NotReady("the server accepts no work now; repeat the request with an API key to see the reason")
 
+    def is_known_ready(self) -> bool:
+        """Return whether the server was found to be ready a moment ago, and can still start fits; for event loops."""
+        return (
+            time.monotonic() < self._ready_until
+            and not self._notifier.closed
+            and self._worker_pool.unavailable_reason() is None
+        )
+
     def check_ready(self) -> None:
         """NotReady, with the reason, unless new work would be accepted and done."""
+        self._ready_until = 0.0
         if self._notifier.closed:
             raise NotReady("the server is stopping")
         if (unavailable_reason := self._worker_pool.unavailable_reason()) is not None:
@@ -204,6 +265,7 @@ class System:
                 work.fits.count([FitState.RUNNING])
         except (StorageFull, StorageFailed, StorageUnavailable) as error:
             raise NotReady(error.detail) from error
+        self._ready_until = time.monotonic() + PROBE_SECONDS
 
 
 def _is_visible(work: UnitOfWork, worker: WorkerStatus) -> bool:

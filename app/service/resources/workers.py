@@ -55,6 +55,10 @@ class WorkerPool(Protocol):
         """Return the processes that are running now."""
         ...
 
+    def worker_states(self) -> Sequence[tuple[int, str]]:
+        """Return the pids of those processes and their states, without looking at the processes."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ModelReference:

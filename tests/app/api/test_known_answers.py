@@ -13,6 +13,7 @@ from fastapi import Response
 from app.api import metrics
 from app.api.metrics import EncodedPages, KnownQueries
 from tests.support.patience import LONGEST_WAIT
+from tests.support.server import StartServer
 
 SETTLED = ("/healthz", "/v1/ops", "/v1/fits/{id}", "/v1/fits/{id}/metrics")
 
@@ -40,7 +41,13 @@ def exchange(http: httpx.Client, request: str) -> bytes:
     return re.sub(rb"date: [^\r]*", b"date: ", answer)
 
 
-DIRECT = ("/healthz", "/v1/fits/{id}", "/v1/fits/{id}/metrics?keys=loss&after=1&limit=3", "/v1/fits/{id}/metrics")
+DIRECT = (
+    "/healthz",
+    "/readyz",
+    "/v1/fits/{id}",
+    "/v1/fits/{id}/metrics?keys=loss&after=1&limit=3",
+    "/v1/fits/{id}/metrics",
+)
 
 
 @pytest.mark.parametrize("path", DIRECT)
@@ -113,3 +120,25 @@ def test_queries_are_forgotten_when_there_are_too_many(monkeypatch: pytest.Monke
     for name in (b"a", b"b", b"c", b"x" * (metrics.KEPT_QUERY_BYTES + 1)):
         queries.add(name, query)
     assert [queries.find(name) is query for name in (b"a", b"b", b"c")] == [False, True, True]
+
+
+GRAPH = {"inputs": {"x": ["batch"]}, "parameters": {"w": []}, "program": "loss = mean((x * w - 1) ** 2)"}
+
+
+def test_a_client_finds_its_own_changes_in_the_state_of_the_server(start_server: StartServer) -> None:
+    http = start_server().http
+
+    def count() -> tuple[int, int]:
+        tenant = http.get("/v1/system").json()["tenant"]
+        return tenant["sessions"], tenant["stored_bytes"]
+
+    assert count() == (0, 0)
+    dataset = http.post("/v1/datasets", json={"columns": {"x": [0.125, 0.25, 0.5]}}).json()
+    sessions, stored = count()
+    assert sessions == 0 < stored
+    session = http.post("/v1/sessions", json={"graph": GRAPH}).json()
+    assert count() == (1, stored)
+    assert http.delete(f"/v1/sessions/{session['id']}").status_code == 204
+    assert count() == (0, stored)
+    assert http.delete(f"/v1/datasets/{dataset['id']}").status_code == 204
+    assert count() == (0, 0)

@@ -45,6 +45,7 @@ class IdleWorkerPool:
     killed: list[str] = field(default_factory=list)
     heeded: list[str] = field(default_factory=list)
     variants_cancelled: list[tuple[str, str]] = field(default_factory=list)
+    states: list[tuple[int, str]] = field(default_factory=list)
 
     def wake(self) -> None:
         self.woken += 1
@@ -69,6 +70,9 @@ class IdleWorkerPool:
 
     def workers(self) -> list[WorkerStatus]:
         return []
+
+    def worker_states(self) -> list[tuple[int, str]]:
+        return [*self.states]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
