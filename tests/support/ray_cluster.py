@@ -1,6 +1,7 @@
 """A Ray cluster of this machine for tests: a head, and further nodes that can be killed."""
 
 import importlib.util
+import json
 import os
 import secrets
 import shutil
@@ -25,13 +26,21 @@ MISSING = "" if importlib.util.find_spec("ray") else "Ray is not installed: pip 
 OBJECT_BYTES = 100_000_000
 """The least that Ray takes for objects, nearly."""
 
+VERSIONS = "TESTS_VERSIONS"
+"""Names what a node says of its versions, as JSON, where that is not what it has."""
+
 # The processes that Ray starts for actors fork their workers as those of a server of tests do. Others do not load it.
-CUSTOMIZE = """
+CUSTOMIZE = f"""
 import os, sys
-if any(word.endswith("default_worker.py") for word in sys.orig_argv) and "{variable}" in os.environ:
+if any(word.endswith("default_worker.py") for word in sys.orig_argv) and "{VARIABLE}" in os.environ:
     from pathlib import Path
     from tests.support.gate import use_gate
-    use_gate(Path(os.environ["{variable}"]))
+    use_gate(Path(os.environ["{VARIABLE}"]))
+    if "{VERSIONS}" in os.environ:
+        import json
+        from app.runner.cluster import connection
+        own, said = connection.identity(), json.loads(os.environ["{VERSIONS}"])
+        connection.identity = lambda: {{**own, **said}}
 """
 
 
@@ -52,7 +61,7 @@ class RayCluster:
         self.gate = Gate(folder / "gate")
         customize = folder / "customize"
         customize.mkdir()
-        (customize / "sitecustomize.py").write_text(CUSTOMIZE.format(variable=VARIABLE))
+        (customize / "sitecustomize.py").write_text(CUSTOMIZE)
         self._groups: list[int] = []
         self._frozen: list[psutil.Process] = []
         self._paths = f"{customize}{os.pathsep}{ROOT}"
@@ -69,9 +78,10 @@ class RayCluster:
             "ADJOINT_RAY_FOLDER": str(self.folder / "node"),
         }  # fmt: skip
 
-    def add_node(self, cpus: int = 2) -> int:
-        """Start a further node, and return its process group."""
-        return self._start(f"--address={self.address}", f"--num-cpus={cpus}")
+    def add_node(self, cpus: int = 2, versions: Mapping[str, str] | None = None) -> int:
+        """Start a further node, and return its process group; it says that it has these `versions`, if any."""
+        said = {} if versions is None else {VERSIONS: json.dumps(dict(versions))}
+        return self._start(f"--address={self.address}", f"--num-cpus={cpus}", variables=said)
 
     def actors(self) -> list[psutil.Process]:
         """Return the processes of the attempts that run on nodes that were not killed."""
@@ -85,10 +95,17 @@ class RayCluster:
             os.killpg(group, signal.SIGKILL)
         self._groups.remove(group)
 
+    def stop_node(self, group: int) -> None:
+        """Have a node leave the cluster, which knows of it at once."""
+        raylets = [each for each in _members(group) if each.name() == "raylet"]
+        for each in raylets:
+            each.terminate()
+        psutil.wait_procs(raylets, PATIENCE)
+        self.kill_node(group)
+
     def freeze_node(self, group: int) -> None:
         """Stop all processes of a node: nothing answers there any more, and no connection breaks."""
-        members = [each for each in psutil.process_iter() if _group_of(each.pid) == group]
-        family = {each.pid: each for member in members for each in (member, *member.children(recursive=True))}
+        family = {each.pid: each for member in _members(group) for each in (member, *member.children(recursive=True))}
         for each in family.values():
             each.suspend()
         self._frozen += family.values()
@@ -101,18 +118,18 @@ class RayCluster:
             with suppress(psutil.NoSuchProcess):
                 each.kill()
 
-    def _start(self, *options: str) -> int:
+    def _start(self, *options: str, variables: Mapping[str, str] = MappingProxyType({})) -> int:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ADJOINT_", "RAY_"))}
-        variables = {
+        environment = {
             **inherited, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.token), "PYTHONPATH": self._paths,
-            VARIABLE: str(self.gate.path), **self._environment,
+            VARIABLE: str(self.gate.path), **self._environment, **variables,
         }  # fmt: skip
         command = [
             str(Path(sys.executable).with_name("ray")), "start", *options, "--node-ip-address=127.0.0.1",
             f"--object-store-memory={OBJECT_BYTES}", "--disable-usage-stats",
         ]  # fmt: skip
         with (self.folder / "start.log").open("ab") as log:
-            started = subprocess.Popen(command, env=variables, stdout=log, stderr=log, start_new_session=True)
+            started = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
         self._groups.append(started.pid)
         if started.wait(PATIENCE) != 0:
             raise RuntimeError(f"Ray did not start:\n{(self.folder / 'start.log').read_text()}")
@@ -130,6 +147,10 @@ def ray_cluster(environment: Mapping[str, str] = MappingProxyType({})) -> Iterat
     finally:
         cluster.close()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _members(group: int) -> list[psutil.Process]:
+    return [each for each in psutil.process_iter() if _group_of(each.pid) == group]
 
 
 def _group_of(pid: int) -> int | None:

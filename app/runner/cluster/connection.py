@@ -1,7 +1,12 @@
 """Connecting to a Ray cluster, and checking that its nodes are as the server. Runs in the bridge process."""
 
 import logging
+import os
 import socket
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from app.config.ray import has_ray_token
@@ -37,13 +42,39 @@ def connect(terms: Connect) -> None:
             "ADJOINT_RAY_ADDRESS"
         )
     local: dict[str, Any] = {} if terms.node_address is None else {"_node_ip_address": terms.node_address}
-    try:
-        ray.init(
-            address=terms.address, namespace=terms.namespace, log_to_driver=False, configure_logging=False, **local
-        )
-    except Exception as error:
-        raise RayUnusable(_explain(terms.address, error)) from error
+    with _captured_errors() as captured:
+        try:
+            ray.init(
+                address=terms.address, namespace=terms.namespace, log_to_driver=False, configure_logging=False, **local
+            )
+        except Exception as error:
+            raise RayUnusable(_explain(terms.address, error, captured())) from error
     _check_nodes()
+
+
+@contextmanager
+def _captured_errors() -> Iterator[Callable[[], str]]:
+    """Yield a function that returns what was written to standard error in the block.
+
+    Ray's native code writes a line there for each try to connect, and why it failed: its exceptions do not say.
+    """
+    sys.stderr.flush()
+    before = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+
+        def read() -> str:
+            file.seek(0)
+            return file.read().decode(errors="replace")
+
+        os.dup2(file.fileno(), 2)
+        try:
+            yield read
+        finally:
+            sys.stderr.flush()
+            os.dup2(before, 2)
+            os.close(before)
+            if written := read():
+                _logger.debug("Ray has written: %s", written)
 
 
 def why_unreachable(host: str, port: int) -> str | None:
@@ -67,11 +98,12 @@ def is_node_lost(node_id: str) -> bool:
     return True
 
 
-def _explain(address: str, error: Exception) -> str:
+def _explain(address: str, error: Exception, written: str) -> str:
+    """Return why Ray has raised `error`, after it had `written` to standard error."""
     text = str(error)
     if "ersion mismatch" in text:
         return f"the Ray cluster at {address} has other versions than the server: {' '.join(text.split())}"
-    if "uthenticat" in text or "token" in text.lower():
+    if "InvalidAuthToken" in written or "uthenticat" in text or "token" in text.lower():
         return f"the Ray cluster at {address} refuses the token: give the server and every node the same one"
     if "node" in text.lower() and "match" in text.lower():
         return (

@@ -1,6 +1,7 @@
 """Following an actor: how it is ended, and what the server hears of it. Ray and the actor are played."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -221,6 +222,7 @@ def _none() -> Any:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("Failed to connect", "cannot be used (RuntimeError: Failed to connect)"),
         ("Version mismatch: the cluster was started with Ray: 2.59.0, Python 3.12.1", "other versions than the server"),
         ("Unauthenticated: invalid token", "refuses the token"),
         ("no node with this address matches", "no Ray node on the server's machine"),
@@ -228,6 +230,15 @@ def _none() -> Any:
     ],
 )
 def test_why_a_cluster_cannot_be_used_is_one_line(text: str, said: str) -> None:
-    line = connection._explain("10.0.0.5:6379", RuntimeError(text))
+    line = connection._explain("10.0.0.5:6379", RuntimeError(text), "a line\n")
     assert said in line
     assert "\n" not in line
+
+
+def test_a_wrong_token_is_found_in_what_ray_has_written(capfd: pytest.CaptureFixture[str]) -> None:
+    with connection._captured_errors() as captured:
+        os.write(2, b"Unauthenticated: InvalidAuthToken\n")
+        line = connection._explain("10.0.0.5:6379", ConnectionError("failed"), captured())
+    os.write(2, b"after it\n")
+    assert "refuses the token" in line
+    assert capfd.readouterr().err == "after it\n"
