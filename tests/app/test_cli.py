@@ -218,7 +218,7 @@ def test_a_fit_is_bundled_and_replayed(url, files, tmp_path, capsys):
     assert "not equal: metrics, parameters, optimizer; the first metric row that differs is 1" in said
 
 
-def test_what_cannot_be_replayed_is_told_in_a_line(url, tmp_path, capsys):
+def test_what_cannot_be_replayed_is_reported_in_a_line(url, tmp_path, capsys):
     (tmp_path / "torn.json").write_text("{")
     assert main(["replay", str(tmp_path / "torn.json"), "--url", url]) == 2
     assert main(["replay", "no-such-thing", "--url", url]) == 1
@@ -288,14 +288,14 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(("arguments", "status", "named"), FAULTS.values(), ids=FAULTS)
-def test_a_fault_is_told_without_a_traceback(url, files, arguments, status, named, capsys):
+def test_a_fault_is_reported_without_a_traceback(url, files, arguments, status, named, capsys):
     assert main(["fit", *files, *arguments, "--url", url]) == status
     errors = capsys.readouterr().err
     assert named in errors
     assert "Traceback" not in errors
 
 
-def test_a_missing_server_is_told_in_one_line(capsys):
+def test_a_missing_server_is_reported_in_one_line(capsys):
     assert main(["watch", UNKNOWN, "--url", "http://127.0.0.1:9"]) == 1
     errors = capsys.readouterr().err
     assert errors.startswith("adjoint: no answer from http://127.0.0.1:9")
@@ -322,14 +322,14 @@ def test_address_and_key_are_taken_from_options_and_else_from_the_environment(ke
 
 
 @pytest.mark.parametrize("content", [None, b"", b"two words", b"\xff\xfe", b"cl\xc3\xa9", b"x" * 2000])
-def test_a_file_without_a_key_is_refused_and_its_content_is_not_told(content, tmp_path, capsys):
+def test_a_file_without_a_key_is_refused_and_its_content_is_not_reported(content, tmp_path, capsys):
     file = tmp_path / "key"
     if content is not None:
         file.write_bytes(content)
     assert main(["watch", UNKNOWN, "--url", "http://127.0.0.1:9", "--key-file", str(file)]) == REFUSED
-    told = capsys.readouterr().err
-    assert "key" in told
-    assert "two words" not in told
+    result = capsys.readouterr().err
+    assert "key" in result
+    assert "two words" not in result
 
 
 def test_the_ops_are_listed_and_described_without_a_server(capsys):

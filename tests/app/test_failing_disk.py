@@ -123,9 +123,9 @@ def test_a_disk_that_fails_once_loses_nothing_wherever_it_does(tmp_path: Path, e
 
 
 def test_a_database_that_cannot_be_made_says_so(tmp_path: Path) -> None:
-    made = Durable()
-    Store.open(tmp_path / "made", durable=made).close()
-    for fail_at in range(1, made.operations + 1):
+    created = Durable()
+    Store.open(tmp_path / "made", durable=created).close()
+    for fail_at in range(1, created.operations + 1):
         folder = tmp_path / str(fail_at)
         with pytest.raises((StorageFailed, OSError)):
             Store.open(folder, durable=Durable(fail_at=fail_at))

@@ -38,7 +38,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]
         yield started
 
 
-def test_a_key_is_told_to_nobody(guarded: ServerProcess) -> None:
+def test_a_key_is_shown_to_nobody(guarded: ServerProcess) -> None:
     for what, (method, path, more) in REQUESTS.items():
         answer = guarded.http.request(method, path, **more)
         assert 400 <= answer.status_code < 500 or "query" in what, what

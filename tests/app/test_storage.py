@@ -66,7 +66,7 @@ def slow(tmp_path: Path) -> Iterator[dict[str, str]]:
         yield environment
 
 
-def test_a_full_server_refuses_what_is_new_and_goes_on_when_there_is_room(
+def test_a_full_server_refuses_what_is_new_and_goes_on_when_there_is_space(
     start_server: StartServer, slow: dict[str, str]
 ) -> None:
     http = start_server(storage_quota_bytes=QUOTA, environment=slow, retry_seconds=0.1).http
@@ -145,7 +145,7 @@ def test_a_server_is_killed_at_its_nth_change_however_often_it_is_asked(begun: i
     assert names == ["number 1", "number 2"]
 
 
-def test_a_server_tells_what_it_found_when_it_started(
+def test_a_server_shows_what_it_found_when_it_started(
     start_server: StartServer, slow: dict[str, str], tmp_path: Path
 ) -> None:
     server = start_server(environment=slow)

@@ -97,8 +97,8 @@ def test_no_pattern_repeats_what_takes_more_or_less(path: Path) -> None:
 
 
 def test_patterns_that_are_put_together_are_where_it_is_said() -> None:
-    made = {path for path in SOURCES for call in compiled(path) if not isinstance(call.args[0], ast.Constant)}
-    assert {*PUT_TOGETHER} <= {path.relative_to(ROOT).as_posix() for path in made}
+    created = {path for path in SOURCES for call in compiled(path) if not isinstance(call.args[0], ast.Constant)}
+    assert {*PUT_TOGETHER} <= {path.relative_to(ROOT).as_posix() for path in created}
 
 
 @pytest.mark.parametrize("pattern", ["(a+)+", "(?:a*b)*c", "(a{1,9}?){20}", "(x|(?:ab?c{2,})+)", "(?=(?:.*,)*)"])

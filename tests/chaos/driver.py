@@ -40,7 +40,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Told:
+class Observed:
     """Everything that a server tells of a fit, and the files of its checkpoints."""
 
     fit: dict[str, Any]
@@ -257,7 +257,7 @@ class Driver:
                 assert time.monotonic() < end, f"fit {fit_id} has not ended: {self.fit(fit_id)}"
             self.read_on(fit_id)
 
-    def undisturbed(self, keys: Iterable[str]) -> dict[str, Told]:
+    def undisturbed(self, keys: Iterable[str]) -> dict[str, Observed]:
         """Fit what has these keys once more, with nothing in the way; return what it comes to, by the same keys."""
         twins: dict[str, str] = {}
         for key in keys:
@@ -268,10 +268,10 @@ class Driver:
         told = {fit_id: self.told(fit_id) for fit_id in set(twins.values())}
         return {key: told[fit_id] for key, fit_id in twins.items()}
 
-    def told(self, fit_id: str) -> Told:
+    def told(self, fit_id: str) -> Observed:
         """Return everything that the server tells of a fit that has ended."""
         checkpoints = self.asked(f"/v1/fits/{fit_id}/checkpoints", limit=1000)["data"]
-        return Told(
+        return Observed(
             fit=self.fit(fit_id),
             rows=self.asked(f"/v1/fits/{fit_id}/metrics", limit=PAGE)["data"],
             events=[*_events(self.answered("GET", f"/v1/fits/{fit_id}/events", params={"timeout": 1}).text)],

@@ -18,7 +18,7 @@ from app.store.blobs.local import LocalBlobStore
 from app.store.blobs.store import is_digest
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
-from tests.chaos.driver import Driver, Event, Journal, Told
+from tests.chaos.driver import Driver, Event, Journal, Observed
 
 Row = Mapping[str, Any]
 
@@ -73,7 +73,7 @@ def rows_never_change(read: Sequence[Row], present: Sequence[Row]) -> None:
     _demand(not changed, f"rows {changed[:5]} are not what they were")
 
 
-def same_bits(told: Told, undisturbed: Told) -> None:
+def same_bits(told: Observed, undisturbed: Observed) -> None:
     """The curve and the last checkpoint are those of a fit that nothing disturbed, bit for bit."""
     _demand(told.fit["state"] == undisturbed.fit["state"], f"it ended as {told.fit['state']}: {told.fit['error']}")
     _demand(told.rows == undisturbed.rows, f"rows differ: {_first_difference(told.rows, undisturbed.rows)}")
@@ -82,7 +82,7 @@ def same_bits(told: Told, undisturbed: Told) -> None:
     _demand(ours == theirs, "the last checkpoint differs")
 
 
-def every_listed_checkpoint_loads(told: Told, folder: Path) -> None:
+def every_listed_checkpoint_loads(told: Observed, folder: Path) -> None:
     """What is listed can be fetched, is what its digest says, and holds the step that it is listed for."""
     for listed in told.checkpoints:
         content = told.contents[listed["id"]]
@@ -97,7 +97,7 @@ def every_listed_checkpoint_loads(told: Told, folder: Path) -> None:
         _demand(step == listed["step"], f"checkpoint {listed['id']} is of step {step}, not {listed['step']}")
 
 
-def attempts_go_forward(told: Told) -> None:
+def attempts_go_forward(told: Observed) -> None:
     """Attempts are numbered from 1 on, each ended before the next began; what is told of an older one never follows."""
     attempts = told.fit["attempts"]
     numbers = [attempt["number"] for attempt in attempts]
@@ -106,8 +106,8 @@ def attempts_go_forward(told: Told) -> None:
     _demand(all(attempt["ended_at"] for attempt in attempts), "an attempt of a fit that has ended goes on")
     for before, after in itertools.pairwise(attempts):
         _demand(before["ended_at"] is not None, f"attempt {after['number']} began before the one before had ended")
-    told_of = [event.body["attempt"] for event in told.events if event.kind == "state"]
-    _demand(told_of == sorted(told_of), f"states were told of the attempts {told_of}")
+    acknowledged_keys = [event.body["attempt"] for event in told.events if event.kind == "state"]
+    _demand(acknowledged_keys == sorted(acknowledged_keys), f"states were told of the attempts {acknowledged_keys}")
 
 
 def nothing_is_left_over(data_dir: Path) -> None:
@@ -143,7 +143,7 @@ def the_database_is_whole(data_dir: Path) -> None:
     _demand(found == [("ok",)] and not foreign, f"the database is damaged: {found[:3]} {foreign[:3]}")
 
 
-def all_hold(driver: Driver, folder: Path, *, to_the_end: bool = True) -> dict[str, Told]:
+def all_hold(driver: Driver, folder: Path, *, to_the_end: bool = True) -> dict[str, Observed]:
     """Check everything once all fits have ended, then stop the server and look at what it leaves.
 
     With `to_the_end` each fit is to come to what it comes to undisturbed. Returns what was told, by key.

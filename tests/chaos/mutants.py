@@ -107,7 +107,7 @@ ENTERED: Mapping[str, Enter] = MappingProxyType({"append_only": append_only, "ov
 NAMES = (FAITHFUL, *dict.fromkeys([*SAVED, *RESTORED, *ENTERED]))
 FIRST = 1000
 DIES_AT = 76
-TOLD_SECONDS = 0.3
+REPORTED_SECONDS = 0.3
 """How long a process waits before it dies, so that the server has heard of all its rows."""
 
 
@@ -141,7 +141,7 @@ def plant_in_worker() -> None:
 
     def proceeded(fit: Any, end: int | None = None) -> list[engine.MetricRow]:
         if _name_of(fit) and fit.step >= DIES_AT and id(fit) not in taken_up:
-            time.sleep(TOLD_SECONDS)
+            time.sleep(REPORTED_SECONDS)
             os.kill(os.getpid(), signal.SIGKILL)
         return advance_chunk(fit, end)
 

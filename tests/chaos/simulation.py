@@ -90,7 +90,7 @@ class Process:
 
 
 _OUTCOMES: dict[str, Any] = {"cancel": "cancelled", "drain": "drained"}
-_WISHES = {FitState.CANCELLING: "cancel", FitState.PAUSING: "drain"}
+_REQUESTS = {FitState.CANCELLING: "cancel", FitState.PAUSING: "drain"}
 
 
 class Floor:
@@ -341,7 +341,7 @@ class SimulatedServer:
                 self._floor.processes.remove(process)
                 self.strays.append(process)
             else:
-                process.wanted = _WISHES.get(fit.state)
+                process.wanted = _REQUESTS.get(fit.state)
 
     def _let_time_pass(self) -> None:
         self.clock.advance(self.chance.uniform(0.0, 100.0))

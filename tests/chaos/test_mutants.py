@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.chaos import invariants, mutants
-from tests.chaos.driver import Driver, Told
+from tests.chaos.driver import Driver, Observed
 from tests.chaos.invariants import Broken
 from tests.chaos.workload import fit_request
 from tests.extent import FULL
@@ -23,9 +23,9 @@ OF_FLOAT64 = {"halve_precision"}
 class Evidence:
     """What was told of a fit whose process was killed, what was read before, and what it should have come to."""
 
-    told: Told
+    told: Observed
     read: list[dict[str, Any]]
-    undisturbed: Told
+    undisturbed: Observed
 
     def check(self) -> None:
         """Raise Broken unless all is well."""

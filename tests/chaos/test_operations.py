@@ -9,7 +9,7 @@ import pytest
 
 from tests.chaos import invariants
 from tests.chaos.conftest import Counts, MakeDriver
-from tests.chaos.driver import Driver, ServerGone, Told
+from tests.chaos.driver import Driver, Observed, ServerGone
 from tests.chaos.workload import CHECKPOINT_EVERY, fit_request
 
 STEPS = 2 * CHECKPOINT_EVERY + 10
@@ -32,7 +32,7 @@ def survives(driver: Driver, operation: int) -> bool:
     return True
 
 
-def recovers(driver: Driver, folder: Path, **settings: Any) -> dict[str, Told]:
+def recovers(driver: Driver, folder: Path, **settings: Any) -> dict[str, Observed]:
     """Start a server that lives on, have it do the rest, and check everything."""
     driver.start(**settings)
     driver.wanted.update(REQUESTS)
@@ -72,6 +72,6 @@ def test_a_process_may_die_before_any_operation_of_its_own(
 ) -> None:
     if not counts.full and operation != 3:
         pytest.skip("all of them are for `make chaos`")
-    told = recovers(make_driver(workers=1), tmp_path, kill_worker_at_op=operation)
-    for each in told.values():
+    reported = recovers(make_driver(workers=1), tmp_path, kill_worker_at_op=operation)
+    for each in reported.values():
         assert each.outcomes == ["killed", "succeeded"]

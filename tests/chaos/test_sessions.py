@@ -35,7 +35,7 @@ def _only_at_full_counts(counts: Counts) -> None:
 full_counts = pytest.mark.usefixtures("_only_at_full_counts")
 
 
-def told(response: httpx.Response, status: int = 200) -> Any:
+def reports(response: httpx.Response, status: int = 200) -> Any:
     assert response.status_code == status, response.text
     return response.json()
 
@@ -43,7 +43,7 @@ def told(response: httpx.Response, status: int = 200) -> Any:
 def begin(http: httpx.Client, **request: Any) -> str:
     # The other executor takes a while to load, which is another matter.
     whole = {"graph": GRAPH, "seed": 3, "resources": {"executor": "numpy"}, **request}
-    session: str = told(http.post("/v1/sessions", json=whole), 201)["id"]
+    session: str = reports(http.post("/v1/sessions", json=whole), 201)["id"]
     return session
 
 
@@ -54,19 +54,19 @@ def train(http: httpx.Client, session: str, rounds: range, disturb: Disturb = la
         disturb(number)
         inputs = {"x": [[number, 1.0, -1.0, 0.5], [0.25, number, 2.0, -3.0]], "y": [[1.0], [0.0]]}
         step = {"inputs": inputs, "seq": 2 * number + 1}
-        losses.append(told(http.post(f"/v1/sessions/{session}:forward_backward", json=step))["loss"])
-        told(http.post(f"/v1/sessions/{session}:optim_step", json={"seq": 2 * number + 2}))
+        losses.append(reports(http.post(f"/v1/sessions/{session}:forward_backward", json=step))["loss"])
+        reports(http.post(f"/v1/sessions/{session}:optim_step", json={"seq": 2 * number + 2}))
     return losses
 
 
 def saved(http: httpx.Client, session: str) -> str:
     """Return the digest of all that a session holds."""
-    digest: str = told(http.post(f"/v1/sessions/{session}:save", json={}), 201)["digest"]
+    digest: str = reports(http.post(f"/v1/sessions/{session}:save", json={}), 201)["digest"]
     return digest
 
 
 def pid_of(http: httpx.Client, session: str) -> int | None:
-    pids = [worker["pid"] for worker in told(http.get("/v1/system"))["workers"] if worker["session"] == session]
+    pids = [worker["pid"] for worker in reports(http.get("/v1/system"))["workers"] if worker["session"] == session]
     return pids[0] if pids else None
 
 
@@ -93,7 +93,7 @@ def test_processes_and_servers_may_be_killed(start_server: StartServer, undistur
     second = start_server()
     losses += train(second.http, session, range(8, ROUNDS))
     assert (losses, saved(second.http, session)) == undisturbed
-    known = told(second.http.get(f"/v1/sessions/{session}"))
+    known = reports(second.http.get(f"/v1/sessions/{session}"))
     assert (known["attempt"], known["bit_exact"], known["next_seq"]) == (4, True, 2 * ROUNDS + 2)
 
 
@@ -153,7 +153,7 @@ def test_a_backup_takes_sessions_along_and_they_go_on_elsewhere_to_the_same_bits
     second = start_server(tmp_path / "elsewhere")
     losses += train(second.http, session, range(5, ROUNDS))
     assert (losses, saved(second.http, session)) == undisturbed
-    assert told(second.http.get(f"/v1/sessions/{closed}"))["state"] == "closed"
+    assert reports(second.http.get(f"/v1/sessions/{closed}"))["state"] == "closed"
 
 
 @full_counts
@@ -165,10 +165,10 @@ def test_an_idle_session_rests_and_a_closed_one_leaves_nothing(start_server: Sta
     pid = pid_of(server.http, session)
     while pid_of(server.http, session) is not None:
         train(server.http, other, range(1))  # the answers are known by now
-    assert told(server.http.get(f"/v1/sessions/{session}"))["process"] is None
-    assert told(server.http.get(f"/v1/sessions/{session}?wake=true"))["next_seq"] == 3
+    assert reports(server.http.get(f"/v1/sessions/{session}"))["process"] is None
+    assert reports(server.http.get(f"/v1/sessions/{session}?wake=true"))["next_seq"] == 3
     assert pid_of(server.http, session) not in (None, pid)
     for each in (session, other):
         assert server.http.delete(f"/v1/sessions/{each}").status_code == 204
     assert [*(server.data_dir / "sessions").iterdir()] == []
-    assert told(server.http.get("/v1/system"))["workers"] == []
+    assert reports(server.http.get("/v1/system"))["workers"] == []

@@ -74,7 +74,7 @@ def test_a_drained_server_stops_soon_and_its_fits_go_on(make_driver: MakeDriver,
 
     driver.start()
     driver.until_terminal()
-    told = invariants.all_hold(driver, tmp_path)
+    reported = invariants.all_hold(driver, tmp_path)
     for key in fits:
-        assert "drained" in told[key].outcomes
-        assert not {"killed", "stopped"} & {*told[key].outcomes}
+        assert "drained" in reported[key].outcomes
+        assert not {"killed", "stopped"} & {*reported[key].outcomes}

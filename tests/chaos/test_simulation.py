@@ -21,8 +21,8 @@ SCHEDULES_PER_DATABASE = 1000
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     """Yield a folder in memory, where there is one: nothing here is about the disk."""
-    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else tmp_path) as made:
-        yield Path(made)
+    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else tmp_path) as created:
+        yield Path(created)
 
 
 def run(folder: Path, seed: str, schedules: int) -> None:

@@ -27,11 +27,11 @@ def die_everywhere(folder: Path, *mutants: str, every: int = 1) -> int:
 
 def check(folder: Path) -> None:
     """Start a server's storage over what a dead process left, and look for whatever it acknowledged."""
-    told = Journal(folder / storage.NOTES).acknowledged()
+    reported = Journal(folder / storage.NOTES).acknowledged()
     shop = storage.Shop(folder / storage.DATA, Durable())
     try:
-        deleting = {thing for what, thing in told if what == storage.DELETING}
-        for what, thing in told:
+        deleting = {thing for what, thing in reported if what == storage.DELETING}
+        for what, thing in reported:
             if thing not in deleting:
                 still_there(shop, what, thing)
     finally:

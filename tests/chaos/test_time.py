@@ -46,5 +46,5 @@ def test_processes_that_die_or_stop_are_replaced_while_the_wall_clock_jumps(
             if stopped.is_running():
                 stopped.send_signal(signal.SIGCONT)
     driver.until_terminal()
-    told = invariants.all_hold(driver, tmp_path)
-    assert {"killed", "stalled"} <= {*told["long"].outcomes}
+    reported = invariants.all_hold(driver, tmp_path)
+    assert {"killed", "stalled"} <= {*reported["long"].outcomes}

@@ -27,11 +27,11 @@ def test_a_half_done_fit_of_an_earlier_release_goes_on(archive: Path, make_drive
         driver.journal.note(key, fit_id)
     driver.start()
     driver.until_terminal()
-    told = invariants.all_hold(driver, tmp_path, to_the_end=False)  # its bits are of the machine it was begun on
-    assert {key: each.fit["state"] for key, each in told.items()} == dict.fromkeys(told_then["fits"], "succeeded")
-    assert told["half"].outcomes == ["lost", "succeeded"]
+    reported = invariants.all_hold(driver, tmp_path, to_the_end=False)  # its bits are of the machine it was begun on
+    assert {key: each.fit["state"] for key, each in reported.items()} == dict.fromkeys(told_then["fits"], "succeeded")
+    assert reported["half"].outcomes == ["lost", "succeeded"]
     steps = {key: request["steps"] for key, request in told_then["requests"].items()}
-    assert {key: len(each.rows) for key, each in told.items()} == steps
+    assert {key: len(each.rows) for key, each in reported.items()} == steps
 
 
 def test_there_is_an_earlier_release_to_come_from() -> None:

@@ -55,7 +55,7 @@ class Oracle:
                 raise Refused(409, "sequence_gap", expected_seq=self.next_seq)
             if self._answers[seq][0] != digest:
                 raise Refused(409, "seq_used", expected_seq=self.next_seq)
-            return _told(self._answers[seq][1])
+            return _report(self._answers[seq][1])
         place, self.next_seq = self.next_seq, self.next_seq + 1
         try:
             outcome = self._outcome(verb, options, arrays, place)
@@ -63,7 +63,7 @@ class Oracle:
         except Refused as refusal:
             outcome = refusal
         self._answers[place] = digest, outcome
-        return _told(outcome)
+        return _report(outcome)
 
     def _outcome(self, verb: str, options: dict[str, Any], arrays: dict[str, np.ndarray], place: int | None) -> Any:
         try:
@@ -167,7 +167,7 @@ def finite(answer: dict[str, Any]) -> dict[str, Any]:
     return {**{name: plain(name, value) for name, value in answer.items()}, "nonfinite": nonfinite}
 
 
-def _told(outcome: Any) -> tuple[dict[str, Any], Any]:
+def _report(outcome: Any) -> tuple[dict[str, Any], Any]:
     if isinstance(outcome, Refused):
         raise outcome
     return outcome

@@ -33,11 +33,11 @@ def test_a_backup_is_a_file_that_is_whole(stored, tmp_path):
 
 
 def test_a_backup_is_made_with_asyncio_too(url, stored, tmp_path):
-    async def made():
+    async def create():
         async with AsyncClient(url) as client:
             return await client.backup(tmp_path / "backup.tar")
 
-    assert asyncio.run(made()).blobs == backed_up(stored, tmp_path / "again.tar").blobs
+    assert asyncio.run(create()).blobs == backed_up(stored, tmp_path / "again.tar").blobs
 
 
 def test_a_lost_connection_leaves_what_was_there(stored, tmp_path, cut):

@@ -181,7 +181,7 @@ def test_a_fit_is_cancelled(client, line):
     assert fit.wait().state == "cancelled"
 
 
-def test_a_missing_server_is_told_in_one_line():
+def test_a_missing_server_is_reported_in_one_line():
     with Client("http://127.0.0.1:9") as client, pytest.raises(ServerUnreachable, match=r"127\.0\.0\.1:9") as caught:
         client.system()
     assert "\n" not in str(caught.value)

@@ -61,8 +61,8 @@ def test_a_fit_that_has_ended_is_extended(fit):
 def test_a_fit_is_forked_from_a_checkpoint(fit):
     fork = fit.fork(optimizer={"kind": "sgd", "lr": 0.01}, epochs=4)
     assert fork.wait().step == 16
-    anew = fit.fork(fit.checkpoint("latest"), restore="parameters", epochs=1)
-    assert anew.wait().step == 4
+    again = fit.fork(fit.checkpoint("latest"), restore="parameters", epochs=1)
+    assert again.wait().step == 4
     named = fit.fork(fit.checkpoint("latest").id, epochs=5)
     assert named.wait().step == 20
 

@@ -104,7 +104,7 @@ def test_nobody_at_home_is_a_lost_connection(ask):
         ask(url)
 
 
-def test_silence_is_told_apart():
+def test_silence_is_distinguished():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         connection = Connection(url, {}, ssl.create_default_context)

@@ -23,14 +23,14 @@ X, Y = RNG.standard_normal((9, 4)), RNG.standard_normal((9, 2))
 
 def steps(session, count):
     """Take steps, each by two calls on rows mixed up in another way; return what they told."""
-    told = []
+    reported = []
     with session.pipeline() as pipeline:
         for number in range(count):
             x, y = np.roll(X, number, 0), np.roll(Y, number, 0)
-            told.append(pipeline.forward_backward(x=x[:5], y=y[:5]))
-            told.append(pipeline.forward_backward(x=x[5:], y=y[5:]))
-            told.append(pipeline.optim_step(lr=0.01 / (1 + number)))
-    return [future.result() for future in told]
+            reported.append(pipeline.forward_backward(x=x[:5], y=y[:5]))
+            reported.append(pipeline.forward_backward(x=x[5:], y=y[5:]))
+            reported.append(pipeline.optim_step(lr=0.01 / (1 + number)))
+    return [future.result() for future in reported]
 
 
 def bits(session):

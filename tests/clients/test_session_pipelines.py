@@ -88,7 +88,7 @@ def test_plain_steps_and_reads_come_behind_what_was_submitted(session, sessions,
     assert sessions.session.carried_out == ["forward_backward", "optim_step", "optim_step"]
 
 
-def test_whoever_submits_too_much_waits(session, sessions, held):
+def test_a_client_that_submits_too_much_waits(session, sessions, held):
     submitted = []
 
     def submit():

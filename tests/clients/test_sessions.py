@@ -98,7 +98,7 @@ def test_arrays_are_read_and_written_by_name(session, reference):
     assert (len(session.buffers), "nothing" in session.parameters) == (0, False)
 
 
-def test_statistics_tell_what_is_not_finite(session):
+def test_statistics_show_what_is_not_finite(session):
     broken = np.ones((6, 4), np.float32)
     broken[0, :2] = np.nan, np.inf
     session.gradients[W] = broken
@@ -222,7 +222,7 @@ def test_a_paused_session_takes_no_steps(session):
     session.zero_grad()
 
 
-def test_verbs_tell_how_they_are_called(session):
+def test_verbs_show_how_they_are_called(session):
     help_of = type(session).forward_backward
     assert "micro_batch_size" in help_of.__doc__
     assert help_of.__name__ == "forward_backward"

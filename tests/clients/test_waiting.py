@@ -41,11 +41,11 @@ def test_the_patience_begins_with_the_first_failure(clock):
     assert waiting.after_failure(ConnectionResetError(), kept=False) is not None
 
 
-def test_a_connection_that_was_idle_is_made_anew_at_once(clock):
+def test_a_connection_that_was_idle_is_made_again_at_once(clock):
     assert Waiting(0.0, clock).after_failure(ConnectionResetError(), kept=True) == 0.0
 
 
-def test_whoever_hears_nothing_becomes_more_patient_and_gives_up_in_the_end(clock):
+def test_a_client_without_answers_waits_longer_and_gives_up_in_the_end(clock):
     waiting = Waiting(60.0, clock)
     silences = [waiting.silence]
     while waiting.after_failure(TimeoutError(), kept=True) is not None:

@@ -41,13 +41,13 @@ def test_a_line_that_is_no_pin_is_refused(audit, line):
         audit.pins(line)
 
 
-def test_what_differs_from_the_pins_is_told(audit):
+def test_what_differs_from_the_pins_is_reported(audit):
     faults = [*audit.pin_faults({"h11": "0.16.0"}, {"h11": "0.15.0", "new": "1", "multipart": "1", "pip": "23"})]
     assert [fault.split()[0] for fault in faults] == ["h11", "new", "multipart"]
     assert not [*audit.pin_faults({"h11": "0.16.0"}, {"h11": "0.16.0"})]
 
 
-def test_known_vulnerabilities_and_packages_nothing_is_known_of_are_told_apart(audit):
+def test_known_vulnerabilities_and_packages_nothing_is_known_of_are_distinguished(audit):
     fault = {"id": "CVE-1", "fix_versions": ["2"]}
     report = {
         "dependencies": [

@@ -83,7 +83,7 @@ def test_connections_are_encrypted_and_the_host_is_passed_on(name):
     assert name == "Caddyfile" or "proxy_set_header Host $host;" in NGINX
 
 
-def test_the_address_of_the_client_is_written_anew_and_nothing_else_about_it_is_passed_on():
+def test_the_address_of_the_client_is_written_again_and_nothing_else_about_it_is_passed_on():
     assert "proxy_set_header X-Forwarded-For $remote_addr;" in NGINX
     assert "header_up X-Forwarded-For {remote_host}" in CADDY
     for name in ("X-Forwarded-Host", "Forwarded"):

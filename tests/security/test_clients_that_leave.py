@@ -129,9 +129,9 @@ def test_a_step_whose_client_has_gone_is_carried_out_once(attack: AttackFixture,
     attack.files_may_be_left = True  # checkpoints
     http = keyed.http
     undisturbed = begin(http)
-    told = [http.post(f"/v1/sessions/{undisturbed}:{verb}", json=step).json() for verb, step in steps()]
+    response = [http.post(f"/v1/sessions/{undisturbed}:{verb}", json=step).json() for verb, step in steps()]
     left = begin(http)
-    for (verb, step), expected in zip(steps(), told, strict=True):
+    for (verb, step), expected in zip(steps(), response, strict=True):
         with connect(keyed.url) as connection:
             connection.sendall(encode_request("POST", f"/v1/sessions/{left}:{verb}", step))
             if step["seq"] % 2:  # the rest of the answer, unread, makes it a reset

@@ -129,9 +129,9 @@ def test_millions_of_numbers_that_are_not_finite_are_named_by_their_runs(small: 
     nothing = {"x": {"dtype": "float32", "shape": [], "data": [None], "nonfinite": {"0": "nan"}}}
     answer = small.http.post(f"{spread}:compute", json={"inputs": nothing, "want": ["outputs"]})
     assert answer.status_code == 200, answer.text[:500]
-    told = answer.json()["outputs"]["y"]
-    assert told["nonfinite"] == {"0-2999999": "nan"}
-    assert np.isnan(from_wire(told)).all()
+    response = answer.json()["outputs"]["y"]
+    assert response["nonfinite"] == {"0-2999999": "nan"}
+    assert np.isnan(from_wire(response)).all()
 
 
 def test_a_computation_for_which_there_is_no_memory_now_may_come_again(

@@ -62,11 +62,11 @@ def watched(tmp_path: Path, seen: Path) -> Iterator[ServerProcess]:
 
 def events(seen: Path) -> Mapping[int, list[tuple[object, ...]]]:
     """Return what each process has done, by its id."""
-    told = defaultdict(list)
+    reported = defaultdict(list)
     for line in seen.read_text().splitlines():
         pid, _, event = line.partition(" ")
-        told[int(pid)].append(ast.literal_eval(event))
-    return told
+        reported[int(pid)].append(ast.literal_eval(event))
+    return reported
 
 
 def test_no_process_of_the_server_connects_to_anybody(watched: ServerProcess, seen: Path) -> None:
@@ -87,8 +87,8 @@ def test_no_process_of_the_server_connects_to_anybody(watched: ServerProcess, se
     for named in ("X-Forwarded-Host", "Referer", "Forwarded", "Link"):
         assert http.get("/v1/graphs", headers={named: ADDRESS}).status_code == 200
 
-    told = events(seen)
-    assert {*told} >= {watched.process.pid, *working}
-    assert len(told) > len(family(watched.process.pid))  # those that have ended: of the fit, and of the upload
-    done = [event for each in told.values() for event in each if event != ("started",)]
+    reported = events(seen)
+    assert {*reported} >= {watched.process.pid, *working}
+    assert len(reported) > len(family(watched.process.pid))  # those that have ended: of the fit, and of the upload
+    done = [event for each in reported.values() for event in each if event != ("started",)]
     assert done == [("socket.getaddrinfo", ["127.0.0.1"]), ("socket.bind", [("127.0.0.1", 0)])]

@@ -31,10 +31,10 @@ def flooded(attack: AttackFixture) -> ServerProcess:
 def test_others_are_answered_under(flood: Attack, flooded: ServerProcess) -> None:
     with Attacker(flooded.url, flood, ELSEWHERE).running() as attacker:
         for _ in range(ROUNDS):
-            with connect(flooded.url) as anew:
-                anew.settimeout(PATIENCE)
-                anew.sendall(GET + b"\r\n")
-                assert read_answer(anew).status == 200
+            with connect(flooded.url) as again:
+                again.settimeout(PATIENCE)
+                again.sendall(GET + b"\r\n")
+                assert read_answer(again).status == 200
         received_meanwhile = attacker.received
         if flood.is_cut:
             assert attacker.was_cut.wait(PATIENCE)
@@ -82,7 +82,7 @@ PAUSED: dict[str, Any] = {
 }
 
 
-def test_a_connection_too_many_is_told_so_where_all_are_used(attack: AttackFixture, flooded: ServerProcess) -> None:
+def test_a_connection_too_many_gets_an_error_where_all_are_used(attack: AttackFixture, flooded: ServerProcess) -> None:
     attack.files_may_be_left = True  # the graph and the data set
     fit = flooded.http.post("/v1/fits", json=PAUSED).json()["id"]
     streams = f"GET /v1/fits/{fit}/events HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()

@@ -146,9 +146,9 @@ def test_a_file_that_is_a_link_is_not_sent(target: Target) -> None:
             refused = target.ask(f"{path}/content")
             assert (refused.status_code, refused.json()["code"]) == (404, "file_replaced")
             entered = target.ask("/v1/audit?limit=1&order=desc").json()["data"][0]
-            told = {name: entered[name] for name in ("action", "object", "result", "request_id")}
+            reported = {name: entered[name] for name in ("action", "object", "result", "request_id")}
             expected = {"action": "download_dataset", "object": f"{path}/content", "result": "404"}
-            assert told == {**expected, "request_id": refused.headers["x-request-id"]}
+            assert reported == {**expected, "request_id": refused.headers["x-request-id"]}
             blob.unlink()
     finally:
         secret.rename(blob)
@@ -160,15 +160,15 @@ def test_no_answer_holds_the_host_that_was_asked(target: Target) -> None:
     body = json.dumps(GRAPH).encode()
     head = b"POST /v1/graphs HTTP/1.1\r\nHost: %b\r\nX-Forwarded-Host: evil.example\r\n" % host
     typed = b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
-    made = target.exchange(Exchange("", head + typed + body, (201,)))
-    assert (made.status, made.headers["location"]) == (201, f"/v1/graphs/{json.loads(made.body)['id']}")
+    created = target.exchange(Exchange("", head + typed + body, (201,)))
+    assert (created.status, created.headers["location"]) == (201, f"/v1/graphs/{json.loads(created.body)['id']}")
     refused = target.exchange(Exchange("", head.replace(b"/v1/graphs", b"/nothing") + b"\r\n", (404,)))
     assert refused.status == 404
-    for answer in (made, refused):
+    for answer in (created, refused):
         assert not [word for word in (b"4711", b"evil") if word in answer.raw]
 
 
-def test_an_address_that_is_refused_is_told_as_it_was_sent(target: Target) -> None:
+def test_an_address_that_is_refused_is_reported_as_it_was_sent(target: Target) -> None:
     hostile = b"GET /v1/nothing%0d%0a%1b HTTP/1.1\r\nHost: localhost:80@evil.example\r\n\r\n"
     answer = target.exchange(Exchange("", hostile, (403,)))
     assert json.loads(answer.body)["instance"] == "/v1/nothing\r\n\x1b"

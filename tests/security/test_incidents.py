@@ -85,7 +85,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "chaos/test_slow_clients.py::test_hundreds_that_do_not_go_on_hold_nobody_up",
     ),
     "S25": (
-        "app/test_secrets.py::test_a_key_is_told_to_nobody",
+        "app/test_secrets.py::test_a_key_is_shown_to_nobody",
         "app/test_secrets.py::test_a_key_is_in_no_file_and_no_log",
         "app/api/test_access.py::test_no_secret_is_found_where_it_does_not_belong",
     ),
@@ -104,7 +104,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "S31": (HTTP_CASES,),
     "S32": (
         "deploy/test_audit.py::test_every_requirement_is_pinned_to_one_version",
-        "deploy/test_audit.py::test_known_vulnerabilities_and_packages_nothing_is_known_of_are_told_apart",
+        "deploy/test_audit.py::test_known_vulnerabilities_and_packages_nothing_is_known_of_are_distinguished",
     ),
 }
 

@@ -82,7 +82,7 @@ def test_a_gradient_can_be_added_to_and_cleared_by_hand(client: Client) -> None:
         assert session.gradients["x"] == [0.0]
 
 
-def test_gradients_tell_their_magnitude_and_whether_they_hold_nan(client: Client) -> None:
+def test_gradients_show_their_magnitude_and_whether_they_hold_nan(client: Client) -> None:
     root = {"parameters": {"x": [3]}, "program": "y = sum(sqrt(x))"}
     with client.session(root) as session:
         session.parameters["x"] = [1.0, 4.0, 16.0]

@@ -32,13 +32,13 @@ NUMBER = 8
 class ForkedServer:
     """A server's process, with what is used here of `subprocess.Popen`."""
 
-    def __init__(self, told: socket.socket, stdout: TextIO, stderr: TextIO) -> None:
+    def __init__(self, reported: socket.socket, stdout: TextIO, stderr: TextIO) -> None:
         """`told` tells the pid, and in the end the exit status."""
         self.stdout = stdout
         self.stderr = stderr
         self.returncode: int | None = None
-        self._told = told
-        self.pid = _number(told)
+        self._told = reported
+        self.pid = _number(reported)
 
     def poll(self) -> int | None:
         """Return the exit status; None while it runs."""
@@ -88,15 +88,15 @@ class ForkServer:
 
         A `command` is given to the command line in its place.
         """
-        told, teller = socket.socketpair()
+        reported, sender = socket.socketpair()
         (stdout, out), (stderr, err) = os.pipe(), os.pipe()
-        with teller:
-            ends = [out, err, teller.fileno()]
+        with sender:
+            ends = [out, err, sender.fileno()]
             order = json.dumps({"environment": dict(environment), "command": [*command]})
             socket.send_fds(self._orders, [order.encode()], ends)
         os.close(out)
         os.close(err)
-        return ForkedServer(told, os.fdopen(stdout), os.fdopen(stderr))
+        return ForkedServer(reported, os.fdopen(stdout), os.fdopen(stderr))
 
     def close(self) -> None:
         """End the process; servers of it go on."""
@@ -104,12 +104,12 @@ class ForkServer:
         self._process.wait()
 
 
-def _number(told: socket.socket) -> int:
-    return int.from_bytes(told.recv(NUMBER, socket.MSG_WAITALL), "big", signed=True)
+def _number(reported: socket.socket) -> int:
+    return int.from_bytes(reported.recv(NUMBER, socket.MSG_WAITALL), "big", signed=True)
 
 
-def _tell(teller: socket.socket, number: int) -> None:
-    teller.sendall(number.to_bytes(NUMBER, "big", signed=True))
+def _tell(sender: socket.socket, number: int) -> None:
+    sender.sendall(number.to_bytes(NUMBER, "big", signed=True))
 
 
 def _obey(orders: socket.socket) -> list[str]:
@@ -132,11 +132,11 @@ def _obey(orders: socket.socket) -> list[str]:
             os.close(end)
 
 
-def _keep(out: int, err: int, told: int) -> None:
+def _keep(out: int, err: int, reported: int) -> None:
     """Fork the server, in which this returns; tell its pid, and in the end its exit status."""
     server = os.fork()
     if server == 0:
-        os.close(told)
+        os.close(reported)
         for end, place in ((out, 1), (err, 2)):
             os.dup2(end, place)
             os.close(end)
@@ -144,9 +144,9 @@ def _keep(out: int, err: int, told: int) -> None:
         return
     os.close(out)
     os.close(err)
-    with socket.socket(fileno=told) as teller:
-        _tell(teller, server)
-        _tell(teller, os.waitstatus_to_exitcode(os.waitpid(server, 0)[1]))
+    with socket.socket(fileno=reported) as sender:
+        _tell(sender, server)
+        _tell(sender, os.waitstatus_to_exitcode(os.waitpid(server, 0)[1]))
     os._exit(0)
 
 

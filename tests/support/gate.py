@@ -103,11 +103,11 @@ def hold_workers(path: Path) -> None:
     report_step = Reporter.report_step
 
     def report_and_wait(reporter: "Reporter", fit: Any, *rest: Any) -> Any:
-        made = report_step(reporter, fit, *rest)
+        created = report_step(reporter, fit, *rest)
         while _is_held(path, fit.step):
             reporter.flush()
             time.sleep(SECONDS)
-        return made
+        return created
 
     Reporter.report_step = report_and_wait  # type: ignore[method-assign]
 

@@ -60,11 +60,13 @@ class Readers:
 class Reader:
     """A reader's process, with what the server uses of `subprocess.Popen`."""
 
-    def __init__(self, stdin: socket.socket, stdout: socket.socket, stderr: socket.socket, told: socket.socket) -> None:
+    def __init__(
+        self, stdin: socket.socket, stdout: socket.socket, stderr: socket.socket, reported: socket.socket
+    ) -> None:
         """`told` gives the pid, and in the end the exit status."""
-        self._stdin, self._told = stdin, told
+        self._stdin, self._told = stdin, reported
         self._output = {stdout: bytearray(), stderr: bytearray()}
-        self.pid = int(told.recv(NUMBER))
+        self.pid = int(reported.recv(NUMBER))
         self.returncode: int | None = None
 
     def communicate(self, request: bytes, timeout: float) -> tuple[bytes, bytes]:
@@ -161,10 +163,10 @@ def main() -> None:
 def _keep(ends: Sequence[int]) -> None:
     """Fork the reader, in which this returns; give its pid, and in the end its exit status."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    *streams, told = ends
+    *streams, reported = ends
     reader = os.fork()
     if reader == 0:
-        os.close(told)
+        os.close(reported)
         os.setsid()
         for place, stream in enumerate(streams):
             os.dup2(stream, place)
@@ -172,10 +174,10 @@ def _keep(ends: Sequence[int]) -> None:
         return
     for stream in streams:
         os.close(stream)
-    with socket.socket(fileno=told) as teller:
-        teller.sendall(f"{reader}".encode())
+    with socket.socket(fileno=reported) as sender:
+        sender.sendall(f"{reader}".encode())
         _, status = os.waitpid(reader, 0)
-        teller.sendall(f"{os.waitstatus_to_exitcode(status)}".encode())
+        sender.sendall(f"{os.waitstatus_to_exitcode(status)}".encode())
     os._exit(0)
 
 

@@ -66,28 +66,28 @@ def _rows(columns: list[str], values: list[Any], ids: Any) -> Iterable[Row]:
         yield Row(str(label or repr(value))[:LABEL_LENGTH], dict(zip(columns, cells, strict=True)))
 
 
-def _test(made: Table) -> Callable[..., None]:
-    @wraps(made.function)
+def _test(created: Table) -> Callable[..., None]:
+    @wraps(created.function)
     def test(**fixtures: Any) -> None:
         failures: list[tuple[str, Exception]] = []
         skipped = []
-        for label, arguments in made.rows:
+        for label, arguments in created.rows:
             try:
-                made.function(**arguments, **fixtures)
+                created.function(**arguments, **fixtures)
             except pytest.skip.Exception as skip:
                 skipped.append(skip)
             except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - reported beside the others
                 failures.append((label, error))
         if failures:
-            raise AssertionError(_report(failures, len(made.rows))) from failures[0][1]
-        if made.rows and len(skipped) == len(made.rows):
+            raise AssertionError(_report(failures, len(created.rows))) from failures[0][1]
+        if created.rows and len(skipped) == len(created.rows):
             raise skipped[0]
 
-    given = set().union(*(row.arguments for row in made.rows))
-    signature = inspect.signature(made.function)
+    given = set().union(*(row.arguments for row in created.rows))
+    signature = inspect.signature(created.function)
     left = [parameter for name, parameter in signature.parameters.items() if name not in given]
     test.__signature__ = signature.replace(parameters=left)
-    TABLES[test] = made
+    TABLES[test] = created
     return test
 
 

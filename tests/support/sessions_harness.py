@@ -63,10 +63,10 @@ class FakeIdleWorkerPool:
         return StepReply(step.id, standing, self.seq, file=self.write(session.id, self.seq)), b""
 
     def write(self, session_id: str, seq: int, weight: float = 0.0) -> str:
-        made = engine.Session(engine.parse_graph(GRAPH), execution=engine.Execution("numpy", threads=1))
-        made.set_parameters({"w": np.full(2, weight, "float32")})
+        created = engine.Session(engine.parse_graph(GRAPH), execution=engine.Execution("numpy", threads=1))
+        created.set_parameters({"w": np.full(2, weight, "float32")})
         name = f"saved-{seq}.safetensors"
-        made.snapshot().save(self.folders.create(session_id) / name)
+        created.snapshot().save(self.folders.create(session_id) / name)
         return name
 
     async def wake(self, session: SessionRecord) -> None:
@@ -120,9 +120,9 @@ class SessionsHarness:
 
     def checkpoint(self, graph_id: str, **changes: Any) -> CheckpointRecord:
         """Store a checkpoint as an upload."""
-        made = engine.Session(engine.parse_graph(GRAPH), "sgd", execution=engine.Execution("numpy", threads=1))
+        created = engine.Session(engine.parse_graph(GRAPH), "sgd", execution=engine.Execution("numpy", threads=1))
         path = self.blobs.local_path(self.blobs.put(b"").digest).parents[3] / "made"
-        made.snapshot().save(path)
+        created.snapshot().save(path)
         blob = self.blobs.put(path.read_bytes())
         record = CheckpointRecord(
             new_id("ckpt"), None, graph_id, 3, 0, blob.digest, blob.size, {}, self.clock.now(), False, False

@@ -105,7 +105,7 @@ def test_only_a_good_key_with_the_right_scope_reaches_a_route(keyed: Keyed) -> N
     check_each(((" ".join(route), route) for route in GUARDED), check)
 
 
-def test_paths_that_are_none_tell_nothing_without_a_key(keyed: Keyed) -> None:
+def test_paths_that_are_none_show_nothing_without_a_key(keyed: Keyed) -> None:
     for path in ("/nowhere", "/v1", "/v1/keys/", "/v1/keys:make", "/openapi.json", "/docsx", "/v1//keys"):
         for method in ("GET", "HEAD", "POST", "DELETE", "OPTIONS"):
             assert keyed.server.http.request(method, path).status_code == 401
@@ -121,11 +121,11 @@ def test_heads_are_for_those_who_may_read(keyed: Keyed) -> None:
 def test_a_key_is_made_used_looked_at_and_revoked(keyed: Keyed) -> None:
     http, admin = keyed.server.http, keyed.as_("admin")
     asked = {"name": "ci", "scopes": ["read"], "expires_at": "2100-01-01T00:00:00+01:00"}
-    made = http.post("/v1/keys", json=asked, headers=admin)
-    assert made.status_code == 201, made.text
-    assert made.headers["cache-control"] == "no-store"
-    document = made.json()
-    place = made.headers["location"]
+    created = http.post("/v1/keys", json=asked, headers=admin)
+    assert created.status_code == 201, created.text
+    assert created.headers["cache-control"] == "no-store"
+    document = created.json()
+    place = created.headers["location"]
     assert place == f"/v1/keys/{document['id']}"
     key = {"X-API-Key": document.pop("key")}
     assert document.pop("closed_server") is False
@@ -164,11 +164,11 @@ def test_no_secret_is_found_where_it_does_not_belong(keyed: Keyed) -> None:
     secrets = [key.rpartition("_")[2] for name, key in keyed.keys.items() if name not in ("unknown", "guessed")]
     for name in keyed.keys:
         assert keyed.keys[name] not in http.post("/v1/fits", headers=keyed.as_(name)).text
-    told = [http.get(path, headers=admin).text for path in ("/metrics", "/v1/keys", "/v1/system")]
-    told += [*keyed.server.log, json.dumps(trail(http, admin))]
-    told += [path.read_bytes().decode("latin-1") for path in _files(keyed.server.data_dir)]
-    told += [Path(f"/proc/{keyed.server.process.pid}/cmdline").read_text()]
-    assert [text[:80] for text in told for secret in secrets if secret in text] == []
+    response = [http.get(path, headers=admin).text for path in ("/metrics", "/v1/keys", "/v1/system")]
+    response += [*keyed.server.log, json.dumps(trail(http, admin))]
+    response += [path.read_bytes().decode("latin-1") for path in _files(keyed.server.data_dir)]
+    response += [Path(f"/proc/{keyed.server.process.pid}/cmdline").read_text()]
+    assert [text[:80] for text in response for secret in secrets if secret in text] == []
 
 
 def _files(folder: Path) -> list[Path]:
@@ -177,10 +177,10 @@ def _files(folder: Path) -> list[Path]:
 
 def key_of(http: httpx.Client, scope: str, **headers: str) -> tuple[str, dict[str, str]]:
     """Make a key; return its id, and what to send."""
-    made = http.post("/v1/keys", json={"name": scope, "scopes": [scope]}, headers=headers)
-    assert made.status_code == 201, made.text
-    assert made.json()["closed_server"] is not bool(headers)  # only the first is made without one
-    return made.json()["id"], {"X-API-Key": made.json()["key"]}
+    created = http.post("/v1/keys", json={"name": scope, "scopes": [scope]}, headers=headers)
+    assert created.status_code == 201, created.text
+    assert created.json()["closed_server"] is not bool(headers)  # only the first is made without one
+    return created.json()["id"], {"X-API-Key": created.json()["key"]}
 
 
 def trail(http: httpx.Client, headers: dict[str, str]) -> list[dict[str, Any]]:
@@ -199,8 +199,8 @@ def test_an_open_server_closes_when_its_first_key_is_made_and_stays_so(start_ser
     assert (refused.status_code, refused.json()["errors"][0]["code"]) == (422, "admin_first")
     boss, admin = key_of(http, "admin")
     assert http.get("/v1/graphs").status_code == 401
-    told = [(entry["key_id"], entry["action"], entry["object"], entry["result"]) for entry in trail(http, admin)]
-    assert told == [(None, "create_key", "/v1/keys", "422"), (None, "create_key", f"/v1/keys/{boss}", "201")]
+    response = [(entry["key_id"], entry["action"], entry["object"], entry["result"]) for entry in trail(http, admin)]
+    assert response == [(None, "create_key", "/v1/keys", "422"), (None, "create_key", f"/v1/keys/{boss}", "201")]
     assert http.delete(f"/v1/keys/{boss}", headers=admin).status_code == 204
     assert http.get("/v1/graphs").status_code == 401
     server.stop()
@@ -210,7 +210,7 @@ def test_an_open_server_closes_when_its_first_key_is_made_and_stays_so(start_ser
     assert shown["used_at"] is not None
 
 
-def test_the_trail_tells_who_did_what_and_outlives_a_server_that_is_killed(start_server: StartServer) -> None:
+def test_the_trail_shows_who_did_what_and_outlives_a_server_that_is_killed(start_server: StartServer) -> None:
     server = start_server(workers=1)
     http = server.http
     _, admin = key_of(http, "admin")
@@ -225,8 +225,8 @@ def test_the_trail_tells_who_did_what_and_outlives_a_server_that_is_killed(start
     server.stop(signal.SIGKILL)
     http = start_server(workers=1).http
     entries = trail(http, admin)
-    told = [(entry["key_id"], entry["action"], entry["object"], entry["result"]) for entry in entries[before:]]
-    assert told == [
+    response = [(entry["key_id"], entry["action"], entry["object"], entry["result"]) for entry in entries[before:]]
+    assert response == [
         (train, "create_graph", place, "201"),
         (read, "DELETE", place, "403"),
         (None, "DELETE", "/v1/graphs/\\n\\x1b[31m", "401"),
@@ -238,7 +238,7 @@ def test_the_trail_tells_who_did_what_and_outlives_a_server_that_is_killed(start
     assert verified(records) == (len(entries), entries[-1]["hash"])
 
 
-def test_haste_and_wrong_keys_are_told_to_wait(start_server: StartServer) -> None:
+def test_haste_and_wrong_keys_have_to_wait(start_server: StartServer) -> None:
     limits = {"failed_logins_per_minute": 3, "requests_per_second": 0.01, "requests_burst": 4, "requests_at_once": 1}
     http = start_server(api_key="the-right-key-of-these", workers=1, **limits).http
     right, wrong = {"X-API-Key": "the-right-key-of-these"}, {"X-API-Key": "wrong"}

@@ -77,7 +77,7 @@ def test_a_second_backup_has_to_wait_and_a_client_that_goes_away_leaves_nothing(
     assert not server.tracebacks(since=logged)
 
 
-def test_what_is_deleted_meanwhile_is_kept_until_the_backup_is_over(server: ServerProcess) -> None:
+def test_what_is_deleted_concurrently_is_kept_until_the_backup_is_over(server: ServerProcess) -> None:
     dataset = server.http.post("/v1/datasets", content=npy(seed=2), headers=NPY).json()
     blob = server.data_dir / "blobs" / "sha256" / dataset["digest"][:2] / dataset["digest"]
     with begun(server):

@@ -78,7 +78,7 @@ def logged(http: httpx.Client, fit_id: str) -> list[str]:
     return [body["code"] for kind, body in events if kind == "log"]
 
 
-def test_a_bundle_tells_all_that_decides_about_a_result(
+def test_a_bundle_holds_all_that_decides_about_a_result(
     http: httpx.Client, fit: Document, line: Document, points: Document, bundle: Document
 ) -> None:
     assert (bundle["object"], bundle["format"], bundle["fit"]["id"]) == ("bundle", "adjoint-bundle/1", fit["id"])
@@ -254,7 +254,7 @@ def test_what_does_not_come_out_is_named(http: httpx.Client, tampered: Document,
     assert logged(http, replay["id"])[-1] == "replay_differs"
 
 
-def test_other_numerics_are_told_before_and_after(http: httpx.Client, tampered: Document) -> None:
+def test_other_numerics_are_reported_before_and_after(http: httpx.Client, tampered: Document) -> None:
     tampered["runtime"]["fingerprint"].update(blas_core="Pentium", machine="abacus")
     answer = http.post("/v1/fits:replay", json={"bundle": tampered}).json()
     assert answer["replay"]["numerics_differences"] == ["blas_core", "machine"]

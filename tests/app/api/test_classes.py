@@ -158,7 +158,7 @@ def test_an_unknown_class_goes_to_the_one_that_is_declared_for_it(http: httpx.Cl
     assert fit["request"]["classes"]["species"] == {"names": [*SPECIES, "other"], "unknown": "other"}
 
 
-def test_predictions_take_names_and_tell_them(http: httpx.Client, checkpoint: str) -> None:
+def test_predictions_take_names_and_show_them(http: httpx.Client, checkpoint: str) -> None:
     x = rows(SPECIES, 1)
     named = {"inputs": {"x": x["x"], "colour": x["colour"]}}
     numbered = {"inputs": {"x": x["x"], "colour": [0, 1, 2]}}
@@ -191,12 +191,12 @@ def test_a_fork_keeps_the_classes_of_its_checkpoint(
     )  # fmt: skip
     assert fork["request"]["classes"] == trained["request"]["classes"]
     assert fork["latest"]["accuracy"] == 1.0
-    anew = created(
+    repeated = created(
         begin(http, from_checkpoint={"checkpoint": checkpoint, "restore": "parameters"}, dataset=other, epochs=1,
               classes={"species": None}, start_paused=True)
     )  # fmt: skip
-    assert anew["request"]["classes"]["species"]["names"] == list(SPECIES[1:])
-    assert anew["request"]["classes"]["colour"] == trained["request"]["classes"]["colour"]
+    assert repeated["request"]["classes"]["species"]["names"] == list(SPECIES[1:])
+    assert repeated["request"]["classes"]["colour"] == trained["request"]["classes"]["colour"]
     continued = begin(http, from_checkpoint=checkpoint, dataset=other, epochs=50)
     assert ("/dataset", "conflict") in refused(continued)
 

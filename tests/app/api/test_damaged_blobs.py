@@ -270,8 +270,11 @@ def test_a_damaged_file_is_refused_marked_counted_and_healed(harness: StorageHar
         damage(harness, stored, how, content)
         for ask in (*stored.reads, *stored.others):
             refused = ask()
-            told = refused.json()
-            assert (refused.status_code, told["code"], told["blob"]) == (409, stored.code, stored.digest), (name, told)
+            document = refused.json()
+            assert (refused.status_code, document["code"], document["blob"]) == (409, stored.code, stored.digest), (
+                name,
+                document,
+            )
         assert stored.resource()
         if name == QUICK[0]:
             assert stored.digest in harness.verified()

@@ -157,9 +157,9 @@ def select(http: httpx.Client, rng: random.Random, known: Known) -> list[Known]:
 
 def append(http: httpx.Client, rng: random.Random, known: Known) -> list[Known]:
     rows = draw_rows(rng, rng.randrange(1, 20))
-    made = upload(http, rows, f"/v1/datasets/{known.id}:append")
+    built = upload(http, rows, f"/v1/datasets/{known.id}:append")
     texts = (*known.texts, *(text for text in texts_of(rows) if text not in known.texts))
-    return [Known(made["id"], known.rows + rows, known.version + 1, texts)]
+    return [Known(built["id"], known.rows + rows, known.version + 1, texts)]
 
 
 def join(http: httpx.Client, rng: random.Random, known: Known, others: list[Known]) -> list[Known]:

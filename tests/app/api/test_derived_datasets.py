@@ -81,9 +81,9 @@ WHERE = {
 @pytest.mark.parametrize("case", WHERE)
 def test_rows_are_chosen(http: httpx.Client, sixty: dict[str, Any], case: str) -> None:
     request, expected = WHERE[case]
-    made = created_below(http.post(f"/v1/datasets/{sixty['id']}:select", json=request))
-    assert ids_of(http, made) == expected
-    assert made["origin"]["kind"] == "select"
+    created = created_below(http.post(f"/v1/datasets/{sixty['id']}:select", json=request))
+    assert ids_of(http, created) == expected
+    assert created["origin"]["kind"] == "select"
 
 
 def created_below(answer: httpx.Response) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def stream(http: httpx.Client, fit_id: str, headers: dict[str, str] | None = Non
     return [*read(iter(response.text.splitlines()))]
 
 
-def test_a_finished_fit_is_told_from_its_first_state_to_the_end(http: httpx.Client, fit: dict[str, Any]) -> None:
+def test_a_finished_fit_is_reported_from_its_first_state_to_the_end(http: httpx.Client, fit: dict[str, Any]) -> None:
     events = stream(http, fit["id"])
     assert [event.seq for event in events] == [*range(1, len(events) + 1)]
     states = [event.body["state"] for event in events if event.kind == "state"]
@@ -69,7 +69,7 @@ def test_a_stream_is_resumed_exactly_where_it_was_left(http: httpx.Client, fit: 
     assert stream(http, fit["id"], {"Last-Event-ID": "3"}, after=1) == whole[3:]
 
 
-def test_who_comes_back_after_the_end_is_told_of_it_again(http: httpx.Client, fit: dict[str, Any]) -> None:
+def test_who_comes_back_after_the_end_receives_it_again(http: httpx.Client, fit: dict[str, Any]) -> None:
     whole = stream(http, fit["id"])
     assert stream(http, fit["id"], after=len(whole)) == whole[-1:]
     beyond = f"/v1/fits/{fit['id']}/events"
@@ -238,9 +238,9 @@ def test_readers_that_take_nothing_neither_hold_a_fit_up_nor_fill_the_memory(ser
         # So much for each, if it were kept for every reader.
         assert len(whole) > 2_000_000
         assert process.memory_info().rss - before < READERS * len(whole) // 3
-        told = entries(begun(readers[-1], 100_000))
-        assert told == entries(whole)[: len(told)]
-        assert len(told) > 3
+        reported = entries(begun(readers[-1], 100_000))
+        assert reported == entries(whole)[: len(reported)]
+        assert len(reported) > 3
 
 
 def test_a_stream_leaves_metric_rows_out_and_gives_times(http: httpx.Client, fit: dict[str, Any]) -> None:

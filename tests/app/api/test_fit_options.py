@@ -92,7 +92,7 @@ def test_normalisations_have_the_fields_of_their_kinds() -> None:
 
 
 @pytest.mark.parametrize(("path", "name", "option", "shape"), ALL, ids=[f"{path}/{name}" for path, name, *_ in ALL])
-def test_a_description_tells_the_default(path: str, name: str, option: Option, shape: type[BaseModel]) -> None:
+def test_a_description_shows_the_default(path: str, name: str, option: Option, shape: type[BaseModel]) -> None:
     default = option.field.default
     if default is MISSING or default is None or default == ():
         return

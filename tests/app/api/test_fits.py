@@ -225,7 +225,7 @@ def test_fits_are_listed_by_state(http: httpx.Client, fit: dict[str, Any]) -> No
     assert (wrong.status_code, wrong.json()["errors"][0]["pointer"]) == (422, "/state")
 
 
-def test_a_full_queue_is_told_with_a_time_to_come_back(cramped: Any) -> None:
+def test_a_full_queue_is_reported_with_a_time_to_come_back(cramped: Any) -> None:
     answers = [cramped.http.post("/v1/fits", json={**INLINE, "steps": 10_000_000}) for _ in range(4)]
     refused = answers[-1]
     for answer in answers:

@@ -204,7 +204,7 @@ def test_a_record_that_makes_no_sense_is_refused_with_a_pointer(
     assert pointer in [error["pointer"] for error in answer.json()["errors"]]
 
 
-def test_gradients_that_are_not_finite_are_told_as_such(http: httpx.Client, points: dict[str, Any]) -> None:
+def test_gradients_that_are_not_finite_are_reported(http: httpx.Client, points: dict[str, Any]) -> None:
     fit = run(
         http,
         dataset=points["id"],

@@ -89,7 +89,7 @@ def test_nodes_text_and_dot_show_the_backward_pass_when_asked(http: httpx.Client
     assert http.get(f"{here}/dot").headers["content-type"].startswith("text/vnd.graphviz")
 
 
-def test_a_plan_tells_steps_buffers_and_bytes(http: httpx.Client, line: dict[str, Any]) -> None:
+def test_a_plan_shows_steps_buffers_and_bytes(http: httpx.Client, line: dict[str, Any]) -> None:
     here = f"/v1/graphs/{line['id']}/plan"
     evaluation = http.get(here, params={"batch": 8}).json()
     step = http.get(here, params={"batch": 8, "optimizer": "adamw"}).json()

@@ -24,9 +24,9 @@ ASKED = {
 
 
 @pytest.mark.parametrize("kind", REQUESTS)
-def test_a_label_that_nothing_has_is_told(http: httpx.Client, kind: str) -> None:
-    made = http.post(f"/v1/{kind}", json={**REQUESTS[kind], "labels": {"labelled_colour": "red"}})
-    assert made.status_code in (201, 202), made.text
+def test_a_label_that_nothing_has_is_reported(http: httpx.Client, kind: str) -> None:
+    built = http.post(f"/v1/{kind}", json={**REQUESTS[kind], "labels": {"labelled_colour": "red"}})
+    assert built.status_code in (201, 202), built.text
     for label, (count, code) in ASKED.items():
         page: dict[str, Any] = http.get(f"/v1/{kind}", params={"label": label}).json()
         assert len(page["data"]) == count

@@ -275,7 +275,7 @@ def refuse(name: str) -> None:
     raise AssertionError(f"{name} is not JSON")
 
 
-def test_what_is_not_finite_is_told_as_such_wherever_it_stands(http: httpx.Client, diverged: dict[str, Any]) -> None:
+def test_what_is_not_finite_is_reported_wherever_it_stands(http: httpx.Client, diverged: dict[str, Any]) -> None:
     here = f"/v1/fits/{diverged['id']}"
     names = {"nan", "inf", "-inf"}
     assert (diverged["latest"]["loss"], diverged["nonfinite"]["loss"] in names) == (None, True)
@@ -299,8 +299,8 @@ def test_what_is_not_finite_is_told_as_such_wherever_it_stands(http: httpx.Clien
     announced = [json.loads(line[6:]) for line in events.splitlines() if line.startswith('data: {"id"')]
     assert announced[-1]["nonfinite"] == checkpoint["nonfinite"]
     assert announced[-1]["metrics"] == checkpoint["metrics"]
-    told = [json.loads(line[6:]) for line in events.splitlines() if line.startswith('data: {"seq"')]
-    assert told == rows
+    document = [json.loads(line[6:]) for line in events.splitlines() if line.startswith('data: {"seq"')]
+    assert document == rows
 
 
 def test_rows_have_the_time_at_which_they_were_stored(

@@ -39,7 +39,7 @@ def test_an_unknown_op_is_not_found_and_the_nearest_is_named(http: httpx.Client)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_catalogue_tells_kinds_and_their_options(http: httpx.Client, kind: str) -> None:
+def test_every_catalogue_shows_kinds_and_their_options(http: httpx.Client, kind: str) -> None:
     entries = http.get(f"/v1/{kind}").json()["data"]
     assert entries
     for entry in entries:
@@ -55,7 +55,7 @@ def test_every_catalogue_has_the_shape_that_the_contract_says(
     shape.model_validate(http.get(f"/v1/{kind}").json())
 
 
-def test_the_options_of_what_a_list_holds_are_told(http: httpx.Client) -> None:
+def test_the_options_of_what_a_list_holds_are_reported(http: httpx.Client) -> None:
     entries = {entry["kind"]: entry["attrs"] for entry in http.get("/v1/optimizers").json()["data"]}
     transforms = next(attr for attr in entries["chain"] if attr["name"] == "transforms")
     held = {entry["kind"]: {attr["name"] for attr in entry["attrs"]} for entry in transforms["kinds"]}
@@ -63,7 +63,7 @@ def test_the_options_of_what_a_list_holds_are_told(http: httpx.Client) -> None:
     assert {"history_size", "line_search"} <= {attr["name"] for attr in entries["lbfgs"]}
 
 
-def test_losses_tell_operands_and_metrics_what_they_judge(http: httpx.Client) -> None:
+def test_losses_show_operands_and_metrics_what_they_judge(http: httpx.Client) -> None:
     losses = {entry["kind"]: entry for entry in http.get("/v1/losses").json()["data"]}
     assert [operand["name"] for operand in losses["cross_entropy"]["operands"]] == ["target", "weight"]
     metrics = {entry["kind"]: entry for entry in http.get("/v1/metrics").json()["data"]}
@@ -71,7 +71,7 @@ def test_losses_tell_operands_and_metrics_what_they_judge(http: httpx.Client) ->
     assert metrics["mae"]["predictions"].keys() == {"numbers"}
 
 
-def test_the_catalogue_of_schedules_tells_ranges_and_nesting(http: httpx.Client) -> None:
+def test_the_catalogue_of_schedules_shows_ranges_and_nesting(http: httpx.Client) -> None:
     entries = {entry["kind"]: entry["attrs"] for entry in http.get("/v1/schedules").json()["data"]}
     assert list(entries) == [entry["kind"] for entry in engine.schedule_catalogue()]
     (gamma,) = entries["exponential"]

@@ -55,7 +55,7 @@ def test_before_its_first_process_a_fit_runs_with_nothing(http: httpx.Client, lo
     http.get(f"/v1/fits/{fit['id']}", params={"wait": LONGEST_WAIT})
 
 
-def test_more_threads_than_cores_are_not_given_but_told(begun: Any) -> None:
+def test_more_threads_than_cores_are_not_given_but_reported(begun: Any) -> None:
     runtime = begun(threads=64, executor="numpy")["runtime"]
     assert (runtime["threads"], runtime["threads_requested"]) == (engine.usable_cores(), 64)
     assert runtime["executor"] == "numpy"
@@ -112,7 +112,7 @@ def test_a_row_of_every_step_is_recorded_only_where_the_fit_is_short(http: httpx
     http.get(f"/v1/fits/{begun['id']}", params={"wait": LONGEST_WAIT})
 
 
-def test_the_server_tells_what_it_computes_with(http: httpx.Client) -> None:
+def test_the_server_shows_what_it_computes_with(http: httpx.Client) -> None:
     system = http.get("/v1/system").json()
     assert system["executors"] == list(engine.executors())
     assert system["cores"]["cpus"] == list(CPUS)

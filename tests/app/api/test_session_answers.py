@@ -87,12 +87,17 @@ def test_a_saved_checkpoint_is_shown_as_one(client: httpx.Client, sessions: Fake
     assert (shown["id"], shown["session"], shown["session_seq"], shown["fit"]) == (CHECKPOINT.id, SESSION, 9, None)
 
 
-def test_what_came_of_an_accepted_step_is_told(client: httpx.Client, sessions: FakeSessions) -> None:
+def test_the_result_of_an_accepted_step_is_reported(client: httpx.Client, sessions: FakeSessions) -> None:
     sessions.answer = StepResult(200, 12, JSON, b'{"seq":12,"done":true,"answer":{}}')
     assert client.get(f"{HERE}/operations/12", params={"wait": 2.5}).json()["done"] is True
     sessions.answer = StepResult(201, 9, checkpoint=CHECKPOINT)
-    told = client.get(f"{HERE}/operations/9").json()
-    assert (told["seq"], told["done"], told["answer"]["id"], told["answer"]["seq"]) == (9, True, CHECKPOINT.id, 9)
+    response = client.get(f"{HERE}/operations/9").json()
+    assert (response["seq"], response["done"], response["answer"]["id"], response["answer"]["seq"]) == (
+        9,
+        True,
+        CHECKPOINT.id,
+        9,
+    )
     assert sessions.calls == [("operation", (12, 2.5)), ("operation", (9, 0.0))]
 
 

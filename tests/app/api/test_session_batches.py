@@ -33,12 +33,12 @@ def sessions() -> FakeSessions:
 
 def file_of(steps: Any, *names: str, metadata: Any = None) -> bytes:
     """Return a safetensors file with the steps in its metadata and tensors of these names."""
-    told = {"steps": json.dumps(steps)} if metadata is None else metadata
+    response = {"steps": json.dumps(steps)} if metadata is None else metadata
     tensors = {
         name: {"dtype": "F32", "shape": [1], "data_offsets": [4 * place, 4 * place + 4]}
         for place, name in enumerate(names)
     }
-    header = json.dumps({"__metadata__": told, **tensors}).encode()
+    header = json.dumps({"__metadata__": response, **tensors}).encode()
     return pack("<Q", len(header)) + header + b"\0" * 4 * len(names)
 
 

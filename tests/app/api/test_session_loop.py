@@ -107,17 +107,17 @@ def test_a_failed_step_points_into_the_request_and_changes_nothing(http: httpx.C
 
 def test_a_batch_of_steps_is_one_request(http: httpx.Client, session: str) -> None:
     steps = [{"verb": "forward_backward", **BATCH}, {"verb": "optim_step", "lrr": 1}, {"verb": "zero_grad"}]
-    told = done(http.post(f"{session}:batch", json={"steps": steps}))["data"]
-    assert [each["status"] for each in told] == [200, 422, 424]
-    assert told[1]["error"]["errors"][0]["pointer"] == "/steps/1/lrr"
+    response = done(http.post(f"{session}:batch", json={"steps": steps}))["data"]
+    assert [each["status"] for each in response] == [200, 422, 424]
+    assert response[1]["error"]["errors"][0]["pointer"] == "/steps/1/lrr"
 
 
 def test_a_step_is_carried_out_later_if_that_is_preferred(http: httpx.Client, session: str) -> None:
     headers = {"Prefer": "respond-async"}
     accepted = http.post(f"{session}:forward_backward", json=BATCH, headers=headers)
     assert (accepted.status_code, accepted.json()["done"]) == (202, False)
-    told = done(http.get(accepted.headers["location"], params={"wait": LONGEST_WAIT}))
-    assert (told["seq"], told["done"], told["answer"]["seq"]) == (1, True, 1)
+    response = done(http.get(accepted.headers["location"], params={"wait": LONGEST_WAIT}))
+    assert (response["seq"], response["done"], response["answer"]["seq"]) == (1, True, 1)
 
 
 def test_what_is_saved_can_be_loaded(http: httpx.Client, session: str) -> None:

@@ -10,7 +10,7 @@ def test_the_server_lives_and_is_ready(http: httpx.Client) -> None:
     assert http.get("/readyz").json() == {"status": "ready"}
 
 
-def test_the_system_tells_what_it_runs_on(http: httpx.Client) -> None:
+def test_the_system_shows_what_it_runs_on(http: httpx.Client) -> None:
     system = http.get("/v1/system").json()
     assert system["python"] == platform.python_version()
     assert system["numpy"] == np.__version__

@@ -93,12 +93,12 @@ def keyed(store: Store) -> Callable[[str, Scope, str], dict[str, str]]:
 def tenancy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenancy]:
     folder = tmp_path_factory.mktemp("tenants")
     with Store.open(folder) as store:
-        made = keyed(store)
+        built = keyed(store)
         keys = {
-            "admin": made("admin", Scope.ADMIN, "default"),
-            "owner": made("owner", Scope.TRAIN, "a"),
-            "colleague": made("colleague", Scope.READ, "a"),
-            "stranger": made("stranger", Scope.TRAIN, "b"),
+            "admin": built("admin", Scope.ADMIN, "default"),
+            "owner": built("owner", Scope.TRAIN, "a"),
+            "colleague": built("colleague", Scope.READ, "a"),
+            "stranger": built("stranger", Scope.TRAIN, "b"),
         }
     with serving(folder, workers=1) as server:
         yield Tenancy(server, keys, _owned(server.http, keys["owner"]))
@@ -125,7 +125,7 @@ def _owned(http: httpx.Client, owner: dict[str, str]) -> dict[str, str]:
     }
 
 
-def told(answer: httpx.Response, ids: dict[str, str]) -> Any:
+def reports(answer: httpx.Response, ids: dict[str, str]) -> Any:
     """Return an answer without the ids that were asked for, and without its own."""
     text = answer.text
     for thing in ids.values():
@@ -139,7 +139,7 @@ def test_things_of_another_tenant_are_not_there(tenancy: Tenancy) -> None:
         nothing = {name: new_id(prefix) for name, prefix in IDS.items()}
         body = {} if method == "GET" else {"json": BODIES.get(f"{method} {path}", {})}
         theirs, none = (
-            told(tenancy.send(method, path.format(**ids, **OTHERS), "stranger", **body), ids)
+            reports(tenancy.send(method, path.format(**ids, **OTHERS), "stranger", **body), ids)
             for ids in (tenancy.things, nothing)
         )
         assert theirs == none
@@ -198,7 +198,7 @@ def test_nobody_can_refer_to_things_of_another_tenant(
 ) -> None:
     nothing = {name: new_id(prefix) for name, prefix in IDS.items()}
     theirs, none = (
-        told(tenancy.send("POST", path, "stranger", json=document(ids)), ids) for ids in (tenancy.things, nothing)
+        reports(tenancy.send("POST", path, "stranger", json=document(ids)), ids) for ids in (tenancy.things, nothing)
     )
     assert theirs == none
     assert theirs[0] == 422
@@ -226,13 +226,13 @@ def test_a_checkpoint_cannot_be_uploaded_for_the_graph_of_another_tenant(tenancy
 
 
 def test_an_idempotency_key_is_its_tenants_own(tenancy: Tenancy) -> None:
-    made = {}
+    built = {}
     for who in ("owner", "stranger", "owner", "stranger"):
         headers = {**tenancy.keys[who], "Idempotency-Key": "one-of-mine"}
         answer = tenancy.server.http.post("/v1/graphs", json=GRAPH, headers=headers)
-        assert answer.headers.get("idempotent-replayed") == ("true" if who in made else None)
-        assert made.setdefault(who, answer.json()["id"]) == answer.json()["id"]
-    assert made["owner"] != made["stranger"]
+        assert answer.headers.get("idempotent-replayed") == ("true" if who in built else None)
+        assert built.setdefault(who, answer.json()["id"]) == answer.json()["id"]
+    assert built["owner"] != built["stranger"]
 
 
 def test_a_bundle_finds_nothing_of_another_tenant(tenancy: Tenancy) -> None:
@@ -243,10 +243,10 @@ def test_a_bundle_finds_nothing_of_another_tenant(tenancy: Tenancy) -> None:
 
 def test_administrators_make_keys_for_any_tenant_and_see_no_more_of_it_for_that(tenancy: Tenancy) -> None:
     asked = {"name": "more", "scopes": ["read"], "tenant": "a"}
-    made = tenancy.send("POST", "/v1/keys", "admin", json=asked).json()
-    assert made["tenant"] == "a"
+    built = tenancy.send("POST", "/v1/keys", "admin", json=asked).json()
+    assert built["tenant"] == "a"
     fit = f"/v1/fits/{tenancy.things['fit_id']}"
-    assert tenancy.server.http.get(fit, headers={"X-API-Key": made["key"]}).status_code == 200
+    assert tenancy.server.http.get(fit, headers={"X-API-Key": built["key"]}).status_code == 200
     assert tenancy.send("GET", fit, "admin").status_code == 404
     assert tenancy.send("POST", "/v1/keys", "admin", json={"name": "own", "scopes": ["read"]}).json()["tenant"] == (
         "default"
@@ -263,11 +263,13 @@ def test_what_an_open_server_has_is_the_default_tenants_once_it_has_keys(start_s
     assert http.get(f"/v1/graphs/{graph}", headers=stranger).status_code == 404
 
 
-def test_each_tenant_has_a_queue_workers_sessions_and_room_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_each_tenant_has_its_own_queue_workers_sessions_and_space(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
     folder = tmp_path_factory.mktemp("quotas")
     with Store.open(folder) as store:
-        made = keyed(store)
-        keys = {tenant: made(tenant, Scope.ADMIN, tenant) for tenant in "ab"}
+        built = keyed(store)
+        keys = {tenant: built(tenant, Scope.ADMIN, tenant) for tenant in "ab"}
     quotas = {"tenant_queue": 2, "tenant_running": 1, "tenant_sessions": 2, "tenant_storage_bytes": 100_000}
     with slowed(folder) as environment, serving(folder, workers=2, environment=environment, **quotas) as server:
         fit = {"graph": GRAPH, "dataset": ROWS, "steps": 10_000_000}

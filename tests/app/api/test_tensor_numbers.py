@@ -70,17 +70,17 @@ def harness(http: httpx.Client) -> Iterator[GraphHarness]:
     training = created(http.post("/v1/sessions", json={"graph": graph, "optimizer": "sgd"}))["id"]
     asked = {"graph": graph, "kind": "static", "dims": {"batch": 3}}
     static = created(http.post("/v1/sessions", json=asked))["id"]
-    made = GraphHarness(
+    built = GraphHarness(
         http,
         {"graph": f"/v1/graphs/{graph}", "training": f"/v1/sessions/{training}", "static": f"/v1/sessions/{static}"},
     )
-    made.paths["checkpoint"] = f"/v1/checkpoints/{made.training('save')['id']}"
-    made.static("build_forward_expand", outputs=["pred", "kept", "loss"])
-    made.static("graph_dup", name="spare", force_grads=True)
-    made.static("set_loss", names=["loss"])
-    yield made
+    built.paths["checkpoint"] = f"/v1/checkpoints/{built.training('save')['id']}"
+    built.static("build_forward_expand", outputs=["pred", "kept", "loss"])
+    built.static("graph_dup", name="spare", force_grads=True)
+    built.static("set_loss", names=["loss"])
+    yield built
     for kind in ("training", "static"):
-        http.delete(made.paths[kind])
+        http.delete(built.paths[kind])
 
 
 Numbers = tuple[Any, Any]
@@ -150,8 +150,8 @@ def tensors_set(harness: GraphHarness, x: Any, k: Any) -> Numbers:
 
 
 def graph_computed(harness: GraphHarness, x: Any, k: Any) -> Numbers:
-    told = harness.static("graph_compute", inputs={"x": x, "k": k}, fetch=["pred", "kept"])["tensors"]
-    return told["pred"]["data"], told["kept"]["data"]
+    result = harness.static("graph_compute", inputs={"x": x, "k": k}, fetch=["pred", "kept"])["tensors"]
+    return result["pred"]["data"], result["kept"]["data"]
 
 
 def differentiated(harness: GraphHarness, x: Any, _: Any) -> Numbers:
@@ -241,14 +241,14 @@ NOT_FINITE = {"dtype": "float64", "shape": [3], "data": [None, 1.0, None], "nonf
 def test_what_a_session_answers_can_be_sent_back(harness: GraphHarness) -> None:
     inputs = {"x": NOT_FINITE, "k": INTEGERS}
     for _ in range(2):
-        told = harness.training("forward", inputs=inputs)["outputs"]
-        assert told["pred"] == NOT_FINITE
-        inputs = {"x": told["pred"], "k": told["kept"]}
+        result = harness.training("forward", inputs=inputs)["outputs"]
+        assert result["pred"] == NOT_FINITE
+        inputs = {"x": result["pred"], "k": result["kept"]}
     for name, tensor in inputs.items():
         harness.static("tensor_set", tensors={name: tensor})
         assert harness.get(f"{harness.paths['static']}/graph/tensors/{name}") == tensor
-    told = harness.static("graph_compute", inputs=inputs, fetch=["pred", "kept"])["tensors"]
-    assert (told["pred"], told["kept"]) == (NOT_FINITE, inputs["k"])
+    result = harness.static("graph_compute", inputs=inputs, fetch=["pred", "kept"])["tensors"]
+    assert (result["pred"], result["kept"]) == (NOT_FINITE, inputs["k"])
     assert harness.post(f"{harness.paths['checkpoint']}:predict", inputs=inputs)["outputs"]["pred"] == NOT_FINITE
 
 

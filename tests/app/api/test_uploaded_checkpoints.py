@@ -79,8 +79,8 @@ def test_buffers_may_stand_among_the_parameters_as_in_pytorch(http: httpx.Client
         name: np.ones(spec.shape, spec.dtype) for name, spec in {**definition.parameters, **definition.buffers}.items()
     }
     created(upload(http, graph["id"], safetensors(plain)))
-    told = {f"buffer:{name}" if name in definition.buffers else name: array for name, array in plain.items()}
-    created(upload(http, graph["id"], safetensors(told)))
+    reported = {f"buffer:{name}" if name in definition.buffers else name: array for name, array in plain.items()}
+    created(upload(http, graph["id"], safetensors(reported)))
     lacking = {name: array for name, array in plain.items() if name in definition.parameters}
     refused = upload(http, graph["id"], safetensors(lacking))
     assert refused.status_code == 422

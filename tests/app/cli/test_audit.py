@@ -34,12 +34,12 @@ def test_old_entries_leave_for_files_while_a_server_works_and_the_chain_is_whole
         time.sleep(0.05)
     monkeypatch.setenv("ADJOINT_KEY", KEY)
     assert run(["audit", "verify", "--url", server.url]) == 0
-    told, more = capsys.readouterr().out.splitlines()
-    assert told.startswith(f"{SENT - first + 1} entries, unbroken; ")
+    printed, more = capsys.readouterr().out.splitlines()
+    assert printed.startswith(f"{SENT - first + 1} entries, unbroken; ")
     assert more.startswith(f"the first one is {first}; those before it are in files")
     server.stop()
     assert [*(tmp_path / "data" / AUDIT).glob("*.ndjson")]
     assert run(["audit", "verify", "--data-dir", str(tmp_path / "data")]) == 0
     whole = capsys.readouterr().out
     assert whole.startswith(f"{SENT} entries, unbroken; ")
-    assert whole.rstrip().endswith(told.rpartition(" ")[2])
+    assert whole.rstrip().endswith(printed.rpartition(" ")[2])

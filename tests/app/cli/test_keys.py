@@ -51,8 +51,8 @@ def test_keys_are_made_offline_and_beside_the_running_server(
     capsys.readouterr()
     assert run(["keys", "list"]) == 0
     online = capsys.readouterr().out
-    told = rf"^{key_id}  default  read,train +ci \(made .*, expires 2100-.*, revoked .*\)$"
-    assert re.search(told, online, re.MULTILINE)
+    printed = rf"^{key_id}  default  read,train +ci \(made .*, expires 2100-.*, revoked .*\)$"
+    assert re.search(printed, online, re.MULTILINE)
     assert run(["audit", "verify"]) == 0
     verdict = capsys.readouterr().out
     assert verdict.startswith("3 entries, unbroken")
@@ -79,12 +79,12 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(("arguments", "named"), FAULTS.values(), ids=FAULTS)
-def test_a_fault_is_told_in_a_line(
+def test_a_fault_is_reported_in_a_line(
     arguments: list[str], named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["keys", *arguments, "--data-dir", str(tmp_path)]) == REFUSED
-    told, errors = capsys.readouterr()
-    assert told == ""
+    printed, errors = capsys.readouterr()
+    assert printed == ""
     assert errors.startswith("adjoint: ")
     assert errors.count("\n") == 1
     assert named in errors
@@ -117,7 +117,7 @@ def test_the_first_key_is_asked_for_and_a_reset_opens_the_server(
     assert start_server(tmp_path / "data", workers=1).http.get("/v1/graphs").status_code == 200
 
 
-def test_a_data_directory_that_cannot_be_made_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_data_directory_that_cannot_be_made_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
     assert run(["keys", "list", "--data-dir", str(tmp_path / "file")]) == REFUSED
     assert "cannot use the data directory" in capsys.readouterr().err

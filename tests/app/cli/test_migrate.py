@@ -29,9 +29,9 @@ Outcome = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    with backends.postgres_database() as made:
-        monkeypatch.setenv("ADJOINT_DATABASE_URL", made)
-        yield made
+    with backends.postgres_database() as created:
+        monkeypatch.setenv("ADJOINT_DATABASE_URL", created)
+        yield created
 
 
 @pytest.fixture

@@ -138,7 +138,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(("arguments", "status", "named"), FAULTS.values(), ids=FAULTS)
-def test_a_fault_is_told_without_a_server(
+def test_a_fault_is_reported_without_a_server(
     arguments: list[str], status: int, named: str, adjoint: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

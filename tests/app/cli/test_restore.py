@@ -172,12 +172,12 @@ def with_database(archive: bytes, tmp_path: Path, change: Callable[[Path], None]
         "size_bytes": len(contents[FILE_NAME]),
     }
     contents["manifest.json"] = json.dumps(manifest).encode()
-    made = io.BytesIO()
+    created = io.BytesIO()
     for name, content in contents.items():
         header = tarfile.TarInfo(name)
         header.size = len(content)
-        made.write(header.tobuf(tarfile.GNU_FORMAT) + content + bytes(-len(content) % 512))
-    return made.getvalue() + bytes(1024)
+        created.write(header.tobuf(tarfile.GNU_FORMAT) + content + bytes(-len(content) % 512))
+    return created.getvalue() + bytes(1024)
 
 
 def by(*statements: str) -> Callable[[Path], None]:
@@ -218,7 +218,7 @@ def test_a_backup_with_another_database_is_not_restored(
     assert CHANGES[change][1] in refused(changed, tmp_path, tmp_path / "data", capsys)
 
 
-def test_a_place_that_cannot_be_written_is_told(
+def test_a_place_that_cannot_be_written_is_reported(
     archive: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("in the way")

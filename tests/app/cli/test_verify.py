@@ -162,23 +162,25 @@ def test_a_database_whose_server_was_killed_in_a_commit_is_read_as_it_was_before
     assert file.read_bytes() == torn
 
 
-def test_what_nothing_refers_to_is_told_and_is_no_damage(data_dir: Path) -> None:
+def test_what_nothing_refers_to_is_reported_and_is_no_damage(data_dir: Path) -> None:
     orphan = LocalBlobStore(data_dir).put(b"nobody's").digest
     (data_dir / "sessions" / "sess_gone").mkdir()
     report = verify_directory(data_dir)
     assert (report.findings, report.unreferenced_blobs, report.unreferenced_sessions) == ([], [orphan], ["sess_gone"])
 
 
-def test_findings_are_told_to_programs_and_by_the_exit_status(
+def test_findings_are_reported_to_programs_and_by_the_exit_status(
     data_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     digest = digest_of(CHECKPOINT)
     blob_path(data_dir, digest).unlink()
     assert main(["verify", "--data-dir", str(data_dir), "--json"]) == 1
-    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    printed: dict[str, Any] = json.loads(capsys.readouterr().out)
     needed = ["checkpoint ckpt_1 (step 7 of no fit)"]
-    assert not told["ok"]
-    assert told["findings"] == [{"kind": "blob", "name": digest, "problem": "its file is missing", "needed_by": needed}]
+    assert not printed["ok"]
+    assert printed["findings"] == [
+        {"kind": "blob", "name": digest, "problem": "its file is missing", "needed_by": needed}
+    ]
     assert main(["verify", "--data-dir", str(data_dir)]) == 1
     assert f"blob {digest}: its file is missing; needed by {needed[0]}" in capsys.readouterr().out
     assert main(["verify", "--data-dir", str(data_dir / "nowhere")]) == 2

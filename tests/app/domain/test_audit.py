@@ -18,7 +18,7 @@ def trail(length: int) -> list[AuditRecord]:
     return entries
 
 
-def test_a_trail_as_it_was_written_is_sound_and_tells_its_end() -> None:
+def test_a_trail_as_it_was_written_is_sound_and_shows_its_end() -> None:
     entries = trail(5)
     assert verified(entries) == (5, entries[-1].hash)
     assert verified([]) == (0, GENESIS)

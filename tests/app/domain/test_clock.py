@@ -6,13 +6,13 @@ from app.domain.clock import SystemClock, read_rfc3339, rfc3339
 from tests.support.manual_clock import ManualClock
 
 
-def test_the_system_clock_tells_utc_and_does_not_go_back() -> None:
+def test_the_system_clock_is_utc_and_does_not_go_back() -> None:
     clock = SystemClock()
     assert clock.now().utcoffset() == timedelta(0)
     assert clock.monotonic() <= clock.monotonic()
 
 
-def test_a_manual_clock_moves_when_told_to() -> None:
+def test_a_manual_clock_moves_on_request() -> None:
     clock = ManualClock()
     start = clock.now()
     clock.advance(1.5)

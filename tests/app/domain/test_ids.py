@@ -39,7 +39,7 @@ def test_sources_that_share_a_last_id_go_on_differently() -> None:
     assert first.new("fit") != second.new("fit")
 
 
-def test_an_id_tells_when_it_was_made() -> None:
+def test_an_id_shows_when_it_was_made() -> None:
     earlier = IdSource(lambda: time.time_ns() // 1_000_000).new("fit")
     later = IdSource(lambda: time.time_ns() // 1_000_000 + 1000).new("fit")
     assert earlier < later

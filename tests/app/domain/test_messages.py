@@ -71,7 +71,7 @@ def test_a_message_is_one_line_of_json_with_its_type(message: Message) -> None:
     assert "type" in json.loads(data)
 
 
-def test_what_a_process_is_told_of_variants_reads_back_as_it_was() -> None:
+def test_reports_of_variants_to_a_process_read_back_as_they_were() -> None:
     variants = [
         messages.VariantShare("fit_2", {"steps": 3, "optimizer": {"lr": 0.1}}, None, [], ended=False),
         messages.VariantShare("fit_3", {"steps": 3}, "blobs/ab", [0.5, -math.inf, None], ended=True),

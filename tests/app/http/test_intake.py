@@ -110,7 +110,7 @@ Step = Callable[[Connections[Any]], object]
         ([lambda those: [those.work(each) for each in ("many 1", "many 2", "one")]], None),
     ],
 )  # fmt: skip
-def test_who_has_most_makes_room_and_of_them_who_said_nothing(steps: list[Step], spare: str | None) -> None:
+def test_the_largest_client_is_dropped_first_and_of_these_the_most_silent(steps: list[Step], spare: str | None) -> None:
     those: Connections[Any] = Connections(3)
     for connection, address in (("one", "192.0.2.1"), ("many 1", "2001:db8::1"), ("many 2", "2001:db8::2")):
         those.enter(connection, address)

@@ -44,8 +44,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 @pytest.fixture(scope="module")
 def fit(small: ServerProcess) -> str:
-    made: dict[str, Any] = small.http.post("/v1/fits", json=PAUSED_FIT).json()
-    return str(made["id"])
+    created: dict[str, Any] = small.http.post("/v1/fits", json=PAUSED_FIT).json()
+    return str(created["id"])
 
 
 def test_one_request_more_is_refused_at_once_and_leaves_no_trace_in_the_trail(small: ServerProcess, fit: str) -> None:

@@ -107,7 +107,7 @@ def test_an_address_may_be_wrong_again_a_minute_after_the_first_of_its_failures(
     assert login_wait(failures, HERE) == 10
 
 
-def test_whoever_has_a_network_has_one_address(failures: LoginThrottle) -> None:
+def test_a_client_with_a_network_has_one_address(failures: LoginThrottle) -> None:
     fail(failures, "2001:db8::1", "2001:db8::2", "2001:db8:0:0:ffff::3")
     assert login_wait(failures, "2001:db8::4") == 60
     fail(failures, "2001:db8:0:1::1")

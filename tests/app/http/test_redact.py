@@ -45,7 +45,7 @@ REQUESTS: dict[str, tuple[str, Any]] = {
 
 
 @pytest.mark.parametrize(("path", "document"), REQUESTS.values(), ids=REQUESTS)
-def test_no_error_tells_a_client_the_value_that_it_has_sent(http: httpx.Client, path: str, document: Any) -> None:
+def test_no_error_shows_a_client_the_value_that_it_has_sent(http: httpx.Client, path: str, document: Any) -> None:
     answer = http.post(path, json=document)
     assert answer.status_code == 422, answer.text
     assert MARK not in answer.text

@@ -29,9 +29,9 @@ def test_a_path_has_a_noun(path: str, noun: str) -> None:
 def route(path: str, method: str) -> APIRoute:
     router = APIRouter()
     router.add_api_route(path, lambda: None, methods=[method])
-    [made] = router.routes
-    assert isinstance(made, APIRoute)
-    return made
+    [created] = router.routes
+    assert isinstance(created, APIRoute)
+    return created
 
 
 @pytest.mark.parametrize(

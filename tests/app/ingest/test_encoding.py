@@ -36,17 +36,17 @@ ARRAYS = {
 def test_a_tensor_reads_back_from_json(name: str) -> None:
     array = ARRAYS[name]
 
-    told = json.loads(json_body({"x": tensor_document(array)}))["x"]
+    response = json.loads(json_body({"x": tensor_document(array)}))["x"]
 
-    assert (told["dtype"], told["shape"], told["nonfinite"]) == (array.dtype.name, list(array.shape), {})
-    assert np.array(told["data"], np.float64).tolist() == array.astype(np.float64).reshape(-1).tolist()
+    assert (response["dtype"], response["shape"], response["nonfinite"]) == (array.dtype.name, list(array.shape), {})
+    assert np.array(response["data"], np.float64).tolist() == array.astype(np.float64).reshape(-1).tolist()
 
 
 def test_json_names_what_it_has_no_number_for() -> None:
-    told: dict[str, Any] = json.loads(json_body(tensor_document(np.array([1, np.nan, -np.inf], np.float32))))
+    response: dict[str, Any] = json.loads(json_body(tensor_document(np.array([1, np.nan, -np.inf], np.float32))))
 
-    assert told["data"] == [1, None, None]
-    assert told["nonfinite"] == {"1": "nan", "2": "-inf"}
+    assert response["data"] == [1, None, None]
+    assert response["nonfinite"] == {"1": "nan", "2": "-inf"}
 
 
 @pytest.mark.parametrize("name", ARRAYS)
@@ -84,8 +84,8 @@ def test_what_is_encoded_in_pieces_is_the_same_and_reads_back(name: str) -> None
     array = {**ARRAYS, **MASKS}[name]
     encoded = b"".join(json_pieces({"losses": {"a": None}, "all": [{"x": array}], "none": {}}))
     assert encoded == json_body({"losses": {"a": None}, "all": [{"x": tensor_document(array)}], "none": {}})
-    told = json.loads(encoded)["all"][0]["x"]
-    for read in (from_wire(told), engine.read_tensor_document(told)):
+    response = json.loads(encoded)["all"][0]["x"]
+    for read in (from_wire(response), engine.read_tensor_document(response)):
         assert read.shape == array.shape
         assert np.array_equal(read.astype(np.float64), array.astype(np.float64), equal_nan=True)
 

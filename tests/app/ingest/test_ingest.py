@@ -79,7 +79,7 @@ def test_the_columns_option_is_for_csv_only(tmp_path):
     assert caught.value.code == "bad_columns"
 
 
-def test_an_exceeded_limit_is_too_large_and_tells_the_limit(tmp_path):
+def test_an_exceeded_limit_is_too_large_and_shows_the_limit(tmp_path):
     path, target = zeros(tmp_path, MIB)
     with pytest.raises(TooLarge) as caught:
         ingest(path, "npy", target, IngestOptions(), IngestLimits(max_expanded_bytes=1000))
@@ -159,7 +159,7 @@ def test_a_file_larger_than_may_be_written_is_refused(tmp_path, monkeypatch):
     assert caught.value.code == "expanded_too_large"
 
 
-def test_a_full_disk_is_told_apart(tmp_path, monkeypatch):
+def test_a_full_disk_is_distinguished(tmp_path, monkeypatch):
     path, target = upload(tmp_path, b"a\n1\n")
     script = (
         "import errno; from app.ingest import child\n"

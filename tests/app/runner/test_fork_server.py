@@ -48,7 +48,7 @@ def runner(clock: ManualClock) -> Iterator[LocalRunner]:
 
 
 @pytest.mark.parametrize("reason", DEFECTS)
-def test_the_error_that_ends_the_fork_server_is_told_to_fits_and_operators(
+def test_the_error_that_ends_the_fork_server_is_reported_to_fits_and_operators(
     runner: LocalRunner,
     assign: Assign,
     monkeypatch: pytest.MonkeyPatch,

@@ -101,7 +101,7 @@ def test_the_loss_of_any_rank_costs_nothing_but_time(
     assert_same(harness, undisturbed_by_three)
 
 
-def test_a_crash_of_a_follower_is_told_as_such(harness: SupervisorHarness) -> None:
+def test_a_crash_of_a_follower_is_reported(harness: SupervisorHarness) -> None:
     harness.submit(**{**THREE, **ENDLESS}, attempts_max=1)
     harness.supervisor()
     harness.until_rows(20)

@@ -161,7 +161,7 @@ def test_one_deadly_step_among_others_is_found(open_harness: OpenHarness) -> Non
     play(harness, act)
 
 
-def test_when_processes_die_before_they_are_ready_those_who_wait_are_told_and_may_try_again(
+def test_when_processes_die_before_they_are_ready_waiting_requests_fail_and_may_be_retried(
     open_harness: OpenHarness,
 ) -> None:
     harness = open_harness()
@@ -252,7 +252,7 @@ def test_a_process_rests_only_after_it_has_answered(open_harness: OpenHarness) -
     play(harness, act)
 
 
-def test_to_wake_is_to_have_a_process_that_tells_where_the_session_is(open_harness: OpenHarness) -> None:
+def test_to_wake_is_to_have_a_process_that_shows_where_the_session_is(open_harness: OpenHarness) -> None:
     harness = open_harness()
     session = harness.session()
 
@@ -312,7 +312,7 @@ def test_a_step_may_be_accepted_before_it_is_done(open_harness: OpenHarness) -> 
     play(harness, act)
 
 
-def test_what_a_process_tells_of_itself_is_written_down(open_harness: OpenHarness) -> None:
+def test_what_a_process_shows_of_itself_is_written_down(open_harness: OpenHarness) -> None:
     harness = open_harness()
     session = harness.session()
     runtime = {

@@ -70,7 +70,7 @@ def test_a_cancelled_fit_is_asked_to_stop_and_given_time(harness: SupervisorHarn
     assert harness.last_row() == 2
 
 
-def test_of_a_sweep_one_variant_can_be_told_to_stop(harness: SupervisorHarness, runner: InMemoryRunner) -> None:
+def test_one_variant_of_a_sweep_can_be_stopped(harness: SupervisorHarness, runner: InMemoryRunner) -> None:
     handle = begin(harness, runner)
     harness.supervisors[0].cancel("fit_1", "fit_7")
     runner.report(handle, points(2))

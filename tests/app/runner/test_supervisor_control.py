@@ -132,7 +132,7 @@ def test_what_was_wanted_of_an_earlier_attempt_is_not_done_to_a_later_one(
     assert harness.fit().state == "running"
 
 
-def test_a_fit_that_was_deleted_meanwhile_leaves_no_process(harness: SupervisorHarness, runner: InMemoryRunner) -> None:
+def test_a_concurrently_deleted_fit_leaves_no_process(harness: SupervisorHarness, runner: InMemoryRunner) -> None:
     handle = begin(harness, runner)
     with harness.store.begin() as work:
         work.fits.delete("fit_1")

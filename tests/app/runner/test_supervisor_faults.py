@@ -52,7 +52,7 @@ def test_processes_that_die_without_getting_further_end_the_fit(
     assert harness.outcomes() == ["error"] * 3
 
 
-def test_a_fit_that_finds_no_memory_for_a_product_is_told_so_at_once(
+def test_a_fit_that_finds_no_memory_for_a_product_fails_at_once(
     harness: SupervisorHarness, runner: InMemoryRunner
 ) -> None:
     runner.end(begin(harness, runner), "blas_abort", "no memory")

@@ -43,7 +43,7 @@ class IdleWorkerPool:
     cancelled: list[str] = field(default_factory=list)
     paused: list[str] = field(default_factory=list)
     killed: list[str] = field(default_factory=list)
-    heeded: list[str] = field(default_factory=list)
+    checked: list[str] = field(default_factory=list)
     variants_cancelled: list[tuple[str, str]] = field(default_factory=list)
     states: list[tuple[int, str]] = field(default_factory=list)
 
@@ -66,7 +66,7 @@ class IdleWorkerPool:
         return self.wrong
 
     def check_requested_state(self, fit_id: str) -> None:
-        self.heeded.append(fit_id)
+        self.checked.append(fit_id)
 
     def workers(self) -> list[WorkerStatus]:
         return []

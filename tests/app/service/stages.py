@@ -44,7 +44,7 @@ def bring(store: Store, fit_id: str, stage: str, **changes: Any) -> FitRecord:
 def checkpointed(store: Store, fit_id: str, step: int, **changes: Any) -> CheckpointRecord:
     """Give a fit a checkpoint, whose content nobody will read."""
     with store.begin() as work:
-        made = CheckpointRecord(
+        created = CheckpointRecord(
             id=new_id("ckpt"),
             fit_id=fit_id,
             graph_id=work.fits.get(fit_id).graph_id,
@@ -57,8 +57,8 @@ def checkpointed(store: Store, fit_id: str, step: int, **changes: Any) -> Checkp
             is_best=False,
             deleted=False,
         )
-        work.checkpoints.add(replace(made, **changes))
-        return made
+        work.checkpoints.add(replace(created, **changes))
+        return created
 
 
 def told(store: Store, fit_id: str) -> list[tuple[str, Any]]:

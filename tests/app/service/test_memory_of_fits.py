@@ -66,11 +66,11 @@ def test_a_fork_that_goes_on_with_the_executor_of_its_origin_is_estimated_for_th
     going_on = {"from_checkpoint": checkpoint, "start_paused": True}
     native = bytes_of(fits, going_on, resources={"executor": "native"})
     assert bytes_of(fits, going_on, resources={"executor": "numpy"}) == bytes_of(fits, going_on) < native
-    anew = {**going_on, "from_checkpoint": {"checkpoint": checkpoint, "restore": "parameters"}}
-    assert bytes_of(fits, anew) == native
+    again = {**going_on, "from_checkpoint": {"checkpoint": checkpoint, "restore": "parameters"}}
+    assert bytes_of(fits, again) == native
 
 
-def test_other_batches_are_estimated_anew(fits: Fits, revision: FitRevision, asked: dict[str, Any]) -> None:
+def test_other_batches_are_estimated_again(fits: Fits, revision: FitRevision, asked: dict[str, Any]) -> None:
     small, large = (bytes_of(fits, asked, batch_size=size) for size in SIZES)
     fit = submitted(fits, asked, batch_size=SIZES[0])
     for size, expected in zip(reversed(SIZES), (large, small), strict=True):

@@ -69,7 +69,7 @@ def test_a_fit_begins_once_those_are_gone_that_it_does_not_fit_beside(
     assert room.reserved == 600
 
 
-def test_it_is_told_once_why_a_fit_waits(crowded: AttemptsHarness) -> None:
+def test_it_is_reported_once_why_a_fit_waits(crowded: AttemptsHarness) -> None:
     submit(crowded, "fit_2", 600)
     claimed(crowded)
     submit(crowded, "fit_1", 700)
@@ -78,9 +78,9 @@ def test_it_is_told_once_why_a_fit_waits(crowded: AttemptsHarness) -> None:
         assert crowded.attempts.claim() is None
     assert (crowded.fit().state, crowded.fit().phase) == (FitState.QUEUED, WAITS_FOR_MEMORY)
     assert crowded.notified == ["fit_1"]
-    (told,) = crowded.events("log")
-    assert told["code"] == "memory_full"
-    assert "about 700 bytes, and of the 1000 for all processes 600 are reserved" in told["text"]
+    (reported,) = crowded.events("log")
+    assert reported["code"] == "memory_full"
+    assert "about 700 bytes, and of the 1000 for all processes 600 are reserved" in reported["text"]
 
 
 def test_smaller_fits_do_not_overtake_one_that_waits(crowded: AttemptsHarness) -> None:
@@ -130,7 +130,7 @@ def test_a_fit_of_which_nothing_is_known_runs_alone_and_unbounded(crowded: Attem
     assert claimed(crowded).fit.id == "fit_2"
 
 
-def test_a_fit_that_the_machine_cannot_hold_any_more_is_told_so_instead_of_waiting(crowded: AttemptsHarness) -> None:
+def test_a_fit_that_the_machine_cannot_hold_any_more_fails_instead_of_waiting(crowded: AttemptsHarness) -> None:
     submit(crowded, "fit_1", BUDGET + 1)
     claim = claimed(crowded)
     with pytest.raises(TooLarge, match="about 1001 bytes of memory; this server gives 1000") as refused:

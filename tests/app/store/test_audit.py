@@ -29,14 +29,14 @@ def test_the_trail_is_read_a_page_at_a_time_in_either_order(store: Store) -> Non
     append(store, *"abcde")
     with store.begin() as work:
         for order, expected in (("asc", "abcde"), ("desc", "edcba")):
-            told, cursor = "", None
+            reported, cursor = "", None
             while True:
                 page = work.audit.list(PageRequest(2, cursor, "asc" if order == "asc" else "desc"))
-                told += "".join(entry.request_id for entry in page.items)
+                reported += "".join(entry.request_id for entry in page.items)
                 cursor = page.next_cursor
                 if cursor is None:
                     break
-            assert told == expected
+            assert reported == expected
 
 
 def test_a_cursor_of_another_list_is_refused(store: Store) -> None:

@@ -63,7 +63,7 @@ def test_an_update_stores_every_field_and_counts_the_version_up(store: Store, a_
         assert uow.fits.get("fit_2") == a_fit("fit_2")
 
 
-def test_an_update_of_what_was_changed_meanwhile_is_refused(store: Store, a_fit: AFit) -> None:
+def test_an_update_of_what_was_changed_concurrently_is_refused(store: Store, a_fit: AFit) -> None:
     with store.begin() as uow:
         uow.fits.add(a_fit())
         uow.fits.update(replace(a_fit(), step=1))

@@ -84,7 +84,7 @@ def test_what_is_stored_stays(stored: Store) -> None:
         assert work.gradients.add(replace(other, step=1)) is None
 
 
-def test_a_long_record_is_told_of_by_its_first_steps_and_its_last(stored: Store) -> None:
+def test_a_long_record_is_reported_by_its_first_steps_and_its_last(stored: Store) -> None:
     with stored.begin() as work:
         assert work.gradients.steps("fit_1") == [0, 9, 50, 100]
         for step in range(200, 300):

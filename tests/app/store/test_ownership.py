@@ -34,8 +34,8 @@ def build(kind: str, request: pytest.FixtureRequest) -> Callable[..., Any]:
         store: Store = request.getfixturevalue("store")
         with store.begin() as work:
             work.fits.add(request.getfixturevalue("a_fit")())
-    made: Callable[..., Any] = request.getfixturevalue(f"a_{kind.removesuffix('s')}")
-    return made
+    created: Callable[..., Any] = request.getfixturevalue(f"a_{kind.removesuffix('s')}")
+    return created
 
 
 def test_what_a_tenant_adds_is_its_own(store: Store, kind: str, build: Callable[..., Any]) -> None:

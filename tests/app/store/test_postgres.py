@@ -36,8 +36,8 @@ THREADS = 8
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    with backends.postgres_database() as made:
-        yield made
+    with backends.postgres_database() as created:
+        yield created
 
 
 @pytest.fixture

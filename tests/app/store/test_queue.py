@@ -47,7 +47,7 @@ def test_a_claim_starts_the_fit_and_counts_the_attempt(store: Store, a_fit: AFit
         assert (again.attempt, again.started_at) == (2, claimed.started_at)
 
 
-def test_a_claim_passes_over_the_fits_it_is_told_to(store: Store, a_fit: AFit) -> None:
+def test_a_claim_skips_the_given_fits(store: Store, a_fit: AFit) -> None:
     with store.begin() as uow:
         uow.fits.add(a_fit("fit_1"))
         uow.fits.add(a_fit("fit_2", state=FitState.INTERRUPTED))
@@ -75,7 +75,7 @@ def test_a_fit_that_is_not_admitted_holds_up_all_but_a_higher_priority(store: St
         assert [fit and fit.id for fit in claimed] == ["fit_1", "fit_2", "fit_3"]
 
 
-def test_a_fit_that_waits_for_memory_is_not_overtaken_whoever_comes(store: Store, a_fit: AFit) -> None:
+def test_a_fit_that_waits_for_memory_is_never_overtaken(store: Store, a_fit: AFit) -> None:
     with store.begin() as uow:
         uow.fits.add(a_fit("fit_0", share="b", state=FitState.RUNNING))
         uow.fits.add(a_fit("fit_5", share="b", state=FitState.INTERRUPTED, phase=WAITS_FOR_MEMORY))

@@ -50,9 +50,9 @@ def _upgrade(path: Path, revision: str) -> None:
 def _contents(database: Database) -> tuple[dict[tuple[str, str], str | None], list[str]]:
     """Return the statements, without white space, that made everything in the database, and its revision."""
     with database.connection.begin():
-        made = database.connection.exec_driver_sql("SELECT type, name, sql FROM sqlite_master").all()
+        created = database.connection.exec_driver_sql("SELECT type, name, sql FROM sqlite_master").all()
         revisions = database.connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalars().all()
-    return {(kind, name): sql and "".join(sql.split()) for kind, name, sql in made}, [*revisions]
+    return {(kind, name): sql and "".join(sql.split()) for kind, name, sql in created}, [*revisions]
 
 
 def test_the_migrations_make_the_tables_that_the_code_expects(migrated: Database) -> None:
@@ -64,11 +64,11 @@ def test_the_migrations_make_the_tables_that_the_code_expects(migrated: Database
 
 
 def test_the_migrations_make_word_for_word_what_a_new_database_has(migrated: Database, database: Database) -> None:
-    made, revisions = _contents(migrated)
+    created, revisions = _contents(migrated)
     for table in metadata.sorted_tables:
         expected = str(CreateTable(table).compile(dialect=sqlite.dialect()))
-        assert made["table", table.name] == "".join(expected.split())
-    assert _contents(database) == (made, revisions)
+        assert created["table", table.name] == "".join(expected.split())
+    assert _contents(database) == (created, revisions)
     assert revisions == [HEAD]
 
 

@@ -39,14 +39,14 @@ def test_a_session_reads_back_as_it_was(store: Store, a_session: ASession) -> No
             work.sessions.get("sess_3")
 
 
-def test_a_change_counts_versions_and_is_told(store: Store, a_session: ASession) -> None:
+def test_a_change_counts_versions_and_is_reported(store: Store, a_session: ASession) -> None:
     add(store, a_session())
-    told: list[str] = []
-    store.on_change(told.append)
+    reported: list[str] = []
+    store.on_change(reported.append)
     with store.begin() as work:
         stored = work.sessions.update(replace(a_session(), state=SessionState.PAUSED))
     assert stored.version == 2
-    assert told == ["sess_1"]
+    assert reported == ["sess_1"]
     with store.begin() as work, pytest.raises(Conflict) as refused:
         work.sessions.update(replace(a_session(), state=SessionState.CLOSED))
     assert refused.value.code == "stale_version"

@@ -16,9 +16,9 @@ LARGE = "x" * 3000
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "copy"
-    made.mkdir()
-    return made
+    created = tmp_path / "copy"
+    created.mkdir()
+    return created
 
 
 def fill(store: Store, fit: FitRecord, count: int) -> None:
@@ -44,7 +44,7 @@ def test_a_copy_holds_what_was_committed_and_says_so(store: Store, a_fit: AFit, 
 
 
 @pytest.mark.slow
-def test_a_copy_is_the_database_at_one_moment_though_others_write_meanwhile(
+def test_a_copy_is_the_database_at_one_moment_though_others_write_concurrently(
     store: Store, a_fit: AFit, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every commit adds an event to two fits; one that is rolled back, after it has filled the cache, adds many."""
@@ -84,6 +84,6 @@ def test_a_copy_is_the_database_at_one_moment_though_others_write_meanwhile(
         assert events == events_of(store, name)[: len(events)]
 
 
-def test_a_thread_with_a_unit_of_work_is_told_to_finish_it_first(store: Store, folder: Path) -> None:
+def test_a_thread_with_a_unit_of_work_has_to_finish_it_first(store: Store, folder: Path) -> None:
     with store.begin(), pytest.raises(RuntimeError, match="unit of work"):
         store.snapshot(folder)

@@ -131,7 +131,7 @@ def test_a_lock_of_another_program_is_named_and_changes_nothing(store: Store, a_
 
 
 @pytest.mark.sqlite
-def test_a_full_disk_is_named_and_the_store_goes_on_when_there_is_room(store: Store, a_fit: AFit) -> None:
+def test_a_full_disk_is_named_and_the_store_goes_on_when_there_is_space(store: Store, a_fit: AFit) -> None:
     driver = store._database.connection.connection.driver_connection
     assert driver is not None
     (pages,) = driver.execute("PRAGMA page_count").fetchone()
@@ -202,14 +202,12 @@ def test_a_disk_that_fails_amid_a_commit_is_named_and_the_connection_can_be_used
         assert uow.fits.get("fit_1").id == "fit_1"
 
 
-def test_who_observes_is_told_of_every_fit_that_changed_after_the_commit_and_before_the_hooks(
-    store: Store, a_fit: AFit
-) -> None:
-    told: list[str] = []
-    store.on_change(told.append)
+def test_observers_receive_every_changed_fit_after_the_commit_and_before_the_hooks(store: Store, a_fit: AFit) -> None:
+    reported: list[str] = []
+    store.on_change(reported.append)
 
     def changed() -> list[str]:
-        seen, told[:] = sorted(told), []
+        seen, reported[:] = sorted(reported), []
         return seen
 
     with store.begin() as work:
@@ -221,9 +219,9 @@ def test_who_observes_is_told_of_every_fit_that_changed_after_the_commit_and_bef
     with store.begin() as work:
         work.fits.update(work.fits.get("fit_2"))
         work.events.append("fit_3", "log", "{}")
-        work.after_commit(lambda: told.append("hook"))
-        assert told == []
-    assert told.pop() == "hook"
+        work.after_commit(lambda: reported.append("hook"))
+        assert reported == []
+    assert reported.pop() == "hook"
     assert changed() == ["fit_1", "fit_2", "fit_3"]  # a sweep shows how its variants stand
     with store.begin() as work:
         work.events.append_metrics("fit_4", [(1, "{}")])

@@ -49,7 +49,7 @@ print(np.zeros(128 * MIB, "u1").size)
     assert said(script) == ["refused", str(128 * MIB)]
 
 
-def test_only_a_map_has_more_room_and_no_more_than_was_left_for_it() -> None:
+def test_only_a_map_has_more_space_and_no_more_than_was_left_for_it() -> None:
     script = """
 Confinement(memory_bytes=present + MIB, most_memory_bytes=present + 3 * MIB).enter()
 print((limit("AS")[0] - present) // MIB, (limit("AS")[1] - present) // MIB)

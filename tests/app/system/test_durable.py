@@ -45,7 +45,7 @@ def harness(tmp_path: Path) -> FolderHarness:
     return FolderHarness(tmp_path)
 
 
-def test_each_operation_is_told_of_before_it_is_done(harness: FolderHarness) -> None:
+def test_each_operation_is_reported_before_it_is_done(harness: FolderHarness) -> None:
     path = harness.write("a", b"one", b"two")
     harness.durable.rename(path, harness.folder / "b")
     harness.durable.sync_folder(harness.folder)
@@ -77,7 +77,7 @@ def test_what_is_so_already_is_no_operation(harness: FolderHarness, again: Calla
     assert harness.durable.operations == 0
 
 
-def test_a_folder_that_could_not_be_synced_is_made_anew_the_next_time(tmp_path: Path) -> None:
+def test_a_folder_that_could_not_be_synced_is_made_again_the_next_time(tmp_path: Path) -> None:
     durable = Durable(fail_at=2)
     with pytest.raises(OSError, match="set to fail"):
         durable.mkdir(tmp_path / "a")

@@ -205,7 +205,7 @@ def test_checkpoints_by_the_clock_end_when_they_turn_out_dear(disk: SlowDisk) ->
     assert follow(Course(policy()), disk, 1.0, until=100) == [30, 100]
 
 
-def test_a_checkpoint_by_the_clock_that_finds_no_room_is_left_out(disk: SlowDisk) -> None:
+def test_a_checkpoint_by_the_clock_that_finds_no_space_is_left_out(disk: SlowDisk) -> None:
     course = Course(policy(every_steps=50))
     disk.full = True
     keeper = begun(course, disk)

@@ -81,7 +81,7 @@ def test_a_fit_is_carried_out_and_its_checkpoints_are_files(assign: Assign, reco
         assert {file.suffix for file in path.parent.iterdir()} == {".safetensors"}
 
 
-def test_a_fit_reports_columns_whose_values_its_precision_does_not_tell_apart(
+def test_a_fit_reports_columns_whose_values_its_precision_does_not_distinguish(
     assign: Assign, recorder: Reporter, server: Any
 ) -> None:
     assignment = assign()
@@ -137,7 +137,7 @@ def test_a_fit_goes_on_from_a_checkpoint_as_if_nothing_had_been(
     assert not any(isinstance(message, Log) for message in rest)
 
 
-def test_other_numerics_than_those_of_the_checkpoint_are_told_of(
+def test_other_numerics_than_those_of_the_checkpoint_are_reported(
     assign: Assign, recorder: Reporter, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_fit(assign(), recorder, StopFlag(), ALONE)
@@ -214,7 +214,7 @@ def test_only_a_checkpoint_from_before_it_was_taken_up_again_is_reopened(
 
 
 @pytest.mark.parametrize("kind", ["cancel", "drain"])
-def test_a_fit_that_should_stop_does_so_without_a_checkpoint_that_finds_no_room(
+def test_a_fit_that_should_stop_does_so_without_a_checkpoint_that_finds_no_space(
     assign: Assign, recorder: Reporter, server: Any, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     def full(*_: Any) -> None:
@@ -229,7 +229,7 @@ def test_a_fit_that_should_stop_does_so_without_a_checkpoint_that_finds_no_room(
 
 
 @pytest.mark.parametrize("operation", ["create", "write", "fsync", "rename"])
-def test_a_fit_waits_for_room_and_comes_to_the_same_bits(
+def test_a_fit_waits_for_memory_and_comes_to_the_same_bits(
     assign: Assign, recorder: Reporter, server: Any, monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:
     monkeypatch.setattr("app.worker.reporter.RETRY_SECONDS", 0.0)
@@ -252,7 +252,7 @@ def test_a_fit_waits_for_room_and_comes_to_the_same_bits(
     messages = server.heard()
     assert rows_of(messages) == rows_of(undisturbed)
     for kind in (CheckpointWritten, GradientWritten):
-        digests = [[each.digest for each in told if isinstance(each, kind)] for told in (messages, undisturbed)]
+        digests = [[each.digest for each in reported if isinstance(each, kind)] for reported in (messages, undisturbed)]
         assert digests[0] == digests[1] != []
     waits = [each for each in messages if isinstance(each, Phase) and each.phase == WAITS_FOR_STORAGE]
     logs = [each.code for each in messages if isinstance(each, Log)]
@@ -260,7 +260,7 @@ def test_a_fit_waits_for_room_and_comes_to_the_same_bits(
 
 
 @pytest.mark.parametrize("kind", ["cancel", "drain"])
-def test_a_fit_that_waits_for_room_can_be_stopped(
+def test_a_fit_that_waits_for_memory_can_be_stopped(
     assign: Assign, recorder: Reporter, server: Any, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     wish = StopFlag(kind, after=10**9)
@@ -323,7 +323,7 @@ def test_a_checkpoint_that_the_disk_does_not_take_is_not_announced_and_ends_the_
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_fault_loses_no_row_and_tells_clients_only_what_they_may_know(
+def test_a_fault_loses_no_row_and_shows_clients_only_what_they_may_know(
     assign: Assign,
     recorder: Reporter,
     server: Any,

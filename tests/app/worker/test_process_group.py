@@ -39,5 +39,5 @@ def test_a_grandchild_whose_parent_ended_is_buried_by_who_adopts() -> None:
     assert said_by(ADOPT) == "3\n"
 
 
-def test_a_process_whose_parent_is_another_by_now_is_told_so() -> None:
+def test_a_process_whose_parent_is_another_by_now_gets_an_error() -> None:
     assert said_by(BORN_TO) == "True False\n"

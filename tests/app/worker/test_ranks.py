@@ -210,7 +210,7 @@ def test_the_server_hears_how_the_lost_rank_ended(parent: Parent, scene: str, st
     ("scene", "words"),
     [("abort", "no more rows"), ("disagree", "allreduce_ of 10 float64, rank 2 at allreduce_ of 11")],
 )
-def test_a_rank_that_tells_why_it_cannot_go_on_leaves_the_verdict_to_the_first(
+def test_a_rank_that_shows_why_it_cannot_go_on_leaves_the_verdict_to_the_first(
     parent: Parent, scene: str, words: str
 ) -> None:
     family = parent.start(scene)

@@ -47,7 +47,7 @@ class Never:
     stop_requested = None
 
 
-def told(messages: list[Message]) -> list[GradientWritten]:
+def reports(messages: list[Message]) -> list[GradientWritten]:
     inner = [message.message if isinstance(message, About) else message for message in messages]
     return [message for message in inner if isinstance(message, GradientWritten)]
 
@@ -81,7 +81,7 @@ def test_numbers_that_the_format_has_no_name_for_are_widened(tmp_path: Path) -> 
     assert np.load(written.path).tolist() == [1.5, -2.0]
 
 
-def test_gradients_are_told_of_before_the_checkpoint_that_follows_them(
+def test_gradients_are_reported_before_the_checkpoint_that_follows_them(
     assign: Assign, channel: Any, server: Any
 ) -> None:
     assert run_fit(assign(record=RECORD), Reporter(channel), Never(), ALONE) == Finished("succeeded")
@@ -92,7 +92,7 @@ def test_gradients_are_told_of_before_the_checkpoint_that_follows_them(
         (GradientWritten, 4),
         (CheckpointWritten, 6),
     ]
-    first = told(heard)[0]
+    first = reports(heard)[0]
     assert np.load(first.path).shape == (2,)
 
 
@@ -100,10 +100,10 @@ def test_a_resumed_fit_captures_the_same_bytes_again(assign: Assign, channel: An
     record = {"gradients": {"every_steps": 1}}
     run_fit(assign(record=record), Reporter(channel), Never(), ALONE)
     heard = server.heard()
-    whole = {message.step: message.digest for message in told(heard)}
+    whole = {message.step: message.digest for message in reports(heard)}
     (checkpoint,) = [m for m in heard if isinstance(m, CheckpointWritten) and m.step == 3]
     run_fit(assign(resume_from=checkpoint.path, record=record), Reporter(channel), Never(), ALONE)
-    again = {message.step: message.digest for message in told(server.heard())}
+    again = {message.step: message.digest for message in reports(server.heard())}
     assert [*whole] == [0, 1, 2, 3, 4, 5]
     assert again == {step: whole[step] for step in (3, 4, 5)}
 
@@ -166,7 +166,7 @@ def test_rows_do_not_wait_for_a_long_step_to_end(channel: Any, server: Any, time
     assert server.heard() == []
 
 
-def test_where_no_row_is_recorded_the_step_is_told_now_and_then(channel: Any, server: Any, time: Time) -> None:
+def test_where_no_row_is_recorded_the_step_is_reported_now_and_then(channel: Any, server: Any, time: Time) -> None:
     recorder = Reporter(channel)
     recorder.report_step(Standing(step=1), [point(1)])
     server.heard()
@@ -188,7 +188,7 @@ def test_other_messages_do_not_overtake_rows(channel: Any, server: Any, time: Ti
     assert messages[-1] == Log("info", "after")
 
 
-def test_a_worker_with_nothing_to_tell_gives_a_sign_of_life(channel: Any, server: Any, time: Time) -> None:
+def test_a_worker_with_nothing_to_report_sends_a_heartbeat(channel: Any, server: Any, time: Time) -> None:
     recorder = Reporter(channel)
     for _ in range(2):
         recorder.flush_overdue()
@@ -198,7 +198,7 @@ def test_a_worker_with_nothing_to_tell_gives_a_sign_of_life(channel: Any, server
         assert server.heard() == [Heartbeat()]
 
 
-def test_what_is_told_of_a_variant_is_a_sign_of_life(channel: Any, server: Any, time: Time) -> None:
+def test_a_report_of_a_variant_is_a_heartbeat(channel: Any, server: Any, time: Time) -> None:
     recorder = Reporter(channel)
     with recorder.for_variant("fit_2") as part:
         time.now += HEARTBEAT_SECONDS

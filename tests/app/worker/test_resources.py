@@ -45,7 +45,7 @@ def test_a_process_gets_its_estimate_its_rows_and_what_threads_reserve(
     assert {each.file_bytes for each in entered} == {5_000_000 + FILE_BYTES}
 
 
-def test_where_the_system_does_not_tell_what_there_is_memory_is_not_bounded(
+def test_where_the_system_does_not_show_what_there_is_memory_is_not_bounded(
     assign: Callable[..., Assignment], entered: list[Confinement], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bounds, "address_space_bytes", lambda: None)
@@ -71,7 +71,7 @@ def test_rows_count_wherever_they_are_and_those_that_are_gone_do_not(assign: Cal
     assert mapped_bytes(session) == 2 * once
 
 
-def test_rows_that_come_later_have_room_too(assign: Callable[..., Assignment], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_later_rows_have_space_too(assign: Callable[..., Assignment], monkeypatch: pytest.MonkeyPatch) -> None:
     widened: list[int] = []
     monkeypatch.setattr(bounds, "widen", widened.append)
     assignment = assign()

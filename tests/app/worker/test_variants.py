@@ -77,8 +77,8 @@ def sweep(assign: Assign) -> Callable[..., Assignment]:
 
 def about(messages: list[Message], fit_id: str, kind: type) -> list[Any]:
     """Return what was told of a variant, of one kind."""
-    told = [message.message for message in messages if isinstance(message, About) and message.fit_id == fit_id]
-    return [message for message in told if isinstance(message, kind)]
+    reported = [message.message for message in messages if isinstance(message, About) and message.fit_id == fit_id]
+    return [message for message in reported if isinstance(message, kind)]
 
 
 def rows(messages: list[Message], fit_id: str) -> list[str]:
@@ -103,7 +103,7 @@ def test_every_variant_makes_the_rows_that_it_would_make_alone(
         assert about(heard, f"fit_{number}", Finished) == [Finished("succeeded")]
 
 
-def test_halving_tells_what_was_reached_and_who_is_left_behind(sweep: Any, channel: Any, server: Any) -> None:
+def test_halving_shows_what_was_reached_and_who_is_left_behind(sweep: Any, channel: Any, server: Any) -> None:
     assert run_sweep(sweep((2, 4)), Reporter(channel), StopFlag()) == Finished("succeeded")
     heard = server.heard()
     lengths = [len(rows(heard, f"fit_{number}")) for number in (1, 2, 3, 4)]

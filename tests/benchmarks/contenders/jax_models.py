@@ -140,10 +140,10 @@ def _autoencoder(family: Autoencoder) -> Model:
     def widened(w: Arrays, name: str, x: jax.Array) -> jax.Array:
         """Apply a transposed convolution of stride 2: a convolution of the image with zeros in between."""
         kernel = w[f"{name}.weight"][:, :, ::-1, ::-1].transpose(2, 3, 0, 1)
-        made = lax.conv_general_dilated(
+        created = lax.conv_general_dilated(
             x, kernel, (1, 1), ((1, 2), (1, 2)), lhs_dilation=(2, 2), dimension_numbers=("NHWC", "HWIO", "NHWC")
         )
-        return made + w[f"{name}.bias"]
+        return created + w[f"{name}.bias"]
 
     def image(w: Arrays, s: Arrays, x: jax.Array) -> tuple[jax.Array, Arrays]:
         x = x.transpose(0, 2, 3, 1)
@@ -231,8 +231,8 @@ def _recurrent(family: Recurrent) -> Model:
         start = jnp.zeros((x.shape[1], units), x.dtype)
 
         def step(carry: Any, row: jax.Array) -> tuple[Any, jax.Array]:
-            made = cell(carry, row, w, place)
-            return made, made[0]
+            created = cell(carry, row, w, place)
+            return created, created[0]
 
         return lax.scan(step, (start, start), entering)[1]
 

@@ -76,18 +76,18 @@ def make_update(workload: Workload) -> Any:
 
     scores = model(workload.model)
 
-    def cross_entropy(made: Any, label: Any) -> Any:
-        return -jnp.take_along_axis(jax.nn.log_softmax(made, -1), label[..., None], -1).mean()
+    def cross_entropy(created: Any, label: Any) -> Any:
+        return -jnp.take_along_axis(jax.nn.log_softmax(created, -1), label[..., None], -1).mean()
 
     measure: Callable[[Any, Any], Any] = {
         "cross_entropy": cross_entropy,
-        "binary_cross_entropy_with_logits": lambda made, label: (jax.nn.softplus(made) - made * label).mean(),
-        "mse": lambda made, label: ((made - label) ** 2).mean(),
+        "binary_cross_entropy_with_logits": lambda created, label: (jax.nn.softplus(created) - created * label).mean(),
+        "mse": lambda created, label: ((created - label) ** 2).mean(),
     }[workload.model.loss]
 
     def loss(weights: Any, statistics: Any, label: Any, **inputs: Any) -> Any:
-        made, statistics = scores(weights, statistics, *inputs.values())
-        return measure(made, label), statistics
+        created, statistics = scores(weights, statistics, *inputs.values())
+        return measure(created, label), statistics
 
     def update(state: State, batch: dict[str, Any]) -> tuple[State, Any]:
         # Keyword arguments arrive sorted by name, dicts through jit too: pick the inputs by their own order.

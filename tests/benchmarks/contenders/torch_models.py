@@ -52,9 +52,9 @@ class Weights:
         return nn.Parameter(torch.from_numpy(self._arrays[name].copy()))
 
     def linear(self, weight: str, bias: str = "") -> nn.Linear:
-        made = self[weight]
-        layer = nn.Linear(made.shape[1], made.shape[0], dtype=made.dtype)
-        layer.weight, layer.bias = made, self[bias or weight.replace("weight", "bias")]
+        created = self[weight]
+        layer = nn.Linear(created.shape[1], created.shape[0], dtype=created.dtype)
+        layer.weight, layer.bias = created, self[bias or weight.replace("weight", "bias")]
         return layer
 
     def norm(self, layer: nn.BatchNorm2d | nn.LayerNorm, name: str) -> nn.Module:
@@ -62,17 +62,17 @@ class Weights:
         return layer
 
     def convolution(self, name: str, stride: int = 1, *, bias: bool = True) -> nn.Conv2d:
-        made = self[f"{name}.weight"]
-        layer = nn.Conv2d(made.shape[1], made.shape[0], 3, stride=stride, padding=1, bias=bias)
-        layer.weight = made
+        created = self[f"{name}.weight"]
+        layer = nn.Conv2d(created.shape[1], created.shape[0], 3, stride=stride, padding=1, bias=bias)
+        layer.weight = created
         if bias:
             layer.bias = self[f"{name}.bias"]
         return layer
 
     def transposed(self, name: str) -> nn.ConvTranspose2d:
-        made = self[f"{name}.weight"]
-        layer = nn.ConvTranspose2d(made.shape[0], made.shape[1], 3, stride=2, padding=1, output_padding=1)
-        layer.weight, layer.bias = made, self[f"{name}.bias"]
+        created = self[f"{name}.weight"]
+        layer = nn.ConvTranspose2d(created.shape[0], created.shape[1], 3, stride=2, padding=1, output_padding=1)
+        layer.weight, layer.bias = created, self[f"{name}.bias"]
         return layer
 
     def batch_norm(self, name: str) -> nn.Module:

@@ -41,8 +41,8 @@ class Tabular:
         lines = [f"h0 = concat({looked_up}, numbers, axis=1)"]
         for place, (before, after) in enumerate(zip(widths, self.widths, strict=False)):
             parameters |= {f"w{place}": [after, before], f"b{place}": [after]}
-            made = f"linear(h{place}, w{place}, b{place})"
-            lines.append(f"h{place + 1} = {made if place == len(self.widths) - 1 else f'relu({made})'}")
+            created = f"linear(h{place}, w{place}, b{place})"
+            lines.append(f"h{place + 1} = {created if place == len(self.widths) - 1 else f'relu({created})'}")
         lines.append(f"loss = cross_entropy(h{len(self.widths)}, label)")
         return {
             "inputs": {

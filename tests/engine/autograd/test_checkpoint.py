@@ -145,7 +145,7 @@ def test_several_outputs_custom_functions_and_hooks_inside() -> None:
     assert numbers(x.grad) == [120]
 
 
-def test_a_second_run_that_does_something_else_is_told() -> None:
+def test_a_second_run_that_does_something_else_is_reported() -> None:
     x, sizes = leaf(1, 2, 3), iter([2, 3, 2, 3])
 
     def changing(a: Value) -> Value:

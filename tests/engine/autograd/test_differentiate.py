@@ -184,11 +184,11 @@ MIDDLE = (
 def test_forward_mode_is_the_jacobian_times_the_tangent_on_a_random_graph(seed: int) -> None:
     def function(x: engine.Value) -> engine.Value:
         generator = np.random.default_rng(seed)
-        made = [x]
+        created = [x]
         for _ in range(generator.integers(1, 7)):
             step = MIDDLE[generator.integers(len(MIDDLE))]
-            made.append(step(generator, *(made[generator.integers(len(made))] for _ in range(2))))
-        return ops.stack(made[-1], made[-2] * 2)
+            created.append(step(generator, *(created[generator.integers(len(created))] for _ in range(2))))
+        return ops.stack(created[-1], created[-2] * 2)
 
     point, tangent = np.random.default_rng(1000 + seed).standard_normal((2, 3))
     value, pushed = jvp(function, (point,), (tangent,))

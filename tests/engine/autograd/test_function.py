@@ -201,7 +201,7 @@ def returning(*parts: object) -> type[Function]:
         ((1.0, None), GradientError, "returned a float as a gradient"),
     ],
 )
-def test_a_backward_that_returns_something_else_is_told_what(
+def test_a_backward_that_returns_something_else_raises_with_what_it_should_return(
     parts: tuple[object, ...], error: type[Exception], match: str
 ) -> None:
     with pytest.raises(error, match=match):

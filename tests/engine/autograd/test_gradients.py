@@ -25,7 +25,7 @@ def loss_of(x, w, b):
     return ops.mean(h * h)
 
 
-def test_every_named_leaf_has_its_gradient_in_a_map_made_anew_each_time():
+def test_every_named_leaf_has_its_gradient_in_a_map_made_again_each_time():
     x, w, b = model()
     first = engine.gradients_by_name(loss_of(x, w, b))
     second = engine.gradients_by_name(loss_of(x, w, b))

@@ -273,7 +273,7 @@ def test_a_first_gradient_is_nobody_elses(create_graph: bool) -> None:
     assert (numbers(x.grad), numbers(y.grad), numbers(seed)) == ([5, 5], [1, 1], [1, 1])
 
 
-def test_only_leaves_keep_a_gradient_unless_told() -> None:
+def test_only_leaves_keep_a_gradient_by_default() -> None:
     x = leaf(1, 2)
     y, z = x * 3, x * 4
     z.retain_grad()
@@ -487,7 +487,7 @@ def test_assigning_requires_grad_is_checked_as_by_the_method() -> None:
     (x * 2.0).requires_grad = False
 
 
-def test_values_tell_their_device_and_the_node_that_made_them() -> None:
+def test_values_show_their_device_and_the_node_that_made_them() -> None:
     x = leaf(1, 2)
     y = x * 2.0
     assert x.device == y.device == "cpu"

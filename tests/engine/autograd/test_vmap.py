@@ -35,14 +35,14 @@ def test_vmaps_nest():
 
 
 def test_axes_in_and_out_are_chosen():
-    made = engine.vmap(lambda x: (x * 2, ops.sum(x)), in_axes=1, out_axes=(1, 0))(X)
-    np.testing.assert_array_equal(made[0].numpy(), X * 2)
-    np.testing.assert_allclose(made[1].numpy(), X.sum(0))
+    actual = engine.vmap(lambda x: (x * 2, ops.sum(x)), in_axes=1, out_axes=(1, 0))(X)
+    np.testing.assert_array_equal(actual[0].numpy(), X * 2)
+    np.testing.assert_allclose(actual[1].numpy(), X.sum(0))
 
 
 def test_a_result_that_depends_on_no_example_is_repeated():
-    made = engine.vmap(lambda x, w: (x, ops.exp(w)), (0, None))(X, W)[1]
-    np.testing.assert_array_equal(made.numpy(), np.broadcast_to(np.exp(W), (5, 3)))
+    actual = engine.vmap(lambda x, w: (x, ops.exp(w)), (0, None))(X, W)[1]
+    np.testing.assert_array_equal(actual.numpy(), np.broadcast_to(np.exp(W), (5, 3)))
 
 
 def test_an_empty_batch_gives_empty_results():

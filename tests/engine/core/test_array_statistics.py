@@ -68,7 +68,7 @@ def test_squares_that_would_overflow_or_vanish_do_not() -> None:
         assert array_statistics(np.full(4, size)).mean == size
 
 
-def test_nothing_is_told_of_what_is_not_there() -> None:
+def test_nothing_is_reported_of_what_is_not_there() -> None:
     found = array_statistics(np.zeros((0, 3), np.float32))
     assert (found.norm, found.mean, found.min, found.abs_max, found.counts) == (0.0, None, None, None, [])
     blank = array_statistics(np.array([np.nan, np.nan]))

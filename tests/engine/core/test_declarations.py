@@ -108,8 +108,8 @@ GRAPH["nodes"].insert(2, {"name": "squared", "op": "square", "inputs": ["centere
 
 
 def expected(x: Any, w: Any) -> tuple[Any, Any]:
-    made = x @ w
-    y = made - made.mean(axis=-1, keepdims=True)
+    created = x @ w
+    y = created - created.mean(axis=-1, keepdims=True)
     return y, x.T @ (2 * y / y.size)
 
 

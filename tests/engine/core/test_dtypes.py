@@ -153,8 +153,8 @@ for make in (lambda: engine.tensor([1.0], dtype="bfloat16"), lambda: engine.ops.
     except engine.MissingExtra as error:
         print(error)
 """
-    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert made.stdout.count("pip install 'adjoint-server[bfloat16]'") == 2
+    created = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert created.stdout.count("pip install 'adjoint-server[bfloat16]'") == 2
 
 
 def test_bfloat16_stands_in_documents_and_checkpoints(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_too_large_numbers_in_one_block_leave_the_others_right() -> None:
     assert_same_bits(convert_dtype(x, FLOAT16), expected(x, FLOAT16))
 
 
-def test_it_writes_where_it_is_told_to() -> None:
+def test_it_writes_to_the_given_place() -> None:
     x = np.random.default_rng(0).standard_normal((80, 90)).astype(FLOAT32)
     for out in (np.empty((80, 90), FLOAT16), np.empty((90, 80), FLOAT16).T, np.empty((80, 180), FLOAT16)[:, ::2]):
         assert convert_dtype(x, FLOAT16, out) is out

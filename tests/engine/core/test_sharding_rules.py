@@ -20,8 +20,8 @@ LARGEST_COUNT = 5
 
 
 def computed(op: Op[Any], arrays: Sequence[Array], attrs: dict[str, Any]) -> list[Array]:
-    made = op(*map(tensor, arrays), **attrs)
-    return [value.numpy() for value in (made if isinstance(made, tuple) else (made,))]
+    created = op(*map(tensor, arrays), **attrs)
+    return [value.numpy() for value in (created if isinstance(created, tuple) else (created,))]
 
 
 def part(array: Array, axis: State, shard: int, count: int) -> Array:
@@ -57,11 +57,11 @@ def check(op: Op[Any], sample: Sample, arrays: Sequence[Array]) -> int:
     attrs = dict(bind(op.name, op.attributes, sample.attrs))
     attrs.update({"training": True} if attrs.get("training", 0) is None else {})
     whole = computed(op, arrays, attrs)
-    shapes, made = [array.shape for array in arrays], [array.shape for array in whole]
+    shapes, created = [array.shape for array in arrays], [array.shape for array in whole]
     found: set[tuple[int, Cut]] = set()
     for count, states in cases(op, arrays):
         for by_columns in (False, True):
-            cutting = cut(Case(op, attrs, shapes, states, made, by_columns), count)
+            cutting = cut(Case(op, attrs, shapes, states, created, by_columns), count)
             if cutting is not None:  # None says nothing: a value that is split is then seen by its part
                 seen = (own if window is None else window for own, window in zip(states, cutting.windows, strict=True))
                 found.add((count, Cut(tuple(seen), cutting.states)))

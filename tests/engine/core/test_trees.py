@@ -70,9 +70,9 @@ def test_gradients_per_example_of_a_model_in_a_dict():
 
 
 def test_trees_are_batched_and_come_out():
-    made = engine.vmap(lambda p: {"sum": p["a"] + p["b"], "parts": (p["a"] * 2, p["b"])})({"a": X, "b": X})
-    np.testing.assert_array_equal(made["sum"].numpy(), 2 * X)
-    np.testing.assert_array_equal(made["parts"][0].numpy(), 2 * X)
+    created = engine.vmap(lambda p: {"sum": p["a"] + p["b"], "parts": (p["a"] * 2, p["b"])})({"a": X, "b": X})
+    np.testing.assert_array_equal(created["sum"].numpy(), 2 * X)
+    np.testing.assert_array_equal(created["parts"][0].numpy(), 2 * X)
 
 
 @each_row(

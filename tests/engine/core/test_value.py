@@ -131,10 +131,10 @@ def test_reading_a_value_records_nothing() -> None:
     y = x * 2
     before = next(Node.numbers)
     _ = (y.data, y.shape, y.dtype, y.ndim, y.size, y.nbytes, y.grad, y.requires_grad, y.node, y.numpy(), y[0:1].detach)
-    made = next(Node.numbers)
-    assert made == before + 2  # the slice is an operation, and the only one
+    created = next(Node.numbers)
+    assert created == before + 2  # the slice is an operation, and the only one
     _ = (len(y), repr(y), float(y.detach().numpy()[0]), y.spec, y.key, y.version, y.is_leaf, bool(y.size), y.detach())
-    assert next(Node.numbers) == made + 1
+    assert next(Node.numbers) == created + 1
 
 
 def test_the_four_parts_of_a_variable() -> None:

@@ -34,7 +34,7 @@ def test_rows_give_the_same_examples_as_columns():
         assert row.y is None
 
 
-def test_each_epoch_and_reset_has_an_order_of_its_own_that_the_seed_tells():
+def test_each_epoch_and_reset_has_an_order_of_its_own_that_the_seed_determines():
     one, two = loader(seed=3), loader(seed=3)
     orders = [[batch.y.numpy().tolist() for batch in one.epoch()] for _ in range(3)]
     assert orders[0] != orders[1] != orders[2]

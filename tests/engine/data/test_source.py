@@ -72,7 +72,7 @@ def test_bfloat16_goes_in_and_out(picks, shards):
         np.testing.assert_array_equal(into.astype(float), array[examples].astype(float))
 
 
-def test_inputs_may_share_a_column_and_specs_tell_shapes_and_types():
+def test_inputs_may_share_a_column_and_specs_show_shapes_and_types():
     source = open_source({"a": matrix("uint8"), "b": np.arange(ROWS)}, {"x": "a", "again": "a", "y": "b"})
     assert {name: source.spec(name) for name in source.inputs} == {
         "x": ((2, 3), np.dtype("uint8")),

@@ -76,8 +76,8 @@ def _fitted(item, data, train):
 @pytest.mark.parametrize("case", TRANSFORMS)
 def test_transform(case):
     options, data, wanted = TRANSFORMS[case]
-    made, column = _fitted({"column": "c", **options}, data, TRAIN)
-    got = made.transform("x", {"c": column}, range(column.rows), np.dtype(np.float64))
+    created, column = _fitted({"column": "c", **options}, data, TRAIN)
+    got = created.transform("x", {"c": column}, range(column.rows), np.dtype(np.float64))
     np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12)
 
 
@@ -138,8 +138,8 @@ def test_raw_values_that_the_model_does_not_take(values, pointer, told):
     reader = Reader()
     section = read_section(reader, {"x": ["age", "town"]}, "")
     table = {"age": RawColumn("age", np.array([1.0, 2.0])), "town": raw_values("town", ["Ulm", "Bonn"])}
-    made = fit_preprocessing(section, table, {"x": np.arange(2)})
+    created = fit_preprocessing(section, table, {"x": np.arange(2)})
     with pytest.raises(engine.DocumentError) as refused:
-        made.encode(values, {"x": np.dtype(np.float32)}, ["x"])
+        created.encode(values, {"x": np.dtype(np.float32)}, ["x"])
     assert refused.value.findings[0].pointer == pointer
     assert told in refused.value.findings[0].detail

@@ -93,7 +93,7 @@ def test_the_number_of_windows_is_known_without_data(rows, stride):
     assert windows.count(rows) == len(range(0, rows - 2, stride))
 
 
-def test_series_are_told_apart_across_chunks(monkeypatch):
+def test_series_are_distinguished_across_chunks(monkeypatch):
     monkeypatch.setattr("engine.data.windows.CHUNK", 4)
     for values in (SERIES, SERIES.astype("U2"), SERIES * 0.5):
         source = open_source({"x": np.arange(ROWS), "s": values}, {"x": "x"}, Windows(spans={"x": (0, 5)}, within="s"))
@@ -137,7 +137,7 @@ def test_windows_that_do_not_fit_are_found_before_and_when_a_source_is_opened(wi
     assert says in str(refusal.value)
 
 
-def test_columns_that_tell_no_series_apart_are_refused():
+def test_columns_that_distinguish_no_series_are_refused():
     def opened(series):
         return open_source({"x": np.zeros(6), "s": series}, {"x": "x"}, Windows(spans={"x": (0, 3)}, within="s"))
 

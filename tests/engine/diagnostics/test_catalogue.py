@@ -90,7 +90,7 @@ FACTS: list[tuple[str, str, Any]] = [
 
 
 @each_row(("name", "field", "wanted"), FACTS)
-def test_an_entry_tells_what_an_op_does(name: str, field: str, wanted: Any) -> None:
+def test_an_entry_shows_what_an_op_does(name: str, field: str, wanted: Any) -> None:
     assert entries()[name][field] == wanted
 
 
@@ -107,7 +107,7 @@ INPUTS: list[tuple[str, list[tuple[str, bool]]]] = [
 
 
 @each_row(("name", "wanted"), INPUTS)
-def test_an_entry_tells_what_inputs_hold_and_where_gradients_flow(name: str, wanted: list[tuple[str, bool]]) -> None:
+def test_an_entry_shows_what_inputs_hold_and_where_gradients_flow(name: str, wanted: list[tuple[str, bool]]) -> None:
     assert [(item["role"], item["gradient"]) for item in entries()[name]["inputs"]] == wanted
 
 

@@ -31,10 +31,10 @@ def test_an_initializer_takes_no_more_than_it_says(kind: str) -> None:
     document, shape = {"kind": kind, **OPTIONS.get(kind, {})}, SHAPES.get(kind, (400, 300))
     initialize(document, "w", (2, 2, 2)[: len(shape)], np.dtype("float32"), 0)
     tracemalloc.start()
-    made = initialize(document, "w", shape, np.dtype("float32"), 0)
+    created = initialize(document, "w", shape, np.dtype("float32"), 0)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak <= initial_cost(document, shape)[0] + made.nbytes + SLACK
+    assert peak <= initial_cost(document, shape)[0] + created.nbytes + SLACK
 
 
 LOOKS = {
@@ -52,16 +52,16 @@ def test_a_look_takes_no_more_than_it_says(look: str) -> None:
     definition, rows = engine.parse_graph(NET), np.ones((500, 100), np.float32)
     request: dict[str, Any] = {"inputs": {"x": rows.tolist()}}
     request |= {"gradcheck": {"elements": 2}, "profile": {"repeats": 1, "optimizer": "adam"}}.get(look, {})
-    told: list[engine.Cost] = []
+    reported: list[engine.Cost] = []
 
     def admit(cost: engine.Cost) -> None:
-        told.append(cost)
+        reported.append(cost)
         tracemalloc.start()
 
     LOOKS[look](definition, request, admit=admit)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    (cost,) = told
+    (cost,) = reported
     assert peak <= 1.25 * cost.nbytes + SLACK
     assert cost.operations > 2 * 100 * 1000 * (500 if look != "row_losses" else 1)
 
@@ -70,18 +70,18 @@ def test_a_look_takes_no_more_than_it_says(look: str) -> None:
 def test_a_prediction_takes_no_more_than_it_says(rows: int) -> None:
     checkpoint = engine.Checkpoint({"w": np.ones((100, 1000), np.float32)})
     predictor = engine.Predictor(engine.parse_graph(NET), checkpoint)
-    told: list[engine.Cost] = []
+    reported: list[engine.Cost] = []
 
     def admit(cost: engine.Cost) -> None:
-        told.append(cost)
+        reported.append(cost)
         tracemalloc.start()
 
     predicted = predictor.predict({"x": np.ones((rows, 100), np.float32)}, admit=admit)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert predicted["h"].shape == (rows, 1000)
-    assert peak <= 1.25 * told[0].nbytes + SLACK
-    assert told[0].operations > 2 * rows * 100 * 1000
+    assert peak <= 1.25 * reported[0].nbytes + SLACK
+    assert reported[0].operations > 2 * rows * 100 * 1000
     assert predictor.model_bytes >= 400_000
     assert predictor.kept_bytes > 0
     predictor.forget_sizes()

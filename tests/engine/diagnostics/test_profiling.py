@@ -65,7 +65,7 @@ def test_without_a_loss_there_is_only_the_forward_pass():
     assert {timing.phase for timing in profiled(document, {"inputs": {"x": [1.0, 2.0]}})} == {"forward"}
 
 
-def test_the_median_of_the_repeats_is_told(monkeypatch):
+def test_the_median_of_the_repeats_is_reported(monkeypatch):
     seconds = iter([0.0, 9.0, 0.0, 1.0, 0.0, 2.0])
     monkeypatch.setattr("engine.execution.interpreter.node_runner.time.perf_counter", lambda: next(seconds))
     (timing,) = profiled({"inputs": {"x": []}, "program": "y = exp(x)"}, {"inputs": {"x": 1.0}, "repeats": 3})

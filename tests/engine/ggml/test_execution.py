@@ -144,7 +144,7 @@ def test_a_graph_that_is_cleared_and_built_again_keeps_no_old_results() -> None:
         tracemalloc.stop()
 
 
-def test_a_plan_has_four_threads_unless_told(parabola: Build) -> None:
+def test_a_plan_has_four_threads_by_default(parabola: Build) -> None:
     graph = parabola().graph
     assert graph.plan().n_threads == 4
     assert graph.plan(-1).n_threads == 4
@@ -317,7 +317,7 @@ def random_graph() -> tuple[Graph, engine.Value, engine.Value, engine.Value]:
     return graph, x, y, z
 
 
-def test_random_ops_draw_anew_in_each_computation() -> None:
+def test_random_ops_draw_again_in_each_computation() -> None:
     graph, x, y, z = random_graph()
     graph.compute()
     first = graph.get(y)

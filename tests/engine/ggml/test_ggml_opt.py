@@ -30,8 +30,8 @@ def test_the_regression_of_ggmls_own_tests_comes_out():
     numbers = ggml_opt.ggml_opt_get_default_optimizer_params(1)
     pars = ggml_opt.ggml_opt_optimizer_params(adamw=type(numbers.adamw)(alpha=0.1), sgd=numbers.sgd)
     kinds = (ggml_opt.GGML_OPT_LOSS_TYPE_MEAN_SQUARED_ERROR, ggml_opt.GGML_OPT_OPTIMIZER_TYPE_ADAMW)
-    told = ggml_opt.ggml_opt_get_constant_optimizer_params(pars)
-    ggml_opt.ggml_opt_fit(None, ctx, inputs, outputs, dataset, *kinds, told, 100, ndata, 0.0, True)
+    reported = ggml_opt.ggml_opt_get_constant_optimizer_params(pars)
+    ggml_opt.ggml_opt_fit(None, ctx, inputs, outputs, dataset, *kinds, reported, 100, ndata, 0.0, True)
     assert ggml.ggml_get_f32_1d(ctx, a, 0) == pytest.approx(1.2, abs=1e-2)
     assert ggml.ggml_get_f32_1d(ctx, b, 0) == pytest.approx(3.4, abs=1e-2)
 

@@ -57,7 +57,7 @@ def test_where_no_gradient_flows_there_is_none(differentiated: Build) -> None:
     assert model.graph.grad_acc(model.graph.node(1)) is None
 
 
-def test_a_graph_made_without_grads_tells_of_none(parabola: Build) -> None:
+def test_a_graph_made_without_grads_has_none(parabola: Build) -> None:
     model = parabola(grads=False)
     model.fill()
     model.graph.compute()
@@ -448,7 +448,7 @@ def test_a_step_of_an_optimizer_in_the_graph_moves_the_parameter() -> None:
     assert graph.get_at(leaves["v"]) == pytest.approx(0.036)
 
 
-def test_a_reset_leaves_moments_alone_unless_told() -> None:
+def test_a_reset_leaves_moments_alone_by_default() -> None:
     graph, leaves = trained()
     graph.compute()
     graph.reset()

@@ -81,7 +81,7 @@ def test_the_order_can_be_chosen_for_one_expansion() -> None:
     assert graph.node(1).node.op.name == "exp"
 
 
-def test_a_graph_has_room_for_2048_nodes_unless_told() -> None:
+def test_a_graph_has_a_capacity_of_2048_nodes_by_default() -> None:
     assert Graph().size == 2048
     assert not Graph().has_grads
     assert Graph(7).size == 7
@@ -312,7 +312,7 @@ def test_a_place_in_the_order_is_no_reason_to_compute() -> None:
     assert graph.get_at(early) == 1.0
 
 
-def test_the_topology_tells_graphs_apart_that_differ_in_an_attribute() -> None:
+def test_the_topology_distinguishes_graphs_that_differ_in_an_attribute() -> None:
     digests = set()
     for axis in (0, 1, 1):
         graph = Graph()

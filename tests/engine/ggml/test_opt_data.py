@@ -79,7 +79,7 @@ def test_accuracy_has_a_binomial_uncertainty():
     assert (result.ndata, result.ncorrect, result.predictions.size) == (0, 0, 0)
 
 
-def test_what_is_too_little_to_tell_is_nan():
+def test_too_few_values_give_nan():
     result = OptResult()
     assert result.loss().value == 0
     assert math.isnan(result.loss().uncertainty)

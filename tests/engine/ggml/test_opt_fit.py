@@ -252,14 +252,14 @@ def test_an_unknown_optimizer_is_refused_with_a_list_of_all(given):
 def test_the_numbers_of_a_step_are_asked_for_with_the_epoch_before_each_step(optimizer):
     seen = []
 
-    def told(epoch):
+    def reports(epoch):
         seen.append((epoch, w.item()))
         return OptimizerParameters(
             adamw=AdamWParameters(alpha=epoch, beta1=0, beta2=0, eps=0), sgd=SGDParameters(alpha=epoch)
         )
 
     w, inputs = weight(30), declared(1)
-    opt_fit(inputs, inputs + w, counted(), "mean", optimizer, told, 3, 3)
+    opt_fit(inputs, inputs + w, counted(), "mean", optimizer, reports, 3, 3)
     assert seen == [(1, 30), (1, 29), (2, 28), (2, 26), (3, 24), (3, 21)]
     assert w.item() == 18
 
@@ -392,11 +392,11 @@ def orders(dataset, nbatch_logical, val_split, nepoch=3, seed=0):
     """The order of the dataset in each epoch of a fit."""
     seen, inputs = {}, declared(1)
 
-    def told(epoch):
+    def reports(epoch):
         seen[epoch] = dataset.permutation.tolist()
         return UNIT
 
-    opt_fit(inputs, inputs + weight(3), dataset, "sum", "sgd", told, nepoch, nbatch_logical, val_split, seed=seed)
+    opt_fit(inputs, inputs + weight(3), dataset, "sum", "sgd", reports, nepoch, nbatch_logical, val_split, seed=seed)
     return list(seen.values())
 
 

@@ -105,7 +105,7 @@ def test_every_forward_tensor_is_one_node_and_gradients_are_part_of_it(different
     assert all(("dashed" in rest) == ("g" in (port, other)) for _, port, _, other, rest in edges)
 
 
-def test_colours_tell_parameters_gradients_and_leafs(differentiated: Build) -> None:
+def test_colours_show_parameters_gradients_and_leafs(differentiated: Build) -> None:
     model = differentiated()
     colours = {name: a["fillcolor"] for name, a in parsed(model.graph.to_dot())[0].items()}
     assert colours == {
@@ -121,7 +121,7 @@ def test_what_has_a_gradient_and_is_not_in_the_forward_graph_is_light_blue(parab
     assert colours["n1"] == colours["n3"] == "lightblue"
 
 
-def test_edges_tell_which_source_they_are(parabola: Build) -> None:
+def test_edges_show_which_source_they_are(parabola: Build) -> None:
     _, edges = parsed(parabola().graph.to_dot())
     assert [(a, b, re.search(r'label = "(.*)"', rest)[1]) for a, _, b, _, rest in edges] == [
         ("n0", "n1", "src 0"),

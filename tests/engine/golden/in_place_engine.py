@@ -34,10 +34,10 @@ class EngineMachine:
         self.leaves: list[Value] = []
 
     def leaf(self, data: np.ndarray, tracked: bool) -> Value:
-        made = engine.tensor(data, requires_grad=tracked)
+        created = engine.tensor(data, requires_grad=tracked)
         if tracked:
-            self.leaves.append(made)
-        return made
+            self.leaves.append(created)
+        return created
 
     def apply(self, name: str, value: Value, *operands: Any) -> Value:
         if name == "clamp":

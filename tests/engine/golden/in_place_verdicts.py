@@ -40,16 +40,16 @@ class TorchMachine:
         self.leaves: list[torch.Tensor] = []
 
     def leaf(self, data: np.ndarray, tracked: bool) -> torch.Tensor:
-        made = torch.tensor(data, requires_grad=tracked)
+        created = torch.tensor(data, requires_grad=tracked)
         if tracked:
-            self.leaves.append(made)
-        return made
+            self.leaves.append(created)
+        return created
 
     def apply(self, name: str, value: torch.Tensor, *operands: Any) -> torch.Tensor:
-        made = apply_torch(name, value, *operands)
-        if not made.is_contiguous():
+        created = apply_torch(name, value, *operands)
+        if not created.is_contiguous():
             raise LayoutDiffers
-        return made
+        return created
 
     def view(self, name: str, value: torch.Tensor, *options: Any) -> torch.Tensor:
         return view_torch(name, value, *options)
@@ -136,13 +136,13 @@ class ModelMachine:
         self.recording = True
 
     def leaf(self, data: np.ndarray, tracked: bool) -> Handle:
-        made = torch.tensor(data, requires_grad=tracked)
+        created = torch.tensor(data, requires_grad=tracked)
         if tracked:
-            self.leaves.append(made)
-        return self._own(made)
+            self.leaves.append(created)
+        return self._own(created)
 
-    def _own(self, made: torch.Tensor) -> Handle:
-        return Handle(Group([], made.reshape(-1)), np.arange(made.numel()).reshape(made.shape))
+    def _own(self, created: torch.Tensor) -> Handle:
+        return Handle(Group([], created.reshape(-1)), np.arange(created.numel()).reshape(created.shape))
 
     def apply(self, name: str, value: Handle, *operands: Any) -> Handle:
         return self._own(apply_torch(name, value.read(), *map(read, operands)))
@@ -158,17 +158,17 @@ class ModelMachine:
 
     def write(self, name: str, value: Handle, *operands: Any) -> None:
         if name in ("fill_", "copy_"):
-            made = torch.as_tensor(read(operands[0]), dtype=torch.float64)
+            created = torch.as_tensor(read(operands[0]), dtype=torch.float64)
         else:
-            made = apply_torch(name[:-1], value.read(), *map(read, operands))
-        self._store(value.group, value.places, made)
+            created = apply_torch(name[:-1], value.read(), *map(read, operands))
+        self._store(value.group, value.places, created)
 
     def assign(self, value: Handle, index: Any, source: Any) -> None:
         self._store(value.group, value.places[index], torch.as_tensor(read(source), dtype=torch.float64))
 
-    def _store(self, group: Group, places: np.ndarray, made: torch.Tensor) -> None:
+    def _store(self, group: Group, places: np.ndarray, created: torch.Tensor) -> None:
         places = np.asarray(places)
-        flat = made.expand(places.shape).reshape(-1)
+        flat = created.expand(places.shape).reshape(-1)
         written = group.content.index_put((torch.from_numpy(places.reshape(-1)),), flat)
         if self.recording:
             group.content = written

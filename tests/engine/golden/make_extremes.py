@@ -130,10 +130,10 @@ def main() -> None:
         seen = set()
         for sample, kind in (on_grids if name in ELEMENTWISE else scaled_samples)(infos[name], entry):
             key = repr((kind, next(t.dtype for t in tensors_of([sample.input, sample.args]))))
-            made = None if key in seen else recorded(infos[name], entry, sample)
+            created = None if key in seen else recorded(infos[name], entry, sample)
             seen.add(key)
-            if made is not None and not isinstance(made["outputs"][0], bool):
-                samples.append({"torch": name, **stored(store, made)})
+            if created is not None and not isinstance(created["outputs"][0], bool):
+                samples.append({"torch": name, **stored(store, created)})
     store.write(DATA / "extremes.npz", samples)
 
 

@@ -127,28 +127,28 @@ def gradients_of(
 def record(info: Any, entry: Entry, number: int, sample: Any, again: bool) -> dict[str, Any]:
     """Run one sample; the tensors in the answer are still to be stored."""
     call, outputs, through = run(info, entry, sample)
-    made: dict[str, Any] = {"sample": number, "op": call.op, "attrs": call.attrs}
+    created: dict[str, Any] = {"sample": number, "op": call.op, "attrs": call.attrs}
     if entry.after is not None:
-        made["after"] = entry.after
-    made["inputs"] = list(call.inputs.values())
-    while made["inputs"] and made["inputs"][-1] is None:
-        made["inputs"].pop()
-    made["outputs"] = outputs
-    wrt = [k for k, v in enumerate(made["inputs"]) if isinstance(v, torch.Tensor) and v.requires_grad]
+        created["after"] = entry.after
+    created["inputs"] = list(call.inputs.values())
+    while created["inputs"] and created["inputs"][-1] is None:
+        created["inputs"].pop()
+    created["outputs"] = outputs
+    wrt = [k for k, v in enumerate(created["inputs"]) if isinstance(v, torch.Tensor) and v.requires_grad]
     if through and wrt:
-        first, second = gradients_of(outputs, through, [made["inputs"][k] for k in wrt], again)
-        made |= {"through": through, "wrt": wrt, "gradients": list(first)}
+        first, second = gradients_of(outputs, through, [created["inputs"][k] for k in wrt], again)
+        created |= {"through": through, "wrt": wrt, "gradients": list(first)}
         if second is not None:
-            made["second"] = list(second)
-    return made
+            created["second"] = list(second)
+    return created
 
 
-def stored(store: Store, made: dict[str, Any]) -> dict[str, Any]:
+def stored(store: Store, created: dict[str, Any]) -> dict[str, Any]:
     """Put the tensors of a record into the store."""
     for name in ("inputs", "outputs", "gradients", "second"):
-        if name in made:
-            made[name] = [store.add(v) if isinstance(v, torch.Tensor) or v is None else v for v in made[name]]
-    return made
+        if name in created:
+            created[name] = [store.add(v) if isinstance(v, torch.Tensor) or v is None else v for v in created[name]]
+    return created
 
 
 def candidates_of(info: Any, entry: Entry, left_out: Counter[str]) -> list[tuple[int, Any]]:
@@ -171,9 +171,9 @@ def candidates_of(info: Any, entry: Entry, left_out: Counter[str]) -> list[tuple
     return found
 
 
-def telling(made: dict[str, Any]) -> bool:
+def telling(created: dict[str, Any]) -> bool:
     """Tell whether second-order gradients are finite and not all zero."""
-    given = [g for g in made["second"] if g is not None]
+    given = [g for g in created["second"] if g is not None]
     return any(bool((g != 0).any()) for g in given) and all(bool(g.isfinite().all()) for g in given)
 
 
@@ -189,8 +189,8 @@ def samples_of(info: Any, entry: Entry, left_out: Counter[str]) -> list[dict[str
                 if not again:
                     left_out[f"PyTorch refuses: {str(error).splitlines()[0][:80]}"] += 1
     good = sorted((r for r in records if "second" in r), key=lambda r: (not telling(r), elements(r["inputs"])))
-    for made in good[1:]:
-        del made["second"]
+    for created in good[1:]:
+        del created["second"]
     return records
 
 
@@ -211,7 +211,7 @@ def main() -> None:
             np.random.seed(0)  # some generators draw from it
             random.seed(0)
             counts: Counter[str] = Counter()
-            samples += [{"torch": name, **stored(store, made)} for made in samples_of(infos[name], entry, counts)]
+            samples += [{"torch": name, **stored(store, created)} for created in samples_of(infos[name], entry, counts)]
             left_out.pop(name, None)
             if counts:
                 left_out[name] = dict(counts)

@@ -34,10 +34,10 @@ def run(info: Any, entry: Entry, sample: Any) -> dict[str, Any] | None:
     first, args, named = leaves_of(sample.input), leaves_of(tuple(sample.args)), leaves_of(dict(sample.kwargs))
     try:
         call = entry.call([first, *args], dict(named))
-        made = info.op(first, *args, **named)
+        created = info.op(first, *args, **named)
     except (NotOffered, RuntimeError, ValueError, IndexError, TypeError, NotImplementedError):
         return None
-    outputs = [made] if isinstance(made, torch.Tensor | bool | int) else list(made)
+    outputs = [created] if isinstance(created, torch.Tensor | bool | int) else list(created)
     if entry.outputs is not None:
         outputs = [outputs[index] for index in entry.outputs]
     inputs = list(call.inputs.values())
@@ -81,9 +81,9 @@ def main() -> None:
             np.random.seed(0)
             random.seed(0)
             for sample in samples_of(infos[name], name, dtype):
-                made = run(infos[name], entry, sample)
-                if made is not None:
-                    samples.append({"torch": name, **stored(store, made)})
+                created = run(infos[name], entry, sample)
+                if created is not None:
+                    samples.append({"torch": name, **stored(store, created)})
     store.write(DATA / "integers.npz", samples)
 
 

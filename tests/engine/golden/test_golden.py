@@ -57,10 +57,10 @@ def apply(sample: Sample, inputs: list[Any]) -> list[Value]:
     """Call the op; its outputs as a list."""
     attrs = sample["attrs"]
     if sample["op"] == "getitem":
-        made = inputs[0][tuple(part_of_index(code, inputs) for code in attrs["index"])]
+        created = inputs[0][tuple(part_of_index(code, inputs) for code in attrs["index"])]
     else:
-        made = lookup(sample["op"])(*inputs, **attrs)
-    outputs = list(made) if isinstance(made, tuple | list) else [made]
+        created = lookup(sample["op"])(*inputs, **attrs)
+    outputs = list(created) if isinstance(created, tuple | list) else [created]
     after = sample.get("after")
     if after is None:
         return outputs

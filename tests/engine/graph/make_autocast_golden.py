@@ -18,8 +18,8 @@ GOLDEN = Path(__file__).parent / "golden" / "autocast.npz"
 class Last(nn.Module):
     """The last output of a recurrent layer."""
 
-    def forward(self, made):
-        return made[0][:, -1]
+    def forward(self, created):
+        return created[0][:, -1]
 
 
 MODELS = {

@@ -177,8 +177,8 @@ def test_every_op_takes_what_its_policy_gives_it(half: DType) -> None:
                     assert given == leaves, op.name
                 case policy:
                     raise AssertionError(f"{op.name} declares the unknown policy {policy!r}")
-            made = op(*given, **sample.attrs)
-            for value in made if isinstance(made, tuple) else (made,):
+            created = op(*given, **sample.attrs)
+            for value in created if isinstance(created, tuple) else (created,):
                 assert value.numpy().dtype == value.dtype, op.name
 
 

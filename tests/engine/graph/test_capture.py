@@ -102,13 +102,13 @@ def test_constants_and_several_outputs_are_kept():
     definition = engine.capture(function, {"x": [2, 3]})
     assert list(definition.constants) == ["constant"]
     assert definition.outputs == ("topk:0", "topk:1")
-    made = engine.graph_function(definition)(X[:2, :3])
+    actual = engine.graph_function(definition)(X[:2, :3])
     wanted = function(engine.tensor(X[:2, :3]))
-    for mine, theirs in zip(made, wanted, strict=True):
+    for mine, theirs in zip(actual, wanted, strict=True):
         np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
 
 
-def test_random_ops_draw_anew_in_the_graph():
+def test_random_ops_draw_again_in_the_graph():
     definition = engine.capture(lambda x: ops.dropout(x, p=0.5, training=True), {"x": [100]})
     function = engine.graph_function(definition)
     engine.seed(3)

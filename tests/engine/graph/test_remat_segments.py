@@ -203,8 +203,8 @@ def test_running_statistics_are_updated_by_the_first_run_alone() -> None:
     graph = build(picture(), {"n": 6}, training=True, recompute=RematOptions(match=("first*", "second*")))
     norms = [step for step in planned(graph).steps if step.op.name == "batch_norm"]
     assert len(norms) == 4
-    made = {node for outputs in graph.values.values() for value in outputs if (node := value.node) is not None}
-    assert {value.node for value in graph.buffer_updates.values()} <= made | {None}
+    created = {node for outputs in graph.values.values() for value in outputs if (node := value.node) is not None}
+    assert {value.node for value in graph.buffer_updates.values()} <= created | {None}
 
 
 def test_pieces_are_cut_where_little_crosses() -> None:

@@ -90,10 +90,10 @@ def test_statistics_and_leaves_wait_as_they_are() -> None:
 
 def test_a_value_is_cast_when_the_forward_pass_has_no_more_use_for_it() -> None:
     x = Value((8,), FLOAT32, None, name="x")
-    made = exp(x)
-    first, last = tanh(made), mul(made, 2.0)
+    created = exp(x)
+    first, last = tanh(created), mul(created, 2.0)
     late = tanh(first)
-    back = cast(barrier(cast(made, dtype=FLOAT16), late), dtype=FLOAT32)
+    back = cast(barrier(cast(created, dtype=FLOAT16), late), dtype=FLOAT32)
     listing = simplify({"x": x}, {}, {"last": last, "back": mul(back, late)}, {})
     before = [instruction.op.name for instruction in listing.instructions]
     after = [instruction.op.name for instruction in schedule_casts(listing).instructions]
@@ -103,8 +103,8 @@ def test_a_value_is_cast_when_the_forward_pass_has_no_more_use_for_it() -> None:
 
 def test_a_cast_that_others_read_stays_where_it_is() -> None:
     x = Value((8,), FLOAT32, None, name="x")
-    made, other = exp(x), tanh(x)
-    half = cast(made, dtype=FLOAT16)
+    created, other = exp(x), tanh(x)
+    half = cast(created, dtype=FLOAT16)
     listing = simplify({"x": x}, {}, {"both": mul(half, half), "other": other}, {})
     names = [instruction.op.name for instruction in listing.instructions]
     assert [instruction.op.name for instruction in schedule_casts(listing).instructions] == names

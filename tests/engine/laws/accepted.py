@@ -17,7 +17,7 @@ def _named(table: dict[str, str]) -> set[str]:
 
 def _accepts(cases: list[Case], calls: Callable[[Case], Tried], *kinds: str) -> bool:
     """Whether an op takes every such call made of its samples, at least one."""
-    taken = [made.specs is not None for case in cases for call, made, _ in case.once(calls) if call.what in kinds]
+    taken = [created.specs is not None for case in cases for call, created, _ in case.once(calls) if call.what in kinds]
     return bool(cases[0].op.inputs) and bool(taken) and all(taken)
 
 

@@ -75,11 +75,11 @@ def _batches(cases: list[Case]) -> Iterator[Batch]:
 
 
 def _check(what: str, batch: Batch, together: Sequence[Value], alone: Sequence[Sequence[Array]], near: float) -> None:
-    for index, made in enumerate(together):
+    for index, created in enumerate(together):
         wanted = np.stack([one[index] for one in alone])
         where = f"{what} {index}, batched {batch.axes}, of {batch.case}"
-        assert (made.shape, made.dtype) == (wanted.shape, wanted.dtype), where
-        assert_near(made.numpy(), wanted, where, rtol=near, atol=near / 100)
+        assert (created.shape, created.dtype) == (wanted.shape, wanted.dtype), where
+        assert_near(created.numpy(), wanted, where, rtol=near, atol=near / 100)
 
 
 def _is_batched(cases: list[Case]) -> bool:
@@ -107,8 +107,8 @@ def gradients_of_a_batch_are_those_of_its_examples(cases: list[Case]) -> None:
 
 
 def _has_gradient(case: Case) -> bool:
-    made = [value for value in case.computed().outputs if value.dtype.kind == "f"]
-    return carries_gradient(case) and all(value.requires_grad for value in made)
+    created = [value for value in case.computed().outputs if value.dtype.kind == "f"]
+    return carries_gradient(case) and all(value.requires_grad for value in created)
 
 
 def _check_gradients(batch: Batch) -> None:

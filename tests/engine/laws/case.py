@@ -62,8 +62,8 @@ class Case:
 
     def call(self, values: Sequence[Value]) -> list[Value]:
         """Apply the op; a list of its results."""
-        made = self.op(*values, **self.sample.attrs)
-        return list(made) if isinstance(made, tuple) else [made]
+        created = self.op(*values, **self.sample.attrs)
+        return list(created) if isinstance(created, tuple) else [created]
 
     def computed(self, dtype: Any = "float64") -> Run:
         """Apply the op to leaves that require gradients if they can."""

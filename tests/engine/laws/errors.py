@@ -42,13 +42,13 @@ def _try(op: Op[Any], call: Call, *, trace: bool) -> Outcome:
     try:
         if trace:
             with tracing(any_key):
-                made = op(*(Value(a.shape, a.dtype, None) for a in call.arrays), **call.attrs)
+                created = op(*(Value(a.shape, a.dtype, None) for a in call.arrays), **call.attrs)
         else:
-            made = op(*map(tensor, call.arrays), **call.attrs)
+            created = op(*map(tensor, call.arrays), **call.attrs)
     except EngineError as error:
         refusal = str(error)
     else:
-        values = made if isinstance(made, tuple) else (made,)
+        values = created if isinstance(created, tuple) else (created,)
         if not trace:
             assert [(v.numpy().shape, v.numpy().dtype) for v in values] == [v.spec for v in values]
         return Outcome([v.spec for v in values], "")
@@ -145,13 +145,13 @@ def _tried(op: Op[Any], calls: Iterable[Call]) -> Tried:
 def a_wrong_call_is_refused_by_name_and_alike_when_tracing(case: Case) -> None:
     op = case.op
     for calls in (with_other_ranks, with_other_shapes, with_other_types, _with_other_values):
-        for call, made, traced in case.once(calls):
-            if made.specs is None:
+        for call, created, traced in case.once(calls):
+            if created.specs is None:
                 assert traced.specs is None or op.name in looks_at_values, call
             elif traced.specs is None:
                 assert op.data_dependent or op.name in NEEDS_DATA, call
             else:
-                assert made.specs == traced.specs, call
+                assert created.specs == traced.specs, call
 
 
 @law(lambda case: case.number == 0, with_warnings=True)

@@ -95,8 +95,8 @@ def the_gradient_is_the_slope(case: Case) -> None:
 
     def height(inputs: Sequence[Array]) -> float:
         with no_grad():
-            made = floats(case.call([tensor(array) for array in inputs]))
-        return sum(float((output.numpy() * weight).sum()) for output, weight in zip(made, weights, strict=True))
+            created = floats(case.call([tensor(array) for array in inputs]))
+        return sum(float((output.numpy() * weight).sum()) for output, weight in zip(created, weights, strict=True))
 
     gradients = pull_back(floats(outputs), [tensor(weight) for weight in weights], floats(leaves))
     changes = _along(generator, arrays)

@@ -53,8 +53,8 @@ def _kernel_call(case: Case, dtype: str) -> tuple[Node, list[Array]]:
 
 def _run(node: Node, arrays: Sequence[Array], **out: Any) -> tuple[Array, ...]:
     with np.errstate(all="ignore"):
-        made = node.op.body(*arrays, **node.attrs, **out)
-    return made if node.op.multi_output else (np.asarray(made),)
+        created = node.op.body(*arrays, **node.attrs, **out)
+    return created if node.op.multi_output else (np.asarray(created),)
 
 
 @law(lambda case: traceable(case) and not case.op.composite, FLOATS)

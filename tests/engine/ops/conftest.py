@@ -25,8 +25,8 @@ def check_edge() -> CheckEdge:
     def check(name: str, inputs: Sequence[Any], attrs: dict[str, Any], value: Any, gradients: Sequence[Any]) -> None:
         arrays = [array if isinstance(array, np.ndarray) else np.asarray(array, np.float64) for array in inputs]
         leaves = [tensor(array, requires_grad=array.dtype.kind == "f") for array in arrays]
-        made = OPS[name](*leaves, **attrs)
-        result = made[0] if isinstance(made, tuple) else made
+        created = OPS[name](*leaves, **attrs)
+        result = created[0] if isinstance(created, tuple) else created
         if value is not None:
             np.testing.assert_allclose(result.numpy(), value, rtol=1e-12, atol=1e-300)
         if gradients:

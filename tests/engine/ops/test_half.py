@@ -23,8 +23,8 @@ HALVES = (FLOAT16, BFLOAT16)
 
 
 def results(op: Op[Any], arrays: list[Array], attrs: dict[str, Any]) -> list[Array]:
-    made = op(*map(tensor, arrays), **attrs)
-    return [value.numpy() for value in (made if isinstance(made, tuple) else (made,))]
+    created = op(*map(tensor, arrays), **attrs)
+    return [value.numpy() for value in (created if isinstance(created, tuple) else (created,))]
 
 
 TWENTIES = np.full(4096, 20.0)

@@ -70,7 +70,7 @@ def test_factors_divide_the_frequencies() -> None:
     np.testing.assert_allclose(result, rope(X, (POSITIONS + 8), freq_scale=0.25).numpy(), rtol=1e-9)
 
 
-def test_positions_run_along_the_axis_they_are_told() -> None:
+def test_positions_run_along_the_given_axis() -> None:
     x = np.random.default_rng(1).standard_normal((2, 3, 5, 4))
     heads_first = rope(x, POSITIONS).numpy()
     for row in range(2):

@@ -178,9 +178,9 @@ def test_a_logit_of_minus_infinity_gets_no_gradient() -> None:
 def test_attention_to_nothing_is_nan_or_0_by_option(zeroed: bool) -> None:
     q, k, v = (tensor(np.ones((2, 2)), requires_grad=True) for _ in range(3))
     mask = np.array([[True, True], [False, False]])
-    made = OPS["scaled_dot_product_attention"](q, k, v, mask, masked_row_zero=zeroed)
-    np.testing.assert_array_equal(made.numpy(), [[1, 1], [0, 0]] if zeroed else [[1, 1], [NAN, NAN]])
-    (slope,) = pull_back([made], [tensor(np.ones((2, 2)))], [v])
+    created = OPS["scaled_dot_product_attention"](q, k, v, mask, masked_row_zero=zeroed)
+    np.testing.assert_array_equal(created.numpy(), [[1, 1], [0, 0]] if zeroed else [[1, 1], [NAN, NAN]])
+    (slope,) = pull_back([created], [tensor(np.ones((2, 2)))], [v])
     assert slope is not None
     assert np.isfinite(slope.numpy()).all() == zeroed
 

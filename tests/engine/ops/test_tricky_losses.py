@@ -145,10 +145,10 @@ def test_batch_norm_of_two_values_moves_by_the_unbiased_variance_and_differentia
 
 def test_the_gradient_of_duplicates_that_overwrite_is_refused() -> None:
     source = tensor(np.array([3.0, 5.0]), requires_grad=True)
-    made = OPS["scatter"](np.zeros(2), whole(1, 1), source, axis=0)
-    assert made.numpy().tolist() == [0, 5]
+    created = OPS["scatter"](np.zeros(2), whole(1, 1), source, axis=0)
+    assert created.numpy().tolist() == [0, 5]
     with pytest.raises(EngineError, match="not defined; use distinct indices, add the values up instead"):
-        made.sum().backward()
+        created.sum().backward()
 
 
 ROWS = (

@@ -85,8 +85,8 @@ def _mean_of_rows(x: Array) -> Value:
 
 def _gradient_of_a_bias(x: Array) -> Value:
     bias = tensor(np.zeros(x.shape[1], np.float32), requires_grad=True)
-    made = OPS["linear"](tensor(np.ones((len(x), 1), np.float32)), np.ones((x.shape[1], 1), np.float32), bias)
-    made.backward(x)
+    created = OPS["linear"](tensor(np.ones((len(x), 1), np.float32)), np.ones((x.shape[1], 1), np.float32), bias)
+    created.backward(x)
     assert bias.grad is not None
     return bias.grad
 

@@ -51,8 +51,10 @@ def path(document: dict, schedule: dict) -> list[list[float]]:
     kind, *_ = document.values()
     optimizer = CLASSES[kind]([p], **{name: value for name, value in document.items() if name != "kind"})
     options = {name: value for name, value in schedule.items() if name != "kind"}
-    made = torch.optim.lr_scheduler.OneCycleLR if schedule["kind"] == "one_cycle" else torch.optim.lr_scheduler.CyclicLR
-    scheduler = made(optimizer, **options)
+    created = (
+        torch.optim.lr_scheduler.OneCycleLR if schedule["kind"] == "one_cycle" else torch.optim.lr_scheduler.CyclicLR
+    )
+    scheduler = created(optimizer, **options)
     found = []
     for gradient in waves(STEPS, len(START)):
         p.grad = gradient.clone()

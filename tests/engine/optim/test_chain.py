@@ -302,7 +302,7 @@ def test_the_catalogue_describes_every_transform():
 
 
 def test_chains_of_equal_transforms_are_equal():
-    made = [make_optimizer(document) for document in (WHOLE, dict(WHOLE), SMOOTH)]
-    assert made[0] == made[1] != made[2]
-    assert len(set(made)) == 2
-    assert type(made[0]) is OPTIMIZERS["chain"]
+    created = [make_optimizer(document) for document in (WHOLE, dict(WHOLE), SMOOTH)]
+    assert created[0] == created[1] != created[2]
+    assert len(set(created)) == 2
+    assert type(created[0]) is OPTIMIZERS["chain"]

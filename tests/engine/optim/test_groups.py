@@ -114,7 +114,7 @@ def fit(optimizer, **recipe):
     return engine.Fit(engine.parse_graph(DOCUMENT), recipe, {"x": X, "y": X[:, 0]})
 
 
-def test_a_row_tells_the_rate_of_each_group():
+def test_a_row_shows_the_rate_of_each_group():
     groups = [{"match": "b", "lr": 0.25}, {"match": "c", "lr": 0.125}]
     schedule = {"kind": "exponential", "gamma": 0.5}
     points = list(fit({"kind": "sgd", "lr": 0.5, "groups": groups}, schedule=schedule))
@@ -123,11 +123,11 @@ def test_a_row_tells_the_rate_of_each_group():
 
 
 def test_a_frozen_group_keeps_its_bits_and_has_no_slots():
-    made = fit({"kind": "adam", "weight_decay": 0.1, "groups": [{"match": ["b", "c"], "frozen": True}]})
-    points = list(made)
-    assert (made.model.parameters["b"], made.model.parameters["c"]) == (0, 1)
-    assert not (made.model.parameters["w"] == 1).any()
-    assert {name.partition("/")[2] for name in made.snapshot().optimizer} <= {"w", "vector:float32"}
+    created = fit({"kind": "adam", "weight_decay": 0.1, "groups": [{"match": ["b", "c"], "frozen": True}]})
+    points = list(created)
+    assert (created.model.parameters["b"], created.model.parameters["c"]) == (0, 1)
+    assert not (created.model.parameters["w"] == 1).any()
+    assert {name.partition("/")[2] for name in created.snapshot().optimizer} <= {"w", "vector:float32"}
     assert "grad_norm/b" not in points[0].values
 
 

@@ -169,7 +169,7 @@ STOPS = {
 
 
 @each_row(("options", "lossy", "stopped_by"), STOPS.values(), ids=STOPS)
-def test_a_step_tells_what_ended_it(options, lossy, stopped_by):
+def test_a_step_shows_what_ended_it(options, lossy, stopped_by):
     _, _, (done,) = stepped(evaluator(lossy), [0.5, 0.6, 0.4], **options)
     assert done.stopped == stopped_by
 
@@ -285,7 +285,7 @@ def test_a_state_of_the_tape_goes_on_to_the_same_bits(dtypes):
     starts = [engine.tensor([1.0, -2.0], dtype=dtype) for dtype in dtypes]
     options = {"lr": 0.05, "max_iter": 2, "history_size": 3}
 
-    def made(values):
+    def create(values):
         leaves = {str(n): engine.tensor(v.numpy().copy(), requires_grad=True) for n, v in enumerate(values)}
         return leaves, ClosureOptimizer(leaves, **options)
 
@@ -296,9 +296,9 @@ def test_a_state_of_the_tape_goes_on_to_the_same_bits(dtypes):
         for _ in range(4):
             optimizer.step(closure_of(optimizer, lossy))
 
-    leaves, optimizer = made(starts)
+    leaves, optimizer = create(starts)
     run(leaves, optimizer)
-    copies, other = made(leaves.values())
+    copies, other = create(leaves.values())
     other.load_state_dict(optimizer.state_dict())
     run(leaves, optimizer)
     run(copies, other)
@@ -328,18 +328,18 @@ def test_a_schedule_sets_its_rate():
 
 
 def test_a_state_of_other_parameters_is_refused_and_changes_nothing():
-    def made(size, name="a"):
+    def create(size, name="a"):
         leaf = engine.parameter(np.ones(size), name=name)
         optimizer = ClosureOptimizer([leaf], lr=0.5)
         optimizer.step(closure_of(optimizer, lambda: ops.sum(ops.square(leaf))))
         return optimizer
 
-    optimizer = made(2)
+    optimizer = create(2)
     before = optimizer.state_dict()
     with pytest.raises(CheckpointError, match="other parameters"):
-        optimizer.load_state_dict(made(2, "b").state_dict())
+        optimizer.load_state_dict(create(2, "b").state_dict())
     with pytest.raises(CheckpointError, match="has shape"):
-        optimizer.load_state_dict(made(3).state_dict())
+        optimizer.load_state_dict(create(3).state_dict())
     with pytest.raises(CheckpointError, match="the state holds"):
         optimizer.load_state_dict({**before, "slots": {"steps": np.zeros(1)}})
     after = optimizer.state_dict()

@@ -163,7 +163,7 @@ def test_a_group_without_momentum_keeps_a_cycle_from_all():
 
 @each_row("kind", CYCLING)
 def test_a_state_in_mid_cycle_goes_on_where_it_was_taken(kind):
-    def made(start):
+    def create(start):
         p = engine.parameter(start.copy(), name="p")
         optimizer = TapeOptimizer([p], kind)
         return p, optimizer, Scheduler(optimizer, "one_cycle", total_steps=20, max_lr=0.05)
@@ -174,9 +174,9 @@ def test_a_state_in_mid_cycle_goes_on_where_it_was_taken(kind):
             scheduler.step()
 
     gradients = GRADIENTS[:14].reshape(14, 2, 2)
-    p, optimizer, scheduler = first = made(START.reshape(2, 2))
+    p, optimizer, scheduler = first = create(START.reshape(2, 2))
     run(*first, gradients[:7])
-    copy, other, following = second = made(p.numpy())
+    copy, other, following = second = create(p.numpy())
     other.load_state_dict(optimizer.state_dict())
     following.load_state_dict(json.loads(json.dumps(scheduler.state_dict())))
     run(*first, gradients[7:])

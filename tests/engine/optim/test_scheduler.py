@@ -53,7 +53,7 @@ def test_cosine_as_ggmlr_is_one_step_late_and_never_reaches_the_end():
 @pytest.mark.parametrize(
     ("compat", "expected"), [("torch", [0.75, 0.25, 1.0, 0.75]), ("ggmlR", [1.0, 0.75, 0.25, 1.0])]
 )
-def test_cosine_starts_anew_on_request(compat, expected):
+def test_cosine_starts_again_on_request(compat, expected):
     scheduler = Scheduler(optimizer(), "cosine", t_max=3, restart=True, compat=compat)
     np.testing.assert_allclose(rates(scheduler, 4), expected)
 

@@ -319,7 +319,7 @@ def test_schedules_stand_within_one_another_to_a_depth():
     assert caught.value.findings[0].pointer == "/schedule" * 9
 
 
-def test_the_catalogue_tells_ranges_and_nested_schedules():
+def test_the_catalogue_shows_ranges_and_nested_schedules():
     entries = {entry["kind"]: {a["name"]: a for a in entry["attrs"]} for entry in engine.schedule_catalogue()}
     assert list(entries) == list(SCHEDULES)
     assert entries["step"]["step_size"]["range"] == "at least 1"

@@ -56,8 +56,8 @@ def random_case(draw: random.Random) -> tuple[Document, RandomFit]:
     definition = engine.model.at_precision(engine.parse_graph(document), "float64")
     columns = draw_columns(definition, batch * draw.choice((1, 2, 3)) + draw.choice((0, 2)), draw)
     case = RandomFit(definition, recipe, columns, Thresholds(), 0)
-    told = {"layers": document["layers"], "loss": document["loss"]["kind"], "recipe": recipe}
-    return {**told, "parameters": [*definition.parameters], "buffers": [*definition.buffers]}, case
+    reported = {"layers": document["layers"], "loss": document["loss"]["kind"], "recipe": recipe}
+    return {**reported, "parameters": [*definition.parameters], "buffers": [*definition.buffers]}, case
 
 
 def _stack(draw: random.Random) -> Document:

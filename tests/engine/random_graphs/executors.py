@@ -77,7 +77,7 @@ def on_tape(program: Program, definition: Definition, runs: int) -> Iterator[Res
 def values_on_tape(program: Program) -> dict[str, Value]:
     """Return every leaf and every result of a node by its reference."""
     graph = _taped(program, program.definition(), program.leaves)
-    results = {f"{name}:{index}": v for name, made in graph.values.items() for index, v in enumerate(made)}
+    results = {f"{name}:{index}": v for name, created in graph.values.items() for index, v in enumerate(created)}
     return {**graph.inputs, **graph.parameters, **graph.buffers, **graph.constants, **results}
 
 
@@ -105,12 +105,12 @@ def _differentiated(program: Program, graph: Trace) -> tuple[dict[str, Value], d
     total = _total([graph.value(reference).reshape(shape=()) for reference in program.losses])
     with set_grad_enabled(program.twice or MODES.tracing):
         gradients = _pulled(total, graph.parameters)
-    told = {"total loss": total, **{f"gradient of {name}": slope for name, slope in gradients.items()}}
+    reported = {"total loss": total, **{f"gradient of {name}": slope for name, slope in gradients.items()}}
     if program.twice:
         bent = [OPS["sum"](OPS["tanh"](slope)) for slope in gradients.values() if slope.requires_grad]
         second = _pulled(_total(bent), graph.parameters) if bent else {}
-        told |= {f"second derivative by {name}": slope for name, slope in second.items()}
-    return gradients, told
+        reported |= {f"second derivative by {name}": slope for name, slope in second.items()}
+    return gradients, reported
 
 
 def _total(values: Sequence[Value]) -> Value:
@@ -208,15 +208,15 @@ def replay(traced: Traced, nodes: Any, noise: Any) -> Results:
     for node in nodes:
         inputs = [array_of(value) for value in node.inputs]
         run = partial(_results, node, inputs)
-        made = run() if node.op.view else noise.around(node.op.name, node.attrs, inputs, run)
-        arrays.update({(node, index): array for index, array in enumerate(made)})
+        created = run() if node.op.view else noise.around(node.op.name, node.attrs, inputs, run)
+        arrays.update({(node, index): array for index, array in enumerate(created)})
     states = {f"state {name}": array_of(traced.updates.get(name, leaf)) for name, leaf in traced.states.items()}
     return {**{name: array_of(value) for name, value in traced.results.items()}, **states}
 
 
 def _results(node: Any, inputs: Sequence[Array]) -> list[Array]:
-    made = MODES.kernels.run(_kernel(node), *inputs, **node.attrs)
-    results = made if isinstance(made, tuple) else (made,)
+    created = MODES.kernels.run(_kernel(node), *inputs, **node.attrs)
+    results = created if isinstance(created, tuple) else (created,)
     return [np.asarray(result, order=None if node.op.view else "C") for result in results]
 
 

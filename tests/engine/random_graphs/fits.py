@@ -131,8 +131,10 @@ def finished(fit: engine.Fit) -> Results:
     with np.errstate(all="ignore"):
         while not fit.done:
             for point in fit.advance():
-                told = {name: x for name, x in point.values.items() if isinstance(x, float) and "second" not in name}
-                for name, number in told.items():
+                reported = {
+                    name: x for name, x in point.values.items() if isinstance(x, float) and "second" not in name
+                }
+                for name, number in reported.items():
                     results[f"{point.split} {name} after step {point.step}"] = np.asarray(number, exact)
     fit.close()
     return {**results, **{f"parameter {n}": a.copy() for n, a in {**fit.model.parameters, **fit.model.buffers}.items()}}

@@ -104,10 +104,10 @@ class Generator:
         if "training" in OPS[op].attributes and attrs.get("training") is None:
             attrs = {**attrs, "training": True}
         try:
-            made = OPS[op](*(self.values[x] if isinstance(x, str) else x for x in operands), **attrs)
+            created = OPS[op](*(self.values[x] if isinstance(x, str) else x for x in operands), **attrs)
         except (EngineError, *REFUSALS) as error:
             raise Refused(f"{op}: {error}") from error
-        outputs = made if isinstance(made, tuple) else (made,)
+        outputs = created if isinstance(created, tuple) else (created,)
         self.nodes.append(NodeSpec(name, op, operands, attrs))
         found = [f"{name}:{index}" for index in range(len(outputs))]
         self.values.update(zip(found, outputs, strict=True))
@@ -130,11 +130,11 @@ class Generator:
         """Take a step, and add its floating results to the pool; or take it back, and return False."""
         before = (len(self.nodes), len(self.inputs), len(self.parameters), set(self.used), self.elements)
         try:
-            made = [self.bounded(reference) for reference in step(self)]
+            created = [self.bounded(reference) for reference in step(self)]
         except Refused:
             self._take_back(*before)
             return False
-        self.pool += [reference for reference in made if is_float(self.values[reference].dtype)]
+        self.pool += [reference for reference in created if is_float(self.values[reference].dtype)]
         return True
 
     def _take_back(self, nodes: int, inputs: int, parameters: int, used: set[str], elements: int) -> None:

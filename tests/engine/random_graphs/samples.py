@@ -87,8 +87,8 @@ def _apply(g: Generator, op: Op[Any], sample: Sample) -> Sequence[str]:
     arrays = drawn(sample, g.numbers)
     lend = all(is_float(array.dtype) for array in arrays)
     operands = [_sampled(g, array, as_it_is=op.name in CHECKED, lend=lend) for array in arrays]
-    made = g.node(op.name, *operands, **sample.attrs)
-    return [made[0], *(r for r in made[1:] if g.draw.random() < 0.5)]
+    created = g.node(op.name, *operands, **sample.attrs)
+    return [created[0], *(r for r in created[1:] if g.draw.random() < 0.5)]
 
 
 def _sampled(g: Generator, array: Array, *, as_it_is: bool, lend: bool) -> str:

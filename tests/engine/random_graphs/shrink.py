@@ -63,10 +63,10 @@ def _without(program: Program, node: NodeSpec, values: dict[str, Value]) -> Iter
     for operand in alike:
         yield _renamed(program, node, dict.fromkeys(read, operand), {}, {})
     # Leaves in the place of all results: those that gradients ran through become parameters.
-    made = {f"{node.name}_{index}": values[r] for index, r in enumerate(read)}
-    names = dict(zip(read, made, strict=True))
-    moving = {n: _array(v) for n, v in made.items() if v.requires_grad and is_float(v.dtype)}
-    fixed = {n: _array(v) for n, v in made.items() if n not in moving}
+    created = {f"{node.name}_{index}": values[r] for index, r in enumerate(read)}
+    names = dict(zip(read, created, strict=True))
+    moving = {n: _array(v) for n, v in created.items() if v.requires_grad and is_float(v.dtype)}
+    fixed = {n: _array(v) for n, v in created.items() if n not in moving}
     yield _renamed(program, node, names, {**fixed, **moving}, {})
     yield _renamed(program, node, names, fixed, moving)
 

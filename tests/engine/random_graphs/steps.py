@@ -73,10 +73,10 @@ def _operand(g: Generator, op: Op[Any], number: int, place: int, *, leading: boo
 def chain(g: Generator) -> Sequence[str]:
     """Apply common elementwise ops one after the other, each to the result of the one before and often to an older."""
     value = g.large()
-    made = [value]
+    created = [value]
     for _ in range(g.draw.randint(2, 6)):
         op = g.draw.choice(("tanh", "add", "mul", "sub", "sigmoid", "relu", "maximum", "scale", "exp", "div", "neg"))
-        other = g.draw.choice((g.large(), g.draw.choice(made), 0.5, 2.0))
+        other = g.draw.choice((g.large(), g.draw.choice(created), 0.5, 2.0))
         if op in ("add", "mul", "sub", "maximum"):
             value = g.one(op, *g.draw.sample((value, other), 2))
         elif op == "div":
@@ -86,7 +86,7 @@ def chain(g: Generator) -> Sequence[str]:
         else:
             value = g.one(op, value, **({"factor": -0.75, "bias": 0.5} if op == "scale" else {}))
         value = g.bounded(value)
-        made.append(value)
+        created.append(value)
     return [value]
 
 
@@ -113,12 +113,12 @@ def reduction(g: Generator) -> Sequence[str]:
         attrs["axis"] = g.draw.choice([*axes, (0, 1)] if rank > 1 and g.draw.random() < 0.2 else axes)
     if "keepdims" in op.attributes:
         attrs["keepdims"] = g.draw.choice((False, True))
-    made = g.one(op.name, x, **attrs)
+    created = g.one(op.name, x, **attrs)
     if g.draw.random() < 0.4:
         with suppress(ValueError):  # shapes that do not broadcast are the op's to refuse
-            g.room_for(*np.broadcast_shapes(g.values[x].shape, g.values[made].shape))
-        made = g.one(g.draw.choice(("sub", "add", "mul")), x, made)
-    return [made]
+            g.room_for(*np.broadcast_shapes(g.values[x].shape, g.values[created].shape))
+        created = g.one(g.draw.choice(("sub", "add", "mul")), x, created)
+    return [created]
 
 
 def _check_pairs(g: Generator, op: str, x: str) -> None:

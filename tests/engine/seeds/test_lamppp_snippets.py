@@ -25,9 +25,9 @@ def test_variables_are_made_with_their_four_components() -> None:
     assert var.grad_or_zeros().tolist() == [[0, 0, 0], [0, 0, 0]]
     assert (var.requires_grad, var.grad_fn, var.device) == (True, None, "cpu")
     for make, bounds in ((engine.zeros, (0, 0)), (engine.ones, (1, 1)), (engine.rand, (0, 1))):
-        made = make([2, 3], device="cpu", dtype="float32", requires_grad=True)
-        assert (made.shape, made.dtype, made.requires_grad) == ((2, 3), "float32", True)
-        assert bounds[0] <= made.data.min() <= made.data.max() <= bounds[1]
+        created = make([2, 3], device="cpu", dtype="float32", requires_grad=True)
+        assert (created.shape, created.dtype, created.requires_grad) == ((2, 3), "float32", True)
+        assert bounds[0] <= created.data.min() <= created.data.max() <= bounds[1]
     nested = engine.tensor([[1.0, 2.0], [3.0, 4.0]], device="cpu", dtype="float32", requires_grad=True)
     assert nested.shape == (2, 2)
 

@@ -178,7 +178,7 @@ def test_cotangents_that_do_not_suit_are_refused(program, state, cotangents, poi
 
 
 @pytest.mark.parametrize("precision", ["mixed_float16", "mixed_bfloat16"])
-def test_at_half_precision_gradients_are_told_without_the_scale_of_the_loss(matrices, pairs, precision):
+def test_at_half_precision_gradients_are_reported_without_the_scale_of_the_loss(matrices, pairs, precision):
     exact, half = matrices(), matrices("sgd", precision=precision)
     taken = False
     while not taken:  # the scale of the loss falls until it suits float16

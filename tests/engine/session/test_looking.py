@@ -6,7 +6,7 @@ import pytest
 import engine
 
 
-def test_the_row_that_spikes_is_told(matrices, pairs):
+def test_the_row_that_spikes_is_reported(matrices, pairs):
     session = matrices(precision="float64")
     pairs["y"][4] += 100
     losses = session.losses_by_row(pairs)
@@ -83,7 +83,7 @@ def test_without_a_loss_rows_have_none(program):
         session.losses_by_row({"x": [1.0]})
 
 
-def test_a_node_that_is_not_finite_is_told_with_what_it_was_given(program):
+def test_a_node_that_is_not_finite_is_reported_with_what_it_was_given(program):
     session = program("a = x * w\nb = log(a)\nloss = sum(b)", {"w": [1.0, 1.0]}, {"x": [2]})
     found = session.first_nonfinite({"x": [1.0, -2.0]})
     assert (found.phase, found.index, found.shape) == ("forward", (1,), (2,))

@@ -12,13 +12,13 @@ WITHOUT_STATE = ("sgd", "chain")
 
 def steps(session, batch, count):
     """Take steps, each by two calls on rows mixed up in another way; return what they told."""
-    told = []
+    result = []
     for number in range(count):
         for part in (slice(0, 7), slice(7, 12)):
             inputs = {name: np.roll(array, number)[part] for name, array in batch.items()}
-            told.append(session.forward_backward(inputs))
-        told.append(session.optim_step(lr=0.01 / (1 + number)))
-    return told
+            result.append(session.forward_backward(inputs))
+        result.append(session.optim_step(lr=0.01 / (1 + number)))
+    return result
 
 
 @pytest.mark.parametrize("kind", engine.optim.OPTIMIZERS)
@@ -52,8 +52,8 @@ def test_draws_running_statistics_and_half_a_sum_go_on_too(executor, classifier,
     whole.snapshot().save(tmp_path / "state.safetensors")
 
     def go_on(session):
-        told = [session.forward_backward(part), session.optim_step(), session.forward(batch).losses, session.seed]
-        return [*told, *steps(session, batch, 2)]
+        result = [session.forward_backward(part), session.optim_step(), session.forward(batch).losses, session.seed]
+        return [*result, *steps(session, batch, 2)]
 
     rest = go_on(whole)
     resumed = classifier(execution=engine.Execution(executor))
@@ -70,8 +70,8 @@ def test_parameters_that_were_stepped_apart_stay_apart(program, state):
         for names in ("b", "ab"):
             for name in names:
                 session.set_gradient(name, np.ones(session.parameters[name].shape))
-            told = session.optim_step()
-        return told
+            result = session.optim_step()
+        return result
 
     whole = start()
     whole.set_gradient("a", np.ones(2))
@@ -123,8 +123,8 @@ def test_a_snapshot_is_what_predictors_read(classifier, batch):
 
 def damaged(kept):
     """Yield checkpoints that fit no session of the same graph."""
-    told = kept.cursor["session"]
-    for entry in ({}, {**told, "passes": -1}, {**told, "apart": {"x": 1}}, {**told, "squares": {"v": "much"}}):
+    result = kept.cursor["session"]
+    for entry in ({}, {**result, "passes": -1}, {**result, "apart": {"x": 1}}, {**result, "squares": {"v": "much"}}):
         yield replace(kept, cursor={**kept.cursor, "session": entry})
     yield replace(kept, parameters=dict(list(kept.parameters.items())[1:]))
     yield replace(kept, state={**kept.state, "gradient/v": np.zeros(3)})

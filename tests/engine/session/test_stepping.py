@@ -99,11 +99,11 @@ def test_options_given_with_a_step_are_those_of_an_optimizer_made_with_them(matr
     for options in given:
         plain = {name: value for name, value in options.items() if name != "groups"}
         own = options.get("groups", [plain])[0]
-        made = matrices({"kind": "adamw", **plain, "groups": [{**groups[0], **own}]})
+        created = matrices({"kind": "adamw", **plain, "groups": [{**groups[0], **own}]})
         session.forward_backward(pairs)
-        made.restore(session.snapshot())
-        assert session.optim_step(**options) == made.optim_step()
-        for name, parameter in made.parameters.items():
+        created.restore(session.snapshot())
+        assert session.optim_step(**options) == created.optim_step()
+        for name, parameter in created.parameters.items():
             np.testing.assert_array_equal(session.parameters[name], parameter)
 
 
@@ -204,7 +204,7 @@ def test_sums_over_parts_step_to_the_bits_of_a_fit_in_micro_batches(pairs, execu
             np.testing.assert_array_equal(session.parameters[name], parameter)
 
 
-def test_a_forward_pass_that_limits_rows_changes_parameters_and_tells_its_tape_so(state):
+def test_a_forward_pass_that_limits_rows_changes_parameters_and_records_that(state):
     document = {
         "inputs": {"at": {"shape": ["n"], "dtype": "int64"}, "y": ["n", 4]},
         "layers": [{"layer": "embedding", "rows": 5, "units": 4, "max_norm": 0.5}],
@@ -224,7 +224,7 @@ def test_a_forward_pass_that_limits_rows_changes_parameters_and_tells_its_tape_s
     np.testing.assert_allclose(session.gradients[name], by_tape, rtol=1e-5)
 
 
-def test_an_optimizer_begins_anew_when_its_momenta_are_reset(matrices, pairs):
+def test_an_optimizer_starts_again_when_its_momenta_are_reset(matrices, pairs):
     session, start = matrices(), matrices()
     session.forward_backward(pairs)
     session.optim_step()

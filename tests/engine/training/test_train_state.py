@@ -31,22 +31,22 @@ def model(kind="adam", seed=0, **options):
 
 
 def test_parameters_are_aligned_windows_on_one_vector_a_dtype():
-    made = model()
-    assert list(made.parameters) == list(GRAPH["parameters"])
+    created = model()
+    assert list(created.parameters) == list(GRAPH["parameters"])
     for name, dtype in (("w", "float32"), ("b", "float32"), ("none", "float32"), ("d", "float64")):
-        vector = made.arrays[f"vector:{dtype}"]
-        window = made.parameters[name]
+        vector = created.arrays[f"vector:{dtype}"]
+        window = created.parameters[name]
         assert window.dtype == np.dtype(dtype)
         assert window.size == 0 or np.shares_memory(window, vector)
         assert (window.ctypes.data - vector.ctypes.data) % ALIGNMENT == 0 or window.size == 0
-    made.parameters["b"][...] = 9
-    assert 9 in made.arrays["vector:float32"]
-    assert made.parameters["fixed"] is made.arrays["parameter:fixed"]
+    created.parameters["b"][...] = 9
+    assert 9 in created.arrays["vector:float32"]
+    assert created.parameters["fixed"] is created.arrays["parameter:fixed"]
 
 
 def test_a_form_says_what_a_model_takes_without_taking_it():
-    form, made = StateLayout(DEFINITION, TRAINED, one_group(make_optimizer({"kind": "adam"}))), model()
-    assert {name: (array.shape, array.dtype) for name, array in made.arrays.items()} == {
+    form, created = StateLayout(DEFINITION, TRAINED, one_group(make_optimizer({"kind": "adam"}))), model()
+    assert {name: (array.shape, array.dtype) for name, array in created.arrays.items()} == {
         name: (spec.shape, spec.dtype) for name, spec in form.specs.items()
     }
 
@@ -67,45 +67,45 @@ def test_averages_optimizer_state_and_the_loss_scale_have_arrays_of_their_own(ki
 
 
 def test_arrays_start_as_declared_and_slots_at_zero():
-    made = model()
-    np.testing.assert_array_equal(made.parameters["fixed"], [1, 1])
-    np.testing.assert_array_equal(made.parameters["b"], 4)
-    np.testing.assert_array_equal(made.buffers["seen"], [0, 0])
-    assert made.parameters["w"].std() > 0.3
-    assert not any(array.any() for name, array in made.arrays.items() if name.startswith(SLOT))
+    created = model()
+    np.testing.assert_array_equal(created.parameters["fixed"], [1, 1])
+    np.testing.assert_array_equal(created.parameters["b"], 4)
+    np.testing.assert_array_equal(created.buffers["seen"], [0, 0])
+    assert created.parameters["w"].std() > 0.3
+    assert not any(array.any() for name, array in created.arrays.items() if name.startswith(SLOT))
     np.testing.assert_array_equal(model(seed=1).parameters["w"], model(seed=1).parameters["w"])
-    assert not np.array_equal(model(seed=1).parameters["w"], made.parameters["w"])
+    assert not np.array_equal(model(seed=1).parameters["w"], created.parameters["w"])
 
 
 @each_row(("kind", "options"), [("sgd", {}), ("sgd", {"momentum": 0.9}), ("adam", {}), ("adamw", {})])
 def test_a_snapshot_restores_every_array(kind, options):
-    made = model(kind, **options)
-    for array in made.arrays.values():
+    created = model(kind, **options)
+    for array in created.arrays.values():
         array[...] = np.arange(array.size).reshape(array.shape)
-    snapshot = made.snapshot()
+    snapshot = created.snapshot()
     fresh = model(kind, seed=3, **options)
     fresh.restore(snapshot)
     for table in ("parameters", "buffers"):
-        for name, array in getattr(made, table).items():
+        for name, array in getattr(created, table).items():
             np.testing.assert_array_equal(getattr(fresh, table)[name], array)
     again = fresh.snapshot()
     assert {n: a.tobytes() for n, a in again.optimizer.items()} == {
         n: a.tobytes() for n, a in snapshot.optimizer.items()
     }
-    for array in made.arrays.values():
+    for array in created.arrays.values():
         array[...] = 0
     assert snapshot.parameters["w"].any()
 
 
 @pytest.mark.parametrize(("table", "name"), [("parameters", "w"), ("buffers", "seen"), ("optimizer", "moment1/w")])
 def test_a_checkpoint_of_another_shape_is_refused_and_changes_nothing(table, name):
-    made = model()
+    created = model()
     checkpoint = model(seed=5).snapshot()
     getattr(checkpoint, table)[name] = np.ones(7)
-    before = {n: array.copy() for n, array in made.arrays.items()}
+    before = {n: array.copy() for n, array in created.arrays.items()}
     with pytest.raises(engine.CheckpointError, match=name):
-        made.restore(checkpoint)
-    assert all(np.array_equal(array, before[n]) for n, array in made.arrays.items())
+        created.restore(checkpoint)
+    assert all(np.array_equal(array, before[n]) for n, array in created.arrays.items())
 
 
 def test_precision_replaces_float32_alone():

@@ -32,14 +32,14 @@ def structs(*values: Struct) -> Field:
 
 def page(data: bytes = VALUES, count: int = 2, unpacked: int | None = None, packed: int | None = None) -> bytes:
     """Encode a page of plain values."""
-    told = {1: number(count), 2: number(0), 3: number(3), 4: number(3)}
+    header = {1: number(count), 2: number(0), 3: number(3), 4: number(3)}
     sizes = (len(data) if size is None else size for size in (unpacked, packed))
-    return encode({1: number(0), 2: number(next(sizes)), 3: number(next(sizes)), 5: Field(STRUCT, told)}) + data
+    return encode({1: number(0), 2: number(next(sizes)), 3: number(next(sizes)), 5: Field(STRUCT, header)}) + data
 
 
 def dictionary(count: int, data: bytes = b"\0" * 8) -> bytes:
-    told = Field(STRUCT, {1: number(count), 2: number(0)})
-    return encode({1: number(2), 2: number(len(data)), 3: number(len(data)), 7: told}) + data
+    header = Field(STRUCT, {1: number(count), 2: number(0)})
+    return encode({1: number(2), 2: number(len(data)), 3: number(len(data)), 7: header}) + data
 
 
 def leaf(name: bytes = b"x", physical: int = FLOAT, **more: Field) -> Struct:
@@ -70,34 +70,34 @@ def whole(body: bytes, tail: bytes) -> bytes:
 def file(change: Callable[[Struct], Any] = lambda _: None, body: bytes | None = None) -> bytes:
     """Encode a file after a change of its footer."""
     body = page() if body is None else body
-    told = footer(len(body))
-    change(told)
-    return whole(body, encode(told))
+    header = footer(len(body))
+    change(header)
+    return whole(body, encode(header))
 
 
-def schema(told: Struct) -> list[Struct]:
-    elements: list[Struct] = told[2].value.values
+def schema(header: Struct) -> list[Struct]:
+    elements: list[Struct] = header[2].value.values
     return elements
 
 
-def group_of(told: Struct) -> Struct:
-    first: Struct = told[4].value.values[0]
+def group_of(header: Struct) -> Struct:
+    first: Struct = header[4].value.values[0]
     return first
 
 
-def chunk_of(told: Struct) -> Struct:
-    first: Struct = group_of(told)[1].value.values[0]
+def chunk_of(header: Struct) -> Struct:
+    first: Struct = group_of(header)[1].value.values[0]
     return first
 
 
 def meta(**fields: Field) -> Callable[[Struct], None]:
-    return lambda told: chunk_of(told)[3].value.update({int(key[1:]): value for key, value in fields.items()})
+    return lambda header: chunk_of(header)[3].value.update({int(key[1:]): value for key, value in fields.items()})
 
 
 def of_type(physical: int, **more: Field) -> Callable[[Struct], None]:
-    def change(told: Struct) -> None:
-        schema(told)[1] = leaf(b"x", physical, **more)
-        chunk_of(told)[3].value[1] = number(physical)
+    def change(header: Struct) -> None:
+        schema(header)[1] = leaf(b"x", physical, **more)
+        chunk_of(header)[3].value[1] = number(physical)
 
     return change
 
@@ -107,23 +107,23 @@ def logical(kind: int, **fields: Field) -> Field:
 
 
 def elements(*given: Struct) -> Callable[[Struct], None]:
-    return lambda told: schema(told).__setitem__(slice(1, None), list(given))
+    return lambda header: schema(header).__setitem__(slice(1, None), list(given))
 
 
 def rows(count: int) -> Callable[[Struct], None]:
     """Have footer, group and column count so many rows."""
 
-    def change(told: Struct) -> None:
-        told[3] = group_of(told)[3] = long(count)
-        chunk_of(told)[3].value[5] = long(count)
+    def change(header: Struct) -> None:
+        header[3] = group_of(header)[3] = long(count)
+        chunk_of(header)[3].value[5] = long(count)
 
     return change
 
 
-def twice(told: Struct) -> None:
+def twice(header: Struct) -> None:
     """List the one column in two groups: its bytes count twice."""
-    told[4] = structs(group_of(told), group_of(told))
-    told[3] = long(4)
+    header[4] = structs(group_of(header), group_of(header))
+    header[3] = long(4)
 
 
 def nested(depth: int) -> bytes:
@@ -135,8 +135,8 @@ def coded(*codes: int) -> bytes:
     words = dictionary(2, b"\1\0\0\0a\1\0\0\0b")
     # Codes of 8 bits, in one group of eight.
     data = b"\x08\x03" + bytes([*codes, *bytes(8 - len(codes))])
-    told = Field(STRUCT, {1: number(2), 2: number(8), 3: number(3), 4: number(3)})
-    body = words + encode({1: number(0), 2: number(len(data)), 3: number(len(data)), 5: told}) + data
+    header = Field(STRUCT, {1: number(2), 2: number(8), 3: number(3), 4: number(3)})
+    body = words + encode({1: number(0), 2: number(len(data)), 3: number(len(data)), 5: header}) + data
 
     def change(footer: Struct) -> None:
         of_type(TEXT, f6=number(0))(footer)
@@ -161,8 +161,8 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "cut in half": (GOOD[: len(GOOD) // 2], "bad_magic"),
     "a footer that is encrypted": (GOOD[:-1] + b"E", "encrypted"),
     "a file that is encrypted": (b"PARE" + GOOD[4:], "encrypted"),
-    "an algorithm of encryption": (file(lambda told: told.update({8: Field(STRUCT, {})})), "encrypted"),
-    "a column that is encrypted": (file(lambda told: chunk_of(told).update({9: text(b"x")})), "encrypted"),
+    "an algorithm of encryption": (file(lambda header: header.update({8: Field(STRUCT, {})})), "encrypted"),
+    "a column that is encrypted": (file(lambda header: chunk_of(header).update({9: text(b"x")})), "encrypted"),
     "a footer longer than the file": (GOOD[:-8] + b"\xff\xff\xff\xff" + b"PAR1", "truncated"),
     "a footer of 17 MiB": (whole(b"", bytes(17 << 20)), "header_too_large"),
     "a footer of zeros": (whole(page(), bytes(100)), "bad_metadata"),
@@ -174,13 +174,13 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "a list of 2^60": (whole(page(), b"\x29\xfc" + b"\xff" * 8 + b"\x0f"), "bad_metadata"),
     "a number without end": (whole(page(), b"\x15" + b"\xff" * 50), "bad_metadata"),
     "a text of 4 GiB": (whole(page(), b"\x18\xff\xff\xff\xff\x0f"), "bad_metadata"),
-    "no schema": (file(lambda told: told.pop(2)), "bad_metadata"),
-    "no columns": (file(lambda told: schema(told)[0].update({5: number(0)})), "no_columns"),
-    "2^31 columns": (file(lambda told: schema(told)[0].update({5: number(2**31 - 1)})), "too_many_columns"),
-    "fewer elements than counted": (file(lambda told: schema(told).pop()), "bad_metadata"),
-    "more elements than counted": (file(lambda told: schema(told).append(leaf(b"y"))), "bad_metadata"),
-    "a path as name": (file(lambda told: schema(told)[1].update({4: text(b"../../x")})), "bad_name"),
-    "a name that is not UTF-8": (file(lambda told: schema(told)[1].update({4: text(b"\xff")})), "bad_metadata"),
+    "no schema": (file(lambda header: header.pop(2)), "bad_metadata"),
+    "no columns": (file(lambda header: schema(header)[0].update({5: number(0)})), "no_columns"),
+    "2^31 columns": (file(lambda header: schema(header)[0].update({5: number(2**31 - 1)})), "too_many_columns"),
+    "fewer elements than counted": (file(lambda header: schema(header).pop()), "bad_metadata"),
+    "more elements than counted": (file(lambda header: schema(header).append(leaf(b"y"))), "bad_metadata"),
+    "a path as name": (file(lambda header: schema(header)[1].update({4: text(b"../../x")})), "bad_name"),
+    "a name that is not UTF-8": (file(lambda header: schema(header)[1].update({4: text(b"\xff")})), "bad_metadata"),
     "times of 96 bits": (file(of_type(INT96)), "bad_dtype"),
     "decimals": (file(of_type(INT32, f6=number(5))), "bad_dtype"),
     "dates in a type that has none": (file(of_type(FLOAT, f10=logical(6))), "bad_dtype"),
@@ -199,17 +199,17 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     ),
     "lists of lists": (file(elements(*LISTED, *LISTED, leaf(b"element"))), "bad_dtype"),
     "lists of texts": (file(elements(*LISTED, leaf(b"element", TEXT, f6=number(0)))), "bad_dtype"),
-    "a repeated column": (file(lambda told: schema(told)[1].update({3: number(2)})), "bad_dtype"),
+    "a repeated column": (file(lambda header: schema(header)[1].update({3: number(2)})), "bad_dtype"),
     "10^12 rows": (file(rows(10**12)), "too_many_rows"),
     "10^9 rows of 8 bytes": (file(rows(10**9)), "bad_metadata"),
     "less than no rows": (file(rows(-2)), "bad_metadata"),
     "no rows": (file(rows(0)), "no_rows"),
-    "no groups": (file(lambda told: told.update({4: structs(), 3: long(0)})), "no_rows"),
-    "rows that no group has": (file(lambda told: told.update({3: long(3)})), "bad_metadata"),
+    "no groups": (file(lambda header: header.update({4: structs(), 3: long(0)})), "no_rows"),
+    "rows that no group has": (file(lambda header: header.update({3: long(3)})), "bad_metadata"),
     "values that no page has": (file(rows(3)), "bad_metadata"),
     "more values than rows": (file(meta(f5=long(3))), "bad_metadata"),
     "a column in another file": (
-        file(lambda told: chunk_of(told).update({1: text(b"/etc/passwd")})),
+        file(lambda header: chunk_of(header).update({1: text(b"/etc/passwd")})),
         "bad_metadata",
     ),
     "a column of another name": (file(meta(f3=Field(LIST, Sequence(BINARY, [b"y"])))), "bad_metadata"),
@@ -220,7 +220,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "a column of no bytes": (file(meta(f7=long(0))), "bad_offsets"),
     "one column twice": (file(twice), "bad_offsets"),
     "a group with two columns": (
-        file(lambda told: group_of(told).update({1: structs(chunk_of(told), chunk_of(told))})),
+        file(lambda header: group_of(header).update({1: structs(chunk_of(header), chunk_of(header))})),
         "bad_metadata",
     ),
     "compressed by LZO": (file(meta(f4=number(3))), "bad_codec"),

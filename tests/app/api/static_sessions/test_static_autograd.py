@@ -82,18 +82,18 @@ def test_g7_a_graph_without_grads_is_not_differentiated(begin: Begin) -> None:
 def test_g8_expanding_appends_each_value_once(begin: Begin) -> None:
     session = begin()
     for _ in range(2):
-        told = session.do("build_forward_expand", outputs=["f"])
-        assert (told["n_nodes"], told["n_leafs"]) == (4, 2)
+        result = session.do("build_forward_expand", outputs=["f"])
+        assert (result["n_nodes"], result["n_leafs"]) == (4, 2)
     names = [(node["kind"], node["name"]) for node in session.see("graph/nodes")["data"]]
     assert names == [("node", n) for n in ("x", "x2", "ax2", "f")] + [("leaf", "a"), ("leaf", "b")]
 
 
-def test_g9_gradients_are_appended_and_once_more_begin_anew(begin: Begin) -> None:
+def test_g9_gradients_are_appended_and_once_more_start_again(begin: Begin) -> None:
     session = begin()
     before = session.do("build_forward_expand", outputs=["f"])["n_nodes"]
     for _ in range(2):
-        told = session.do("build_backward_expand")
-        assert (told["n_nodes"], told["losses"], told["implicit_loss"]) == (9, ["f"], True)
+        result = session.do("build_backward_expand")
+        assert (result["n_nodes"], result["losses"], result["implicit_loss"]) == (9, ["f"], True)
     assert [node["name"] for node in session.see("graph/nodes")["data"]][:before] == ["x", "x2", "ax2", "f"]
     lonely = begin(program("y = x * 2.0", {"x": [1]}, {}))
     lonely.do("build_forward_expand", outputs=["y"])
@@ -127,10 +127,10 @@ def test_g11_elements_are_set_and_read_by_flat_or_full_index(begin: Begin) -> No
 
 def test_g12_the_example_of_the_header_gives_12(begin: Begin) -> None:
     session = begin(mem_size=16 * 1024 * 1024).built()
-    told = session.do("graph_compute", with_ctx=True, n_threads=1, fetch=["f"], gradients=["x", "a"])
-    assert (told["status"], told["status_code"], told["losses"]) == ("SUCCESS", 0, {"f": 16.0})
-    assert (told["tensors"]["f"]["data"], told["gradients"]["x"]["data"]) == ([16.0], [12.0])
-    assert told["gradients"]["a"] is None
+    result = session.do("graph_compute", with_ctx=True, n_threads=1, fetch=["f"], gradients=["x", "a"])
+    assert (result["status"], result["status_code"], result["losses"]) == ("SUCCESS", 0, {"f": 16.0})
+    assert (result["tensors"]["f"]["data"], result["gradients"]["x"]["data"]) == ([16.0], [12.0])
+    assert result["gradients"]["a"] is None
     assert session.see("graph/tensors/grad for x", index="0")["value"] == 12.0
 
 
@@ -206,9 +206,9 @@ def test_g19_cross_entropy_takes_probabilities_and_gives_labels_no_gradient(begi
     z, p = np.array([[0.5, -1, 2], [0, 1, 0.25]]), np.array([[0.2, 0.3, 0.5], [1, 0, 0]])
     session.do("build_forward_expand", outputs=["loss"])
     session.do("build_backward_expand")
-    told = session.do("graph_compute", inputs={"z": z.tolist(), "p": p.tolist()})
+    result = session.do("graph_compute", inputs={"z": z.tolist(), "p": p.tolist()})
     expected = -(p * (z - np.log(np.exp(z).sum(1, keepdims=True)))).sum() / 2
-    assert told["losses"]["loss"] == pytest.approx(expected, rel=1e-6)
+    assert result["losses"]["loss"] == pytest.approx(expected, rel=1e-6)
     labelled = begin(graph)
     labelled.do("set_param", names=["p"])
     labelled.do("build_forward_expand", outputs=["loss"])

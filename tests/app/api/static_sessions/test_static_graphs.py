@@ -7,12 +7,12 @@ import numpy as np
 from .stage import Begin, Static, program
 
 
-def test_c1_a_graph_has_room_for_2048_nodes(begin: Begin) -> None:
+def test_c1_a_graph_has_a_capacity_of_2048_nodes(begin: Begin) -> None:
     session = begin()
     assert session.see("graph")["size"] == 2048
     session.do("new_graph", name="gf")
-    told = session.see("graph", graph="gf")
-    assert (told["size"], told["grads"], told["graphs"]) == (2048, False, ["gf", "main"])
+    result = session.see("graph", graph="gf")
+    assert (result["size"], result["grads"], result["graphs"]) == (2048, False, ["gf", "main"])
 
 
 def test_c2_a_graph_that_is_full_stays_as_it_was(begin: Begin) -> None:
@@ -51,8 +51,13 @@ def test_c6_nodes_behind_an_abort_are_untouched(begin: Begin) -> None:
     session = begin().built()
     session.do("graph_compute")
     for node, count in (("ax2", 3), (2, 3), (-7, 3)):
-        told = session.do("graph_compute", inputs={"a": 5.0}, abort_after=node)
-        assert (told["status"], told["status_code"], told["computed"], told["losses"]) == ("ABORTED", 1, count, {})
+        result = session.do("graph_compute", inputs={"a": 5.0}, abort_after=node)
+        assert (result["status"], result["status_code"], result["computed"], result["losses"]) == (
+            "ABORTED",
+            1,
+            count,
+            {},
+        )
     assert [session.numbers(name) for name in ("ax2", "f")] == [[20.0], [16.0]]
     assert session.gradient("x") == [12.0]
     broken = begin(program("y = inv(m)", {"m": [2, 2]}, {}))
@@ -70,8 +75,8 @@ def test_c7_the_work_buffer_can_be_taken_of_the_context(begin: Begin) -> None:
 
 def test_c8_more_threads_than_the_pool_has_are_cut_with_a_warning(begin: Begin) -> None:
     session = begin(threadpool={"n_threads": 2}).built()
-    told = session.do("graph_compute", n_threads=8)
-    assert told["warnings"] == ["8 threads requested; the pool has 2, which are used"]
+    result = session.do("graph_compute", n_threads=8)
+    assert result["warnings"] == ["8 threads requested; the pool has 2, which are used"]
     plan = session.see("graph/plan", n_threads=8)
     assert (plan["n_threads"], len(plan["warnings"])) == (2, 1)
 
@@ -129,8 +134,8 @@ def test_c14_a_reset_before_each_computation_gives_each_gradient_alone(begin: Be
 
 def test_c15_a_graph_that_was_cleared_holds_another_model(begin: Begin) -> None:
     session = begin().built()
-    told = session.do("graph_clear")
-    assert (told["n_nodes"], told["n_leafs"]) == (0, 0)
+    result = session.do("graph_clear")
+    assert (result["n_nodes"], result["n_leafs"]) == (0, 0)
     session.do("build_forward_expand", outputs=["ax2"])
     assert session.do("build_backward_expand")["losses"] == ["ax2"]
     session.do("graph_compute")
@@ -173,7 +178,7 @@ def test_c17_both_graphs_are_drawn(parabola: Static) -> None:
     assert {"yellow", "green", "pink"} <= set(re.findall(r"fillcolor = (\w+)", backward))
 
 
-def test_c17_another_graph_can_tell_which_nodes_are_those_of_the_forward_pass(begin: Begin) -> None:
+def test_c17_another_graph_can_show_which_nodes_are_those_of_the_forward_pass(begin: Begin) -> None:
     session = begin()
     session.do("build_forward_expand", outputs=["f"])
     session.do("graph_dup", name="gf")

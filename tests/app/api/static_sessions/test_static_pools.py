@@ -26,8 +26,8 @@ def test_c21_the_fields_of_a_pool_have_bounds(http: httpx.Client, params: Any, p
 
 
 def test_c22_a_pool_has_ggmls_defaults(begin: Begin) -> None:
-    told = begin(threadpool={"n_threads": 3}).see("threadpool")
-    assert {name: told[name] for name in ("n_threads", "prio", "poll", "strict_cpu", "paused", "cpumask")} == {
+    result = begin(threadpool={"n_threads": 3}).see("threadpool")
+    assert {name: result[name] for name in ("n_threads", "prio", "poll", "strict_cpu", "paused", "cpumask")} == {
         "n_threads": 3,
         "prio": "normal",
         "poll": 50,
@@ -37,10 +37,10 @@ def test_c22_a_pool_has_ggmls_defaults(begin: Begin) -> None:
     }
 
 
-def test_c23_a_priority_is_tried_and_what_came_of_it_told(begin: Begin) -> None:
+def test_c23_a_priority_is_tried_and_the_result_reported(begin: Begin) -> None:
     session = begin()
-    told = session.do("threadpool_new", params={"n_threads": 1, "prio": "low"})["threadpool"]
-    assert (told["prio"], type(told["prio_applied"])) == ("low", bool)
+    result = session.do("threadpool_new", params={"n_threads": 1, "prio": "low"})["threadpool"]
+    assert (result["prio"], type(result["prio_applied"])) == ("low", bool)
     assert session.post("threadpool_new", params={"prio": 7}).status_code == 422
 
 

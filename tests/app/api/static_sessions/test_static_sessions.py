@@ -90,9 +90,9 @@ def test_steps_go_together_in_a_batch(begin: Begin) -> None:
         {"verb": "build_backward_expand"},
         {"verb": "graph_compute", "inputs": X2A3B4, "gradients": ["x"]},
     ]
-    told = session.do("batch", steps=steps)["data"]
-    assert [one["status"] for one in told] == [200, 200, 200]
-    assert told[2]["answer"]["gradients"]["x"]["data"] == [12.0]
+    result = session.do("batch", steps=steps)["data"]
+    assert [one["status"] for one in result] == [200, 200, 200]
+    assert result[2]["answer"]["gradients"]["x"]["data"] == [12.0]
 
 
 def test_parameters_are_saved_and_begun_with(http: httpx.Client, begin: Begin) -> None:

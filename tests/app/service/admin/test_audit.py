@@ -189,15 +189,15 @@ def test_what_is_done_to_a_file_is_noticed(
     assert "tampered" in capsys.readouterr().err
 
 
-def test_a_deletion_that_is_on_record_is_told_and_is_no_tampering(
+def test_a_deletion_that_is_on_record_is_reported_and_is_no_tampering(
     place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place.enter(*"abcdefghij")
     place.rotate()
     assert run(["audit", "verify", "--data-dir", str(place.folder)]) == 0
-    told = capsys.readouterr().out
-    assert told.startswith("9 entries, unbroken; ")
-    assert "the first one is 3; those before it were deleted" in told
+    printed = capsys.readouterr().out
+    assert printed.startswith("9 entries, unbroken; ")
+    assert "the first one is 3; those before it were deleted" in printed
 
 
 FORGERIES: dict[str, dict[str, Any]] = {
@@ -230,7 +230,7 @@ def test_nothing_is_moved_where_files_and_table_do_not_fit(place: Place) -> None
     assert place.table()[-1] == 10
 
 
-def test_a_disk_that_fails_is_told_and_the_entries_stay(place: Place) -> None:
+def test_a_disk_that_fails_is_reported_and_the_entries_stay(place: Place) -> None:
     place.enter(*"abcdef")
     with Store.open(place.folder) as store:
         failing = AuditFiles(place.folder / AUDIT, Durable(fail_at=3))

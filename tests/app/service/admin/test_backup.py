@@ -70,11 +70,11 @@ def stored(store: Store, blobs: LocalBlobStore, clock: ManualClock) -> Stored:
 
 
 def written(backups: Backups) -> io.BytesIO:
-    made = backups.open()
+    created = backups.open()
     try:
-        return io.BytesIO(b"".join(made.chunks))
+        return io.BytesIO(b"".join(created.chunks))
     finally:
-        made.close()
+        created.close()
 
 
 def path_of(blobs: LocalBlobStore, digest: str) -> Path:
@@ -105,13 +105,13 @@ def test_what_is_deleted_while_a_backup_is_made_is_in_it_and_goes_afterwards(
     backups: Backups, stored: Stored, store: Store, blobs: LocalBlobStore, sweeper: BlobSweeper
 ) -> None:
     digest = stored(b"rows")
-    made = backups.open()
+    created = backups.open()
     with store.begin() as work:
         work.datasets.delete(f"ds_{digest[:8]}")
         work.after_commit(lambda: sweeper.discard([digest]))
-    archive = io.BytesIO(b"".join(made.chunks))
+    archive = io.BytesIO(b"".join(created.chunks))
     assert digest in {*blobs.digests()}
-    made.close()
+    created.close()
     assert digest not in {*blobs.digests()}
     assert digest in read_archive(archive, Nowhere()).blobs
 
@@ -125,12 +125,12 @@ def test_what_sessions_have_put_aside_is_in_it_as_it_was_when_the_backup_began(
     snapshot.write_bytes(bytes(5000))
     for passing in ("lock", "answer-4711-1", "log-9.partial"):
         (folder / passing).write_bytes(b"no part of it")
-    made = backups.open()
+    created = backups.open()
     with log.open("ab") as file:
         file.write(b", nine")
     snapshot.unlink()
-    archive = io.BytesIO(b"".join(made.chunks))
-    made.close()
+    archive = io.BytesIO(b"".join(created.chunks))
+    created.close()
     assert [*scratch.iterdir()] == []
     manifest = read_archive(archive, Nowhere())
     assert manifest.sessions == {f"{SESSION}/log-7": 12, f"{SESSION}/snapshot-7.safetensors": 5000}
@@ -152,9 +152,9 @@ def test_there_is_one_backup_at_a_time(backups: Backups) -> None:
 
 def test_a_backup_that_is_given_up_leaves_nothing(backups: Backups, stored: Stored, scratch: Path) -> None:
     stored(b"rows")
-    made = backups.open()
-    next(made.chunks)
-    made.close()
+    created = backups.open()
+    next(created.chunks)
+    created.close()
     assert [*scratch.iterdir()] == []
     assert read_archive(written(backups), Nowhere()).counts["datasets"] == 1
 
@@ -189,9 +189,9 @@ def test_a_damaged_blob_ends_a_backup_that_then_counts_as_none(
     damage(path_of(blobs, digests[2]))
     archive = written(backups)
     with tarfile.open(fileobj=archive, mode="r:") as tar:
-        told = tar.extractfile("error.json")
-        assert told is not None
-        assert json.loads(told.read())["code"] == "blob_damaged"
+        response = tar.extractfile("error.json")
+        assert response is not None
+        assert json.loads(response.read())["code"] == "blob_damaged"
     archive.seek(0)
     with pytest.raises(BackupDamaged, match=digests[2]):
         read_archive(archive, Nowhere())
@@ -212,17 +212,17 @@ def test_a_file_that_shrinks_while_it_is_read_leaves_the_archive_readable(
 def test_others_store_while_a_backup_is_made(backups: Backups, stored: Stored) -> None:
     for number in range(50):
         stored(str(number).encode())
-    made = backups.open()
+    created = backups.open()
     storing = threading.Thread(target=lambda: [stored(f"later {number}".encode()) for number in range(20)])
     storing.start()
-    archive = io.BytesIO(b"".join(made.chunks))
+    archive = io.BytesIO(b"".join(created.chunks))
     storing.join()
-    made.close()
+    created.close()
     assert read_archive(archive, Nowhere()).counts["datasets"] == 50
     assert read_archive(written(backups), Nowhere()).counts["datasets"] == 70
 
 
-def test_the_files_of_the_audit_trail_are_in_it_though_they_go_meanwhile(
+def test_the_files_of_the_audit_trail_are_in_it_though_they_go_concurrently(
     backups: Backups, store: Store, rotation: AuditRotation
 ) -> None:
     def enter(count: int) -> None:
@@ -231,10 +231,10 @@ def test_the_files_of_the_audit_trail_are_in_it_though_they_go_meanwhile(
         rotation.rotate()
 
     enter(8)
-    made = backups.open()
+    created = backups.open()
     enter(20)
-    archive = io.BytesIO(b"".join(made.chunks))
-    made.close()
+    archive = io.BytesIO(b"".join(created.chunks))
+    created.close()
     names = ["000000000001-000000000002.ndjson", "000000000003-000000000004.ndjson"]
     assert [*read_archive(archive, Nowhere()).audit] == names
     archive.seek(0)

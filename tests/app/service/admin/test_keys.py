@@ -134,7 +134,7 @@ def test_what_makes_no_sense_is_refused(keys: Keys) -> None:
     assert caught.value.findings[0].pointer == "/expires_at"
 
 
-def test_there_is_a_limit_to_keys_and_revoking_makes_room(store: Store, ring: KeyRing) -> None:
+def test_there_is_a_limit_to_keys_and_revoking_frees_space(store: Store, ring: KeyRing) -> None:
     keys = Keys(store, ring, most=1)
     key, _ = keys.create("one", EVERYTHING, None)
     with pytest.raises(Conflict, match="revoke some"):

@@ -68,7 +68,7 @@ def test_a_start_after_an_orderly_end_finds_nothing_and_says_nothing(
     assert not caplog.records
 
 
-def test_a_start_tells_what_it_found_and_what_it_cannot_mend(
+def test_a_start_shows_what_it_found_and_what_it_cannot_mend(
     store: Store,
     blobs: LocalBlobStore,
     orphans: Orphans,

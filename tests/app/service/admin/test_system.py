@@ -24,7 +24,7 @@ def test_a_server_is_ready_until_it_stops(system: System, wakes: Notifier) -> No
         system.check_ready()
 
 
-def test_a_server_without_room_is_not_ready(store: Store, wakes: Notifier, worker_pool: Any, tmp_path: Path) -> None:
+def test_a_server_without_space_is_not_ready(store: Store, wakes: Notifier, worker_pool: Any, tmp_path: Path) -> None:
     with pytest.raises(NotReady, match="bytes free"):
         System(store, wakes, worker_pool, DiskSpace(tmp_path, 2**62)).check_ready()
 
@@ -44,7 +44,7 @@ def test_a_server_that_can_start_no_fit_is_not_ready(system: System, worker_pool
         system.check_ready()
 
 
-def test_callers_without_a_key_are_not_told_the_reason_and_cause_one_check(
+def test_callers_without_a_key_get_no_reason_and_cause_one_check(
     system: System, worker_pool: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0

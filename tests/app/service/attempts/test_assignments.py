@@ -60,7 +60,7 @@ def test_an_assignment_cannot_be_made_of_what_is_gone(harness: AttemptsHarness, 
         harness.attempts.assignment(claim)
 
 
-def test_a_process_is_told_where_its_fit_was_taken_up_again(harness: AttemptsHarness) -> None:
+def test_a_process_learns_where_its_fit_resumed(harness: AttemptsHarness) -> None:
     harness.submit()
     with harness.store.begin() as work:
         work.fits.update(replace(work.fits.get("fit_1"), reopened_at=40))

@@ -37,7 +37,7 @@ def test_captured_gradients_become_blobs_and_rows(harness: AttemptsHarness) -> N
     assert harness.events("log") == []
 
 
-def test_a_damaged_gradient_is_not_kept_and_told_of(harness: AttemptsHarness) -> None:
+def test_a_damaged_gradient_is_not_kept_and_reported(harness: AttemptsHarness) -> None:
     claim = harness.begin()
     damaged, missing, sound = (harness.captured(claim, step) for step in (1, 2, 3))
     Path(damaged.path).write_bytes(b"numbers, torn")
@@ -47,7 +47,7 @@ def test_a_damaged_gradient_is_not_kept_and_told_of(harness: AttemptsHarness) ->
     assert [entry["code"] for entry in harness.events("log")] == ["gradient_lost"] * 2
 
 
-def test_gradients_of_a_full_disk_are_taken_when_there_is_room(
+def test_gradients_of_a_full_disk_are_taken_when_there_is_space(
     harness: AttemptsHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claim = harness.begin()
@@ -94,7 +94,7 @@ def test_a_checkpoint_that_the_disk_does_not_take_is_lost_and_the_fit_goes_on(
     assert harness.kept() == [1, 3]
 
 
-def test_a_fit_is_told_once_that_it_waits_for_room_and_goes_on_when_there_is_some(
+def test_a_fit_reports_once_that_it_waits_for_memory_and_continues_when_there_is_some(
     harness: AttemptsHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claim = harness.begin()
@@ -124,7 +124,7 @@ def test_a_gradient_that_the_disk_does_not_take_is_lost_and_the_fit_goes_on(
     assert [*harness.gradients()] == [2]
 
 
-def test_a_fit_that_is_to_stop_does_not_wait_for_room(
+def test_a_fit_that_is_to_stop_does_not_wait_for_space(
     harness: AttemptsHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claim = harness.begin()

@@ -78,21 +78,21 @@ DIFFERENT: dict[str, Candidate] = {
 @pytest.fixture
 def plans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list that grows by each estimate that the engine works out."""
-    made: list[str] = []
+    created: list[str] = []
 
     def noted(name: str, check: Any) -> Any:
         def checking(*args: Any, **options: Any) -> Any:
-            made.append(name)
+            created.append(name)
             return check(*args, **options)
 
         return checking
 
     monkeypatch.setattr(engine, "check_fit", noted("fit", engine.check_fit))
     monkeypatch.setattr(engine.sweep, "check_sweep", noted("sweep", engine.sweep.check_sweep))
-    return made
+    return created
 
 
-def test_a_kept_estimate_is_the_one_worked_out_anew_and_no_other_fits(plans: list[str]) -> None:
+def test_a_kept_estimate_is_the_one_worked_out_again_and_no_other_fits(plans: list[str]) -> None:
     fresh = {what: Admission(LIMIT).fit(asked) for what, asked in DIFFERENT.items()}
     admission = Admission(LIMIT)
     for _ in range(2):

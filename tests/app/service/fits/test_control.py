@@ -200,7 +200,7 @@ def test_a_fit_obeys_or_says_why_not_at_every_stage(
         ("kill", "running", "killed"),
     ],
 )
-def test_the_process_is_told_once(
+def test_the_process_is_reported_once(
     harness: ControlHarness, store: Store, worker_pool: IdleWorkerPool, fit_id: str, action: str, stage: str, heard: str
 ) -> None:
     bring(store, fit_id, stage)
@@ -275,7 +275,7 @@ def test_a_fit_whose_rows_are_gone_is_not_taken_up(
     assert caught.value.code == "input_missing"
 
 
-def test_what_is_taken_up_again_waits_in_the_queue_if_there_is_room(
+def test_what_is_taken_up_again_waits_in_the_queue_if_there_is_space(
     control: FitControl, fits: Fits, store: Store, fit_id: str, request_: dict[str, Any]
 ) -> None:
     control.pause(fit_id)

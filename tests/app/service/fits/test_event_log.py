@@ -50,7 +50,7 @@ def test_silence_is_broken_by_heartbeats(events: Events, fit_id: str) -> None:
     assert [event and event.kind for event in seen] == ["state", None, None]
 
 
-def test_wakes_without_news_are_no_end_of_the_silence(events: Events, wakes: Notifier, fit_id: str) -> None:
+def test_wakeups_without_messages_do_not_end_the_silence(events: Events, wakes: Notifier, fit_id: str) -> None:
     async def follow() -> list[Event | None]:
         async def wake() -> None:
             while True:

@@ -123,7 +123,7 @@ def test_a_stopping_server_takes_no_fits(submit: Submit, wakes: Notifier) -> Non
         submit()
 
 
-def test_the_time_left_is_told_by_the_pace_so_far(submit: Submit, fits: Fits, store: Store) -> None:
+def test_the_time_left_is_reported_by_the_pace_so_far(submit: Submit, fits: Fits, store: Store) -> None:
     fit_id = submit()
     begun(store, fit_id)
     assert fits.get(fit_id).eta_seconds is None
@@ -132,7 +132,7 @@ def test_the_time_left_is_told_by_the_pace_so_far(submit: Submit, fits: Fits, st
     assert fits.get(fit_id).eta_seconds == 30
 
 
-def test_a_fit_that_nobody_changes_is_read_once_and_a_changed_one_anew(
+def test_a_fit_that_nobody_changes_is_read_once_and_a_changed_one_again(
     submit: Submit, fits: Fits, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fit_id = submit()

@@ -95,7 +95,7 @@ def test_a_fork_that_goes_on_keeps_what_its_bits_depend_on(
     assert fits.submit({**asked, "from_checkpoint": began}, nothing).fit.runtime == (runtime if kept else None)
 
 
-def test_a_fork_of_parameters_begins_anew_with_whatever_else(
+def test_a_fork_of_parameters_starts_again_with_whatever_else(
     fits: Fits, store: Store, origin: FitRecord, halfway: str
 ) -> None:
     choice = {"checkpoint": halfway, "restore": "parameters"}
@@ -150,7 +150,7 @@ def test_a_fork_of_a_fork_goes_on_from_there(
         ({"sweep": {"kind": "grid", "parameters": {"optimizer.lr": [0.1]}}}, ("/sweep", "conflict")),
     ],
 )  # fmt: skip
-def test_what_cannot_go_on_is_told_to_begin_anew(
+def test_what_cannot_continue_has_to_start_again(
     fits: Fits, halfway: str, changes: dict[str, Any], fault: tuple[str, str]
 ) -> None:
     with pytest.raises(Invalid) as caught:

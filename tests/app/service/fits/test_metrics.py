@@ -61,7 +61,7 @@ def test_rows_are_handed_on_as_they_are_stored(metrics: Metrics, curve: list[str
         metrics.page(FIT, 1001, 10, ALL)
 
 
-def test_what_of_a_filter_matches_no_row_so_far_is_told(metrics: Metrics, curve: list[str]) -> None:
+def test_what_of_a_filter_matches_no_row_so_far_is_reported(metrics: Metrics, curve: list[str]) -> None:
     assert metrics.page(FIT, 0, 10, RowFilter(keys=("loss",), every=1000, split="train")).findings == ()
     asked = RowFilter(keys=("loss", "los"), every=1001)
     for page in (metrics.page(FIT, 990, 10, asked), metrics.downsampled(FIT, 0, 10, asked)):
@@ -171,8 +171,8 @@ def test_whatever_the_curve_its_extremes_and_its_first_rows_that_are_not_finite_
     assert len(kept) <= max(6, 1.5 * points)
     for split in ("train", "validation"):
         of_split = [row["values"]["loss"] for row in rows if row["split"] == split and "loss" in row["values"]]
-        told = [row["values"]["loss"] for row in kept if row["split"] == split and "loss" in row["values"]]
-        finite, told_finite = ([loss for loss in side if loss is not None] for side in (of_split, told))
+        reported = [row["values"]["loss"] for row in kept if row["split"] == split and "loss" in row["values"]]
+        finite, told_finite = ([loss for loss in side if loss is not None] for side in (of_split, reported))
         if finite:
             assert (min(told_finite), max(told_finite)) == (min(finite), max(finite))
         if None in of_split:

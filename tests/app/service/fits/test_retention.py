@@ -67,12 +67,12 @@ def left(store: Store, fit_ids: list[str]) -> list[str]:
 
 
 def test_nothing_is_deleted_unless_asked_for(store: Store, enforce: Enforce, ended: Callable[[], str]) -> None:
-    made = [ended()]
+    created = [ended()]
     assert enforce().deleted == 0
-    assert left(store, made) == made
+    assert left(store, created) == created
 
 
-def test_what_is_too_old_goes_with_its_blobs_and_is_told_once(
+def test_what_is_too_old_goes_with_its_blobs_and_is_reported_once(
     store: Store,
     blobs: LocalBlobStore,
     enforce: Enforce,
@@ -95,34 +95,34 @@ def test_what_is_too_old_goes_with_its_blobs_and_is_told_once(
 
 
 def test_more_than_a_batch_goes_in_one_go(store: Store, enforce: Enforce, ended: Callable[[], str]) -> None:
-    made = [ended() for _ in range(BATCH + 3)]
+    created = [ended() for _ in range(BATCH + 3)]
     retention = enforce(fits=2)
-    assert left(store, made) == made[-2:]
+    assert left(store, created) == created[-2:]
     assert retention.deleted == BATCH + 1
 
 
 def test_a_server_that_stops_does_not_wait_for_it(
     store: Store, enforce: Enforce, ended: Callable[[], str], wakes: Notifier
 ) -> None:
-    made = [ended()]
+    created = [ended()]
     wakes.close()
     assert enforce(fits=0).deleted == 0
-    assert left(store, made) == made
+    assert left(store, created) == created
 
 
 def test_a_pinned_checkpoint_keeps_its_fit_from_everybody(
     store: Store, fits: Fits, enforce: Enforce, ended: Callable[[], str]
 ) -> None:
-    made = ended()
+    created = ended()
     with store.begin() as work:
-        (checkpoint,) = work.checkpoints.kept(made)
+        (checkpoint,) = work.checkpoints.kept(created)
         work.checkpoints.pin(checkpoint.id, pinned=True)
     assert enforce(fits=0).deleted == 0
     with pytest.raises(Conflict) as caught:
-        fits.delete(made)
+        fits.delete(created)
     assert caught.value.code == "pinned"
     assert checkpoint.id in caught.value.detail
     with store.begin() as work:
         work.checkpoints.pin(checkpoint.id, pinned=False)
-    assert fits.get(made).fit.state is FitState.CANCELLED
+    assert fits.get(created).fit.state is FitState.CANCELLED
     assert enforce(fits=0).deleted == 1

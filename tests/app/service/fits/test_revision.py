@@ -132,7 +132,7 @@ def test_more_than_a_server_takes_is_refused_where_the_client_said_it(
     assert stored(store, fit_id).state is FitState.SUCCEEDED
 
 
-def test_a_fit_is_admitted_anew_when_it_is_extended(
+def test_a_fit_is_admitted_again_when_it_is_extended(
     revision: FitRevision, store: Store, fit_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at_step(store, fit_id, "succeeded", 8)

@@ -33,7 +33,7 @@ def test_nothing_is_deleted_while_somebody_stores(store: Store, blobs: LocalBlob
     assert {*blobs.digests()} == {digest}
 
 
-def test_what_was_discarded_meanwhile_goes_afterwards(blobs: LocalBlobStore, sweeper: BlobSweeper) -> None:
+def test_what_was_discarded_concurrently_goes_afterwards(blobs: LocalBlobStore, sweeper: BlobSweeper) -> None:
     digest = blobs.put(b"rows").digest
     with sweeper.paused():
         with sweeper.paused():

@@ -23,7 +23,7 @@ def test_a_fit_of_which_nothing_is_known_runs_alone() -> None:
     assert not room.reserve_session("sess_1", 1)
 
 
-def test_where_memory_is_not_limited_there_is_room_for_all() -> None:
+def test_where_memory_is_not_limited_there_is_space_for_all() -> None:
     room = MemoryPool()
     assert room.reserve_fit("fit_1", None)
     assert room.reserve_fit("fit_2", 10**18)
@@ -45,7 +45,7 @@ def test_what_a_fit_waits_for_no_session_gets() -> None:
     assert room.reserve_session("sess_3", 10)
 
 
-def test_a_process_that_is_started_again_keeps_its_room() -> None:
+def test_a_process_that_is_started_again_keeps_its_space() -> None:
     room = MemoryPool(100)
     assert room.reserve_session("sess_1", 60)
     assert not room.reserve_fit("fit_1", 100)
@@ -64,42 +64,42 @@ def test_a_session_counts_for_what_it_holds_if_that_is_more_than_was_estimated()
     assert room.reserve_fit("fit_1", 40)
 
 
-def test_the_end_of_a_session_is_told_and_only_once() -> None:
-    told: list[int] = []
+def test_the_end_of_a_session_is_reported_and_only_once() -> None:
+    reported: list[int] = []
     room = MemoryPool(100)
-    room.on_released(lambda: told.append(room.reserved))
+    room.on_released(lambda: reported.append(room.reserved))
     room.reserve_fit("fit_1", 10)
     room.reserve_session("sess_1", 20)
     for _ in range(2):
         room.release_session("sess_1")
         room.release_fit("fit_1")
-    assert told == [10]
+    assert reported == [10]
     assert room.reserved == 0
 
 
 def test_what_an_idle_process_keeps_stands_in_nobodys_way() -> None:
-    room, told = MemoryPool(100), list[str]()
-    room.on_overcommitted(lambda: told.append("give up"))
+    room, reported = MemoryPool(100), list[str]()
+    room.on_overcommitted(lambda: reported.append("give up"))
     assert room.reserve_compute("compute-1", 60)
     assert not room.reserve_session("sess_1", 50)
     assert not room.reserve_compute("compute-2", 50)
     assert room.reserve_compute("compute-1", 90)
     room.mark_compute_idle("compute-1", 60)
-    assert (room.reserved, room.committed, told) == (60, 0, [])
+    assert (room.reserved, room.committed, reported) == (60, 0, [])
     assert room.reserve_session("sess_1", 50)
-    assert told == ["give up"]
+    assert reported == ["give up"]
     assert not room.reserve_compute("compute-1", 60)
     room.release_compute("compute-1")
     assert room.reserved == 50
 
 
 def test_a_fit_that_waits_hears_of_memory_that_a_computation_gives_back() -> None:
-    room, told = MemoryPool(100), list[str]()
-    room.on_released(lambda: told.append("look"))
+    room, reported = MemoryPool(100), list[str]()
+    room.on_released(lambda: reported.append("look"))
     assert room.reserve_compute("compute-1", 60)
     assert not room.reserve_fit("fit_1", 80)
     assert not room.reserve_compute("compute-1", 70)
-    assert not told
+    assert not reported
     room.mark_compute_idle("compute-1", 10)
-    assert told == ["look"]
+    assert reported == ["look"]
     assert room.reserve_fit("fit_1", 80)

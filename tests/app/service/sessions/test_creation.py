@@ -15,7 +15,7 @@ def test_a_session_is_stored_with_all_that_it_is(harness: SessionsHarness) -> No
     kept: list[SessionView] = []
     graph = harness.graph()
     request = {"graph": graph, "optimizer": {"kind": "sgd", "lr": 0.1}, "seed": 7, "labels": {"team": "a"}}
-    view = harness.sessions.create(request, lambda _work, made: kept.append(made))
+    view = harness.sessions.create(request, lambda _work, created: kept.append(created))
     assert kept == [view]
     session = harness.stored(view.session.id)
     assert session == view.session

@@ -135,7 +135,7 @@ def test_a_checkpoint_that_was_deleted_or_whose_file_is_gone_is_not_made_up(harn
         harness.run(session.id, "save")
 
 
-def test_a_step_that_a_restored_session_takes_anew_saves_another_checkpoint(harness: SessionsHarness) -> None:
+def test_a_step_that_a_restored_session_takes_again_saves_another_checkpoint(harness: SessionsHarness) -> None:
     session = harness.create()
     before = harness.run(session.id, "save").checkpoint
     assert before is not None
@@ -162,12 +162,12 @@ def test_a_step_may_be_asked_after_once_it_is_accepted(harness: SessionsHarness)
 
     assert ask(lambda step: StepReply(step.id, {}, 5)) == b'{"seq":5,"done":true,"answer":}'
     failed = {"status": 422, "title": "No", "code": "bad", "detail": "it is bad", "findings": [], "expected_seq": 6}
-    told = ask(lambda step: StepReply(step.id, {}, 5, error=failed, replayed=True))
-    assert told.startswith(b'{"seq":5,"done":true,"error":{"status": 422,')
+    reported = ask(lambda step: StepReply(step.id, {}, 5, error=failed, replayed=True))
+    assert reported.startswith(b'{"seq":5,"done":true,"error":{"status": 422,')
     assert harness.worker_pool.steps[-1].options == {"seq": 5}
 
 
-def test_of_a_step_that_goes_on_that_is_told_and_all_who_ask_wait_for_one_answer(harness: SessionsHarness) -> None:
+def test_a_running_step_is_reported_so_and_all_who_ask_wait_for_one_answer(harness: SessionsHarness) -> None:
     session = harness.create()
 
     async def act() -> None:

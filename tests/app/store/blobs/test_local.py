@@ -117,7 +117,7 @@ def test_what_is_planted_in_the_place_of_a_blob_is_not_read(
 
 
 @pytest.mark.parametrize(("other", "same"), [(b"abc", True), (b"abd", False), (b"ab", False), (b"abcd", False)])
-def test_files_of_the_same_bytes_are_told(tmp_path: Path, other: bytes, same: bool) -> None:
+def test_files_of_the_same_bytes_are_reported(tmp_path: Path, other: bytes, same: bool) -> None:
     one, another = tmp_path / "one", tmp_path / "another"
     one.write_bytes(b"abc" * 700_000)
     another.write_bytes(b"abc" * 699_999 + other)
@@ -171,9 +171,9 @@ def test_threads_may_put_the_same_and_different_blobs_at_once(blobs: LocalBlobSt
 
 
 def test_a_blob_whose_folder_could_not_be_synced_is_not_found(tmp_path: Path) -> None:
-    made = Durable()
-    LocalBlobStore(tmp_path / "made", made).put(b"abc")
-    blobs = LocalBlobStore(tmp_path / "data", Durable(fail_at=made.operations))
+    created = Durable()
+    LocalBlobStore(tmp_path / "made", created).put(b"abc")
+    blobs = LocalBlobStore(tmp_path / "data", Durable(fail_at=created.operations))
     with pytest.raises(StorageFailed):
         blobs.put(b"abc")
     assert [*blobs.digests()] == []

@@ -98,7 +98,7 @@ def test_only_a_plain_file_with_one_name_moves_in(blobs: BlobStore, planted: str
     assert [*blobs.digests()] == []
 
 
-def test_a_deleted_blob_is_gone_for_whoever_comes_later(blobs: BlobStore) -> None:
+def test_a_deleted_blob_is_gone_for_later_readers(blobs: BlobStore) -> None:
     digest = blobs.put(b"short-lived").digest
     with blobs.open(digest) as file:
         blobs.delete(digest)

@@ -44,7 +44,7 @@ def test_bytes_on_their_way_count_as_well(blobs: LocalBlobStore) -> None:
     blobs.put(b"abcdef")
 
 
-def test_a_finished_file_for_which_there_is_no_room_stays_where_it_is(blobs: LocalBlobStore, tmp_path: Path) -> None:
+def test_a_finished_file_for_which_there_is_no_space_stays_where_it_is(blobs: LocalBlobStore, tmp_path: Path) -> None:
     taken = blobs.put(b"12345").digest
     path = tmp_path / "finished"
     path.write_bytes(b"weights")
@@ -62,10 +62,10 @@ def test_what_is_full_says_so_before_anything_is_written() -> None:
 
 
 @pytest.mark.parametrize("fail_at", range(1, 8))
-def test_room_that_was_reserved_is_given_back_whatever_fails(tmp_path: Path, fail_at: int) -> None:
-    made = Durable()
-    LocalBlobStore(tmp_path / "made", made)
-    blobs = LocalBlobStore(tmp_path / "data", Durable(fail_at=made.operations + fail_at), quota_bytes=10)
+def test_space_that_was_reserved_is_given_back_whatever_fails(tmp_path: Path, fail_at: int) -> None:
+    created = Durable()
+    LocalBlobStore(tmp_path / "made", created)
+    blobs = LocalBlobStore(tmp_path / "data", Durable(fail_at=created.operations + fail_at), quota_bytes=10)
     with pytest.raises(StorageFailed):
         blobs.put(b"1234567890")
     assert blobs.usage.stored_bytes == 0
@@ -73,9 +73,9 @@ def test_room_that_was_reserved_is_given_back_whatever_fails(tmp_path: Path, fai
 
 
 def test_a_blob_of_which_a_part_could_not_be_written_is_not_committed(tmp_path: Path) -> None:
-    made = Durable()
-    LocalBlobStore(tmp_path / "made", made)
-    second_write = made.operations + 3
+    created = Durable()
+    LocalBlobStore(tmp_path / "made", created)
+    second_write = created.operations + 3
     with LocalBlobStore(tmp_path / "data", Durable(fail_at=second_write)).writer() as writer:
         writer.write(b"one")
         with pytest.raises(StorageFailed):

@@ -29,7 +29,7 @@ def used(cache: BlobCache, digest: str, seconds_ago: float) -> None:
     os.utime(cache.path(digest).parents[2] / "used" / digest[:2] / digest, (moment, moment))
 
 
-def test_the_least_recently_used_copies_make_room_except_those_in_use(tmp_path: Path) -> None:
+def test_the_least_recently_used_copies_free_space_except_those_in_use(tmp_path: Path) -> None:
     digests = [content(number)[0] for number in range(6)]
     cache = BlobCache(tmp_path, 4 * SIZE, in_use=lambda: [digests[0]], grace=60)
     for number in range(4):

@@ -16,14 +16,14 @@ def session_runner() -> Iterator[Runner]:
 @pytest.fixture
 def session(session_runner: Runner, tmp_path: Path) -> Iterator[Callable[..., SessionHarness]]:
     """Makes sessions, each in a folder of its own."""
-    desks: list[SessionHarness] = []
+    processors: list[SessionHarness] = []
 
     def make(graph: Any = MLP, optimizer: Any = "adam", **request: Any) -> SessionHarness:
-        folder = tmp_path / f"session{len(desks)}"
+        folder = tmp_path / f"session{len(processors)}"
         folder.mkdir()
-        desks.append(SessionHarness(session_runner, session_assignment(folder, graph, optimizer, **request)))
-        return desks[-1]
+        processors.append(SessionHarness(session_runner, session_assignment(folder, graph, optimizer, **request)))
+        return processors[-1]
 
     yield make
-    for harness in desks:
+    for harness in processors:
         harness.close()

@@ -223,14 +223,14 @@ def session_assignment(
     folder: Path, graph: Mapping[str, Any], optimizer: Any = "adam", precision: str = "float32", **request: Any
 ) -> SessionAssignment:
     """Return what the process of a session is told."""
-    told = {"optimizer": optimizer, "seed": 3, "precision": precision, "clip": None, "dataset": None, "feeds": {}}
+    reported = {"optimizer": optimizer, "seed": 3, "precision": precision, "clip": None, "dataset": None, "feeds": {}}
     return SessionAssignment(
         session_id="sess_1",
         attempt=1,
         token="t",
         kind="training",
         definition=engine.parse_graph(graph).to_json(),
-        request={**told, **request},
+        request={**reported, **request},
         start_from=None,
         restore=None,
         folder=str(folder),

@@ -47,9 +47,9 @@ class Loop:
 
     def result(self, process: Process) -> dict[str, bytes]:
         """Return the bits of the session, and all answers."""
-        told = {f"answer {seq}": body for seq, (_, body) in self.answers.items()}
+        reported = {f"answer {seq}": body for seq, (_, body) in self.answers.items()}
         errors = {f"error {seq}": repr(head.error).encode() for seq, (head, _) in self.answers.items()}
-        return {**process.parameters(), **told, **errors}
+        return {**process.parameters(), **reported, **errors}
 
 
 def undisturbed(harness: SessionHarness, steps: Sequence[Step]) -> dict[str, bytes]:

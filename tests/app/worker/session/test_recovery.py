@@ -162,7 +162,7 @@ def damaged(harness: SessionHarness, **said: Any) -> Failed:
 
 
 @pytest.mark.parametrize("file", ["log-1", "snapshot-1.safetensors"])
-def test_damage_to_what_was_kept_is_told(session: Make, file: str) -> None:
+def test_damage_to_what_was_kept_is_reported(session: Make, file: str) -> None:
     harness = session()
     process = harness.open()
     for seq in (1, 2, 3):
@@ -221,7 +221,7 @@ def test_no_damage_to_a_session_at_rest_goes_unnoticed(session: Make) -> None:
     assert harness.open(begun=True).do("zero_grad", seq=4)["seq"] == 4
 
 
-def test_damage_to_the_last_step_of_a_session_that_rests_with_a_tape_is_told(session: Make) -> None:
+def test_damage_to_the_last_step_of_a_session_that_rests_with_a_tape_is_reported(session: Make) -> None:
     harness = session()
     process = harness.open()
     process.do("forward_backward", batch(1))
@@ -235,7 +235,7 @@ def test_damage_to_the_last_step_of_a_session_that_rests_with_a_tape_is_told(ses
     assert damaged(harness).code == "session_damaged"
 
 
-def test_a_session_that_had_begun_does_not_begin_anew_without_its_files(session: Make) -> None:
+def test_a_session_that_had_begun_does_not_start_again_without_its_files(session: Make) -> None:
     harness = session()
     process = harness.open()
     process.do("forward_backward", batch(1))
@@ -299,7 +299,7 @@ def test_a_poisoned_batch_ends_at_the_step_that_was_not_done(session: Make) -> N
     assert body.count(b'"not_carried_out"') == 2
 
 
-def test_other_numerics_are_told_once(session: Make) -> None:
+def test_other_numerics_are_reported_once(session: Make) -> None:
     harness = session(MLP)
     process = harness.open()
     process.do("forward_backward", batch(1))

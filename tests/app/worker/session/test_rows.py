@@ -81,8 +81,8 @@ def test_steps_take_rows_of_datasets_known_at_the_start_or_later(
         ({"start": 4, "stop": 8}, slice(4, 8)),
         ({"dataset": "ds_2", "indices": [7, 1]}, [7, 1]),
     ):
-        told = process.do("forward_backward", rows=rows)
-        assert told == given.do("forward_backward", {name: array[picked] for name, array in data.items()})
+        result = process.do("forward_backward", rows=rows)
+        assert result == given.do("forward_backward", {name: array[picked] for name, array in data.items()})
         process.do("optim_step")
         given.do("optim_step")
     outputs = process.do("predict", rows={"start": 0, "stop": 3})["outputs"]

@@ -63,17 +63,17 @@ ASKED = {"dims": {"batch": 6}, "mem_size": 2**20}
 
 def bench(folder: Path) -> StaticBackend:
     """Make a bench."""
-    told = session_assignment(folder, NETWORK, static=ASKED)
-    return StaticBackend(told, Runtime.from_json(told.runtime))
+    reported = session_assignment(folder, NETWORK, static=ASKED)
+    return StaticBackend(reported, Runtime.from_json(reported.runtime))
 
 
 def no_file(_: Callable[[Writable], None]) -> str:
     raise AssertionError("nothing is handed over here")
 
 
-def call(made: StaticBackend, verb: str, **options: Any) -> Any:
+def call(created: StaticBackend, verb: str, **options: Any) -> Any:
     """Call a verb; return its answer as a client gets it, or the code of its refusal."""
-    found = made.handlers[verb]
+    found = created.handlers[verb]
     try:
         result = found.run(Call(options, {}, 1, {}, "application/json", no_file))
     except (ApiError, engine.EngineError) as error:
@@ -81,36 +81,36 @@ def call(made: StaticBackend, verb: str, **options: Any) -> Any:
     return encode_answer(result.document, None, "application/json")[1].decode()
 
 
-def seen(made: StaticBackend) -> list[Any]:
-    return [call(made, verb, **options) for verb, options in LOOKS]
+def seen(created: StaticBackend) -> list[Any]:
+    return [call(created, verb, **options) for verb, options in LOOKS]
 
 
 @pytest.mark.parametrize("put_aside_at", [3, 6, 10, 13])
 def test_what_was_put_aside_goes_on_with_the_same_answers(put_aside_at: int, tmp_path: Path) -> None:
-    made = bench(tmp_path)
-    answers = [call(made, verb, **options) for verb, options in STEPS[:put_aside_at]]
+    created = bench(tmp_path)
+    answers = [call(created, verb, **options) for verb, options in STEPS[:put_aside_at]]
     assert all(answers)
     with (tmp_path / "snapshot").open("wb") as file:
-        made.snapshot(file)
+        created.snapshot(file)
     other = bench(tmp_path)
     assert set(other.restore(tmp_path / "snapshot")) >= {"numpy"}
-    assert seen(other) == seen(made)
+    assert seen(other) == seen(created)
     for verb, options in STEPS[put_aside_at:]:
-        assert call(other, verb, **options) == call(made, verb, **options), verb
-    assert seen(other) == seen(made)
+        assert call(other, verb, **options) == call(created, verb, **options), verb
+    assert seen(other) == seen(created)
 
 
 def test_a_thousand_computations_leave_nothing_behind(tmp_path: Path) -> None:
-    made = bench(tmp_path)
+    created = bench(tmp_path)
     for verb, options in STEPS[:4]:
-        call(made, verb, **options)
+        call(created, verb, **options)
     tracemalloc.start()
     try:
         for _ in range(20):
-            call(made, "graph_compute", inputs=ROWS)
+            call(created, "graph_compute", inputs=ROWS)
         before = tracemalloc.get_traced_memory()[0]
         for _ in range(200):
-            call(made, "graph_compute", inputs=ROWS)
+            call(created, "graph_compute", inputs=ROWS)
         assert tracemalloc.get_traced_memory()[0] - before < 20_000
     finally:
         tracemalloc.stop()
@@ -130,7 +130,7 @@ REFUSALS: list[tuple[str, dict[str, Any], int]] = [
 
 
 @pytest.mark.parametrize(("verb", "options", "status"), REFUSALS)
-def test_what_stands_in_the_way_is_told_from_what_is_wrong(
+def test_obstacles_are_distinguished_from_mistakes(
     verb: str, options: dict[str, Any], status: int, tmp_path: Path
 ) -> None:
     with pytest.raises((ApiError, engine.EngineError)) as refused:
@@ -145,34 +145,34 @@ def test_results_beyond_the_memory_there_is_are_refused_with_their_bytes(
         "inputs": {"x": ["n"]},
         "program": "y = reshape(x, shape=[-1, 1]) * reshape(x, shape=[1, -1])\nloss = sum(y)",
     }
-    told = session_assignment(tmp_path, outer, static={"dims": {"n": 600}})
-    made = StaticBackend(told, Runtime.from_json(told.runtime))
-    call(made, "build_forward_expand", outputs=["loss"])
-    call(made, "tensor_set", tensors={"x": 1.0})
+    reported = session_assignment(tmp_path, outer, static={"dims": {"n": 600}})
+    created = StaticBackend(reported, Runtime.from_json(reported.runtime))
+    call(created, "build_forward_expand", outputs=["loss"])
+    call(created, "tensor_set", tensors={"x": 1.0})
     monkeypatch.setattr(static_computing, "memory_left", lambda: 2**20)
-    refused = call(made, "graph_compute")
+    refused = call(created, "graph_compute")
     assert (refused["code"], refused["compute_status"], refused["status"]) == ("alloc_failed", "ALLOC_FAILED", 422)
     assert re.search(r"for 14\d{5} bytes of results: 1048576 bytes are there", refused["detail"])
     monkeypatch.setattr(static_computing, "memory_left", lambda: 2**30)
-    assert json.loads(call(made, "graph_compute"))["losses"] == {}
+    assert json.loads(call(created, "graph_compute"))["losses"] == {}
     monkeypatch.setattr(static_computing, "memory_left", lambda: 0)
-    assert json.loads(call(made, "graph_compute"))["status"] == "SUCCESS"
+    assert json.loads(call(created, "graph_compute"))["status"] == "SUCCESS"
 
 
-def test_the_memory_that_is_left_is_told() -> None:
+def test_the_memory_that_is_left_is_reported() -> None:
     left = memory_left()
     assert left is None or 0 < left < 2**50
 
 
 def test_what_is_saved_holds_parameters_that_another_session_begins_with(tmp_path: Path) -> None:
-    made, saved = bench(tmp_path), io.BytesIO()
+    created, saved = bench(tmp_path), io.BytesIO()
 
     def hand_over(write: Callable[[Writable], None]) -> str:
         write(saved)
         return "saved-1"
 
-    call(made, "tensor_set", tensors={"v": 7.0})
-    result = made.handlers["save"].run(Call({}, {}, 1, {}, "application/json", hand_over))
+    call(created, "tensor_set", tensors={"v": 7.0})
+    result = created.handlers["save"].run(Call({}, {}, 1, {}, "application/json", hand_over))
     assert result.file == "saved-1"
     assert isinstance(result.document, dict)
     assert result.document["size_bytes"] == len(saved.getvalue())

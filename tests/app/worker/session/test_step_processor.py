@@ -141,7 +141,7 @@ def test_what_cannot_be_kept_is_refused_and_forgotten(
     assert work.backend.count == 2.0 or work.last().error is not None
 
 
-def test_a_fault_of_the_bench_is_answered_and_undone(work: Work) -> None:
+def test_a_fault_of_the_backend_is_answered_and_undone(work: Work) -> None:
     work.do("add")
     with pytest.raises(RestartRequired):
         work.do("break", seq=2)

@@ -55,12 +55,12 @@ def test_another_step_in_a_taken_place_is_refused(process: Process) -> None:
 
 
 def test_a_request_or_a_key_that_comes_again_is_answered_as_before(process: Process) -> None:
-    told = process.do("forward_backward", inputs=TWO, id="same", key="k")
-    assert process.do("forward_backward", inputs=TWO, id="same") == told
-    assert process.do("forward_backward", inputs=TWO, key="k") == told
+    result = process.do("forward_backward", inputs=TWO, id="same", key="k")
+    assert process.do("forward_backward", inputs=TWO, id="same") == result
+    assert process.do("forward_backward", inputs=TWO, key="k") == result
     error = process.refused("zero_grad", key="k")
     assert (error["status"], error["code"]) == (422, "idempotency_key_reused")
-    assert process.do("gradients")["data"][0]["norm"] == told["grad_norm"]
+    assert process.do("gradients")["data"][0]["norm"] == result["grad_norm"]
 
 
 def test_a_failed_step_takes_its_place_and_is_answered_alike_again(process: Process) -> None:
@@ -111,29 +111,29 @@ def test_an_operation_is_asked_for_by_its_place(process: Process) -> None:
     assert (error["status"], error["code"], error["expected_seq"]) == (404, "not_carried_out", 2)
 
 
-def entries(told: dict[str, Any]) -> list[tuple[int | None, int]]:
-    return [(entry["seq"], entry["status"]) for entry in told["data"]]
+def entries(result: dict[str, Any]) -> list[tuple[int | None, int]]:
+    return [(entry["seq"], entry["status"]) for entry in result["data"]]
 
 
 def test_a_batch_takes_a_place_for_each_step(process: Process) -> None:
     steps = [{"verb": "forward_backward", "inputs": TWO}, {"verb": "optim_step", "seq": 2}, {"verb": "parameters"}]
-    told = process.do("batch", steps=steps)
-    assert entries(told) == [(1, 200), (2, 200), (None, 200)]
-    assert told["data"][1]["answer"]["step"] == 1
+    result = process.do("batch", steps=steps)
+    assert entries(result) == [(1, 200), (2, 200), (None, 200)]
+    assert result["data"][1]["answer"]["step"] == 1
     again = process.do("batch", steps=[{"seq": 1, **steps[0]}, steps[1], {"verb": "zero_grad", "seq": 1}])
-    assert again["data"][:2] == told["data"][:2]
+    assert again["data"][:2] == result["data"][:2]
     assert (again["data"][2]["status"], again["data"][2]["error"]["code"]) == (409, "seq_used")
 
 
 def test_a_batch_stops_at_an_error_unless_it_should_not(process: Process) -> None:
     bad = {"verb": "forward_backward", "inputs": {"x": [[1.0]]}}
-    told = process.do("batch", steps=[{"verb": "zero_grad"}, bad, {"verb": "zero_grad"}])
-    assert entries(told) == [(1, 200), (2, 422), (None, 424)]
-    assert told["data"][1]["error"]["errors"][0]["pointer"] == "/steps/1/inputs/x"
-    assert told["data"][2]["error"]["code"] == "not_carried_out"
-    assert told["data"][2]["error"]["expected_seq"] == 3
-    told = process.do("batch", steps=[bad, {"verb": "zero_grad"}], stop_on_error=False)
-    assert entries(told) == [(3, 422), (4, 200)]
+    result = process.do("batch", steps=[{"verb": "zero_grad"}, bad, {"verb": "zero_grad"}])
+    assert entries(result) == [(1, 200), (2, 422), (None, 424)]
+    assert result["data"][1]["error"]["errors"][0]["pointer"] == "/steps/1/inputs/x"
+    assert result["data"][2]["error"]["code"] == "not_carried_out"
+    assert result["data"][2]["error"]["expected_seq"] == 3
+    result = process.do("batch", steps=[bad, {"verb": "zero_grad"}], stop_on_error=False)
+    assert entries(result) == [(3, 422), (4, 200)]
 
 
 def test_a_batch_waits_for_its_turn_and_leaves_no_gap(process: Process) -> None:
@@ -158,5 +158,5 @@ def test_a_batch_comes_in_binary_too(session: Make) -> None:
 
 @pytest.mark.parametrize("verb", ["save", "load", "batch"])
 def test_what_needs_files_is_not_taken_in_a_batch(process: Process, verb: str) -> None:
-    told = process.do("batch", steps=[{"verb": verb}])
-    assert told["data"][0]["error"]["code"] == "not_in_batch"
+    result = process.do("batch", steps=[{"verb": verb}])
+    assert result["data"][0]["error"]["code"] == "not_in_batch"

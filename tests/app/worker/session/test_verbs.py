@@ -43,29 +43,29 @@ def test_a_loop_gives_what_the_engine_gives(session: Make) -> None:
         clip={"norm": 1.0},
     )
     for step in range(3):
-        told, known = process.do("forward_backward", batch(step)), same.forward_backward(batch(step))
-        assert told["loss"] == known.loss
-        assert told["grad_norms"] == known.norms
-        told, updated = process.do("optim_step", lr=0.01), same.optim_step(lr=0.01)
-        assert (told["step"], told["clipped"], told["taken"]) == (updated.step, updated.clipped, updated.taken)
+        result, known = process.do("forward_backward", batch(step)), same.forward_backward(batch(step))
+        assert result["loss"] == known.loss
+        assert result["grad_norms"] == known.norms
+        result, updated = process.do("optim_step", lr=0.01), same.optim_step(lr=0.01)
+        assert (result["step"], result["clipped"], result["taken"]) == (updated.step, updated.clipped, updated.taken)
     _, body = process.answer(process.send("parameters", accept=SAFETENSORS))
     for name, array in same.parameters.items():
         assert array.tobytes() in body, name
 
 
 def test_a_forward_pass_keeps_a_tape_that_takes_cotangents(process: Process) -> None:
-    told = process.do("forward", inputs=TWO, keep=True)
-    assert told["tape_id"] == "tape_1"
-    assert told["losses"] == {"loss": 1.0}
-    assert told["outputs"]["pred"]["data"] == [0.0, 0.0]
+    result = process.do("forward", inputs=TWO, keep=True)
+    assert result["tape_id"] == "tape_1"
+    assert result["losses"] == {"loss": 1.0}
+    assert result["outputs"]["pred"]["data"] == [0.0, 0.0]
 
-    told = process.do("backward", tape_id="tape_1", cotangents={"pred": [1.0, 10.0]})
+    result = process.do("backward", tape_id="tape_1", cotangents={"pred": [1.0, 10.0]})
 
-    assert told["grad_norms"] == {"w": pytest.approx(np.hypot(31, 42))}
+    assert result["grad_norms"] == {"w": pytest.approx(np.hypot(31, 42))}
     _, body = process.answer(process.send("gradients", name="w", accept=NPY))
     assert np.load(io.BytesIO(body)).tolist() == [31.0, 42.0]
-    told = process.do("backward", {"pred": np.ones(2)}, tape_id="tape_1")
-    assert told["grad_norms"] == {"w": pytest.approx(np.hypot(35, 48))}
+    result = process.do("backward", {"pred": np.ones(2)}, tape_id="tape_1")
+    assert result["grad_norms"] == {"w": pytest.approx(np.hypot(35, 48))}
 
 
 def test_a_tape_is_gone_when_the_parameters_have_changed(process: Process) -> None:
@@ -143,11 +143,11 @@ def test_a_step_is_looked_into(process: Process) -> None:
 
 
 def test_what_is_not_finite_is_null_and_named(process: Process) -> None:
-    told = process.do("forward_backward", {"x": np.array([[1, np.inf]], np.float32)})
-    assert (told["loss"], told["nonfinite"]["loss"]) == (None, "nan")
-    assert told["nonfinite"]["grad_norms/w"] == "nan"
-    told = process.do("row_losses", {"x": np.array([[1, np.inf], [0, 0]], np.float32)})
-    assert (told["losses"], told["nonfinite"]) == ([None, 1.0], {"0": "nan"})
+    result = process.do("forward_backward", {"x": np.array([[1, np.inf]], np.float32)})
+    assert (result["loss"], result["nonfinite"]["loss"]) == (None, "nan")
+    assert result["nonfinite"]["grad_norms/w"] == "nan"
+    result = process.do("row_losses", {"x": np.array([[1, np.inf], [0, 0]], np.float32)})
+    assert (result["losses"], result["nonfinite"]) == ([None, 1.0], {"0": "nan"})
     entry = process.do("gradients")["data"][0]
     assert (entry["norm"], entry["nonfinite"]) == (None, {"norm": "nan"})
 
@@ -174,9 +174,9 @@ def test_a_checkpoint_is_saved_and_loaded(session: Make, tmp_path: Path) -> None
 
     process = harness.open(saved=[3])
     assert process.parameters()["parameters"] == bits["parameters"]
-    told = process.do("optim_step", seq=7)
-    assert told["step"] == 1
-    assert not told["taken"]
+    result = process.do("optim_step", seq=7)
+    assert result["step"] == 1
+    assert not result["taken"]
 
 
 def test_a_checkpoint_of_another_graph_is_refused_and_that_lasts(session: Make, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_a_log_that_ends_anywhere_gives_the_records_before() -> None:
         assert len(read_records(log[:size])) == sum(end <= size for end in ends), size
 
 
-def test_damage_before_what_was_written_later_is_told() -> None:
+def test_damage_before_what_was_written_later_is_reported() -> None:
     log = written()
     last = read_records(log)[-1].start
     for place in range(last):

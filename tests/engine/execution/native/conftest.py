@@ -63,11 +63,11 @@ def run_both() -> RunBoth:
         with np.errstate(all="ignore"):
             expected = op.body(*inputs, **given)
         wanted = [np.asarray(x) for x in (expected if op.multi_output else (expected,))]
-        made = list(outputs) if outputs is not None else [np.full(x.shape, 7, x.dtype) for x in wanted]
+        actual = list(outputs) if outputs is not None else [np.full(x.shape, 7, x.dtype) for x in wanted]
         before = [x.copy() for x in inputs]
-        assert run_compiled(name, inputs, made, given)
+        assert run_compiled(name, inputs, actual, given)
         for x, old in zip(inputs, before, strict=True):
             np.testing.assert_array_equal(x, old, err_msg=f"{name} wrote over an input")
-        return made, wanted
+        return actual, wanted
 
     return run

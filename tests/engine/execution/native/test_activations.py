@@ -42,8 +42,8 @@ def test_activations_are_those_of_numpy(op: str, attrs: dict[str, Any], dtype: s
     x = inputs(dtype)
     rtol = 2e-6 if dtype == "float32" else 1e-13
     for view in (x, x[:312].reshape(12, 26).T, x[::3]):
-        ((made,), (wanted,)) = run_both(op, view, **attrs)
-        np.testing.assert_allclose(made, wanted, rtol=rtol, atol=rtol / 10)
+        ((actual,), (wanted,)) = run_both(op, view, **attrs)
+        np.testing.assert_allclose(actual, wanted, rtol=rtol, atol=rtol / 10)
 
 
 @each_row("dtype", DTYPES)
@@ -52,9 +52,9 @@ def test_gradients_of_gelu_are_those_of_numpy(approximate: str, dtype: str, run_
     """For gradients of any size."""
     x = inputs(dtype)
     g = np.cos(np.arange(x.size)).astype(dtype)
-    ((made,), (wanted,)) = run_both("gelu_backward", g, x, approximate=approximate)
+    ((actual,), (wanted,)) = run_both("gelu_backward", g, x, approximate=approximate)
     rtol = 3e-6 if dtype == "float32" else 1e-12
-    np.testing.assert_allclose(made, wanted, rtol=rtol, atol=rtol / 3)
+    np.testing.assert_allclose(actual, wanted, rtol=rtol, atol=rtol / 3)
 
 
 @pytest.mark.parametrize("op", ["gelu", "hardtanh"])

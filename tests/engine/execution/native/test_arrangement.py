@@ -25,8 +25,8 @@ def test_what_lies_scattered_is_put_in_order(dtype: str, run_both: RunBoth) -> N
     x = numbers(2, 3, 4, 5, dtype=dtype)
     views = {(2, 4, 15): x.transpose(0, 2, 1, 3), (120,): x.T, (6, 10): x[:, :, ::2], (1, 5): x[0, 0].T[:, 1]}
     for shape, view in views.items():
-        ((made,), (wanted,)) = run_both("reshape", view, shape=shape)
-        np.testing.assert_array_equal(made, wanted)
+        ((actual,), (wanted,)) = run_both("reshape", view, shape=shape)
+        np.testing.assert_array_equal(actual, wanted)
 
 
 @each_row("dtype", DTYPES)
@@ -35,8 +35,8 @@ def test_arrays_are_joined(axis: int, dtype: str, run_both: RunBoth) -> None:
     """Along every axis, views too, and empty ones with any."""
     x = numbers(3, 4, 5, dtype=dtype)
     part = x.swapaxes(0, axis)[:2].swapaxes(0, axis)
-    ((made,), (wanted,)) = run_both("concat", x, part, np.zeros(0, dtype), x[::-1], axis=axis)
-    np.testing.assert_array_equal(made, wanted)
+    ((actual,), (wanted,)) = run_both("concat", x, part, np.zeros(0, dtype), x[::-1], axis=axis)
+    np.testing.assert_array_equal(actual, wanted)
 
 
 @each_row("dtype", DTYPES)
@@ -44,8 +44,8 @@ def test_arrays_are_joined(axis: int, dtype: str, run_both: RunBoth) -> None:
 def test_a_slice_is_put_back_between_zeros(axis: int, start: int, step: int, dtype: str, run_both: RunBoth) -> None:
     """At either end, in the middle, and in steps."""
     x = numbers(3, 4, 5, dtype=dtype)
-    ((made,), (wanted,)) = run_both("slice_scatter", x, axis=axis, extent=12, start=start, step=step)
-    np.testing.assert_array_equal(made, wanted)
+    ((actual,), (wanted,)) = run_both("slice_scatter", x, axis=axis, extent=12, start=start, step=step)
+    np.testing.assert_array_equal(actual, wanted)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -58,8 +58,8 @@ def test_numbers_are_chosen_by_a_condition(dtype: str, run_both: RunBoth) -> Non
         (every, x, y), (keys, x, one), (keys, one, x), (rows, x, y), (every, one, column),
         (every.copy(order="F"), x, y), (np.array(True), x, y), (every, x[::-1], np.asfortranarray(y)),
     ]:  # fmt: skip
-        ((made,), (wanted,)) = run_both("where", condition, a, b)
-        np.testing.assert_array_equal(made, wanted)
+        ((actual,), (wanted,)) = run_both("where", condition, a, b)
+        np.testing.assert_array_equal(actual, wanted)
 
 
 @each_row("dtype", ["float32", "float64"])
@@ -70,5 +70,5 @@ def test_pairs_are_turned(inverse: bool, mode: str, dtype: str, run_both: RunBot
     x = numbers(2, 6, 3, 11, dtype=dtype).transpose(0, 2, 1, 3)
     angles = numbers(6, 4)
     cosines, sines = np.cos(angles).astype(dtype), np.sin(angles).astype(dtype)
-    ((made,), (wanted,)) = run_both("rotate_pairs", x, cosines, sines, mode=mode, inverse=inverse)
-    np.testing.assert_allclose(made, wanted, rtol=1e-5, atol=1e-5)
+    ((actual,), (wanted,)) = run_both("rotate_pairs", x, cosines, sines, mode=mode, inverse=inverse)
+    np.testing.assert_allclose(actual, wanted, rtol=1e-5, atol=1e-5)

@@ -80,14 +80,14 @@ def test_attention_and_its_gradients_are_those_of_numpy(
     make, attrs = CASES[case]
     near = 3e-5 if dtype == "float32" else 1e-12
     inputs = make(dtype)
-    made, wanted = run_both("attention", *inputs, **attrs)
-    for x, y in zip(made, wanted, strict=True):
+    actual, wanted = run_both("attention", *inputs, **attrs)
+    for x, y in zip(actual, wanted, strict=True):
         np.testing.assert_allclose(x, y, rtol=near, atol=near)
     attrs = {name: value for name, value in attrs.items() if name != "masked_row_zero"}
     g, glogs = numbers(*wanted[0].shape, seed=5, dtype=dtype), numbers(*wanted[1].shape, seed=6, dtype=dtype)
-    made, wanted = run_both("attention_backward", g, glogs, *wanted, *inputs, **attrs)
+    actual, wanted = run_both("attention_backward", g, glogs, *wanted, *inputs, **attrs)
     size = max(1.0, float(np.abs(inputs[0]).max()))
-    for x, y in zip(made, wanted, strict=True):
+    for x, y in zip(actual, wanted, strict=True):
         np.testing.assert_allclose(x / size, y / size, rtol=near, atol=near)
 
 
@@ -98,8 +98,8 @@ def test_gradients_are_written_into_views(run_both: Callable[..., tuple[list[Arr
     together = np.full((3, 20, 24), 7, np.float32)
     outputs = [heads_of(part, 2) for part in np.split(together, 3, axis=2)]
     g = heads_of(numbers(3, 20, 8, dtype="float32"), 2)
-    made, wanted = run_both("attention_backward", g, np.zeros_like(logs), y, logs, *inputs, outputs=outputs)
-    for x, wished in zip(made, wanted, strict=True):
+    actual, wanted = run_both("attention_backward", g, np.zeros_like(logs), y, logs, *inputs, outputs=outputs)
+    for x, wished in zip(actual, wanted, strict=True):
         np.testing.assert_allclose(x, wished, rtol=3e-5, atol=3e-5)
 
 

@@ -20,8 +20,8 @@ DRAWS = [
 @each_row(("name", "attrs"), DRAWS)
 def test_draws(name, attrs, run_both):
     for key in KEYS:
-        made, expected = run_both(name, key, **attrs)
-        np.testing.assert_array_equal(made[0], expected[0])
+        actual, expected = run_both(name, key, **attrs)
+        np.testing.assert_array_equal(actual[0], expected[0])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -33,16 +33,16 @@ def test_sampling_and_its_transpose(size, interpolation, dtype, run_both):
     results = generator.standard_normal((5, 3, *size)).astype(dtype)
     maps = generator.integers(-(2**33), 2**33, (5, 2, 3))
     maps[:, :, 2] *= 4
-    made, expected = run_both("affine_sample", images, maps, size=size, interpolation=interpolation, fill=0.3)
-    assert made[0].tobytes() == expected[0].tobytes()
-    assert (made[0] != dtype(0.3)).any()
-    made, expected = run_both("affine_sample_back", results, maps, size=(9, 7), interpolation=interpolation)
-    assert made[0].tobytes() == expected[0].tobytes()
+    actual, expected = run_both("affine_sample", images, maps, size=size, interpolation=interpolation, fill=0.3)
+    assert actual[0].tobytes() == expected[0].tobytes()
+    assert (actual[0] != dtype(0.3)).any()
+    actual, expected = run_both("affine_sample_back", results, maps, size=(9, 7), interpolation=interpolation)
+    assert actual[0].tobytes() == expected[0].tobytes()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
 def test_erasing(dtype, run_both):
     x = np.random.default_rng(0).standard_normal((4, 3, 6, 5)).astype(dtype)
     boxes = np.array([[0, 0, 0, 0], [1, 4, 0, 5], [-2, 3, 4, 9], [5, 2, 3, 1]])
-    made, expected = run_both("erase_boxes", x, boxes, value=2.5)
-    np.testing.assert_array_equal(made[0], expected[0])
+    actual, expected = run_both("erase_boxes", x, boxes, value=2.5)
+    np.testing.assert_array_equal(actual[0], expected[0])

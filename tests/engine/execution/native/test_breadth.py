@@ -148,27 +148,27 @@ def test_what_is_chosen_or_moved_is_the_same_to_the_bit(name: str, dtype: str, r
     op, operands, attrs = EXACT[name]
     if not operands and "dtype" not in attrs and op not in ("full", "arange"):
         attrs = {**attrs, "dtype": np.dtype(dtype)}
-    ((made,), (wanted,)) = run_both(op, *_at(dtype, operands), **attrs)
-    np.testing.assert_array_equal(made, wanted)
+    ((actual,), (wanted,)) = run_both(op, *_at(dtype, operands), **attrs)
+    np.testing.assert_array_equal(actual, wanted)
 
 
 @each_row("dtype", ["float32", "float64"])
 @each_row("name", CLOSE)
 def test_sums_are_those_of_numpy(name: str, dtype: str, run_both: RunBoth) -> None:
     op, operands, attrs = CLOSE[name]
-    ((made,), (wanted,)) = run_both(op, *_at(dtype, operands), **attrs)
+    ((actual,), (wanted,)) = run_both(op, *_at(dtype, operands), **attrs)
     tolerance = 2e-6 if dtype == "float32" else 1e-14
-    np.testing.assert_allclose(made, wanted, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(actual, wanted, rtol=tolerance, atol=tolerance)
 
 
 def test_powers_of_float32_are_right_to_the_last_place_and_at_the_edges(run_both: RunBoth) -> None:
     x, y = (v.astype(np.float32).ravel() for v in np.meshgrid(EDGES, EDGES))
-    made = run_both("power", x, y)[0][0]
+    actual = run_both("power", x, y)[0][0]
     with np.errstate(all="ignore"):  # NumPy's own for float32 is off by one place on some CPUs
         wanted = np.power(x.astype(np.float64), y.astype(np.float64)).astype(np.float32)
-    np.testing.assert_array_equal(made, wanted)
+    np.testing.assert_array_equal(actual, wanted)
     number = ~np.isnan(wanted)
-    np.testing.assert_array_equal(np.signbit(made[number]), np.signbit(wanted[number]))
+    np.testing.assert_array_equal(np.signbit(actual[number]), np.signbit(wanted[number]))
     x, y = np.exp(RNG.uniform(-4, 4, 2000)).astype(np.float32), RNG.uniform(-15, 15, 2000).astype(np.float32)
     exact = x.astype(np.float64) ** y.astype(np.float64)
     assert np.max(np.abs(run_both("power", x, y)[0][0] - exact) / np.spacing(exact.astype(np.float32))) < 0.51
@@ -184,8 +184,8 @@ def test_a_matrix_that_is_not_positive_definite_is_reported(compiled: Callable[.
 def test_half_types_are_moved_by_their_bits(half: str, run_both: RunBoth) -> None:
     x = numbers(3, 4).astype(BFLOAT16 if half == "bfloat16" else half)
     for op, attrs in (("pad", {"widths": ((1, 0), (0, 2)), "value": 1.5}), ("tril", {}), ("copy", {})):
-        ((made,), (wanted,)) = run_both(op, x, **attrs)
-        np.testing.assert_array_equal(made.view(np.uint16), wanted.view(np.uint16))
+        ((actual,), (wanted,)) = run_both(op, x, **attrs)
+        np.testing.assert_array_equal(actual.view(np.uint16), wanted.view(np.uint16))
 
 
 @each_row(
@@ -223,8 +223,8 @@ SCATTERED: dict[str, tuple[str, list[Array], dict[str, Any]]] = {
 @each_row("name", SCATTERED)
 def test_operands_that_lie_apart_are_copied_first(name: str, run_both: RunBoth) -> None:
     op, operands, attrs = SCATTERED[name]
-    ((made,), (wanted,)) = run_both(op, *operands, **attrs)
-    np.testing.assert_allclose(made, wanted, rtol=1e-12, atol=1e-12)
+    ((actual,), (wanted,)) = run_both(op, *operands, **attrs)
+    np.testing.assert_allclose(actual, wanted, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("half", ["float16", "bfloat16"])
@@ -238,13 +238,13 @@ def test_half_types_are_computed_in_float32(half: str, run_both: RunBoth) -> Non
     ):
         wide = [x.astype(dtype).astype(np.float32) for x in operands]
         ((exact,), _) = run_both(op, *wide, **attrs)
-        ((made,), _) = run_both(op, *(x.astype(dtype) for x in operands), **attrs)
-        np.testing.assert_array_equal(made.view(np.uint16), exact.astype(dtype).view(np.uint16), err_msg=op)
+        ((actual,), _) = run_both(op, *(x.astype(dtype) for x in operands), **attrs)
+        np.testing.assert_array_equal(actual.view(np.uint16), exact.astype(dtype).view(np.uint16), err_msg=op)
 
 
 def test_results_that_lie_apart_are_copied_last(run_both: RunBoth) -> None:
     whole = np.zeros((7, 2, 5))
     x = numbers(5, 7).T
-    ((made,), (wanted,)) = run_both("softmax", x, axis=-1, outputs=[whole[:, 1]])
-    np.testing.assert_allclose(made, wanted, rtol=1e-12)
+    ((actual,), (wanted,)) = run_both("softmax", x, axis=-1, outputs=[whole[:, 1]])
+    np.testing.assert_allclose(actual, wanted, rtol=1e-12)
     assert not whole[:, 0].any()

@@ -25,8 +25,8 @@ def test_batch_norm_and_its_statistics_are_those_of_numpy(
 ) -> None:
     generator = np.random.default_rng(1)
     channels = [(generator.random(shape[1]) + 0.5).astype(dtype) for _ in range(4)]
-    made, wanted = run_both("batch_norm", drawn(shape, dtype), *channels, training=training, momentum=0.3)
-    for x, y in zip(made, wanted, strict=True):
+    actual, wanted = run_both("batch_norm", drawn(shape, dtype), *channels, training=training, momentum=0.3)
+    for x, y in zip(actual, wanted, strict=True):
         np.testing.assert_allclose(x, y, atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
 
 
@@ -37,8 +37,8 @@ def test_standardized_channels_and_their_gradient_are_those_of_numpy(
     run_both: RunBoth, shape: tuple[int, ...], centre: bool, dtype: str
 ) -> None:
     axes = (0, *range(2, len(shape)))
-    made, wanted = run_both("standardize", drawn(shape, dtype), axis=axes, centre=centre)
-    for x, y in zip(made, wanted, strict=True):
+    actual, wanted = run_both("standardize", drawn(shape, dtype), axis=axes, centre=centre)
+    for x, y in zip(actual, wanted, strict=True):
         np.testing.assert_allclose(x, y, atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
     g = drawn(shape, dtype, centre=0.0)
     (result,), (expected,) = run_both("standardize_backward", g, *wanted, axis=axes, centre=centre)

@@ -18,8 +18,8 @@ HALVES = [np.dtype(np.float16), *([] if BFLOAT16 is None else [BFLOAT16])]
 def test_numbers(found, wanted, run_both):
     x = np.random.default_rng(0).uniform(-9, 9, (7, 11)).astype(np.int64 if found == "uint8" else found).astype(found)
     for view in (x, x[::2, 1::3], x.T):
-        made, expected = run_both("cast", view, dtype=np.dtype(wanted))
-        np.testing.assert_array_equal(made[0], expected[0])
+        actual, expected = run_both("cast", view, dtype=np.dtype(wanted))
+        np.testing.assert_array_equal(actual[0], expected[0])
 
 
 @pytest.mark.parametrize("half", HALVES)
@@ -27,8 +27,8 @@ def test_every_half_as_float32(half, run_both, compiled):
     every = np.arange(2**16, dtype=np.uint16).view(half)
     with np.errstate(invalid="ignore"):
         numbers = every[~np.isnan(every)]
-    made, expected = run_both("cast", numbers, dtype=np.dtype(np.float32))
-    np.testing.assert_array_equal(made[0], expected[0])
+    actual, expected = run_both("cast", numbers, dtype=np.dtype(np.float32))
+    np.testing.assert_array_equal(actual[0], expected[0])
     out = np.zeros(3, np.float32)
     assert compiled("cast", [np.full(3, np.nan, half)], [out], {"dtype": out.dtype})
     assert np.isnan(out).all()
@@ -39,8 +39,8 @@ def test_rounding_to_halves(half, run_both):
     rng = np.random.default_rng(1)
     spread = 10 ** rng.uniform(-9, 6, 5000)
     x = np.concatenate([np.array([*ODD, *TIES]), spread, -spread]).astype(np.float32)
-    made, expected = run_both("cast", x, dtype=half)
-    np.testing.assert_array_equal(made[0].astype(np.float32), expected[0].astype(np.float32))
+    actual, expected = run_both("cast", x, dtype=half)
+    np.testing.assert_array_equal(actual[0].astype(np.float32), expected[0].astype(np.float32))
 
 
 def test_float64_is_no_half_type_where_there_is_no_bfloat16(run_both, monkeypatch):

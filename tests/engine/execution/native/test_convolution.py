@@ -65,9 +65,9 @@ def drawn(shape: tuple[int, ...], dtype: str) -> Array:
     return np.random.default_rng(0).standard_normal(shape).astype(dtype)
 
 
-def assert_close(made: list[Array], wanted: list[Array]) -> None:
+def assert_close(actual: list[Array], wanted: list[Array]) -> None:
     """Compare with the size of the largest number."""
-    for x, y in zip(made, wanted, strict=True):
+    for x, y in zip(actual, wanted, strict=True):
         np.testing.assert_allclose(x, y, rtol=0, atol=TOLERANCE[y.dtype.name] * float(np.abs(y).max(initial=1.0)))
 
 
@@ -75,8 +75,8 @@ def assert_close(made: list[Array], wanted: list[Array]) -> None:
 @each_row("case", CASES.values(), ids=CASES)
 def test_a_convolution_and_its_gradients_are_those_of_numpy(run_both: RunBoth, case: Case, dtype: str) -> None:
     x, weight = drawn(case.x, dtype), drawn((case.outputs, case.x[1] // case.groups, *case.kernel), dtype)
-    made, wanted = run_both("convolution", x, weight, **case.window)
-    assert_close(made, wanted)
+    actual, wanted = run_both("convolution", x, weight, **case.window)
+    assert_close(actual, wanted)
     g = drawn(wanted[0].shape, dtype)
     assert_close(*run_both("convolution_input", g, weight, shape=case.x, **case.window))
     assert_close(*run_both("convolution_weight", x, g, kernel=case.kernel, **case.window))
@@ -86,23 +86,23 @@ def test_nan_reaches_the_numbers_whose_windows_hold_it_and_no_others(run_both: R
     case = CASES["sixteen input channels"]
     x, weight = drawn(case.x, "float32"), drawn((32, 16, 3, 3), "float32")
     x[1, 3, 4, 5], x[2, 0, 13, 13] = np.nan, np.inf
-    (made,), (wanted,) = run_both("convolution", x, weight, **case.window)
-    np.testing.assert_array_equal(np.isfinite(made), np.isfinite(wanted))
+    (actual,), (wanted,) = run_both("convolution", x, weight, **case.window)
+    np.testing.assert_array_equal(np.isfinite(actual), np.isfinite(wanted))
 
 
 def test_nan_in_an_image_reaches_the_gradient_of_the_weight(run_both: RunBoth) -> None:
     case = CASES["sixteen input channels"]
     x, g = drawn(case.x, "float32"), drawn((3, 32, 14, 14), "float32")
     x[1, 3, 4, 5] = np.nan
-    (made,), (wanted,) = run_both("convolution_weight", x, g, kernel=(3, 3), **case.window)
-    np.testing.assert_array_equal(np.isnan(made), np.isnan(wanted))
+    (actual,), (wanted,) = run_both("convolution_weight", x, g, kernel=(3, 3), **case.window)
+    np.testing.assert_array_equal(np.isnan(actual), np.isnan(wanted))
 
 
 def test_the_gradient_of_a_weight_over_many_images_keeps_its_digits(run_both: RunBoth) -> None:
     x, g = np.full((5000, 1, 4, 4), 0.1, np.float32), np.full((5000, 1, 4, 4), 0.1, np.float32)
     window = {"stride": (1, 1), "padding": ((0, 0), (0, 0)), "dilation": (1, 1), "groups": 1}
-    (made,), _ = run_both("convolution_weight", x, g, kernel=(1, 1), **window)
-    np.testing.assert_allclose(made, 5000 * 16 * float(np.float32(0.1)) ** 2, rtol=2e-6)
+    (actual,), _ = run_both("convolution_weight", x, g, kernel=(1, 1), **window)
+    np.testing.assert_allclose(actual, 5000 * 16 * float(np.float32(0.1)) ** 2, rtol=2e-6)
 
 
 def test_operands_that_are_not_row_major_are_left_to_numpy() -> None:

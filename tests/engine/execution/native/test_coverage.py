@@ -10,25 +10,25 @@ def report(program, executor):
 
 
 def test_what_has_no_kernel_is_named():
-    plan, told = report("loss = mean(asinh(x * w) ** 2 + median(x * w))", "native")
+    plan, reported = report("loss = mean(asinh(x * w) ** 2 + median(x * w))", "native")
     state = {name: engine.zeros(shape=plan.buffers[n].spec.shape).numpy() for name, n in plan.state.items()}
     for name, number in plan.state.items():
         state[name] = state[name].astype(plan.buffers[number].spec.dtype)
     executor = NativeExecutor(plan, state)
-    assert "asinh" in told["numpy_steps"]
-    assert set(told["numpy_steps"]) == set(executor.python_steps)
+    assert "asinh" in reported["numpy_steps"]
+    assert set(reported["numpy_steps"]) == set(executor.python_steps)
 
 
 def test_a_common_plan_has_a_kernel_for_every_step():
-    _, told = report("loss = mean((x @ w - 1) ** 2)", "auto")
-    assert told["executor"] == "native"
-    assert told["numpy_steps"] == []
+    _, reported = report("loss = mean((x @ w - 1) ** 2)", "auto")
+    assert reported["executor"] == "native"
+    assert reported["numpy_steps"] == []
 
 
 def test_a_plan_for_numpy_says_nothing_of_kernels():
-    plan, told = report("loss = mean((x @ w - 1) ** 2)", "numpy")
-    assert told["executor"] == "numpy"
-    assert "numpy_steps" not in told
+    plan, reported = report("loss = mean((x @ w - 1) ** 2)", "numpy")
+    assert reported["executor"] == "numpy"
+    assert "numpy_steps" not in reported
     assert plan.shards == 1
 
 
@@ -38,5 +38,5 @@ def test_shards_that_write_parts_of_a_whole_value_are_looked_at_as_they_run():
         "parameters": {"w": [4, 32, 16]},
         "program": "scores = (x * w) @ (x * w).permute(axes=[0, 1, 3, 2])\nloss = mean((soft_max(scores) - y) ** 2)",
     }
-    _, told = engine.plan_report(engine.parse_graph(document), 64, {"kind": "adam"}, "native")
-    assert told["numpy_steps"] == []
+    _, reported = engine.plan_report(engine.parse_graph(document), 64, {"kind": "adam"}, "native")
+    assert reported["numpy_steps"] == []

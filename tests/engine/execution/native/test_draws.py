@@ -17,25 +17,25 @@ SHAPES = [(5,), (3, 7), (100, 99), ()]
 def test_masks(shape, p, run_both):
     for key in KEYS:
         for dtype in (np.float32, np.float64):
-            made, expected = run_both("dropout_mask", key, shape=shape, p=p, dtype=np.dtype(dtype))
-            np.testing.assert_array_equal(made[0], expected[0])
-        made, expected = run_both("bernoulli", key, shape=shape, p=p)
-        np.testing.assert_array_equal(made[0], expected[0])
+            actual, expected = run_both("dropout_mask", key, shape=shape, p=p, dtype=np.dtype(dtype))
+            np.testing.assert_array_equal(actual[0], expected[0])
+        actual, expected = run_both("bernoulli", key, shape=shape, p=p)
+        np.testing.assert_array_equal(actual[0], expected[0])
 
 
 @each_row("shape", SHAPES)
 def test_uniform_numbers(shape, run_both):
     for key in KEYS:
         for dtype in (np.float32, np.float64):
-            made, expected = run_both("random_uniform", key, shape=shape, dtype=np.dtype(dtype))
-            np.testing.assert_array_equal(made[0], expected[0])
+            actual, expected = run_both("random_uniform", key, shape=shape, dtype=np.dtype(dtype))
+            np.testing.assert_array_equal(actual[0], expected[0])
 
 
 @each_row("number", [0, 5, -3, 2**62])
 def test_new_keys(number, run_both):
     for key in KEYS:
-        made, expected = run_both("fold_in", key, np.array(number))
-        np.testing.assert_array_equal(made[0], expected[0])
+        actual, expected = run_both("fold_in", key, np.array(number))
+        np.testing.assert_array_equal(actual[0], expected[0])
 
 
 @pytest.mark.parametrize("p", [0.1, 0.25])

@@ -20,9 +20,9 @@ def numbers(dtype):
 
 
 def close(pair):
-    for made, expected in zip(*pair, strict=True):
+    for actual, expected in zip(*pair, strict=True):
         epsilon = np.finfo(expected.dtype).eps
-        np.testing.assert_allclose(made, expected, rtol=16 * epsilon, atol=epsilon, equal_nan=True)
+        np.testing.assert_allclose(actual, expected, rtol=16 * epsilon, atol=epsilon, equal_nan=True)
 
 
 @each_row("dtype", FLOATS)
@@ -36,9 +36,9 @@ def test_functions_of_one_number(op, dtype, run_both):
 @each_row("op", [*UNARY, *MORE_UNARY])
 def test_functions_of_one_number_in_place(op, compiled, run_both):
     x = np.random.default_rng(1).standard_normal(100).astype(np.float32)
-    made = run_both(op, x)[0][0]
+    actual = run_both(op, x)[0][0]
     assert compiled(op, [x], [x], {})
-    np.testing.assert_array_equal(x, made)
+    np.testing.assert_array_equal(x, actual)
 
 
 @each_row("op", [*BINARY, *MORE_BINARY])
@@ -59,9 +59,9 @@ def test_functions_of_two_numbers(op, run_both):
 def test_functions_of_two_numbers_in_place(op, place, compiled, run_both):
     rng = np.random.default_rng(3)
     operands = [rng.standard_normal(100) for _ in range(2)]
-    made = run_both(op, *operands)[0][0]
+    actual = run_both(op, *operands)[0][0]
     assert compiled(op, operands, [operands[place]], {})
-    np.testing.assert_array_equal(operands[place], made)
+    np.testing.assert_array_equal(operands[place], actual)
 
 
 @each_row("op", OF_WHOLE)
@@ -70,8 +70,8 @@ def test_whole_numbers(op, run_both):
     for dtype in (np.int64, np.int32):
         for shapes in OPERANDS:
             operands = [np.asarray(rng.integers(-99, 99, shape), dtype) for shape in shapes]
-            made, expected = run_both(op, *operands[: 1 if op in UNARY else 2])
-            np.testing.assert_array_equal(made[0], expected[0])
+            actual, expected = run_both(op, *operands[: 1 if op in UNARY else 2])
+            np.testing.assert_array_equal(actual[0], expected[0])
 
 
 @each_row(
@@ -96,16 +96,16 @@ def test_comparisons(op, run_both):
         x, y = (grid.reshape(-1).astype(dtype) for grid in np.meshgrid(values, values))
         pairs = [(x, y), *([np.asarray(rng.integers(0, 2, shape), dtype) for shape in shapes] for shapes in OPERANDS)]
         for pair in pairs:
-            made, expected = run_both(op, *pair)
-            np.testing.assert_array_equal(made[0], expected[0])
+            actual, expected = run_both(op, *pair)
+            np.testing.assert_array_equal(actual[0], expected[0])
 
 
 @each_row("op", TESTS)
 def test_tests_of_one_number(op, run_both):
     for dtype in FLOATS:
         for x in (numbers(dtype), numbers(dtype)[:12].reshape(3, 4).T):
-            made, expected = run_both(op, x)
-            np.testing.assert_array_equal(made[0], expected[0])
+            actual, expected = run_both(op, x)
+            np.testing.assert_array_equal(actual[0], expected[0])
 
 
 @each_row("dtype", [np.float32, np.float64, np.int64])
@@ -114,5 +114,5 @@ def test_choices(condition, dtype, run_both):
     rng = np.random.default_rng(6)
     for first, second in OPERANDS:
         x, y = (np.asarray(rng.integers(-9, 9, shape), dtype) for shape in (first, second))
-        made, expected = run_both("where", np.asarray(rng.random(condition) < 0.5), x, y)
-        np.testing.assert_array_equal(made[0], expected[0])
+        actual, expected = run_both("where", np.asarray(rng.random(condition) < 0.5), x, y)
+        np.testing.assert_array_equal(actual[0], expected[0])

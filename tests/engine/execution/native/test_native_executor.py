@@ -67,11 +67,11 @@ ROWS = 16
 
 def columns(document, rows=ROWS):
     rng = np.random.default_rng(3)
-    made = {}
+    created = {}
     for name, spec in document["inputs"].items():
         shape = (rows, *(spec["shape"] if isinstance(spec, dict) else spec)[1:])
-        made[name] = rng.integers(0, 3, shape) if isinstance(spec, dict) else rng.standard_normal(shape)
-    return made
+        created[name] = rng.integers(0, 3, shape) if isinstance(spec, dict) else rng.standard_normal(shape)
+    return created
 
 
 def planned(document, recipe, precision="float64"):
@@ -111,13 +111,13 @@ def shards(monkeypatch):
 def test_a_cut_plan_gives_the_numbers_of_the_whole_one(name, count, shards):
     document = GRAPHS[name]
     plan, arrays = planned(document, RECIPES["adamw"])
-    expected, told, _ = trained(NumpyExecutor, plan(), arrays, document)
+    expected, reported, _ = trained(NumpyExecutor, plan(), arrays, document)
     cut = plan(**shards(count))
     assert cut.shards == count
     found, outputs, _ = trained(NativeExecutor, cut, arrays, document, threads=2)
     for key, array in expected.items():
         np.testing.assert_allclose(found[key], array, rtol=1e-7, atol=1e-9, err_msg=key)
-    for mine, theirs in zip(outputs, told, strict=True):
+    for mine, theirs in zip(outputs, reported, strict=True):
         for key, array in theirs.items():
             np.testing.assert_allclose(mine[key], array, rtol=1e-7, atol=1e-12, err_msg=key)
 
@@ -195,11 +195,11 @@ def test_neighbouring_elementwise_steps_are_one_group():
         "program": "loss = mean((sigmoid(exp(x * w) - 1) - y) ** 2)",
     }
     plan, arrays = planned(document, RECIPES["adamw"])
-    made = plan()
-    names = [[made.steps[place].op.name for place in group] for group in made.groups]
+    created = plan()
+    names = [[created.steps[place].op.name for place in group] for group in created.groups]
     assert any(set(group) >= {"mul", "exp", "sub", "sigmoid"} for group in names)
-    expected, _, _ = trained(NumpyExecutor, made, arrays, document)
-    found, _, executor = trained(NativeExecutor, made, arrays, document)
+    expected, _, _ = trained(NumpyExecutor, created, arrays, document)
+    found, _, executor = trained(NativeExecutor, created, arrays, document)
     assert any(call.kernel.name == "chain" for call in executor.calls)
     for key, array in expected.items():
         np.testing.assert_allclose(found[key], array, rtol=1e-9, atol=1e-12, err_msg=key)

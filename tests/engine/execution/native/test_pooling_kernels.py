@@ -59,9 +59,9 @@ def test_max_pool_finds_the_maxima_and_places_of_numpy(
 ) -> None:
     x = kind(drawn(shape, dtype)).astype(dtype)
     spread = {"dilation": (dilation,) * (len(shape) - 2)}
-    made, wanted = run_both("max_pool", x, **geometry, **spread)
-    np.testing.assert_array_equal(made[0], wanted[0])
-    np.testing.assert_array_equal(made[1], wanted[1])
+    actual, wanted = run_both("max_pool", x, **geometry, **spread)
+    np.testing.assert_array_equal(actual[0], wanted[0])
+    np.testing.assert_array_equal(actual[1], wanted[1])
     g = drawn(wanted[0].shape, dtype)
     (result,), (expected,) = run_both("max_unpool", g, wanted[1], shape=shape)
     np.testing.assert_array_equal(result, expected)
@@ -79,11 +79,11 @@ def test_max_unpool_refuses_a_place_that_there_is_not(compiled: Compiled, place:
 def test_average_pooling_and_its_transpose_are_those_of_numpy(
     run_both: RunBoth, shape: tuple[int, ...], geometry: Geometry, counting: dict[str, Any], dtype: str
 ) -> None:
-    (made,), (wanted,) = run_both("avg_pool", drawn(shape, dtype), **geometry, **counting)
-    np.testing.assert_allclose(made, wanted, atol=TOLERANCE[dtype])
+    (actual,), (wanted,) = run_both("avg_pool", drawn(shape, dtype), **geometry, **counting)
+    np.testing.assert_allclose(actual, wanted, atol=TOLERANCE[dtype])
     g = drawn(wanted.shape, dtype)
-    (made,), (wanted,) = run_both("avg_pool_input", g, shape=shape, **geometry, **counting)
-    np.testing.assert_allclose(made, wanted, atol=4 * TOLERANCE[dtype])
+    (actual,), (wanted,) = run_both("avg_pool_input", g, shape=shape, **geometry, **counting)
+    np.testing.assert_allclose(actual, wanted, atol=4 * TOLERANCE[dtype])
 
 
 @each_row("dtype", TOLERANCE)
@@ -92,7 +92,7 @@ def test_means_of_bins_and_their_transpose_are_those_of_numpy(
     run_both: RunBoth, axis: int, bins: int, dtype: str
 ) -> None:
     x = drawn((2, 3, 7, 9), dtype)
-    (made,), (wanted,) = run_both("bin_mean", x, axis=axis, bins=bins)
-    np.testing.assert_allclose(made, wanted, atol=TOLERANCE[dtype])
-    (made,), (wanted,) = run_both("bin_mean_back", wanted, axis=axis, extent=x.shape[axis])
-    np.testing.assert_allclose(made, wanted, atol=TOLERANCE[dtype])
+    (actual,), (wanted,) = run_both("bin_mean", x, axis=axis, bins=bins)
+    np.testing.assert_allclose(actual, wanted, atol=TOLERANCE[dtype])
+    (actual,), (wanted,) = run_both("bin_mean_back", wanted, axis=axis, extent=x.shape[axis])
+    np.testing.assert_allclose(actual, wanted, atol=TOLERANCE[dtype])

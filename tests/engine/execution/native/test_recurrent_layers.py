@@ -38,8 +38,8 @@ def windows(*arrays):
 
 
 def close(pair, tolerance):
-    for made, expected in zip(*pair, strict=True):
-        np.testing.assert_allclose(made, expected, rtol=tolerance, atol=tolerance)
+    for actual, expected in zip(*pair, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
 
 
 def test_lstm_steps(case, run_both):
@@ -91,13 +91,13 @@ def test_nan_in_a_row_stays_in_it(run_both):
     rng = np.random.default_rng(2)
     x, w_hh, h0 = (rng.standard_normal(shape).astype(np.float32) for shape in ((3, 4, 8), (8, 2), (4, 2)))
     x[1, 2] = np.nan
-    made, expected = run_both("lstm_steps", x, w_hh, h0, h0, np.full(4, 3))
-    np.testing.assert_array_equal(np.isnan(made[0]), np.isnan(expected[0]))
-    assert np.isnan(made[0]).any(axis=(0, 2)).tolist() == [False, False, True, False]
+    actual, expected = run_both("lstm_steps", x, w_hh, h0, h0, np.full(4, 3))
+    np.testing.assert_array_equal(np.isnan(actual[0]), np.isnan(expected[0]))
+    assert np.isnan(actual[0]).any(axis=(0, 2)).tolist() == [False, False, True, False]
 
 
 @pytest.mark.parametrize("length", [-1, 4])
-def test_a_length_out_of_range_is_told(length, compiled):
+def test_a_length_out_of_range_is_reported(length, compiled):
     x, w_hh, h0 = np.zeros((3, 2, 8), np.float32), np.zeros((8, 2), np.float32), np.zeros((2, 2), np.float32)
     outputs = [np.zeros((3, 2, 2), np.float32), np.zeros((3, 2, 2), np.float32), np.zeros((3, 2, 8), np.float32)]
     assert not compiled("lstm_steps", [x, w_hh, h0, h0, np.array([1, length])], outputs, {"reverse": False})

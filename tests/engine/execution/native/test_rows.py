@@ -47,14 +47,14 @@ def test_standardization_and_its_gradient_are_those_of_numpy(case: str, dtype: s
     x, attrs = STANDARDIZE[case]
     x = spaced(x, dtype) if case == "every other row" else x.astype(dtype)
     rtol = 1e-4 if dtype == "float32" else 1e-11
-    made, wanted = run_both("standardize", x, **attrs)
-    for got, wished in zip(made, wanted, strict=True):
+    actual, wanted = run_both("standardize", x, **attrs)
+    for got, wished in zip(actual, wanted, strict=True):
         np.testing.assert_allclose(got, wished, rtol=rtol, atol=rtol)
     attrs = {name: value for name, value in attrs.items() if name != "eps"}
     g = numbers(*x.shape, seed=3).astype(dtype)
-    made, wanted = run_both("standardize_backward", g, *wanted, **attrs)
+    actual, wanted = run_both("standardize_backward", g, *wanted, **attrs)
     scale = max(1.0, float(np.nan_to_num(wanted[0], posinf=0, neginf=0).max()))
-    np.testing.assert_allclose(made[0] / scale, wanted[0] / scale, rtol=rtol, atol=rtol)
+    np.testing.assert_allclose(actual[0] / scale, wanted[0] / scale, rtol=rtol, atol=rtol)
 
 
 ROWS: dict[str, Array] = {
@@ -81,11 +81,11 @@ def test_probabilities_and_their_gradients_are_those_of_numpy(
     """Forward and backward."""
     x = spaced(ROWS[case], dtype) if case == "every other row" else ROWS[case].astype(dtype)
     rtol = 1e-5 if dtype == "float32" else 1e-12
-    ((made,), (wanted,)) = run_both(op, x)
-    np.testing.assert_allclose(made, wanted, rtol=rtol, atol=rtol)
+    ((actual,), (wanted,)) = run_both(op, x)
+    np.testing.assert_allclose(actual, wanted, rtol=rtol, atol=rtol)
     g = numbers(*x.shape, seed=3).astype(dtype)
-    ((made,), (wanted,)) = run_both(f"{op}_backward", g, wanted)
-    np.testing.assert_allclose(made, wanted, rtol=10 * rtol, atol=10 * rtol)
+    ((actual,), (wanted,)) = run_both(f"{op}_backward", g, wanted)
+    np.testing.assert_allclose(actual, wanted, rtol=10 * rtol, atol=10 * rtol)
 
 
 MASKS: dict[str, tuple[list[Array], dict[str, Any]]] = {
@@ -105,5 +105,5 @@ def test_masked_softmax_is_that_of_numpy(case: str, dtype: str, run_both: RunBot
     masks, attrs = MASKS[case]
     masks = [mask if mask.dtype == bool else mask.astype(dtype) for mask in masks]
     rtol = 1e-5 if dtype == "float32" else 1e-12
-    ((made,), (wanted,)) = run_both("soft_max", numbers(2, 3, 6, 21).astype(dtype), *masks, **attrs)
-    np.testing.assert_allclose(made, wanted, rtol=rtol, atol=rtol)
+    ((actual,), (wanted,)) = run_both("soft_max", numbers(2, 3, 6, 21).astype(dtype), *masks, **attrs)
+    np.testing.assert_allclose(actual, wanted, rtol=rtol, atol=rtol)

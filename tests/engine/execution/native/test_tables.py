@@ -32,8 +32,8 @@ def test_rows_are_looked_up(dtype: str, kind: str, run_both: RunBoth) -> None:
     """Counted from the end too; rows may have several axes or be single numbers."""
     index = indices(-5, 5, 4, 3).astype(kind)
     for table in (numbers(5, 17), numbers(5, 2, 3), numbers(5)):
-        ((made,), (wanted,)) = run_both("embedding", table.astype(dtype), index)
-        np.testing.assert_array_equal(made, wanted)
+        ((actual,), (wanted,)) = run_both("embedding", table.astype(dtype), index)
+        np.testing.assert_array_equal(actual, wanted)
 
 
 @each_row("kind", INDICES)
@@ -44,25 +44,25 @@ def test_rows_are_added_up_by_index(dtype: str, kind: str, padding: int | None, 
     index = indices(-7, 7, 30, 4).astype(kind) // 2
     rtol = 1e-5 if dtype == "float32" else 1e-13
     for x in (numbers(30, 4, 17), numbers(30, 4), numbers(30, 4, 40)[..., 3:9]):
-        ((made,), (wanted,)) = run_both("add_rows", x.astype(dtype), index, rows=7, padding_idx=padding)
-        np.testing.assert_allclose(made, wanted, rtol=rtol, atol=rtol)
+        ((actual,), (wanted,)) = run_both("add_rows", x.astype(dtype), index, rows=7, padding_idx=padding)
+        np.testing.assert_allclose(actual, wanted, rtol=rtol, atol=rtol)
 
 
 def test_a_long_sum_of_rows_keeps_its_digits(run_both: RunBoth) -> None:
     """Of a hundred thousand rows with one index."""
     x = np.full((100_000, 2), 0.1, np.float32)
-    ((made,), _) = run_both("add_rows", x, np.zeros(len(x), np.int64), rows=2)
-    np.testing.assert_allclose(made, [[10_000, 10_000], [0, 0]], rtol=1e-6)
+    ((actual,), _) = run_both("add_rows", x, np.zeros(len(x), np.int64), rows=2)
+    np.testing.assert_allclose(actual, [[10_000, 10_000], [0, 0]], rtol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_elements_are_picked_and_placed_along_the_last_axis(dtype: str, run_both: RunBoth) -> None:
     """Several of a row; what is placed twice adds up."""
     index = indices(-6, 6, 3, 4, 9)
-    ((made,), (wanted,)) = run_both("gather", numbers(3, 4, 6).astype(dtype), index, axis=-1)
-    np.testing.assert_array_equal(made, wanted)
-    ((made,), (wanted,)) = run_both("scatter_add", numbers(3, 4, 9).astype(dtype), index, axis=2, shape=(3, 4, 6))
-    np.testing.assert_allclose(made, wanted, rtol=1e-6, atol=1e-6)
+    ((actual,), (wanted,)) = run_both("gather", numbers(3, 4, 6).astype(dtype), index, axis=-1)
+    np.testing.assert_array_equal(actual, wanted)
+    ((actual,), (wanted,)) = run_both("scatter_add", numbers(3, 4, 9).astype(dtype), index, axis=2, shape=(3, 4, 6))
+    np.testing.assert_allclose(actual, wanted, rtol=1e-6, atol=1e-6)
 
 
 @each_row(

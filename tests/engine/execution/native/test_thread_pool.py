@@ -18,13 +18,13 @@ def test_no_more_threads_work_than_there_are_cores():
 
 def test_a_member_runs_what_it_is_given_and_comes_back():
     thread_pool = ThreadPool(2)
-    told: list[int] = []
+    reported: list[int] = []
     done = threading.Semaphore(0)
     for turn in range(3):
         with thread_pool.members(2) as (jobs,):
-            jobs.put(lambda turn=turn: (told.append(turn), done.release()))
+            jobs.put(lambda turn=turn: (reported.append(turn), done.release()))
             assert done.acquire(timeout=PATIENCE)
-    assert told == [0, 1, 2]
+    assert reported == [0, 1, 2]
 
 
 def test_two_that_ask_at_once_share_the_cores():

@@ -64,5 +64,5 @@ def test_no_step_needs_python(name):
 @pytest.mark.parametrize("decoupled", [False, True])
 def test_a_step_with_weight_decay_is_that_of_numpy(decoupled, run_both):
     gradient, parameter = np.random.default_rng(0).standard_normal((2, 70)).astype(np.float32)
-    made, expected = run_both("sgd_update", gradient, parameter, np.array(0.1), weight_decay=0.3, decoupled=decoupled)
-    np.testing.assert_allclose(made[0], expected[0], rtol=1e-6, atol=1e-6)
+    actual, expected = run_both("sgd_update", gradient, parameter, np.array(0.1), weight_decay=0.3, decoupled=decoupled)
+    np.testing.assert_allclose(actual[0], expected[0], rtol=1e-6, atol=1e-6)

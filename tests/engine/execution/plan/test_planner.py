@@ -261,9 +261,9 @@ def alive(plan):
             last[number] = index
     for number in plan.outputs.values():
         last[number] = len(plan.steps)
-    made = {number: index for index, step in enumerate(plan.steps) for number in step.outputs}
-    for a, first in made.items():
-        for b, second in made.items():
+    created = {number: index for index, step in enumerate(plan.steps) for number in step.outputs}
+    for a, first in created.items():
+        for b, second in created.items():
             if first < second < last.get(a, first):
                 yield a, b
 

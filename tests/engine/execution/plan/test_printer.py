@@ -35,11 +35,11 @@ def test_every_step_input_state_and_output_is_a_node_and_every_operand_an_edge(p
 
 def test_an_edge_comes_from_the_step_that_made_the_buffer(plan: Plan) -> None:
     edges = set(re.findall(r"^ +(\w+) -> (\w+) \[", plan_dot(plan), re.MULTILINE))
-    made = {number: index for index, step in enumerate(plan.steps) for number in step.outputs}
+    created = {number: index for index, step in enumerate(plan.steps) for number in step.outputs}
     for index, step in enumerate(plan.steps):
         for number in step.inputs:
-            if number in made:
-                assert (f"step_{made[number]}", f"step_{index}") in edges
+            if number in created:
+                assert (f"step_{created[number]}", f"step_{index}") in edges
             if number in plan.inputs.values():
                 assert (f"input_{list(plan.inputs.values()).index(number)}", f"step_{index}") in edges
 

@@ -81,8 +81,8 @@ def every_sample(ops: list[Op[Any]], dtype: str) -> tuple[Plan, dict[str, Array]
                 drawn = [np.asarray(array) for array in sample.arrays(f"{op.name}-{number}")]
                 mine = {f"{place}.x{i}": a.astype(dtype) if a.dtype.kind == "f" else a for i, a in enumerate(drawn)}
                 inputs = {n: Value(a.shape, a.dtype, None, requires_grad=a.dtype.kind == "f") for n, a in mine.items()}
-                made = op(*inputs.values(), **sample.attrs)
-                results = list(made) if isinstance(made, tuple) else [made]
+                created = op(*inputs.values(), **sample.attrs)
+                results = list(created) if isinstance(created, tuple) else [created]
                 outputs.update({f"{place}.y{i}": result for i, result in enumerate(results)})
                 tracked = [y for y in results if y.requires_grad]
                 seeds = [Value(y.shape, y.dtype, np.ones(y.shape, y.dtype)) for y in tracked]

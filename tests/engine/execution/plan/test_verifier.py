@@ -164,11 +164,11 @@ MUTATIONS: dict[str, tuple[Callable[[Plan, random.Random], Plan], tuple[int, ...
 @pytest.fixture(scope="module")
 def subjects() -> list[Subject]:
     with pytest.MonkeyPatch.context() as patch:
-        made = []
+        created = []
         for shards in (1, 2):
             patch.setattr("engine.execution.plan.planner.worthwhile_shards", lambda listing, shards=shards: shards)
-            made += [Subject(name, shards) for name in GRAPHS]
-        return made
+            created += [Subject(name, shards) for name in GRAPHS]
+        return created
 
 
 @pytest.mark.parametrize("kind", MUTATIONS)

@@ -87,10 +87,10 @@ def network(**options: Any) -> StaticSession:
     return session
 
 
-def again(session: StaticSession, made: Make, path: Path, **options: Any) -> StaticSession:
+def again(session: StaticSession, create: Make, path: Path, **options: Any) -> StaticSession:
     """Put a session away in a file, and take it up in another one."""
     session.snapshot().save(path)
-    other = made(**options)
+    other = create(**options)
     other.restore(Checkpoint.load(path))
     return other
 
@@ -160,7 +160,7 @@ def test_running_statistics_move_with_each_complete_computation() -> None:
     assert np.all(np.abs(session.tensor("mean")) > np.abs(moved))
 
 
-def test_dropout_draws_anew_with_each_computation_and_the_same_for_one_seed() -> None:
+def test_dropout_draws_again_with_each_computation_and_the_same_for_one_seed() -> None:
     drawn = []
     for _ in range(2):
         session = network()
@@ -281,7 +281,7 @@ def test_there_are_limits_on_graphs_and_changes(monkeypatch: pytest.MonkeyPatch)
     session.set_loss(["f"])
 
 
-def test_a_graph_that_is_built_over_and_over_is_told_in_few_changes() -> None:
+def test_a_graph_that_is_built_over_and_over_is_reported_in_few_changes() -> None:
     session = parabola()
     for _ in range(20):
         session.graph_clear()
@@ -323,12 +323,12 @@ def flow(session: StaticSession) -> None:
 
 @pytest.mark.parametrize("mem_size", [None, 2**20])
 def test_a_session_that_was_put_away_goes_on_to_the_same_bits(mem_size: int | None, tmp_path: Path) -> None:
-    def made() -> StaticSession:
+    def create() -> StaticSession:
         return StaticSession(engine.parse_graph(NETWORK), {"batch": 6}, StaticOptions(seed=3, mem_size=mem_size))
 
     session = network(mem_size=mem_size)
     flow(session)
-    other = again(session, made, tmp_path / "snapshot")
+    other = again(session, create, tmp_path / "snapshot")
     assert everything(other) == everything(session)
     for one in (session, other):
         one.graph_reset("gb", momenta=True)
@@ -417,10 +417,10 @@ def test_a_step_of_the_optimizer_moves_parameters_with_each_complete_computation
 def test_constants_inside_the_graph_are_as_they_were_after_a_failure_and_when_put_away(tmp_path: Path) -> None:
     document = {"parameters": {"x": []}, "program": "y = x * 2.0 + 3.0\nloss = y * y"}
 
-    def made() -> StaticSession:
+    def create() -> StaticSession:
         return StaticSession(engine.parse_graph(document), options=StaticOptions(mem_size=2**20))
 
-    session = made()
+    session = create()
     session.build_forward_expand(["loss"])
     constant = next(leaf for leaf in session.graph().leafs if leaf.data is not None)
     name = session.graph().name_of(constant)
@@ -431,7 +431,7 @@ def test_constants_inside_the_graph_are_as_they_were_after_a_failure_and_when_pu
         session.graph_compute({"x": 1.0}, manner=ComputeManner(with_ctx=True))
     session.context.mem_size = 2**20
     session.graph_compute({"x": 1.0})
-    other = again(session, made, tmp_path / "snapshot")
+    other = again(session, create, tmp_path / "snapshot")
     for one in (session, other):
         one.graph_compute({name: 4.0, "x": 5.0})
     assert everything(other) == everything(session)

@@ -56,7 +56,7 @@ def read():
 CASES = read()
 
 
-def made(entry):
+def create(entry):
     """Return the layer of a case, in PyTorch's state."""
     arrays = entry["arrays"]
     others = {name: arrays[f"other/{name}"] for name in entry["others"]}
@@ -76,7 +76,7 @@ def made(entry):
 def test_a_layer_gives_what_pytorch_gives(name):
     entry = CASES[name]
     arrays = entry["arrays"]
-    layer, others = made(entry)
+    layer, others = create(entry)
     for mode in ("train", "eval"):
         layer.train(mode == "train")
         layer.zero_grad()
@@ -95,7 +95,7 @@ def test_a_layer_gives_what_pytorch_gives(name):
 @each_row("name", [name for name, entry in CASES.items() if entry["state"]])
 def test_a_state_of_pytorch_goes_in_and_comes_out_by_its_names(name):
     entry = CASES[name]
-    layer, _ = made(entry)
+    layer, _ = create(entry)
     state = layer.state_dict()
     assert {key: list(array.shape) for key, array in state.items()} == entry["state"]
     for key, array in state.items():
@@ -117,7 +117,7 @@ def test_the_names_of_pytorch_are_those_of_the_layers_spelling_and_of_the_file(n
     assert {key: list(state.shape) for key, state in states.items()} == {
         f"network.{key}": shape for key, shape in entry["state"].items()
     }
-    layer, _ = made(entry)
+    layer, _ = create(entry)
     path = tmp_path / "layer.safetensors"
     layer.save(path)
     tensors, _ = read_tensors(path)

@@ -257,7 +257,7 @@ def test_a_wrong_option_of_a_loss_is_found_where_it_stands(loss, pointer, messag
 
 
 @each_row("entry", engine.loss_catalogue(), ids=loss_declarations())
-def test_the_catalogue_tells_what_predictions_and_operands_a_loss_takes(entry):
+def test_the_catalogue_shows_what_predictions_and_operands_a_loss_takes(entry):
     assert entry["predictions"]
     assert [operand["name"] for operand in entry["operands"]]
     assert all(operand["shape"] and operand["takes"] for operand in entry["operands"])

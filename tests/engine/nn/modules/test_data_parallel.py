@@ -57,16 +57,16 @@ def test_four_replicas_equal_one_on_the_mean_of_the_same_samples():
 
 
 def test_replicas_start_from_the_first_and_stay_equal():
-    made = []
+    created = []
 
     def make():
-        made.append(make_model(seed=len(made)))
-        return made[-1]
+        created.append(make_model(seed=len(created)))
+        return created[-1]
 
     seen = []
     trained = train(make, on_iteration=lambda number, loss: seen.append((number, loss)))
-    assert trained.model is made[0]
-    for other in made[1:]:
+    assert trained.model is created[0]
+    for other in created[1:]:
         for name, leaf in trained.parameters.items():
             np.testing.assert_array_equal(other.parameters()[name].numpy(), leaf.numpy())
     assert seen == list(enumerate(trained.loss_history, 1))

@@ -30,8 +30,8 @@ SAMPLES: dict[str, dict[str, Any]] = {
 
 def augmented(op: str, x: Array = X, key: Array = KEY, **attrs: Any) -> Array:
     """Return what an op makes of images in training."""
-    made: Array = OPS[op](x, key, training=True, **attrs).numpy()
-    return made
+    actual: Array = OPS[op](x, key, training=True, **attrs).numpy()
+    return actual
 
 
 @each_row(("op", "attrs"), list(SAMPLES.items()))
@@ -47,9 +47,9 @@ def test_images_change_in_training_only_each_by_its_own_draw_from_the_key(op: st
 @each_row(("op", "axis"), [("random_horizontal_flip", 3), ("random_vertical_flip", 2)])
 @each_row("p", [0.0, 0.3, 1.0])
 def test_a_share_of_the_images_is_flipped(op: str, axis: int, p: float) -> None:
-    made = augmented(op, p=p)
-    flipped = (made == np.flip(X, axis)).all(axis=(1, 2, 3))
-    np.testing.assert_array_equal(made[~flipped], X[~flipped])
+    actual = augmented(op, p=p)
+    flipped = (actual == np.flip(X, axis)).all(axis=(1, 2, 3))
+    np.testing.assert_array_equal(actual[~flipped], X[~flipped])
     assert flipped.mean() == pytest.approx(p, abs=5 * np.sqrt(p * (1 - p) / ROWS))
 
 
@@ -62,10 +62,10 @@ def windows(x: Array, size: tuple[int, int], padding: int, fill: float) -> list[
 
 @each_row(("size", "padding"), [((6, 5), 1), ((4, 4), 0), ((3, 5), 1)])
 def test_every_window_is_cropped_equally_often(size: tuple[int, int], padding: int) -> None:
-    made = augmented("random_crop", size=size, padding=padding, fill=7.0)
+    actual = augmented("random_crop", size=size, padding=padding, fill=7.0)
     places = [
         [(image == window).all() for window in windows(x, size, padding, 7.0)].index(True)
-        for image, x in zip(made, X, strict=True)
+        for image, x in zip(actual, X, strict=True)
     ]
     counts = np.bincount(places)
     assert len(counts) == len(windows(X[0], size, padding, 7.0))
@@ -81,16 +81,16 @@ def test_every_window_is_cropped_equally_often(size: tuple[int, int], padding: i
     ],
 )
 def test_outside_of_training_the_centre_is_cropped(size: tuple[int, int], padding: int, expected: Array) -> None:
-    made = OPS["random_crop"](X, KEY, size=size, padding=padding, fill=7.0, training=False).numpy()
-    np.testing.assert_array_equal(made, expected)
+    actual = OPS["random_crop"](X, KEY, size=size, padding=padding, fill=7.0, training=False).numpy()
+    np.testing.assert_array_equal(actual, expected)
 
 
 @each_row("degrees", [0, 90, 180, 270, -90, 450])
 @each_row("interpolation", ["nearest", "bilinear"])
 def test_quarter_turns_are_exact_and_counter_clockwise(degrees: float, interpolation: str) -> None:
     x = X[:3, :, :5]
-    made = augmented("random_rotation", x, degrees=(degrees, degrees), interpolation=interpolation)
-    np.testing.assert_array_equal(made, np.rot90(x, degrees // 90, axes=(2, 3)))
+    actual = augmented("random_rotation", x, degrees=(degrees, degrees), interpolation=interpolation)
+    np.testing.assert_array_equal(actual, np.rot90(x, degrees // 90, axes=(2, 3)))
 
 
 def test_bilinear_turns_and_magnifications_are_those_of_a_sampling_grid() -> None:
@@ -98,7 +98,7 @@ def test_bilinear_turns_and_magnifications_are_those_of_a_sampling_grid() -> Non
     maps = random_affine_maps(
         KEY, rows=8, size=(6, 5), degrees=(-70.0, 50.0), scale=(0.6, 1.9), top=(-2, 2), left=(-1, 1)
     ).numpy()
-    made = affine_sample(x, maps, size=(6, 5), interpolation="bilinear").numpy()
+    actual = affine_sample(x, maps, size=(6, 5), interpolation="bilinear").numpy()
     rows, columns = maps[:, 0] / UNIT, maps[:, 1] / UNIT
     # From pixels to the coordinates -1..1 between the outer edges, in the order x, y.
     theta = np.empty((8, 2, 3))
@@ -107,14 +107,14 @@ def test_bilinear_turns_and_magnifications_are_those_of_a_sampling_grid() -> Non
         centre = numbers[:, 0] * 2.5 + numbers[:, 1] * 2.0 + numbers[:, 2]
         theta[:, place, 2] = (2 * centre + 1) / own - 1
     expected = grid_sample(x, affine_grid(theta, shape=(8, 2, 6, 5))).numpy()
-    np.testing.assert_allclose(made, expected, atol=1e-7)
+    np.testing.assert_allclose(actual, expected, atol=1e-7)
 
 
 def test_shifts_are_whole_pixels_up_to_their_share() -> None:
     x = np.zeros((ROWS, 1, 11, 11), np.float32)
     x[:, :, 5, 5] = 1
-    made = augmented("random_affine", x, translate=(0.2, 0.4))
-    rows, columns = np.nonzero(made[:, 0])[1:] - np.array([[5], [5]])
+    actual = augmented("random_affine", x, translate=(0.2, 0.4))
+    rows, columns = np.nonzero(actual[:, 0])[1:] - np.array([[5], [5]])
     assert set(rows) == set(range(-4, 5))
     assert set(columns) == set(range(-2, 3))
 
@@ -122,15 +122,15 @@ def test_shifts_are_whole_pixels_up_to_their_share() -> None:
 def test_magnified_pixels_are_larger() -> None:
     x = np.zeros((1, 1, 6, 6), np.float32)
     x[:, :, 2:4, 2:4] = 1
-    made = augmented("random_affine", x, scale=(2.0, 2.0))
-    assert made.sum() == 16
+    actual = augmented("random_affine", x, scale=(2.0, 2.0))
+    assert actual.sum() == 16
 
 
 @each_row(("scale", "ratio"), [((0.02, 0.33), (0.3, 3.3)), ((0.25, 0.25), (1.0, 1.0)), ((1.0, 1.0), (0.5, 2.0))])
 def test_erased_rectangles_have_their_share_and_ratio(scale: tuple[float, float], ratio: tuple[float, float]) -> None:
-    made = augmented("random_erasing", np.ones((ROWS, 2, 40, 40)), p=0.5, scale=scale, ratio=ratio, value=-1.0)
-    changed = (made == -1).all(axis=1)
-    assert ((made == -1).any(axis=1) == changed).all()
+    actual = augmented("random_erasing", np.ones((ROWS, 2, 40, 40)), p=0.5, scale=scale, ratio=ratio, value=-1.0)
+    changed = (actual == -1).all(axis=1)
+    assert ((actual == -1).any(axis=1) == changed).all()
     erased = changed[changed.any(axis=(1, 2))]
     assert len(erased) == pytest.approx(ROWS / 2, abs=5 * np.sqrt(ROWS) / 2)
     heights, widths = (erased.any(axis=axis).sum(axis=1) for axis in (2, 1))

@@ -18,8 +18,8 @@ TOKENS = np.arange(1, ROWS * 9 + 1).reshape(ROWS, 9)
 
 @each_row(("axis", "p"), [(1, 1.0), (1, 0.5), (-1, 1.0)])
 def test_a_span_of_an_axis_is_masked(axis: int, p: float) -> None:
-    made = OPS["time_masking"](X, KEY, longest=3, axis=axis, p=p, value=-1.0, training=True).numpy()
-    masked = np.moveaxis(made, axis, 1) == -1
+    created = OPS["time_masking"](X, KEY, longest=3, axis=axis, p=p, value=-1.0, training=True).numpy()
+    masked = np.moveaxis(created, axis, 1) == -1
     steps = masked.all(axis=2)
     assert (masked.any(axis=2) == steps).all()
     lengths = steps.sum(axis=1)
@@ -32,11 +32,11 @@ def test_a_span_of_an_axis_is_masked(axis: int, p: float) -> None:
 
 @each_row(("x", "value"), [(X, 0.5), (TOKENS, 0.0)])
 def test_steps_are_masked_with_their_probability(x: Array, value: float) -> None:
-    made = OPS["random_masking"](x, KEY, p=0.3, value=value, training=True).numpy()
-    assert made.dtype == x.dtype
-    masked = (made == value).reshape(ROWS, 9, -1)
+    created = OPS["random_masking"](x, KEY, p=0.3, value=value, training=True).numpy()
+    assert created.dtype == x.dtype
+    masked = (created == value).reshape(ROWS, 9, -1)
     assert (masked.all(axis=2) == masked.any(axis=2)).all()
-    np.testing.assert_array_equal(made[made != value], x[made != value])
+    np.testing.assert_array_equal(created[created != value], x[created != value])
     assert masked.mean() == pytest.approx(0.3, abs=5 * np.sqrt(0.21 / (ROWS * 9)))
 
 

@@ -74,8 +74,8 @@ def test_reading_at_places(grid: Any, attrs: dict[str, Any], wanted: list[float]
 
 
 def test_places_that_are_no_number_read_nothing() -> None:
-    made = OPS["grid_sample"](IMAGE, _points((np.nan, 0), (np.inf, 0)))
-    np.testing.assert_array_equal(made.numpy().reshape(-1), [0, 0])
+    created = OPS["grid_sample"](IMAGE, _points((np.nan, 0), (np.inf, 0)))
+    np.testing.assert_array_equal(created.numpy().reshape(-1), [0, 0])
 
 
 def test_no_gradient_flows_to_places_beyond_the_border() -> None:

@@ -20,8 +20,8 @@ WHOLE = np.array([6, 5])
 
 
 def found(name: str, *operands: Any, **attrs: Any) -> Array:
-    made: Value = OPS[name](*operands, **attrs)
-    return made.numpy()
+    created: Value = OPS[name](*operands, **attrs)
+    return created.numpy()
 
 
 @pytest.mark.parametrize(
@@ -31,9 +31,9 @@ def found(name: str, *operands: Any, **attrs: Any) -> Array:
 def test_what_is_added_is_computed_in_the_type_of_the_result(name: str, attrs: dict[str, Any], known: int) -> None:
     whole, one = np.array([LARGE]), np.ones(1, np.float32)
     operands = [np.zeros(1), whole] if name == "add_scaled" else [np.zeros(1), whole, one]
-    made = found(name, *operands, **attrs)
-    assert made.dtype == np.float64
-    assert made.item() == known
+    created = found(name, *operands, **attrs)
+    assert created.dtype == np.float64
+    assert created.item() == known
 
 
 FACTORS = [
@@ -48,12 +48,12 @@ FACTORS = [
 
 @each_row(("name", "operands", "attrs"), FACTORS, ids=[name for name, _, _ in FACTORS])
 def test_whole_attributes_leave_integers_integers(name: str, operands: list[Array], attrs: dict[str, Any]) -> None:
-    made = found(name, *operands, **attrs)
+    created = found(name, *operands, **attrs)
     wide = found(
         name, *(o.astype(np.float64) if i != 1 or name != "index_add" else o for i, o in enumerate(operands)), **attrs
     )
-    assert made.dtype == operands[0].dtype
-    np.testing.assert_array_equal(made, wide)
+    assert created.dtype == operands[0].dtype
+    np.testing.assert_array_equal(created, wide)
 
 
 @each_row(("name", "operands", "attrs"), FACTORS[:4], ids=[name for name, _, _ in FACTORS[:4]])
@@ -115,8 +115,8 @@ def test_an_optional_input_may_be_none_in_a_captured_function() -> None:
     def function(x: Value, w: Value) -> dict[str, Value]:
         return {"loss": OPS["sum"](OPS["linear"](x, w, None))}
 
-    made = engine.capture(function, inputs={"x": ["n", 3]}, parameters={"w": {"shape": [2, 3]}})
-    assert [node.op for node in made.nodes] == ["linear", "sum"]
+    created = engine.capture(function, inputs={"x": ["n", 3]}, parameters={"w": {"shape": [2, 3]}})
+    assert [node.op for node in created.nodes] == ["linear", "sum"]
 
 
 def test_joining_with_an_empty_vector_may_be_batched() -> None:

@@ -133,8 +133,8 @@ def test_writing_at_indices(name: str, inputs: list[Any], attrs: dict[str, Any],
 
 def _gradient_of_values(**attrs: Any) -> Any:
     values = tensor(np.zeros(3), requires_grad=True)
-    made = OPS["index_put"](np.zeros(2), values, np.array([1, 1, 0]), axes=(0,), **attrs)
-    made.backward(np.array([5.0, 7]))
+    created = OPS["index_put"](np.zeros(2), values, np.array([1, 1, 0]), axes=(0,), **attrs)
+    created.backward(np.array([5.0, 7]))
     return values.grad.numpy()
 
 

@@ -21,8 +21,8 @@ def _gradients(name: str, x: Any, index: Any, src: Any, **attrs: Any) -> tuple[A
 
 
 def test_of_duplicates_the_last_counts_and_the_gradient_is_refused() -> None:
-    made = OPS["scatter"](np.zeros(3), [1, 1], [5.0, 6.0], axis=0)
-    np.testing.assert_array_equal(made.numpy(), [0, 6, 0])
+    created = OPS["scatter"](np.zeros(3), [1, 1], [5.0, 6.0], axis=0)
+    np.testing.assert_array_equal(created.numpy(), [0, 6, 0])
     with pytest.raises(GradientError, match="scatter: two indices name the same place"):
         _gradients("scatter", [0, 0, 0], [1, 1], [5, 6])
     with pytest.raises(GradientError, match="two indices name the same place"):
@@ -61,8 +61,8 @@ REDUCED: list[tuple[str, bool, list[float]]] = [
 @each_row(("reduce", "include_self", "wanted"), REDUCED)
 def test_reductions(reduce: str, include_self: bool, wanted: list[float]) -> None:
     attrs = {"axis": 0, "reduce": reduce, "include_self": include_self}
-    made = OPS["scatter_reduce"]([1.0, 2, 3], [0, 0], [5.0, 3], **attrs)
-    assert made.numpy().tolist() == wanted
+    created = OPS["scatter_reduce"]([1.0, 2, 3], [0, 0], [5.0, 3], **attrs)
+    assert created.numpy().tolist() == wanted
     if reduce != "mean":
         assert OPS["scatter_reduce"]([1, 2, 3], [0, 0], [5, 3], **attrs).numpy().tolist() == wanted
 

@@ -11,7 +11,7 @@ from engine.core.value import Value
 from engine.ops import OPS
 
 
-def test_distinct_elements_come_first_and_counts_tell_how_many_there_are() -> None:
+def test_distinct_elements_come_first_with_their_counts() -> None:
     values, places, counts = OPS["unique_padded"](np.array([[3, 1, 3], [2, 1, 3]]))
     assert values.numpy().tolist() == [1, 2, 3, 3, 3, 3]
     assert places.numpy().tolist() == [[2, 0, 2], [1, 0, 2]]

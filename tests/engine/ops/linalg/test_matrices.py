@@ -23,14 +23,14 @@ def _array(*shape: int) -> Any:
 
 
 def _call(name: str, *arrays: Any, **attrs: Any) -> Any:
-    made = OPS[name](*arrays, **attrs)
-    return tuple(value.numpy() for value in made) if isinstance(made, tuple) else made.numpy()
+    created = OPS[name](*arrays, **attrs)
+    return tuple(value.numpy() for value in created) if isinstance(created, tuple) else created.numpy()
 
 
 def _gradient(name: str, array: Any, which: int = 0, **attrs: Any) -> Any:
     x = tensor(array, requires_grad=True)
-    made = OPS[name](x, **attrs)
-    (made[which] if isinstance(made, tuple) else made).sum().backward()
+    created = OPS[name](x, **attrs)
+    (created[which] if isinstance(created, tuple) else created).sum().backward()
     return x.grad.numpy()
 
 
@@ -75,7 +75,7 @@ def test_the_added_vectors_pass_on_the_gradient_of_the_space_they_span() -> None
     np.testing.assert_allclose((x.grad.numpy() * direction).sum(), (wanted[0] - wanted[1]) / 2e-6, rtol=1e-6)
 
 
-def test_least_squares_with_everything_it_tells() -> None:
+def test_least_squares_with_everything_it_returns() -> None:
     a, b = _array(4, 2), np.cos(np.arange(12.0)).reshape(4, 3)
     theirs = np.linalg.lstsq(a, b)
     for ours, known in zip(_call("lstsq_results", a, b), theirs, strict=True):
@@ -190,8 +190,8 @@ EDGES: list[tuple[str, Any, dict[str, Any], Any]] = [
 def test_gradients_at_degenerate_matrices(name: str, array: Any, attrs: dict[str, Any], wanted: Any) -> None:
     if wanted is None:
         x = tensor(array, requires_grad=True)
-        made = OPS[name](x)
-        assert pull_back([made[0]], [tensor(np.ones(()))], [x]) == [None]
+        created = OPS[name](x)
+        assert pull_back([created[0]], [tensor(np.ones(()))], [x]) == [None]
         return
     np.testing.assert_allclose(_gradient(name, array, **attrs), wanted, atol=1e-12)
 
@@ -226,7 +226,7 @@ FAILING: list[tuple[str, list[Any], str]] = [
 
 
 @each_row(("name", "inputs", "message"), FAILING)
-def test_numbers_without_a_result_are_told(name: str, inputs: list[Any], message: str) -> None:
+def test_numbers_without_a_result_are_reported(name: str, inputs: list[Any], message: str) -> None:
     with pytest.raises(NumericalError, match=message):
         OPS[name](*inputs, **({"exponent": -1} if name == "matrix_power" else {}))
 

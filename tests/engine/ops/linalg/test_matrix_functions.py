@@ -17,21 +17,21 @@ SINGULAR = np.array([[1.0, 2.0], [2.0, 4.0]])
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 40.0])
 def test_the_exponential_of_a_turn_is_a_rotation(size: float) -> None:
-    made = OPS["matrix_exp"](np.array([[0.0, -size], [size, 0.0]])).numpy()
+    actual = OPS["matrix_exp"](np.array([[0.0, -size], [size, 0.0]])).numpy()
     rotation = [[math.cos(size), -math.sin(size)], [math.sin(size), math.cos(size)]]
-    np.testing.assert_allclose(made, rotation, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(actual, rotation, rtol=0, atol=1e-13)
 
 
 def test_matrices_of_a_batch_are_scaled_each_by_itself() -> None:
     batch = np.stack([np.diag([700.0, 0.0]), np.diag([1e-8, 0.0]), np.diag([np.nan, 0.0])])
-    made = OPS["matrix_exp"](batch).numpy()
-    np.testing.assert_allclose(made[0, 0, 0], math.exp(700), rtol=1e-12)
-    assert made[1, 0, 0] == math.exp(1e-8)
-    assert np.isnan(made[2]).all()
+    actual = OPS["matrix_exp"](batch).numpy()
+    np.testing.assert_allclose(actual[0, 0, 0], math.exp(700), rtol=1e-12)
+    assert actual[1, 0, 0] == math.exp(1e-8)
+    assert np.isnan(actual[2]).all()
 
 
 @pytest.mark.parametrize("name", ["inv_ex", "cholesky_ex", "solve_ex"])
-def test_what_has_no_result_is_told_and_refused_only_if_asked(name: str) -> None:
+def test_what_has_no_result_is_reported_and_refused_only_if_asked(name: str) -> None:
     matrices = np.stack([np.eye(2) * 2, -SINGULAR if name == "cholesky_ex" else SINGULAR])
     operands = [matrices, np.ones((2, 2, 1))] if name == "solve_ex" else [matrices]
     result, info = OPS[name](*operands)

@@ -53,8 +53,8 @@ def test_an_extent_of_one_stands_for_a_longer_one() -> None:
 
 def test_a_chain_is_multiplied_in_the_cheapest_order() -> None:
     a, b, c = (tensor(_array(*shape), requires_grad=True) for shape in ((50, 2), (2, 50), (50, 1)))
-    made = OPS["einsum"](a, b, c, equation="ij,jk,kl->il")
-    sizes, waiting = [], [made.node]
+    created = OPS["einsum"](a, b, c, equation="ij,jk,kl->il")
+    sizes, waiting = [], [created.node]
     while waiting:
         node = waiting.pop()
         if node is not None:

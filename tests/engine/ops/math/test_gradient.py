@@ -24,7 +24,7 @@ def test_the_slope_of_a_parabola_is_exact_also_at_the_ends(places: Any) -> None:
 @pytest.mark.parametrize("edge_order", [1, 2])
 def test_slopes_are_those_of_numpy(edge_order: int) -> None:
     x = np.random.default_rng(0).standard_normal((4, 3, 4))
-    for made, wanted in (
+    for actual, wanted in (
         (OPS["gradient"](x, edge_order=edge_order), np.gradient(x, edge_order=edge_order)),
         (
             OPS["gradient"](x, spacing=(0.5, 2.0), axis=(2, 0), edge_order=edge_order),
@@ -35,8 +35,8 @@ def test_slopes_are_those_of_numpy(edge_order: int) -> None:
             np.gradient(x, PLACES, PLACES, axis=(0, -1), edge_order=edge_order),
         ),
     ):
-        assert len(made) == len(wanted)
-        for ours, theirs in zip(made, wanted, strict=True):
+        assert len(actual) == len(wanted)
+        for ours, theirs in zip(actual, wanted, strict=True):
             np.testing.assert_allclose(ours.numpy(), theirs, rtol=1e-10)
 
 

@@ -311,8 +311,8 @@ def test_no_op_hands_out_memory_of_its_inputs_unless_it_is_declared_a_view() -> 
     for op in OPS.values():
         for example in [] if op.composite or op.name in checks else op.samples:
             inputs = [engine.tensor(array) for array in example.arrays(op.name)]
-            made = op(*inputs, **example.attrs)
-            for output in made if isinstance(made, tuple) else (made,):
+            created = op(*inputs, **example.attrs)
+            for output in created if isinstance(created, tuple) else (created,):
                 for number, value in enumerate(inputs):
                     shares = bool(output.size) and np.shares_memory(output.numpy(), value.numpy())
                     known = op.view and number == 0 and output.counter is value.counter

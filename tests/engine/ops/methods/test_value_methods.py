@@ -67,9 +67,9 @@ def test_a_function_of_numpy_on_a_value_is_the_op(name: str) -> None:
     elif name == "ldexp":
         arrays[1] = np.array([2, 1, 3])
     wanted = ufunc(*arrays)
-    for made in (ufunc(engine.tensor(arrays[0]), *arrays[1:]), ufunc(*arrays[:-1], engine.tensor(arrays[-1]))):
-        assert isinstance(made, Value)
-        np.testing.assert_allclose(made.numpy(), wanted, rtol=1e-12)
+    for actual in (ufunc(engine.tensor(arrays[0]), *arrays[1:]), ufunc(*arrays[:-1], engine.tensor(arrays[-1]))):
+        assert isinstance(actual, Value)
+        np.testing.assert_allclose(actual.numpy(), wanted, rtol=1e-12)
 
 
 def test_a_function_of_numpy_is_differentiated() -> None:

@@ -22,9 +22,9 @@ def test_adamw_takes_the_steps_of_pytorch() -> None:
     for step, (gradient, after) in enumerate(zip(GRADIENTS, AFTER, strict=True), start=1):
         params = np.array([0.1, 0.9, 0.999, 1e-8, 0.01, 1 / (1 - 0.9**step), 1 / (1 - 0.999**step)])
         before = x.copy()
-        made = opt_step_adamw(x, np.array(gradient), m, v, params)
+        created = opt_step_adamw(x, np.array(gradient), m, v, params)
         assert np.array_equal(x, before)
-        x, m, v = (value.numpy() for value in made)
+        x, m, v = (value.numpy() for value in created)
         np.testing.assert_allclose(x, after, rtol=1e-14)
 
 

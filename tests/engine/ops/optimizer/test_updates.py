@@ -42,16 +42,16 @@ def vectors(op: Op[Any], size: int, dtype: str = "float64") -> list[Array]:
 
 def applied(op: Op[Any], arrays: list[Array], attrs: dict[str, Any]) -> list[Array]:
     """Apply the op to vectors."""
-    made = op(*arrays, *(np.array(number) for number in NUMBERS[op.name]), **attrs)
-    return [value.numpy() for value in (made if isinstance(made, tuple) else (made,))]
+    created = op(*arrays, *(np.array(number) for number in NUMBERS[op.name]), **attrs)
+    return [value.numpy() for value in (created if isinstance(created, tuple) else (created,))]
 
 
 @every_call
 def test_a_step_gives_what_its_composition_gives(op: Op[Any], attrs: dict[str, Any]) -> None:
     arrays = vectors(op, 7)
     assert op.composition is not None
-    made = op.composition(*map(tensor, arrays), *(tensor(np.array(x)) for x in NUMBERS[op.name]), **op.bind(attrs))
-    wanted = [value.numpy() for value in (made if isinstance(made, tuple) else (made,))]
+    created = op.composition(*map(tensor, arrays), *(tensor(np.array(x)) for x in NUMBERS[op.name]), **op.bind(attrs))
+    wanted = [value.numpy() for value in (created if isinstance(created, tuple) else (created,))]
     for found, expected in zip(applied(op, arrays, attrs), wanted, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-16)
 

@@ -24,11 +24,11 @@ def wave(*shape: int) -> Array:
 
 def weights(kind: str, *into: int, hidden: int, directions: int = 1, bias: bool = True) -> list[Array]:
     rows = GATES[kind] * hidden
-    made = []
+    created = []
     for size in into:
         for _ in range(directions):
-            made += [wave(rows, size), wave(rows, hidden)] + [wave(rows)] * (2 if bias else 0)
-    return made
+            created += [wave(rows, size), wave(rows, hidden)] + [wave(rows)] * (2 if bias else 0)
+    return created
 
 
 # Outputs and last states of PyTorch 2.13's packed bidirectional layers over rows of 3 and 2 steps.
@@ -67,9 +67,9 @@ def by_cells(kind: str, x: Value, *rest: Value) -> tuple[Value, ...]:
     cell, w = {"rnn": rnn_cell, "lstm": lstm_cell, "gru": gru_cell}[kind], rest[:-count]
 
     def step(carry: Any, row: Value) -> tuple[Any, Value]:
-        made = cell(row, *carry, *w)
-        made = made if isinstance(made, tuple) else (made,)
-        return made, made[0]
+        created = cell(row, *carry, *w)
+        created = created if isinstance(created, tuple) else (created,)
+        return created, created[0]
 
     ends, ys = scan(step, rest[-count:], x)
     return (ys, *ends)

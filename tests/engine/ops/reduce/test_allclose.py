@@ -36,12 +36,12 @@ PAIRS: list[tuple[Any, Any, dict[str, Any], bool]] = [
 @each_row(("a", "b", "attrs", "wanted"), PAIRS)
 def test_two_numbers_are_close_or_not(a: Any, b: Any, attrs: dict[str, Any], wanted: bool) -> None:
     for name in ("isclose", "allclose"):
-        made = OPS[name](np.asarray(a), np.asarray(b), **attrs)
-        assert made.dtype == np.bool_
-        assert made.item() == wanted
+        created = OPS[name](np.asarray(a), np.asarray(b), **attrs)
+        assert created.dtype == np.bool_
+        assert created.item() == wanted
 
 
-def test_arrays_broadcast_and_one_element_apart_tells_for_all() -> None:
+def test_arrays_broadcast_and_one_different_element_decides_for_all() -> None:
     a = np.array([[1.0, 2.0], [1.0, 2.5]])
     assert OPS["isclose"](a, np.array([1.0, 2.0])).numpy().tolist() == [[True, True], [True, False]]
     assert not OPS["allclose"](a, np.array([1.0, 2.0])).item()

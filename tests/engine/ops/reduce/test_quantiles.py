@@ -47,16 +47,16 @@ def test_answers_are_known(
 def test_values_and_shapes_are_those_of_numpy(method: str, axis: int | None, keepdims: bool) -> None:
     x = np.random.default_rng(0).standard_normal((3, 5, 2))
     for q in (0.3, (0.0, 0.1, 0.8)):
-        made = OPS["quantile"](x, q=q, axis=axis, keepdims=keepdims, interpolation=method).numpy()
+        actual = OPS["quantile"](x, q=q, axis=axis, keepdims=keepdims, interpolation=method).numpy()
         wanted = np.quantile(x, q, axis=axis, keepdims=keepdims, method=method)
-        np.testing.assert_allclose(made, wanted, rtol=1e-13)
+        np.testing.assert_allclose(actual, wanted, rtol=1e-13)
 
 
 def test_half_types_are_interpolated_in_float32() -> None:
     x = np.array([1.0, 2.0], np.float16)
-    made = OPS["quantile"](x, q=0.3)
-    assert made.dtype == np.float16
-    assert made.numpy() == np.float16(1.3)
+    actual = OPS["quantile"](x, q=0.3)
+    assert actual.dtype == np.float16
+    assert actual.numpy() == np.float16(1.3)
 
 
 REFUSED: list[tuple[Any, dict[str, Any], type[Exception], str]] = [

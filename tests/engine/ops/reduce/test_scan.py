@@ -52,7 +52,7 @@ def test_the_hessian_of_running_products_is_right_at_a_zero() -> None:
     assert [row.numpy().tolist() for row in rows if row is not None] == wanted
 
 
-def test_extremes_tell_where_they_are() -> None:
+def test_extremes_show_where_they_are() -> None:
     x = np.array([1.0, 3.0, 3.0, 2.0, NAN, 9.0])
     assert OPS["cummax"](x)[1].numpy().tolist() == [0, 1, 2, 2, 4, 4]
     assert OPS["cummin"](x)[1].numpy().tolist() == [0, 0, 0, 0, 4, 4]

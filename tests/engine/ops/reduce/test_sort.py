@@ -56,8 +56,8 @@ def test_edges_are_as_in_pytorch(
     ],
 )
 def test_equal_elements_keep_their_order(name: str, attrs: dict[str, Any], wanted: Any) -> None:
-    made = OPS[name](np.array([2.0, 1.0, 2.0, NAN, 1.0]), **attrs)
-    assert (made[1] if isinstance(made, tuple) else made).numpy().tolist() == wanted
+    created = OPS[name](np.array([2.0, 1.0, 2.0, NAN, 1.0]), **attrs)
+    assert (created[1] if isinstance(created, tuple) else created).numpy().tolist() == wanted
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int64"])

@@ -61,9 +61,9 @@ def test_known_answers(name: str, inputs: list[Any], attrs: dict[str, Any], want
 def test_several_results() -> None:
     assert [part.numpy().tolist() for part in OPS["unbind"](X, axis=1)] == [[0, 3], [1, 4], [2, 5]]
     for indexing in ("ij", "xy"):
-        made = OPS["meshgrid"](np.arange(2.0), np.arange(3.0), np.arange(4.0), indexing=indexing)
+        actual = OPS["meshgrid"](np.arange(2.0), np.arange(3.0), np.arange(4.0), indexing=indexing)
         wanted = np.meshgrid(np.arange(2.0), np.arange(3.0), np.arange(4.0), indexing=indexing)
-        for value, array in zip(made, wanted, strict=True):
+        for value, array in zip(actual, wanted, strict=True):
             np.testing.assert_array_equal(value.numpy(), array)
 
 

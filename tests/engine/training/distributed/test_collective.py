@@ -61,14 +61,14 @@ def over_shared_memory(size: int) -> list[Any]:
 
 @pytest.fixture(params=[in_memory, over_shared_memory])
 def make(request: pytest.FixtureRequest) -> Iterator[Callable[[int], Threads]]:
-    made: list[Threads] = []
+    created: list[Threads] = []
 
     def build(size: int) -> Threads:
-        made.append(Threads(request.param(size)))
-        return made[-1]
+        created.append(Threads(request.param(size)))
+        return created[-1]
 
     yield build
-    for threads in made:
+    for threads in created:
         for end in threads.ends:
             end.close()
 
@@ -206,7 +206,7 @@ def test_who_has_left_does_nothing_more(make: Callable[[int], Threads]) -> None:
 
 
 @pytest.mark.parametrize("quitter", [0, 1, 2])
-def test_a_rank_that_gives_up_tells_the_others_why(make: Callable[[int], Threads], quitter: int) -> None:
+def test_a_rank_that_gives_up_reports_why_to_the_others(make: Callable[[int], Threads], quitter: int) -> None:
     def part(end: Any) -> None:
         end.barrier()
         if end.rank == quitter:
@@ -237,7 +237,7 @@ def test_giving_up_after_the_others_have_left_is_no_fault(make: Callable[[int], 
         (lambda end: end.barrier() if end.rank else end.gather(b""), "rank 0 is at gather, rank 1 at barrier"),
     ],
 )
-def test_ranks_that_do_not_do_the_same_are_told_so(
+def test_ranks_that_do_not_do_the_same_fail(
     make: Callable[[int], Threads], part: Callable[[Any], object], says: str
 ) -> None:
     for result in make(2).play(part):

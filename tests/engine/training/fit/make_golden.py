@@ -67,7 +67,7 @@ def arrays(model: torch.nn.Module) -> dict[str, Any]:
     return {name: value.tolist() for name, value in found.items() if value.is_floating_point()}
 
 
-def made(document: dict[str, Any], parameters: list[Any]) -> torch.optim.Optimizer:
+def create(document: dict[str, Any], parameters: list[Any]) -> torch.optim.Optimizer:
     """Make an optimizer of one of our documents."""
     options = {name: value for name, value in document.items() if name not in ("kind", "groups", "match", "ndim")}
     return OPTIMIZERS[document["kind"]](parameters, **options)
@@ -133,7 +133,7 @@ def averages() -> list[dict[str, Any]]:
             rows.append({"taken": int(average.n_averaged), "val_loss": held_out, **arrays(used)})
 
         optimizer = {"kind": "sgd", "lr": 0.2, "momentum": 0.5}
-        fit(4 * EPOCH, model, [made(optimizer, list(model.parameters()))], take)
+        fit(4 * EPOCH, model, [create(optimizer, list(model.parameters()))], take)
         cases.append({"average": document, "optimizer": optimizer, "epochs": 4, "rows": rows})
     return cases
 
@@ -153,12 +153,12 @@ PLATEAU = {"kind": "reduce_on_plateau", "patience": 0, "factor": 0.5, "threshold
 def by_groups(document: dict[str, Any], model: Small) -> list[torch.optim.Optimizer]:
     """Make what steps a model by SGD or MIXED."""
     if document is MIXED:
-        return [made(MUON, [model.v, model.w]), made(MIXED, [model.b])]
+        return [create(MUON, [model.v, model.w]), create(MIXED, [model.b])]
     entries: list[Any] = [{"params": [model.v]}]
     for group in document["groups"]:
         options = {name: value for name, value in group.items() if name != "match"}
         entries.append({"params": [getattr(model, group["match"])], **options})
-    return [made(document, entries)]
+    return [create(document, entries)]
 
 
 def grouped() -> list[dict[str, Any]]:
@@ -195,7 +195,7 @@ def frozen() -> list[dict[str, Any]]:
         ({"kind": "adamw", "lr": 0.05}, [{"match": "[vw]", "first_epoch": 2, "last_epoch": 2}]),
     ):
         model = Small(norm=False)
-        chosen = made(optimizer, list(model.parameters()))
+        chosen = create(optimizer, list(model.parameters()))
         hidden = {0: {0: "w", 1: "b", 2: "b"}, 1: {1: "vw"}}[len(cases)]
 
         def before(step: int, model=model, hidden=hidden) -> None:
@@ -221,7 +221,7 @@ def cycled() -> list[dict[str, Any]]:
         ),
     ):
         model = Small(norm=False)
-        chosen = made(optimizer, list(model.parameters()))
+        chosen = create(optimizer, list(model.parameters()))
         options = {name: value for name, value in schedule.items() if name != "kind"}
         kinds = {"one_cycle": lr_scheduler.OneCycleLR, "cyclic": lr_scheduler.CyclicLR}
         scheduler = kinds[schedule["kind"]](chosen, **options)
@@ -250,5 +250,5 @@ def minimized() -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    found = {made.__name__: made() for made in (averages, grouped, frozen, cycled, minimized)}
+    found = {create.__name__: create() for create in (averages, grouped, frozen, cycled, minimized)}
     PATH.write_text(json.dumps(found, separators=(",", ":")) + "\n")

@@ -52,12 +52,12 @@ def near(arrays, row):
         np.testing.assert_allclose(arrays[name], value, rtol=1e-10, atol=1e-11, err_msg=name)
 
 
-def told(case):
+def reports(case):
     """The name of a case."""
     return "-".join(str(value)[:70] for name, value in case.items() if name not in ("rows", "epochs", "counts"))
 
 
-@pytest.mark.parametrize("case", GOLDEN["averages"], ids=told)
+@pytest.mark.parametrize("case", GOLDEN["averages"], ids=reports)
 def test_averages_of_weights_and_running_statistics_are_pytorchs(case, waves, tmp_path):
     recipe = {name: case[name] for name in ("average", "optimizer", "epochs")}
     fit = small(waves, norm=True, held_out=True, **recipe)
@@ -80,7 +80,7 @@ def test_averages_of_weights_and_running_statistics_are_pytorchs(case, waves, tm
     assert not np.array_equal(saved.parameters["v"], saved.averaged().parameters["v"])
 
 
-@each_row("case", [case for kind in ("grouped", "frozen", "cycled", "minimized") for case in GOLDEN[kind]], ids=told)
+@each_row("case", [case for kind in ("grouped", "frozen", "cycled", "minimized") for case in GOLDEN[kind]], ids=reports)
 def test_a_fit_is_pytorchs_step_for_step(case, waves):
     recipe = {name: value for name, value in case.items() if name not in ("rows", "counts")}
     fit = small(waves, **recipe)

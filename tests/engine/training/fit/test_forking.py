@@ -130,7 +130,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_a_fork_of_parameters_begins_anew_with_them(name, tmp_path):
+def test_a_fork_of_parameters_starts_again_with_them(name, tmp_path):
     original = start()
     run(original, 7)
     fork = start(**OTHERS[name])

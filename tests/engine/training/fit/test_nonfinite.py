@@ -20,7 +20,7 @@ def rows(seed=0, count=48):
     return {"x": x, "y": (x @ [1.0, -2.0, 0.5]).astype(np.float32)}
 
 
-def made(program, columns, validation=None, executor="numpy", parameters=None, inputs=LINE, **recipe):
+def create(program, columns, validation=None, executor="numpy", parameters=None, inputs=LINE, **recipe):
     graph = {"inputs": inputs, "parameters": parameters or {"w": [3], "b": []}, "program": program}
     document = {"epochs": 4, "batch_size": 8, "optimizer": {"kind": "sgd", "lr": 0.1}, **recipe}
     return engine.Fit(
@@ -59,7 +59,7 @@ FAULTS = {
 def test_a_fit_fails_at_the_first_number_that_is_not_finite_and_names_its_node(name, executor):
     program, recipe, message, step = FAULTS[name]
     zeros = {"w": {"shape": [3], "init": {"kind": "zeros"}}, "b": []} if "log(" in program else None
-    fit = made(program, rows(), executor=executor, parameters=zeros, **recipe)
+    fit = create(program, rows(), executor=executor, parameters=zeros, **recipe)
     error = failure_of(fit)
     assert error.code == "numerics_nonfinite"
     assert error.step == fit.step == (step or fit.step)
@@ -75,7 +75,7 @@ def test_a_fit_fails_at_the_first_number_that_is_not_finite_and_names_its_node(n
 def test_a_missing_value_is_named_with_its_row(column, where, executor):
     bad = spoilt(rows(), column, 17)
     columns, validation = (bad, None) if where == "training" else (rows(), bad)
-    error = failure_of(made(SQUARED, columns, validation, executor=executor))
+    error = failure_of(create(SQUARED, columns, validation, executor=executor))
     assert f"input {column!r} (column {column!r}) holds nan in row 17" in str(error)
     assert "missing values" in str(error)
     assert where == "training" or "validation rows" in str(error)
@@ -90,31 +90,31 @@ def test_a_gradient_that_spoils_what_no_later_batch_reads_is_found_between_recor
     table = {"t": {"shape": [8, 1], "init": {"kind": "ones"}}}
     program = "e = reshape(embedding(t, row), shape=(-1,))\nloss = mean(sqrt(abs(e - c)))"
     recipe = {"shuffle": False, "batch_size": 2, "record": {"every_steps": 40}, "epochs": 1}
-    fit = made(program, columns, inputs=inputs, parameters=table, executor=executor, **recipe)
+    fit = create(program, columns, inputs=inputs, parameters=table, executor=executor, **recipe)
     assert failure_of(fit).step == 2
     assert fit.seq == 1
     assert np.isfinite(fit.model.parameters["t"]).all()
 
 
 def test_the_node_is_found_from_a_copy_of_any_age(monkeypatch):
-    def told(spacing):
+    def reports(spacing):
         monkeypatch.setattr(nonfinite, "SPACING_SECONDS", spacing)
         optimizer, schedule = {"kind": "adam", "lr": 0.1}, {"kind": "exponential", "gamma": 30.0, "per": "step"}
-        return str(failure_of(made(SQUARED, rows(), optimizer=optimizer, schedule=schedule, epochs=40)))
+        return str(failure_of(create(SQUARED, rows(), optimizer=optimizer, schedule=schedule, epochs=40)))
 
-    assert told(0.0) == told(1e9)
+    assert reports(0.0) == reports(1e9)
 
 
 def test_arrays_too_large_to_copy_are_not_copied_and_the_step_is_named(monkeypatch):
     monkeypatch.setattr(nonfinite, "LARGEST_BYTES", 8)
-    error = failure_of(made(SQUARED, spoilt(rows(), "x", 0), shuffle=False))
+    error = failure_of(create(SQUARED, spoilt(rows(), "x", 0), shuffle=False))
     assert (error.step, error.found) == (1, None)
     assert "loss of step 1 is nan" in str(error)
 
 
 def test_the_last_row_is_the_same_whether_steps_run_in_one_call_or_alone():
     def last(steps):
-        fit = made(SQUARED, spoilt(rows(count=400), "x", 390), shuffle=False, executor=EXECUTORS[-1], batch_size=4)
+        fit = create(SQUARED, spoilt(rows(count=400), "x", 390), shuffle=False, executor=EXECUTORS[-1], batch_size=4)
         points = []
         while not fit.done:
             points += fit.advance(steps)
@@ -125,7 +125,7 @@ def test_the_last_row_is_the_same_whether_steps_run_in_one_call_or_alone():
 
 
 def test_continue_is_a_choice():
-    points = list(made(SQUARED, spoilt(rows(), "x", 3), divergence={"action": "continue"}))
+    points = list(create(SQUARED, spoilt(rows(), "x", 3), divergence={"action": "continue"}))
     assert not math.isfinite(points[-1].values["loss"])
 
 
@@ -155,7 +155,7 @@ def random_fit(seed):
     }
     parameters = {"w": [3, 4], "v": [4], "b": []}
     executor = EXECUTORS[seed % len(EXECUTORS)]
-    return made(program, columns, validation, executor=executor, parameters=parameters, **recipe)
+    return create(program, columns, validation, executor=executor, parameters=parameters, **recipe)
 
 
 def test_a_fit_that_succeeds_has_only_finite_rows_and_parameters():

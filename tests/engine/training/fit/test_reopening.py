@@ -138,7 +138,7 @@ def stopped_early(**recipe):
     return fit
 
 
-def test_a_fit_that_was_stopped_early_goes_on_and_waits_anew(tmp_path):
+def test_a_fit_that_was_stopped_early_goes_on_and_waits_again(tmp_path):
     short = stopped_early()
     recipe = {"epochs": 50, "optimizer": STOPS, "early_stopping": {"patience": 2, "min_delta": 10.0}}
     fit = reopened(saved(short, tmp_path), **recipe)
@@ -186,7 +186,7 @@ def test_best_weights_are_forgotten_where_they_are_no_longer_wanted(tmp_path):
 @pytest.mark.parametrize(
     "stopping", [{"monitor": "val_accuracy"}, {"monitor": "loss", "restore_best": False}, {"monitor": "val_loss"}]
 )
-def test_the_search_for_the_best_begins_anew_where_another_metric_is_monitored(stopping, tmp_path):
+def test_the_search_for_the_best_starts_again_where_another_metric_is_monitored(stopping, tmp_path):
     short = start(epochs=3, metrics=["accuracy"], early_stopping={"monitor": "loss", "patience": 9})
     run(short)
     fit = reopened(saved(short, tmp_path), epochs=5, metrics=["accuracy"], early_stopping={"patience": 9, **stopping})
@@ -225,7 +225,7 @@ def test_another_learning_rate_is_taken_up(tmp_path):
     assert rates(reopened(checkpoint, epochs=4, optimizer={"kind": "adam", "lr": 0.01}, schedule=decayed)) == [0.0025]
 
 
-def test_a_learning_rate_that_was_reduced_begins_anew_where_it_has_changed_and_else_goes_on(tmp_path):
+def test_a_learning_rate_that_was_reduced_starts_again_where_it_has_changed_and_else_goes_on(tmp_path):
     groups = [{"match": "linear_0.*", "lr": 0.2}]
     sgd = {"kind": "sgd", "lr": 0.1, "groups": groups}
     short = start(epochs=5, optimizer=sgd, schedule=PLATEAU)
@@ -272,7 +272,7 @@ def test_a_fit_that_failed_to_converge_goes_on_at_another_rate(tmp_path):
     assert (math.isfinite(row[0].values["loss"]), same.failure) == (False, None)
 
 
-def test_steps_that_are_left_out_are_counted_anew_after_a_failure(tmp_path):
+def test_steps_that_are_left_out_are_counted_again_after_a_failure(tmp_path):
     skipping = {"optimizer": WILD, "divergence": {"action": "skip", "limit": 2}}
     short = start(epochs=9, **skipping)
     run(short)
@@ -348,7 +348,7 @@ def test_a_budget_that_was_spent_is_no_reason_to_end_once_it_is_greater(tmp_path
     assert fit.step == 8
 
 
-def test_a_checkpoint_that_does_not_tell_by_what_its_rates_came_goes_on_as_if_they_were_the_same(tmp_path):
+def test_a_checkpoint_that_does_not_show_by_what_its_rates_came_goes_on_as_if_they_were_the_same(tmp_path):
     short = start(epochs=5, optimizer={"kind": "sgd", "lr": 0.1}, schedule=PLATEAU)
     run(short)
     checkpoint = saved(short, tmp_path)
@@ -359,7 +359,7 @@ def test_a_checkpoint_that_does_not_tell_by_what_its_rates_came_goes_on_as_if_th
 
 
 @pytest.mark.parametrize("told", [5, None, ["x"], [[]]])
-def test_a_checkpoint_whose_word_on_rates_is_damaged_begins_them_anew(told, tmp_path):
+def test_a_checkpoint_whose_word_on_rates_is_damaged_begins_them_again(told, tmp_path):
     short = start(epochs=5, optimizer={"kind": "sgd", "lr": 0.1}, schedule=PLATEAU)
     run(short)
     checkpoint = saved(short, tmp_path)

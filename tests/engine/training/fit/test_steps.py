@@ -14,10 +14,10 @@ BATCHES = [(1.5, 4.0), (0.25, 4.0), (3.0, 1.0), (-1.0, 2.5)]
 
 
 def tally(batches, summed=False):
-    made = LossTally(summed)
+    created = LossTally(summed)
     for loss, weight in batches:
-        made.add(loss, weight)
-    return made
+        created.add(loss, weight)
+    return created
 
 
 def test_a_mean_weighs_batches_and_a_sum_adds_them():
@@ -59,8 +59,8 @@ def test_joined_tallies_are_those_of_all_batches(first, second):
 
 
 def test_it_is_written_and_read_to_the_bit():
-    for made in (tally(BATCHES), tally([(0.1, 1.0)] * 3, summed=True), tally([])):
-        assert LossTally.from_json(made.to_json()) == made
+    for created in (tally(BATCHES), tally([(0.1, 1.0)] * 3, summed=True), tally([])):
+        assert LossTally.from_json(created.to_json()) == created
 
 
 @each_row("damage", [{"batches": -1}, {"batches": 1.0}, {"total": None}, {"mean": "x"}])

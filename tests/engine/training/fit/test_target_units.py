@@ -55,7 +55,7 @@ OPTIONS = [{}, {"micro_batch_size": 5}, {"optimizer": "lbfgs", "batch_size": 45}
 
 
 @pytest.mark.parametrize(("loss", "options"), paired([*LOSSES], OPTIONS))
-def test_losses_are_told_in_both_units(loss, options):
+def test_losses_are_reported_in_both_units(loss, options):
     fit, outputs = fitted(graph(loss), **options)
     rows = fit._examples.held_out
     distance = outputs["pred"][rows] - Y[rows]
@@ -180,7 +180,7 @@ def test_a_fit_from_before_goes_on_and_forgets_its_best_value():
     assert resumed.best["value"] > 1
 
 
-def test_the_check_knows_what_is_told():
+def test_the_check_finds_what_is_described():
     columns = {"x": engine.ColumnInfo("float64", (3,), 60), "y": engine.ColumnInfo("float64", (2,), 60)}
     definition = graph("loss = mse_loss(pred, y)")
 

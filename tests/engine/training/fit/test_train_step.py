@@ -304,23 +304,23 @@ def test_a_gradient_that_is_not_finite_ends_the_fit_or_is_left_out():
     """The root has an infinite slope at 0, where w starts."""
     graph = {"inputs": {"x": ["n"]}, "parameters": {"w": []}, "program": "loss = mean(sqrt(w) + x * 0.0)"}
 
-    def made(divergence=None, **clip):
+    def create(divergence=None, **clip):
         document = {"epochs": 1, "batch_size": 2, "clip": clip, "optimizer": "sgd", "divergence": divergence}
         recipe = engine.read_recipe(document)
         return engine.Fit(engine.parse_graph(graph), recipe, {"x": np.ones(4)})
 
-    failed = made(nonfinite="error")
+    failed = create(nonfinite="error")
     with pytest.raises(NumericalError, match="not finite"):
         list(failed)
     assert (failed.step, failed.model.parameters["w"].item()) == (1, 0.0)
-    left_out = made(nonfinite="skip")
+    left_out = create(nonfinite="skip")
     assert [point.values["skipped"] for point in left_out] == [1.0, 1.0]
     assert left_out.model.parameters["w"].item() == 0.0
-    watched = made()
+    watched = create()
     with pytest.raises(NonfiniteError, match=r"norm of the gradients of step 1 is (inf|nan): .*in the backward node"):
         list(watched)
     assert (watched.step, watched.model.parameters["w"].item()) == (1, 0.0)
-    applied = made(divergence={"action": "continue"})
+    applied = create(divergence={"action": "continue"})
     assert "skipped" not in next(iter(applied)).values
     assert not math.isfinite(applied.model.parameters["w"].item())
 
@@ -415,7 +415,7 @@ def test_pieces_that_are_computed_again_leave_every_bit_as_it_is():
         "loss": "cross_entropy",
     }
 
-    def made(**recipe):
+    def create(**recipe):
         recipe = engine.read_recipe({"epochs": 3, "batch_size": 5, "validation": {"split": 0.3}, **recipe})
         columns = {"x": X, "label": np.abs(LABELS)}
         fit = engine.Fit(engine.parse_graph(document), recipe, columns)
@@ -425,8 +425,8 @@ def test_pieces_that_are_computed_again_leave_every_bit_as_it_is():
         return rows, {name: array.tobytes() for name, array in arrays.items()}
 
     for precision in ("float32", "mixed_float16"):
-        plain = made(precision=precision)
-        assert made(precision=precision, recompute={"segments": 2}) == plain
+        plain = create(precision=precision)
+        assert create(precision=precision, recompute={"segments": 2}) == plain
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from engine.training.metrics.operands import Operands
 Measure = Callable[..., dict[str, float]]
 
 
-def made(documents: Sequence[Any]) -> tuple[Metric, ...]:
+def create(documents: Sequence[Any]) -> tuple[Metric, ...]:
     """Read metrics that have no faults."""
     reader = Reader()
     metrics = read_metrics(reader, documents, "/metrics")
@@ -33,7 +33,7 @@ def through_plans(
     documents: Sequence[Any], loss: str, predictions: Array, targets: Array, batches: Sequence[int], **attrs: Any
 ) -> dict[str, float]:
     """Compute metrics of the graph that is a loss alone, with a plan for each size of batch."""
-    metrics = made(documents)
+    metrics = create(documents)
     node = {"name": "loss", "op": loss, "inputs": ["x", "y"], "attrs": attrs}
     inputs = {
         name: {"shape": ["rows", *array.shape[1:]], "dtype": array.dtype.name}
@@ -64,7 +64,7 @@ def on_the_tape(
     assert compared is not None
     ignored = attrs.get("ignore_index", IGNORE if loss in ("cross_entropy", "nll_loss") else None)
     values: dict[str, float] = {}
-    for metric in made(documents):
+    for metric in create(documents):
         joined = metric.joining()
         for rows in parts(len(predictions), batches):
             operands = Operands(

@@ -70,7 +70,7 @@ def test_a_graph_without_such_a_loss_compares_nothing():
         ("x", "b", "numbers", 1),
     ],
 )
-def test_without_a_loss_types_and_shapes_tell_the_form(predictions, targets, form, axis):
+def test_without_a_loss_types_and_shapes_show_the_form(predictions, targets, form, axis):
     found = find_operands(graph_of("loss = mean(square(x))"), predictions=predictions, targets=targets)
     assert (found.form, found.axis) == (form, axis)
 
@@ -136,7 +136,7 @@ def test_a_metric_that_cannot_be_computed_says_what_to_change(program, metric, w
     assert words in detail
 
 
-def test_every_metric_that_cannot_be_computed_is_told():
+def test_every_metric_that_cannot_be_computed_is_reported():
     found = refusal("loss = cross_entropy(x, y)", [METRICS["mae"](), METRICS["accuracy"](), METRICS["r2"]()])
     assert [pointer for pointer, *_ in found] == ["/metrics/0", "/metrics/2"]
 

@@ -15,9 +15,9 @@ from tests.support.rows import each_row
 
 def metrics(*documents: object):
     reader = Reader()
-    made = read(reader, documents, "/metrics")
+    created = read(reader, documents, "/metrics")
     reader.finish()
-    return made
+    return created
 
 
 def findings(document: object) -> list[tuple[str, str, str]]:
@@ -70,7 +70,7 @@ def test_options_are_read_and_name_the_rows():
         (["f1"] * 65, "/metrics", "limit_exceeded", "the maximum is 64"),
     ],
 )
-def test_a_fault_is_told_at_its_place(document, pointer, code, words):
+def test_a_fault_is_reported_at_its_place(document, pointer, code, words):
     ((where, which, detail),) = findings(document)
     assert (where, which) == (pointer, code)
     assert words in detail
@@ -85,7 +85,7 @@ def test_every_fault_is_found():
     ]
 
 
-def test_the_catalogue_tells_everything_of_every_metric():
+def test_the_catalogue_shows_everything_of_every_metric():
     entries = metric_catalogue()
     assert [entry["kind"] for entry in entries] == list(METRICS)
     for entry in entries:
@@ -101,7 +101,7 @@ def test_metrics_that_cost_more_are_not_for_every_step():
     assert {kind for kind, metric in METRICS.items() if not metric.every_step} == {Auc.kind, ConfusionMatrix.kind}
 
 
-def test_the_catalogue_tells_which_direction_is_better():
+def test_the_catalogue_shows_which_direction_is_better():
     goals = {entry["kind"]: entry["goal"] for entry in metric_catalogue()}
     assert [kind for kind, goal in goals.items() if goal == "min"] == ["perplexity", "mae", "rmse"]
     assert [kind for kind, goal in goals.items() if goal is None] == ["confusion_matrix"]

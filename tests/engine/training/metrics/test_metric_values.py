@@ -166,7 +166,7 @@ def test_one_class_only_has_scores_of_zero_where_they_are_undefined(measure):
     }  # fmt: skip
 
 
-def test_when_every_row_is_left_out_there_is_nothing_to_tell(measure):
+def test_when_every_row_is_left_out_there_is_nothing_to_report(measure):
     documents = ["accuracy", {"kind": "top_k_accuracy", "k": 1}, {"kind": "f1", "per_class": True}, "auc", "perplexity"]
     values = measure(documents, "cross_entropy", np.zeros((3, 3)), np.full(3, -100), (2,))
     assert len(values) == 8

@@ -35,18 +35,18 @@ def kinds(form: str) -> list:
 def test_a_tally_goes_on_to_the_bit_from_what_another_knew(form):
     metrics = kinds(form)
     whole, first, second = Tally(metrics), Tally(metrics), Tally(metrics)
-    made = [outputs(metrics, *batch, form) for batch in batches(form)]
-    for batch in made:
+    created = [outputs(metrics, *batch, form) for batch in batches(form)]
+    for batch in created:
         whole.add(batch)
-    for batch in made[:2]:
+    for batch in created[:2]:
         first.add(batch)
     second.add({name: np.frombuffer(a.tobytes(), a.dtype).reshape(a.shape) for name, a in first.state().items()})
-    for batch in made[2:]:
+    for batch in created[2:]:
         second.add(batch)
     assert second.result() == whole.result()
 
 
-def test_a_tally_without_batches_tells_and_knows_nothing():
+def test_a_tally_without_batches_reports_nothing():
     tally = Tally([Accuracy(), Auc()])
     assert tally.result() == {}
     assert tally.state() == {}
@@ -83,10 +83,10 @@ def test_what_is_added_may_be_overwritten(form):
     metrics = kinds(form)
     tally, kept = Tally(metrics), Tally(metrics)
     for batch in batches(form):
-        made = outputs(metrics, *batch, form)
-        kept.add({name: array.copy() for name, array in made.items()})
-        tally.add(made)
-        for array in made.values():
+        created = outputs(metrics, *batch, form)
+        kept.add({name: array.copy() for name, array in created.items()})
+        tally.add(created)
+        for array in created.values():
             array[...] = 0
     assert tally.result() == kept.result()
 
@@ -97,8 +97,8 @@ def test_a_batch_without_rows_changes_nothing():
     empty = outputs(metrics, np.zeros((0, 2)), np.zeros((0, 2)), "numbers")
     tally.add(empty)
     for batch in batches("numbers"):
-        made = outputs(metrics, *batch, "numbers")
-        tally.add(made)
+        created = outputs(metrics, *batch, "numbers")
+        tally.add(created)
         tally.add(empty)
-        wanted.add(made)
+        wanted.add(created)
     assert tally.result() == wanted.result()

@@ -174,7 +174,7 @@ ROOT = "sqrt(s + 1.5)"
 FOUR = {"columns": {"x": np.ones(8)}, "validation": {}}
 
 
-def test_a_fit_that_diverges_goes_on_where_it_is_told_to_and_shows_it():
+def test_a_fit_that_diverges_continues_on_request_and_shows_it():
     points = list(walk(ROOT, **FOUR, epochs=1, divergence={"action": "continue"}))
     assert [math.isnan(value) for value in numbers(points, "train")] == [False, False, True, True]
     assert "skipped" not in points[0].values
@@ -203,7 +203,7 @@ def test_steps_that_are_not_finite_may_be_left_out_until_they_are_too_many(micro
     assert weight(fit) == -2
 
 
-def test_the_count_of_steps_left_out_starts_anew_after_a_good_one():
+def test_the_count_of_steps_left_out_starts_again_after_a_good_one():
     """Every second batch holds an infinite row, whose gradient is infinite too."""
     rows = np.array([1.0, 1.0, np.inf, 1.0] * 3)
     fit = walk("0.0 * s", columns={"x": rows}, validation={}, shuffle=False, divergence={"action": "skip", "limit": 1})
@@ -246,16 +246,16 @@ def test_a_step_left_out_in_parts_leaves_the_average_what_it_was(micro):
 
 
 def test_a_fit_may_go_back_to_the_last_good_epoch_and_on_at_a_lower_rate():
-    def made():
+    def create():
         return walk(ROOT, **FOUR, epochs=1, divergence={"action": "roll_back", "factor": 0.5})
 
-    fit = made()
+    fit = create()
     points = list(fit)
     assert [(point.seq, point.step) for point in points] == [(1, 1), (2, 2), (3, 3), (4, 1), (5, 2), (6, 3), (7, 4)]
     assert numbers(points, "train", "lr") == [1, 1, 1, 0.5, 0.5, 0.5, 0.5]
     assert numbers(points, "train", "skipped") == [0, 0, 1, 0, 0, 0, 0]
     assert weight(fit) == -2
-    assert [point.to_json() for point in made()] == [point.to_json() for point in points]
+    assert [point.to_json() for point in create()] == [point.to_json() for point in points]
 
 
 def test_a_fit_that_goes_back_too_often_fails():
@@ -270,7 +270,7 @@ def test_a_fit_that_goes_back_too_often_fails():
     assert weight(fit) == -2
 
 
-def test_the_count_of_returns_starts_anew_with_an_epoch():
+def test_the_count_of_returns_starts_again_with_an_epoch():
     fit = walk(ROOT, **FOUR, divergence={"action": "roll_back", "limit": 1})
     counts = []
     while fit.step < 4:

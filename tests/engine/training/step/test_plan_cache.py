@@ -98,7 +98,7 @@ def test_what_is_planned_is_part_of_the_key() -> None:
     assert len(cache) == len({id(plan) for plan in plans}) == 5
 
 
-def test_numbers_that_are_equal_but_not_the_same_are_told_apart() -> None:
+def test_numbers_that_are_equal_but_not_the_same_are_distinguished() -> None:
     values = [1, 1.0, True, 0.0, -0.0, False, "1", None, (1,), [1], np.array([1]), np.array([1.0])]
     assert len({fact(value) for value in values}) == len(values)
     assert fact({"a": np.arange(3)}) == fact({"a": np.arange(3)})
@@ -107,11 +107,11 @@ def test_numbers_that_are_equal_but_not_the_same_are_told_apart() -> None:
 def test_predictions_of_two_checkpoints_of_a_graph_share_a_plan_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made: list[Plan] = []
+    created: list[Plan] = []
 
     def counted(*args: Any, **kwargs: Any) -> Plan:
-        made.append(make_plan(*args, **kwargs))
-        return made[-1]
+        created.append(make_plan(*args, **kwargs))
+        return created[-1]
 
     monkeypatch.setattr("engine.training.step.plans.make_plan", counted)
     layers = [{"layer": "linear", "units": 7}, {"layer": "linear", "units": 3}]
@@ -121,10 +121,10 @@ def test_predictions_of_two_checkpoints_of_a_graph_share_a_plan_and_nothing_else
     for seed in (1, 2):
         recipe = engine.read_recipe({"steps": 1, "batch_size": 5, "seed": seed, "optimizer": "sgd"})
         fit = engine.Fit(definition, recipe, {"x": x, "label": label})
-        planned_before = len(made)
+        planned_before = len(created)
         predictor = engine.Predictor(definition, fit.snapshot())
         answers.append(next(iter(predictor.predict({"x": x}).values())))
-        assert len(made) == planned_before + (seed == 1)
+        assert len(created) == planned_before + (seed == 1)
     assert not np.array_equal(*answers)
 
 
@@ -161,7 +161,7 @@ def test_constants_are_bounded_in_bytes_but_the_latest_plan_is_kept() -> None:
 
 
 def test_threads_that_ask_for_one_plan_make_it_once() -> None:
-    cache, started, made, calls = PlanCache(), threading.Barrier(8), [], []
+    cache, started, created, calls = PlanCache(), threading.Barrier(8), [], []
 
     def slow(size: int) -> Plan:
         calls.append(size)
@@ -169,7 +169,7 @@ def test_threads_that_ask_for_one_plan_make_it_once() -> None:
 
     def ask() -> None:
         started.wait()
-        made.append(cache.plan(slow, 8))
+        created.append(cache.plan(slow, 8))
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:
@@ -177,7 +177,7 @@ def test_threads_that_ask_for_one_plan_make_it_once() -> None:
     for thread in threads:
         thread.join()
     assert len(calls) == 1
-    assert len({id(plan) for plan in made}) == 1
+    assert len({id(plan) for plan in created}) == 1
 
 
 def test_a_plan_that_cannot_be_made_is_not_kept_and_can_be_asked_for_again() -> None:

@@ -287,14 +287,14 @@ def attention() -> None:
     )
     for more in ({"bias_kv": True}, {"zero_attn": True}, {"bias_kv": True, "zero_attn": True, "bias": False}):
         torch_names = {"bias_kv": "add_bias_kv", "zero_attn": "add_zero_attn", "bias": "bias"}
-        made = {torch_names[name]: value for name, value in more.items()}
-        case(f"{kind}, {', '.join(more)}", kind, {**heads, **more}, (2, 3, 4), Attention(network(**made)))
+        created = {torch_names[name]: value for name, value in more.items()}
+        case(f"{kind}, {', '.join(more)}", kind, {**heads, **more}, (2, 3, 4), Attention(network(**created)))
         case(
             f"{kind}, {', '.join(more)}, masked",
             kind,
             {**heads, **more, "mask": "mask", "padding_mask": "padding"},
             (2, 3, 4),
-            Attention(network(**made)),
+            Attention(network(**created)),
             mask=mask,
             padding=padding,
         )
