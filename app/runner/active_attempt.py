@@ -1,4 +1,4 @@
-"""An attempt in progress as the supervisor sees it, and the buffer of the reports that are not stored yet."""
+"""The supervisor's state of an attempt in progress, and the buffer of the reports that are not stored yet."""
 
 from dataclasses import dataclass
 

@@ -42,7 +42,7 @@ class WorkerLost(Exception):  # noqa: N818 (named as what has happened)
 
 
 class ComputeWorker:
-    """A compute process as the event loop sees it: one request at a time."""
+    """The event loop's side of a compute process: one request at a time."""
 
     def __init__(
         self,
@@ -348,7 +348,7 @@ class ComputePool:
             self._kill_if_idle(worker)
 
     def _on_gone_worker(self, worker: ComputeWorker) -> None:
-        """Release what a process that has exited held."""
+        """Release the resources of a process that has exited."""
         if worker.file is not None:
             worker.file.unlink(missing_ok=True)
         self._workers.pop(worker.id, None)

@@ -91,7 +91,7 @@ class ComputeSlots:
         self._used -= 1
         self._used_by_computations -= not waiter.is_prediction
         self._tenants[waiter.tenant] -= 1
-        self._tenants += Counter()  # forgets who has none
+        self._tenants += Counter()  # a tenant without slots needs no entry
         while free := [other for other in self._waiting if self._is_free(other)]:
             following = min(free, key=lambda other: self._tenants[other.tenant])
             self._waiting.remove(following)

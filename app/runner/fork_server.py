@@ -1,4 +1,4 @@
-"""The fork server as the runner sees it: started, monitored, and restarted if it exits or stops responding."""
+"""The runner's side of the fork server: started, monitored, and restarted if it exits or stops responding."""
 
 import contextlib
 import os

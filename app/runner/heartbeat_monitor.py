@@ -19,7 +19,7 @@ class MonitoredProcess(Protocol):
     """A process with a heartbeat.
 
     `since_heartbeat` is the time since its last message, counted only while the supervisor was polling. `on_hold`
-    tells whether the supervisor has stopped reading from it, `is_working` whether messages are still expected.
+    is whether the supervisor has stopped reading from it, `is_working` whether messages are still expected.
     `pid` is None until its first message.
     """
 

@@ -97,7 +97,7 @@ class LocalRunner:
         return frozenset()
 
     def release(self, handle: Handle) -> None:
-        """Do nothing: no process of this machine goes on under another server."""
+        """Do nothing: no process of this machine continues under another server."""
 
     def start(self, assignment: AnyAssignment, frames: socket.socket | None = None) -> Handle:
         """Fork a process. It gets its assignment once it has reported that it runs."""
@@ -131,7 +131,7 @@ class LocalRunner:
         """Do nothing: no message is kept."""
 
     def kill(self, handle: Handle) -> None:
-        """Kill by the fork server: only the parent knows that the pid still belongs to the process."""
+        """Kill by the fork server: only the parent can be sure that the pid still belongs to the process."""
         for number, worker in self._workers_of(handle):
             worker.deadline, worker.killed = None, True
             if worker.status is None:

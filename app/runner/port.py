@@ -35,7 +35,7 @@ class Report:
 class Exited:
     """The exit of an attempt's process; nothing follows it. `detail` is for people, `reason` for programs.
 
-    `asked` tells whether the runner was asked to kill it, `with_server` whether it ended with its fork server.
+    `asked`: whether the runner was asked to kill it; `with_server`: whether it exited with its fork server.
     """
 
     handle: Handle
@@ -67,7 +67,7 @@ class Runner(Protocol):
         ...
 
     def adopt(self, attempts: Sequence[Attempt]) -> frozenset[str]:
-        """Go on with attempts of an earlier server; return the tokens of those that may still run.
+        """Resume attempts of an earlier server; return the tokens of those that may still run.
 
         Of these the messages after `Attempt.received` are received next.
         """
@@ -98,7 +98,7 @@ class Runner(Protocol):
         ...
 
     def release(self, handle: Handle) -> None:
-        """Receive no more of a remote attempt, which goes on under another server."""
+        """Stop receiving messages of a remote attempt, which continues under another server."""
         ...
 
     def known(self) -> tuple[Handle, ...]:

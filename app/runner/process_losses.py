@@ -96,7 +96,7 @@ class LossPolicy:
         backoff_seconds: Sequence[float] = BACKOFF_SECONDS,
         kills: Callable[[], int | None] = memory_kills,
     ) -> None:
-        """Learn of other exits from `ends`; `kills` tells whether the system counts OOM kills."""
+        """Read other exits from `ends`; `kills`: whether the system counts OOM kills."""
         self._ends = ends
         self._step_seconds = step_seconds
         self._backoff_seconds = backoff_seconds

@@ -15,8 +15,8 @@ COUNT = "oom_kill "
 def memory_kills(root: Path = ROOT) -> int | None:
     """Return how often the kernel has killed a process for lack of memory; None if the system does not count it.
 
-    A process does not know who killed it; if the count has grown, it was the kernel. A container's own count is
-    used if there is one.
+    The status of a process does not show who killed it; if the count has grown, it was the kernel. A container's own
+    count is used if there is one.
     """
     counted = control_groups.memory_kills(root)
     if counted is not None:
@@ -38,7 +38,7 @@ BLAS_ABORT = 1
 def classify_exit(status: int, *, memory_ran_out: bool | None = False) -> tuple[ExitReason, str]:
     """Classify the `status` of a process: its exit code, or minus the signal that killed it.
 
-    `memory_ran_out` tells whether there was an OOM kill while it ran; None if unknown.
+    `memory_ran_out`: whether there was an OOM kill while it ran; None if unknown.
     """
     if status == 0:
         return "finished", "the process ended by itself"

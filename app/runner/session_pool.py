@@ -351,7 +351,7 @@ class SessionPool:
             queue.losses.clear()
 
     async def _on_failure(self, queue: SessionQueue, attempt: int, failure: Failed) -> None:
-        """Mark a session as failed whose process cannot go on."""
+        """Mark a session whose process cannot continue as failed."""
         if failure.blob is not None:
             await self._wait_for_repair(queue, failure)
             return
@@ -375,7 +375,7 @@ class SessionPool:
         self._slots.release(queue, returns=queue.is_needed and not self._draining and not queue.ended)
 
     async def _record_report(self, write: "partial[None]") -> None:
-        """Store a report of a process; the session goes on if that fails now."""
+        """Store a report of a process; the session continues if that fails."""
         try:
             await asyncio.to_thread(write)
         except ApiError as error:

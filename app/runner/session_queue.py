@@ -159,7 +159,7 @@ class SessionQueue:
     def to_send(self) -> Iterator[QueuedStep]:
         """Iterate over the steps to send now: all of them, or only one while they are sent one at a time.
 
-        Among steps with a sequence number the next one goes first: any other would wait for it in vain.
+        Among steps with a sequence number the next one goes first: any other would have to wait for it.
         """
         unsent = [queued for step_id, queued in self.queued.items() if step_id not in self.in_flight]
         if not self.one_at_a_time:

@@ -41,7 +41,7 @@ class StopControl:
                 self._shared.active.stop(attempt, "drain", CANCEL_GRACE_SECONDS)
 
     def drain(self, seconds: float) -> None:
-        """Stop all processes with a checkpoint, within `seconds`; those that go on without this server do."""
+        """Stop all processes with a checkpoint, within `seconds`; remote ones continue without this server."""
         if not self._shared.runner.is_remote:
             for attempt in self._shared.active:
                 self._shared.active.stop(attempt, "drain", seconds)
@@ -62,6 +62,6 @@ class StopControl:
         elif fit.state is FitState.PAUSING:
             shared.active.stop(attempt, "drain", CANCEL_GRACE_SECONDS)
         elif fit.sweep is not None and shared.has_peers:
-            # Another server may have cancelled some of its variants; to be asked again changes nothing.
+            # Another server may have cancelled some of its variants; a repeated request changes nothing.
             for withdrawn in shared.attempts.withdrawn_variants(attempt.claim):
                 shared.runner.send(attempt.handle, Control("cancel", withdrawn))

@@ -37,7 +37,7 @@ class ActiveAttempts:
         return len(self._active)
 
     def __iter__(self) -> Iterator[ActiveAttempt]:
-        """Iterate over the present attempts, of which some may be removed meanwhile."""
+        """Iterate over a copy of the attempts: some may be removed during the iteration."""
         return iter([*self._active.values()])
 
     def get(self, handle: Handle) -> ActiveAttempt | None:

@@ -92,7 +92,7 @@ class Supervisor:
         self._workers: tuple[tuple[Handle, int, FitState], ...] = ()
 
     def start(self) -> None:
-        """Start the thread; attempts that were found to be running are gone on with."""
+        """Start the thread; attempts that are still running are resumed."""
         self._runner.open()
         self._takeover.resume_running()
         self._thread.start()
@@ -153,7 +153,7 @@ class Supervisor:
     def drain(self) -> None:
         """Stop all fits with a checkpoint; they resume at the next start. Returns when all processes have exited.
 
-        Fits that go on without this server are left to do so. Takes little longer than `settings.drain_seconds`:
+        Fits that can continue without this server do. Takes little longer than `settings.drain_seconds`:
         processes that have not exited by then are killed.
         """
         self._draining = True
@@ -179,7 +179,7 @@ class Supervisor:
 
     @property
     def _has_no_attempts(self) -> bool:
-        """Whether no attempt needs this server any more, which has stored what it has received."""
+        """Whether no attempt needs this server any more, and all received reports are stored."""
         if self._runner.is_remote:
             return not any(attempt.report or attempt.buffer.flush_at for attempt in self._active)
         return len(self._active) == 0
@@ -212,7 +212,7 @@ class Supervisor:
 
     @property
     def _may_claim(self) -> bool:
-        """Whether this server runs fits, and goes on to do so."""
+        """Whether this server runs fits and is not draining."""
         return self._takeover.leads and not self._draining
 
     def _poll(self) -> None:

@@ -22,7 +22,7 @@ class Takeover:
         return self._epoch is not None
 
     def follow(self, *, draining: bool) -> None:
-        """Take over the fits if this server is to run them; stop the processes of those that it ran in vain."""
+        """Take over the fits if this server has become the leader; stop its processes if it no longer is."""
         shared = self._shared
         epoch, now = shared.leadership.epoch, shared.clock.monotonic()
         if epoch == self._epoch or now < self._retry_at:
@@ -42,7 +42,7 @@ class Takeover:
         shared.scheduler.wake()
 
     def resume_running(self) -> None:
-        """Go on with the attempts that have outlived their server."""
+        """Resume the attempts that have outlived their server."""
         for running in self._shared.attempts.running:
             attempt = self._shared.active.add(running.claim)
             attempt.pid = running.pid
@@ -55,7 +55,7 @@ class Takeover:
 
     def _give_up(self) -> None:
         for attempt in self._shared.active:
-            if self._shared.runner.is_remote:  # it goes on under the other server
+            if self._shared.runner.is_remote:  # it continues under the other server
                 self._shared.attempts.release(attempt.claim)
                 self._shared.runner.release(attempt.handle)
                 self._shared.active.remove(attempt)

@@ -42,12 +42,12 @@ class PendingCheckpoint:
 
 
 class CheckpointScheduler:
-    """Has a fit's checkpoints written.
+    """Schedules the checkpoints of a fit.
 
     Requested checkpoints are written when they are due, and so is the last one. Checkpoints at the ends of epochs that
     were not requested, and those of a new best value, are limited once `FREE_SECONDS` are spent: `SPACING_SECONDS` and
     `MAX_TIME_SHARE` decide, in favour of the newest. The best one when the fit stops is always written. In between,
-    checkpoints are written by the clock. Nothing of this changes the fit.
+    checkpoints are written by the clock. The schedule does not change the numbers of the fit.
     """
 
     def __init__(

@@ -81,7 +81,7 @@ class MappedColumns(Mapping[str, list[np.ndarray[Any, Any]] | engine.TextColumn]
 
         What it raises keeps them from being mapped. `recodings` has, for text columns, a table for each file: the
         model's number of each class, by the file's number. Such a column is copied into memory; None leaves a file as
-        it is. `texts` has, for text columns that are preprocessed, what the model's numbers stand for.
+        it is. `texts` has, for text columns that are preprocessed, the texts of the model's numbers.
         """
         self._check = check
         self._paths = paths

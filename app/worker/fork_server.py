@@ -2,8 +2,8 @@
 
 The runner starts it as `python -m app.worker.fork_server FORMAT`, with the format of its log, a socket as its standard
 input, and the environment as workers need it. It ends when the other end of that socket does, however the server ended,
-and they exit with it. An error that ends it is logged and sent to the runner, which has it reported where fits fail of
-it.
+and they exit with it. An error that ends it is logged and sent to the runner, which reports it for the fits that fail
+because of it.
 
 `multiprocessing`'s fork server would load the server's main module into every worker, needs the environment of the
 whole server changed while it starts, and leaves a folder and a second helper process behind when the server is killed.

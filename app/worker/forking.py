@@ -24,7 +24,7 @@ MAX_DESCRIPTORS = 2
 
 
 class ForkServer:
-    """Forks, kills and reaps workers, each known by a number that the runner chose."""
+    """Forks, kills and reaps workers, each identified by a number that the runner has assigned."""
 
     def __init__(self, orders: socket.socket) -> None:
         """Read orders from `orders`, and report on it how workers ended."""

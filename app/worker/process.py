@@ -97,7 +97,7 @@ def _run_assignment(
     if assignment.sweep is not None:
         return run_sweep(assignment, reporter, control)
     verdict = run_fit(assignment, reporter, control, collective)
-    assert not isinstance(verdict, RungReached)  # it was given no rung
+    assert not isinstance(verdict, RungReached)  # it stops at a rung only if it has one
     return verdict
 
 
@@ -114,6 +114,6 @@ def _configure_process(parent: int) -> None:
         # If memory runs out, the kernel should kill one fit, not the server.
         with contextlib.suppress(OSError):
             Path("/proc/self/oom_score_adj").write_text(str(OUT_OF_MEMORY_SCORE))
-    # The end of the socket means the same, but only the control thread sees it, which may have to wait for the GIL.
+    # The end of the socket means the same, but only the control thread reads it, which may have to wait for the GIL.
     if not exit_with_parent(parent):
         os._exit(EXIT_SERVER_GONE)

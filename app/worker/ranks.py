@@ -1,7 +1,7 @@
 """The processes of a data-parallel fit: rank 0, which talks to the server, and the ranks that it forks.
 
 They exit together. Rank 0 exits in the same way as the first lost rank, so that the server classifies the loss and
-resumes the fit; the others exit with rank 0, at once where the kernel supports it.
+resumes the fit; the others exit with rank 0, immediately where the kernel supports it.
 """
 
 import logging
@@ -96,7 +96,7 @@ def _serve_rank(
         else:
             status = EXIT_SERVER_GONE
     except engine.CollectiveError:
-        # Rank 0 sees the same error, or is gone; it reports the verdict.
+        # Rank 0 gets the same error, or is gone; it reports the verdict.
         status = EXIT_OK
     except BaseException:
         _logger.exception("unhandled error in rank %s", rank)

@@ -102,18 +102,18 @@ def apply_runtime(runtime: Runtime) -> None:
 
 
 def select_executor(
-    runtime: Runtime, collective: engine.Collective, tell: Callable[[Log], None] | None = None
+    runtime: Runtime, collective: engine.Collective, report: Callable[[Log], None] | None = None
 ) -> Runtime:
     """Choose the executor if that is left open, and set the number of BLAS threads.
 
-    The native executor is used if all ranks can use it; `tell` gets the reason if it is installed and cannot be
-    used. MissingExtra if a required executor cannot be used: a fit never changes its executor.
+    The native executor is used if all ranks can use it; `report` is called with the reason if it is installed and
+    cannot be used. MissingExtra if a required executor cannot be used: a fit never changes its executor.
     """
     if runtime.executor == AUTO:
         reason = _why_not_native(collective)
         runtime = replace(runtime, executor=NUMPY if reason else NATIVE)
-        if reason and tell is not None and NATIVE in engine.executors():
-            tell(Log("warning", FALLBACK.format(reason=reason), "native_unavailable"))
+        if reason and report is not None and NATIVE in engine.executors():
+            report(Log("warning", FALLBACK.format(reason=reason), "native_unavailable"))
     elif missing := _why_unusable(runtime.executor):
         raise engine.MissingExtra(EXECUTOR_UNUSABLE.format(executor=runtime.executor, reason=missing))
     # The native executor shares out a batch among threads of its own.

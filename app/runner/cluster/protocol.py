@@ -1,4 +1,4 @@
-"""What the server and its bridge process tell each other: one JSON object a line.
+"""The messages between the server and its bridge process: one JSON object a line.
 
 Messages of attempts are passed on as text, as `app.domain.messages` encodes them.
 """

@@ -140,7 +140,7 @@ class ModelCache:
         if name in self._loaded:
             self._loaded.move_to_end(name)
             return self._loaded[name]
-        assert load is not None  # the server knows which models there are
+        assert load is not None  # the server has checked that the model exists
         predictor = self._load_model(ModelSource(**load), request)
         self._loaded[name] = predictor
         return predictor

@@ -56,7 +56,7 @@ def rotary_positions(
 
     The width falls into `heads` parts, of each of which the first `dims` features (all unless given) are turned. Mode
     "normal" pairs neighbours, "neox" the first half of them with the second. There are no parameters; the steps must
-    be a number. For scores that know how far apart steps are, it goes on what becomes queries and keys.
+    be a number. Applied to queries and keys, it makes their scores depend on the distance of steps.
     """
     steps, width = _steps_and_width("rotary_positions", x)
     if heads < 1 or width % heads:
