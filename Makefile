@@ -6,8 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CONSTRAINTS := requirements/constraints.txt
-# What is installed beside the server, as in the image: compiled kernels, mixed_bfloat16, Parquet.
-EXTRAS := fast,bfloat16,parquet
+# What is installed beside the server, as in the image: compiled kernels, mixed_bfloat16, images, Parquet.
+EXTRAS := fast,bfloat16,images,parquet
 # What `make bench` compares with lives apart: the project never depends on it. What cannot be installed is left out.
 PEERS := .venv-peers
 PEER_PACKAGES := numpy torch==2.13.0 jax==0.10.2 autograd mygrad scikit-learn tinygrad

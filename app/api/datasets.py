@@ -25,7 +25,7 @@ from app.http.responses import JsonResponse, check_digest, not_modified, read_di
 from app.ingest.arrow_ipc import FILE_MAGIC
 from app.ingest.csv_dialect import Decimal, Encoding
 from app.ingest.exported import ExportFormat
-from app.ingest.limits import Delimiter, IngestOptions
+from app.ingest.limits import Delimiter, ImageDtype, ImageMode, IngestOptions
 from app.ingest.limits import Header as HeaderOption
 from app.ingest.packed import SUFFIXES, packing
 from app.service.resources.datasets import MANIFEST, Datasets, UploadOptions
@@ -37,6 +37,7 @@ BEYOND_ROWS = 2**53
 """No dataset has as many rows; larger numbers fit into no answer."""
 
 ARROW_FILE, ARROW_STREAM = "application/vnd.apache.arrow.file", "application/vnd.apache.arrow.stream"
+ZIP = "application/zip"
 FORMATS: Mapping[str, str] = MappingProxyType(
     {
         JSON: "json",
@@ -48,6 +49,7 @@ FORMATS: Mapping[str, str] = MappingProxyType(
         "application/vnd.apache.parquet": "parquet",
         ARROW_STREAM: "arrow",
         ARROW_FILE: "arrow",
+        ZIP: "zip",
     }
 )
 MEDIA_TYPES = MappingProxyType({format: kind for kind, format in FORMATS.items()} | {MANIFEST: JSON})
@@ -63,13 +65,16 @@ HEADER = """Whether line 1 of a CSV file names the columns. With auto it does if
 for, or no number; a line of different whole numbers, which may be either, is an error unless `columns` is given. A \
 file without a header and without `columns` has the columns column_1, column_2, ..."""
 
-MISSING = """Cells of a CSV file that stand for missing values beside empty ones, joined by commas: NA,?. By default \
+MISSING = """Cells of a CSV file that stand for missing values beside empty ones, joined by commas: NA,?. Without it \
 NA, N/A, null and nan stand for missing numbers too, and text columns that hold them are refused."""
+
+IMAGE_SIZE = """HEIGHTxWIDTH in pixels, or one side of a square, to which the images of a zip file are scaled; without \
+it they must be of one size."""
 
 ACCEPTED = MappingProxyType({JSON: "InlineDataset", **{kind: None for kind in (*FORMATS, OCTETS) if kind != JSON}})
 """The media types of uploads."""
 
-FormatName = Literal["json", "csv", "npy", "npz", "safetensors", "ndjson", "parquet", "arrow"]
+FormatName = Literal["json", "csv", "npy", "npz", "safetensors", "ndjson", "parquet", "arrow", "zip"]
 
 
 def _words(missing: str | None) -> tuple[str, ...]:
@@ -97,17 +102,21 @@ CsvOptionsDep = Annotated[IngestOptions, Depends(_csv_options)]
 """How a CSV file in the body is to be read."""
 
 
+async def _upload_reading(
+    csv: CsvOptionsDep,
+    image_size: Annotated[str | None, Query(max_length=16, description=IMAGE_SIZE)] = None,
+    image_mode: Annotated[ImageMode, Query(description="Channels of images in a zip file.")] = "RGB",
+    image_dtype: Annotated[
+        ImageDtype, Query(description="uint8 from 0 to 255, or float32 from 0 to 1, of images in a zip file.")
+    ] = "uint8",
+) -> IngestOptions:
+    return replace(csv, image_size=image_size, image_mode=image_mode, image_dtype=image_dtype)
+
+
 async def read_upload_options(
     request: Request,
-    csv: CsvOptionsDep,
-    name: Annotated[
-        str | None,
-        Query(
-            min_length=1,
-            max_length=200,
-            description="A name for the dataset; by default that in the file, else 'dataset'.",
-        ),
-    ] = None,
+    reading: Annotated[IngestOptions, Depends(_upload_reading)],
+    name: Annotated[str | None, Query(min_length=1, max_length=200, description="A name for the dataset.")] = None,
     format: Annotated[
         FormatName | None, Query(description="Format of the body; required with application/octet-stream.")
     ] = None,
@@ -123,7 +132,7 @@ async def read_upload_options(
     if known is None:
         accepted = ", ".join((*FORMATS, OCTETS))
         raise UnsupportedMedia(f"send one of {accepted}; the last one with ?format=")
-    return UploadOptions(known, name, replace(csv, column=column, content_encoding=packing_of(request)))
+    return UploadOptions(known, name, replace(reading, column=column, content_encoding=packing_of(request)))
 
 
 @routes.post(
@@ -212,7 +221,7 @@ async def download_dataset(
     slow: SlowDep,
     format: Annotated[
         ExportFormat | None,
-        Query(description="Format to write the rows in; by default the bytes are as they were uploaded."),
+        Query(description="Format to write the rows in; without it, the bytes as they were uploaded."),
     ] = None,
 ) -> Response:
     """Download a dataset.

@@ -13,7 +13,7 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Header, Query, Request, Response
 
 from app.api.bodies import content_type, packing_of, read_body, read_json_body, receive
-from app.api.datasets import FORMATS, CsvOptionsDep
+from app.api.datasets import FORMATS, ZIP, CsvOptionsDep
 from app.api.deps import CheckpointId, CheckpointsDep, PredictionsDep, Services, SettingsDep, SlowDep, services_of
 from app.api.diagnostics import REFUSALS, ThreadsDep, answer_of
 from app.api.openapi_parts import binary_answer, query_parameters, upload_body
@@ -40,7 +40,7 @@ from app.service.resources.datasets import UploadOptions
 routes = router("checkpoints")
 
 NPY_BYTES_MAX = 64 * 1024**2
-TABLES: Mapping[str, str] = MappingProxyType({k: f for k, f in FORMATS.items() if k not in (JSON, NPY)})
+TABLES: Mapping[str, str] = MappingProxyType({k: f for k, f in FORMATS.items() if k not in (JSON, NPY, ZIP)})
 """The format of a table in a body by its content type."""
 ANSWERS = MappingProxyType({**TABLE_TYPES, "npy": NPY})
 """The media type of each format of a response."""

@@ -23,7 +23,10 @@ DatasetArgument = Annotated[str, typer.Argument(metavar="DATASET", help="Id, ds_
 FileArgument = Annotated[
     Path,
     typer.Argument(
-        metavar="FILE", exists=True, dir_okay=False, help="csv, json, ndjson, npy, npz, parquet, arrow or safetensors."
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        help="csv, json, ndjson, npy, npz, parquet, arrow, safetensors or zip of images.",
     ),
 ]
 ColumnsOption = Annotated[str | None, typer.Option(help="Columns of a CSV file: x:float32[4]=a..d,species:class.")]
@@ -42,6 +45,9 @@ def upload(
     delimiter: DelimiterOption = "auto",
     decimal: DecimalOption = "point",
     encoding: EncodingOption = "utf-8",
+    image_size: Annotated[str | None, typer.Option(help="HEIGHTxWIDTH to which images are scaled.")] = None,
+    image_mode: Annotated[Literal["L", "RGB", "RGBA"], typer.Option(help="Channels of images.")] = "RGB",
+    image_dtype: Annotated[Literal["uint8", "float32"], typer.Option(help="Of images: 0 to 255, or 0 to 1.")] = "uint8",
     as_json: JsonOption = False,
     url: UrlOption = DEFAULT_URL,
     key_file: KeyFileOption = None,
@@ -50,7 +56,16 @@ def upload(
     words = tuple(missing.split(",")) if missing else ()
     with connect(url, key_file) as client:
         made = client.upload(
-            file, name=name, columns=columns, missing=words, delimiter=delimiter, decimal=decimal, encoding=encoding
+            file,
+            name=name,
+            columns=columns,
+            missing=words,
+            delimiter=delimiter,
+            decimal=decimal,
+            encoding=encoding,
+            image_size=image_size,
+            image_mode=image_mode,
+            image_dtype=image_dtype,
         )
     _print_made([made.to_dict()], as_json=as_json)
 

@@ -15,9 +15,10 @@ from app.domain.documents import NPY, NPZ, SAFETENSORS
 from app.domain.errors import UnsupportedMedia
 from app.ingest.limits import IngestError, IngestLimits, check_array_name, domain_error, too_large
 from app.ingest.npy_header import NpyHeader, read_header
-from app.ingest.npz import member_source, read_directory
+from app.ingest.npz import read_arrays_directory
 from app.ingest.safetensors import Layout, StoredTensor, parse_layout, read_layout, widened
 from app.ingest.sources import Region, Source
+from app.ingest.zip_directory import member_source
 
 Array = NDArray[Any]
 
@@ -57,12 +58,12 @@ def _read_npy(body: bytes, limits: IngestLimits) -> ReadArrays:
 
 def _read_npz(body: bytes, limits: IngestLimits) -> ReadArrays:
     file, arrays = _opened(body), {}
-    for number, member in enumerate(read_directory(file, len(body), limits)):
+    for number, (name, member) in enumerate(read_arrays_directory(file, len(body), limits)):
         with member_source(file, member, number) as source:
             header = _header(source, limits)
             flat = np.empty(source.remaining // header.dtype.itemsize, header.dtype)
             source.read_into(flat.view(np.uint8).data)
-        arrays[member.name] = _shaped(flat, header)
+        arrays[name] = _shaped(flat, header)
     return ReadArrays(arrays)
 
 

@@ -47,7 +47,7 @@ def main() -> None:
     die_with_parent()
     request = decode_request(sys.stdin.buffer.readline())
     prepare(request.path, request.format)
-    confine(request.limits, time_bytes(request.path, request.limits))
+    confine(request.limits, time_bytes(request.path, request.format, request.limits))
     sys.stdout.buffer.write(encode_verdict(_verdict(request)))
 
 

@@ -179,6 +179,30 @@ def read_csv(file: BufferedReader, size_bytes: int, columns: ColumnSet, options:
     _read_rows(records, len(first), readings)
 
 
+def read_named_rows(file: BufferedReader, columns: ColumnSet, options: IngestOptions, taken: str) -> list[str]:
+    """Read a file with a header whose first column names its rows: return the names, and write the other columns.
+
+    They follow a column `taken`, as none of them may be called.
+    """
+    dialect = detect_dialect(file.peek(SAMPLE_BYTES)[:SAMPLE_BYTES], options)
+    records = RecordReader(file, columns.limits, dialect)
+    first = records.first()
+    if len(first) < 2:
+        raise IngestError("bad_labels", "", "the CSV file needs a header, a column of file names and a further column")
+    columns.check_count(len(first))
+    if any(column_identifier(name) == taken for name in first[1:]):
+        raise IngestError(
+            "duplicate_name", pointer_to(taken), f"a column of the CSV file is called {taken!r}; rename it"
+        )
+    columns.reserve([taken, *first[1:]])
+    groups = [CellGroup(ColumnPlan(name), (place,)) for place, name in enumerate(first[1:], 1)]
+    missing = frozenset(options.missing)
+    readings = _open(groups, columns, "line 1", doubtful=False, missing=missing, decimal=dialect.decimal)
+    names: list[str] = []
+    _read_rows(records, len(first), readings, names)
+    return names
+
+
 def _open(
     groups: Sequence[CellGroup],
     columns: ColumnSet,
@@ -203,18 +227,21 @@ def _open(
     return readings
 
 
-def _read_rows(records: RecordReader, width: int, readings: Sequence[_Reading]) -> None:
+def _read_rows(records: RecordReader, width: int, readings: Sequence[_Reading], names: list[str] | None = None) -> None:
+    """Read all records; `names` gets the cells of the first column."""
     rows = 0
     for block in records.blocks(width):
         rows += len(block.lines)
+        if names is not None:
+            names += block.columns((0,))
         for reading in readings:
             _add(block, reading)
     if not rows:
         raise IngestError("no_rows", "", "the file has a header and no rows; a data set needs at least one")
     classes = [reading.column.finish() for reading in readings]
     if all(classes):  # a number or truth value below a text in line 1 shows that this is a name
-        for reading, names in zip(readings, classes, strict=True):
-            if reading.doubtful_name in names:
+        for reading, texts in zip(readings, classes, strict=True):
+            if reading.doubtful_name in texts:
                 raise unclear_header(reading.doubtful_name)
 
 

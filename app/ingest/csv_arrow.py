@@ -21,7 +21,7 @@ from app.ingest.values import CONSECUTIVE, LONG_NUMBER
 _NUMBERS = b"0123456789+-.eE"
 _NUMBERS_WITH_COMMA = b"0123456789+-,eE"
 _FRACTION = (b".", b",", b"e", b"E")
-_RESERVED_BYTES_MAX = 100 << 20
+_ROOM_BYTES = 100 << 20
 _QUOTE, _LINE_END = ord('"'), ord("\n")
 
 
@@ -141,7 +141,7 @@ class ArrowRecordReader:
 
     def has_room(self, data: bytes) -> bool:
         """Return whether there is memory for a block: pyarrow reserves the bytes of all cells for each column."""
-        return len(data) * len(self._names) <= _RESERVED_BYTES_MAX
+        return len(data) * len(self._names) <= _ROOM_BYTES
 
     def read(self, data: bytes, lines: range) -> ArrowRecords | None:
         """Read UTF-8 whose `lines` all end with a line feed, none of them blank; None if that needs more care."""

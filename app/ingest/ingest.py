@@ -18,6 +18,8 @@ from app.ingest.columns import ColumnSet, IngestedColumn, column_path
 from app.ingest.csv import ARROW_BYTES, read_csv
 from app.ingest.csv_arrow import load_csv_arrow
 from app.ingest.derived import DERIVED, read_derived
+from app.ingest.image_zip import read_image_zip
+from app.ingest.images import load_pillow
 from app.ingest.json_columns import read_json, read_ndjson
 from app.ingest.limits import IngestError, IngestLimits, IngestOptions, domain_error
 from app.ingest.npy import read_npy
@@ -26,6 +28,7 @@ from app.ingest.packed import PACKING_BYTES, load_packing, packing, unpack
 from app.ingest.parquet import read_parquet
 from app.ingest.safetensors import read_safetensors
 
+ZIP = "zip"
 Reader = Callable[[BufferedReader, int, ColumnSet, IngestOptions], None]
 
 READERS: Mapping[str, Reader] = MappingProxyType(
@@ -38,6 +41,7 @@ READERS: Mapping[str, Reader] = MappingProxyType(
         "npz": read_npz,
         "parquet": read_parquet,
         "safetensors": read_safetensors,
+        ZIP: read_image_zip,
     }
 )
 
@@ -55,6 +59,8 @@ def prepare(path: Path, format: str) -> None:
     """Load what a file needs beside this module, before the memory for files is counted."""
     if format in ("arrow", "parquet"):
         load_arrow()
+    if format == ZIP:
+        load_pillow()
     with _open(path) as file:
         name = packing(file.peek(PACKING_BYTES))
         load_packing(name)
@@ -102,10 +108,10 @@ def _read_unpacked(file: BufferedReader, reader: Reader, columns: ColumnSet, opt
     reader(file, size_bytes, columns, options)
 
 
-def time_bytes(path: Path, limits: IngestLimits) -> int:
-    """Return the bytes of a file for which time is allowed: of a compressed one more than it has."""
+def time_bytes(path: Path, format: str, limits: IngestLimits) -> int:
+    """Return the bytes of a file for which time is allowed: of a compressed one, or of images, more than it has."""
     with _open(path) as file:
-        packed = packing(file.peek(PACKING_BYTES)) is not None
+        packed = format == ZIP or packing(file.peek(PACKING_BYTES)) is not None
         return os.fstat(file.fileno()).st_size * (limits.usual_ratio if packed else 1)
 
 
@@ -114,11 +120,14 @@ def _check_options(format: str, options: IngestOptions) -> None:
         raise IngestError("bad_columns", "/columns", f"the columns option is for CSV files, and this is {format}")
     if options.header != "auto" and format != "csv":
         raise IngestError("conflict", "/header", f"the header option is for CSV files, and this is {format}")
-    for name, default in (("delimiter", "auto"), ("decimal", "point"), ("encoding", "utf-8")):
-        if getattr(options, name) != default and format != "csv":
+    usual = IngestOptions()
+    for name in ("delimiter", "decimal", "encoding", "missing"):
+        # A zip file may hold a CSV file.
+        if getattr(options, name) != getattr(usual, name) and format not in ("csv", ZIP):
             raise IngestError("conflict", f"/{name}", f"the {name} option is for CSV files, and this is {format}")
-    if options.missing and format != "csv":
-        raise IngestError("conflict", "/missing", f"the missing option is for CSV files, and this is {format}")
+    for name in ("image_size", "image_mode", "image_dtype"):
+        if getattr(options, name) != getattr(usual, name) and format != ZIP:
+            raise IngestError("conflict", f"/{name}", f"the {name} option is for zip files of images, not {format}")
     if options.column is not None and format != "npy":
         raise IngestError("conflict", "/column", f"the column option is for .npy files, and this is {format}")
 
@@ -232,7 +241,7 @@ def ingest(path: Path, format: str, target: Path, options: IngestOptions, limits
 
 def _run(request: IngestRequest) -> IngestResult | IngestError:
     try:
-        timeout = request.limits.wall_budget(time_bytes(request.path, request.limits))
+        timeout = request.limits.wall_budget(time_bytes(request.path, request.format, request.limits))
     except (OSError, ValueError) as error:
         msg = f"the file cannot be opened: {error}"
         raise ChildError(msg) from error

@@ -63,6 +63,9 @@ class IngestLimits:
     max_record_bytes: int = 4 * MIB
     max_classes: int = 10_000
     max_class_characters: int = 256
+    max_images: int = 65_535
+    max_image_bytes: int = 32 * MIB
+    max_image_pixels: int = 24 * MIB
 
     memory_bytes: int = 512 * MIB
     open_files: int = 64
@@ -86,6 +89,10 @@ Packing = Literal["gzip", "zstd"]
 """How a file may be compressed."""
 
 
+ImageMode = Literal["L", "RGB", "RGBA"]
+"""Channels of images: grey, colours, colours and opacity, as Pillow names them."""
+ImageDtype = Literal["uint8", "float32"]
+
 Delimiter = Literal["auto", "comma", "semicolon", "tab", "bar", ",", ";", "\t", "|"]
 """What separates the cells of a CSV file: a name, or the character itself."""
 
@@ -102,6 +109,9 @@ class IngestOptions:
         decimal: whether a point or a comma begins the fraction of a number in a CSV file.
         encoding: the encoding of a CSV file.
         missing: cells of a CSV file that stand for missing values, beside empty ones.
+        image_size: HEIGHTxWIDTH to which images are scaled; None: they must be of one size.
+        image_mode: the channels of images.
+        image_dtype: uint8 from 0 to 255, or float32 from 0 to 1.
         content_encoding: how the file is said to be compressed; None leaves that to its first bytes.
     """
 
@@ -113,6 +123,9 @@ class IngestOptions:
     decimal: Literal["point", "comma"] = "point"
     encoding: Literal["utf-8", "latin-1", "windows-1252"] = "utf-8"
     content_encoding: Packing | None = None
+    image_size: str | None = None
+    image_mode: ImageMode = "RGB"
+    image_dtype: ImageDtype = "uint8"
 
 
 LONGEST = 512

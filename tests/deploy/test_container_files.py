@@ -63,7 +63,7 @@ def test_everything_that_is_copied_is_sent_to_the_builder():
     assert not [source for source in sources if not any(f"{source}/".startswith(f"{each}/") for each in allowed)]
 
 
-@pytest.mark.parametrize("extras", ["", "fast,bfloat16,parquet", "test"])
+@pytest.mark.parametrize("extras", ["", "fast,bfloat16,images,parquet", "test"])
 def test_the_layer_of_dependencies_has_what_the_distributions_need(extras):
     listed = subprocess.run(
         [sys.executable, ROOT / "deploy" / "requirements.py", extras], check=True, capture_output=True, text=True
@@ -80,9 +80,9 @@ def test_an_extra_that_is_none_is_refused():
     assert "'fsat'" in done.stderr
 
 
-def test_parquet_is_installed_by_default():
+def test_parquet_and_images_are_installed_by_default():
     (extras,) = re.findall(r"^ARG EXTRAS=(\S+)$", DOCKERFILE, re.MULTILINE)
-    assert "parquet" in extras.split(",")
+    assert {"images", "parquet"} <= set(extras.split(","))
     assert extras in API["build"]["args"]["EXTRAS"]
     (demo,) = re.findall(r"^EXTRAS := (\S+)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     assert demo == extras

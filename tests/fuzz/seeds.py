@@ -11,12 +11,12 @@ import engine
 from app.domain.frames import Step, StepAccepted, to_frame
 from app.ingest.encoding import safetensors_body
 from app.worker.session.wal import to_record
-from tests.security.corpus import arrow, csv, json_bodies, json_columns, ndjson, npy, npz, parquet, safetensors
+from tests.security.corpus import arrow, csv, images, json_bodies, json_columns, ndjson, npy, npz, parquet, safetensors
 
 SMALL = 2048
 _CORPUS = {
     "npy": npy, "npz": npz, "safetensors": safetensors, "csv": csv, "ndjson": ndjson, "json": json_columns,
-    "parquet": parquet, "arrow": arrow,
+    "parquet": parquet, "arrow": arrow, "zip": images,
 }  # fmt: skip
 
 
@@ -41,6 +41,7 @@ _GOOD: Mapping[str, Sequence[bytes]] = {
         _saved(np.savez_compressed, x=np.arange(40), y=np.zeros(40, np.float16)),
     ],
     "arrow": arrow.GOOD,
+    "zip": images.GOOD,
     "parquet": [parquet.GOOD, parquet.CODED],
     "safetensors": [safetensors_body({"x": np.ones((2, 2), np.float32), "y": np.ones(2, np.uint8)}, {"a": "b"})],
     "csv": [b'a,b,c\n1,2.5,x\n3,,"y, ""z"""\r\n', b"a,b\n1,2\n3,4\n5,6\n", "\u00e9\n".encode()],
@@ -153,6 +154,7 @@ _JSON_WORDS = [b"{}", b"[]", b'{"a":1}', b",", b":", b'"', b"\\u0000", b"-0", b"
 WORDS: Mapping[str, Sequence[bytes]] = {
     "npy": [b"\x93NUMPY", b"'descr': ", b"'fortran_order': True, ", b"'shape': (", b"<f8", b"|O", b"4294967296"],
     "npz": [b"PK\1\2", b"PK\3\4", b"PK\5\6", b".npy", b"../", b"\x08\x00", b"\xff\xff\xff\xff"],
+    "zip": [b"PK\1\2", b"PK\3\4", b"PK\5\6", b".png", b".csv", b"../", b"/", b"IHDR", b"IDAT", b"\xff\xc0"],
     "safetensors": [b'"dtype":"BF16"', b'"shape":[0]', b'"data_offsets":[0,8]', b'"__metadata__":{}', *_JSON_WORDS],
     "parquet": [b"PAR1", b"\x15\x04", b"\x19\x1c", b"\x18\x01x", b"\x15\xff\xff\xff\xff\x0f", b"\x26\x08", b"\x00\x00"],
     "arrow": [b"ARROW1", b"\xff\xff\xff\xff", b"\x00\x00\x00\x00", b"\x10\x00\x00\x00", b"\x0c\x00\x06\x00", b"x"],

@@ -157,7 +157,7 @@ class QuantileValue(ResourceShape):
     """A value that occurs, at or below which a share of all values lies."""
 
     share: float = Field(description="Share of the values, 0 to 1.")
-    value: float = Field(description="The value.")
+    value: int | float = Field(description="The value.")
 
 
 class ProfileHistogram(ResourceShape):

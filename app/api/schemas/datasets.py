@@ -28,8 +28,8 @@ class DatasetColumn(ResourceShape):
     label: str = Field(description="Name of the column in the file.")
     dtype: str
     shape: list[int]
-    minimum: float | None
-    maximum: float | None
+    minimum: int | float | None
+    maximum: int | float | None
     mean: float | None
     missing: int
     classes: list[str] | None

@@ -77,6 +77,12 @@ def csv_dialect(missing: Sequence[str] | str, delimiter: str, decimal: str, enco
     return {name: value for name, (value, default) in given.items() if value != default}
 
 
+def image_options(size: str | None, mode: str, dtype: str) -> dict[str, str]:
+    """Return how images are read as parameters of a query; what is the default is left out."""
+    given = {"image_size": (size, None), "image_mode": (mode, "RGB"), "image_dtype": (dtype, "uint8")}
+    return {name: value for name, (value, default) in given.items() if value is not None and value != default}
+
+
 def stored_ids(source: Any) -> str | list[str] | None:
     """Return the ids that name stored datasets; None for anything else."""
     if isinstance(source, str) and source.startswith(DATASET_ID):

@@ -14,6 +14,7 @@ CONTENT_TYPES = {
     ".npz": "application/x-npz",
     ".parquet": "application/vnd.apache.parquet",
     ".safetensors": "application/vnd.safetensors",
+    ".zip": "application/zip",
 }
 
 COMPRESSED = (".gz", ".zst")

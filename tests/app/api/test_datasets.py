@@ -13,6 +13,7 @@ import httpx
 import numpy as np
 import pytest
 
+from tests.security.corpus.images import archive, picture
 from tests.support.patience import PATIENCE
 
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -182,3 +183,32 @@ def test_an_upload_that_breaks_off_leaves_nothing(server: Any) -> None:
         time.sleep(0.01)
     assert http.get("/v1/datasets", params={"limit": 1}).json()["data"] == before
     assert not server.tracebacks(since=logged)
+
+
+def test_whole_numbers_are_shown_exactly(http: httpx.Client) -> None:
+    low, high = -(2**63), 2**63 - 1
+    body = f"a,b\n{low},1.5\n{high},2\n".encode()
+    dataset = http.post("/v1/datasets", content=body, headers={"Content-Type": "text/csv"}).json()
+    whole, fractions = dataset["columns"]
+    assert (whole["minimum"], whole["maximum"]) == (low, high)
+    assert [type(fractions[end]) for end in ("minimum", "maximum")] == [float, float]
+    profile = http.get(f"/v1/datasets/{dataset['id']}/profile").json()
+    quantiles = profile["columns"][0]["quantiles"]
+    assert (quantiles[0]["value"], quantiles[-1]["value"]) == (low, high)
+
+
+def test_a_zip_file_of_images_is_a_dataset(http: httpx.Client) -> None:
+    pytest.importorskip("PIL")
+    body = archive(("cat/1.png", picture()), ("dog/1.jpg", picture("JPEG", size=(9, 9))))
+    params = {"image_size": "4x5", "image_mode": "L", "image_dtype": "float32"}
+    response = http.post("/v1/datasets", content=body, params=params, headers={"Content-Type": "application/zip"})
+    assert response.status_code == 201, response.text
+    dataset = response.json()
+    assert (dataset["format"], dataset["rows"]) == ("zip", 2)
+    image, label = dataset["columns"]
+    assert (image["name"], image["dtype"], image["shape"]) == ("image", "float32", [1, 4, 5])
+    assert label["classes"] == ["cat", "dog"]
+    content = http.get(f"/v1/datasets/{dataset['id']}/content")
+    assert (content.content, content.headers["content-type"]) == (body, "application/zip")
+    refused = http.post("/v1/datasets", content=body, headers={"Content-Type": "application/zip"})
+    assert (refused.status_code, refused.json()["code"]) == (422, "unequal_images")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from app.ingest.ingest import READERS, read_file
 from app.ingest.limits import MIB, IngestError, IngestLimits, IngestOptions
-from tests.security.corpus import arrow, parquet
+from tests.security.corpus import arrow, images, parquet
 
 LIMITS = IngestLimits(max_expanded_bytes=MIB, max_npy_header_bytes=4096, max_header_bytes=4096)
 INTERESTING = [0, 1, 0x7F, 0x80, 0xFF, *b"\"'\\{}[](),.:-+eE_nN09\n\r\0"]
@@ -51,6 +51,7 @@ GOOD = {
     "safetensors": [safetensors()],
     "csv": [b'a,b,c\n1,2.5,x\n3,,"y, ""z"""\r\n', b"a,b\n1,2\n3,4\n5,6\n", "é\n".encode()],
     "json": [json.dumps({"name": "n", "columns": COLUMNS}).encode()],
+    "zip": images.GOOD,
     "ndjson": [b'{"x": [1, 2], "s": "a", "t": true}\n{"x": [3, null], "s": "b", "t": false}\n'],
 }
 

@@ -28,7 +28,7 @@ from adjoint_client.generated.records import Session as SessionInfo
 from adjoint_client.gradcheck import GradientChecks
 from adjoint_client.operation import answer_of, find_operation
 from adjoint_client.references import reference, references, session_request
-from adjoint_client.table_body import Delimiter, csv_dialect, table_body
+from adjoint_client.table_body import Delimiter, csv_dialect, image_options, table_body
 from adjoint_client.tensors import all_to_wire
 from adjoint_client.waiting import PATIENCE_SECONDS
 
@@ -130,8 +130,11 @@ class AsyncClient(AsyncResources, AsyncDatasets, AsyncCatalogues):
         delimiter: Delimiter = "auto",
         decimal: Literal["point", "comma"] = "point",
         encoding: Literal["utf-8", "latin-1", "windows-1252"] = "utf-8",
+        image_size: str | None = None,
+        image_mode: Literal["L", "RGB", "RGBA"] = "RGB",
+        image_dtype: Literal["uint8", "float32"] = "uint8",
     ) -> Dataset:
-        """Store a dataset: arrays by column, a data frame, or a file (csv, json, ndjson, npy, npz, parquet, ...).
+        """Store a dataset: arrays by column, a data frame, or a file (csv, json, ndjson, npy, npz, parquet, zip, ...).
 
         A data frame is one of pandas or polars, or a table of Arrow; texts in it become classes.
 
@@ -141,11 +144,16 @@ class AsyncClient(AsyncResources, AsyncDatasets, AsyncCatalogues):
         decide, which refuses a file where that is not clear. `missing` are cells of a CSV file that stand for missing
         values beside empty ones: `["NA", "?"]`; `delimiter`, `decimal` and `encoding` say how the file is written.
 
+        A zip file holds PNG and JPEG images, labelled by folders or by a CSV file in it; they become a column `image`
+        [channels, height, width], scaled to `image_size` ("32x32"), with the channels of `image_mode`, as
+        `image_dtype`.
+
         Raises:
             ServerError: the server cannot read the data; `findings` say where.
             TypeError: a column of a data frame holds something else than numbers, texts, or equally long lists.
         """
         dialect = csv_dialect(missing, delimiter, decimal, encoding)
+        dialect |= image_options(image_size, image_mode, image_dtype)
         table = table_body(source, columns, header, read_blocks, dialect)
         query = dict(table.query)
         if name is not None:

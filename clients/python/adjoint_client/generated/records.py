@@ -148,8 +148,8 @@ class DatasetColumn(Record):
     label: "str"
     dtype: "str"
     shape: "list[int]"
-    minimum: "float | None"
-    maximum: "float | None"
+    minimum: "int | float | None"
+    maximum: "int | float | None"
     mean: "float | None"
     missing: "int"
     classes: "list[str] | None"
@@ -403,7 +403,7 @@ class QuantileValue(Record):
     """A value that occurs, at or below which a share of all values lies."""
 
     share: "float"
-    value: "float"
+    value: "int | float"
 
 
 class RankedVariant(Record):

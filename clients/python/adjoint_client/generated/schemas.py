@@ -1127,8 +1127,8 @@ class DatasetColumn(TypedDict):
     label: "str"
     dtype: "str"
     shape: "list[int]"
-    minimum: "float | None"
-    maximum: "float | None"
+    minimum: "int | float | None"
+    maximum: "int | float | None"
     mean: "float | None"
     missing: "int"
     classes: "list[str] | None"
@@ -3791,7 +3791,7 @@ class QuantileValue(TypedDict):
     """A value that occurs, at or below which a share of all values lies."""
 
     share: "float"
-    value: "float"
+    value: "int | float"
 
 
 class QueueCounts(TypedDict):
