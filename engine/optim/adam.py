@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from engine.core.dtypes import FLOAT64
+from engine.core.errors import AttributeValueError
 from engine.core.value import Spec, Value
 from engine.ops.elementwise.comparison import eq, gt, where
 from engine.ops.elementwise.elementwise import abs, maximum, power, sqrt
 from engine.ops.optimizer.updates import running_mean
-from engine.optim.fusion import AdamLink, decay_link
+from engine.optim.fusion import AdamLink, LazyAdamLink, decay_link
 from engine.optim.optimizer import Transform, fraction, nonnegative
 from engine.optim.transforms.adam import TwoMoments, longest_average, rectification
 from engine.optim.transforms.link import COUNT, Advanced, Direction, Link, Slots, correct_bias, count_step
@@ -40,14 +41,28 @@ class Moments(Transform):
 class Adam(Moments):
     """Adam (Kingma and Ba 2015), semantics of torch.optim.Adam: weight decay is added to the gradient.
 
-    With `amsgrad` the largest second moment so far divides (Reddi et al. 2018).
+    With `amsgrad` the largest second moment so far divides (Reddi et al. 2018). With `lazy`, for embedding tables, the
+    rows (along the first axis) whose gradient is 0 in all elements keep their values and moments, and the others are
+    stepped as by torch.optim.SparseAdam and TensorFlow's LazyAdam; `eps` is added before the bias is corrected. It
+    takes neither `amsgrad` nor `weight_decay`, which concern all rows; so do noise on gradients and penalties in the
+    loss, which give every row a gradient.
     """
 
     kind: ClassVar[str] = "adam"
     decoupled: ClassVar[bool] = False
     amsgrad: bool = False
+    lazy: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.lazy and (self.amsgrad or self.weight_decay):
+            other = "amsgrad" if self.amsgrad else f"weight_decay {self.weight_decay:g}"
+            detail = f"{self.kind} cannot be lazy with {other}, which changes rows without a gradient"
+            raise AttributeValueError(f"{detail}; leave one of both out", "lazy")
 
     def links(self, momentum: float) -> tuple[Link, ...]:
+        if self.lazy:
+            return (LazyAdamLink(beta1=momentum, beta2=self.betas[1], eps=self.eps),)
         adam = AdamLink(beta1=momentum, beta2=self.betas[1], eps=self.eps, amsgrad=self.amsgrad)
         return decay_link(self.weight_decay, decoupled=self.decoupled), adam
 

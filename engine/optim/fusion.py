@@ -13,6 +13,7 @@ import numpy as np
 from engine.core.value import Spec, Value, tensor
 from engine.ops.elementwise.comparison import eq, where
 from engine.ops.elementwise.elementwise import maximum, square
+from engine.ops.optimizer.lazy import lazy_adam_update, lazy_direction, touched
 from engine.ops.optimizer.updates import (
     Number,
     adam_direction,
@@ -62,6 +63,29 @@ class AdamLink(Link):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LazyAdamLink(AdamLink):
+    """Adam on the rows that have a gradient, as torch.optim.SparseAdam: the others keep parameter and moments."""
+
+    @property
+    def elementwise(self) -> bool:
+        return False
+
+    @property
+    def by_rows(self) -> bool:
+        return True
+
+    def advance(self, direction: Direction, slots: Slots) -> Advanced:
+        step, count = count_step(slots)
+        found = touched(direction.update, direction.layout)
+        moment1 = where(found, running_mean(slots["moment1"], direction.update, self.beta1), slots["moment1"])
+        moment2 = where(found, running_mean(slots["moment2"], square(direction.update), self.beta2), slots["moment2"])
+        update = where(found, lazy_direction(moment1, moment2, self.eps), 0.0)
+        rate, scale = bias_correction(count, direction.lr, self.beta1, self.beta2)
+        changed = {"step": step, "moment1": moment1, "moment2": moment2}
+        return direction._replace(update=update, rate=rate / scale), changed
+
+
+@dataclass(frozen=True, kw_only=True)
 class MomentumLink(Link):
     """Momentum (Polyak 1964) as PyTorch has it: all gradients but the first enter the buffer times 1 - dampening."""
 
@@ -93,6 +117,8 @@ def fused_step(links: tuple[Link, ...], direction: Direction, slots: Slots) -> P
             return _fused_momentum(link, direction, slots, _decay(decay))
         case (ShrinkParameter() | AddDecayedWeights(min_ndim=0) as decay, AdamLink(amsgrad=False) as link):
             return _fused_adam(link, direction, slots, _decay(decay))
+        case (LazyAdamLink() as link,):
+            return _fused_lazy_adam(link, direction, slots)
         case _:
             return None
 
@@ -131,6 +157,24 @@ def _fused_adam(link: AdamLink, direction: Direction, slots: Slots, decay: dict[
         beta2=link.beta2,
         eps=link.eps,
         **decay,
+    )
+    return parameter, {"step": step, "moment1": moment1, "moment2": moment2}
+
+
+def _fused_lazy_adam(link: LazyAdamLink, direction: Direction, slots: Slots) -> PassResult:
+    step, beta1 = slots["step"] + 1, _number(link.beta1)
+    rate, scale = adam_rates(step, direction.lr, beta1, beta2=link.beta2)
+    parameter, moment1, moment2 = lazy_adam_update(
+        direction.update,
+        direction.parameter,
+        slots["moment1"],
+        slots["moment2"],
+        beta1,
+        rate,
+        scale,
+        beta2=link.beta2,
+        eps=link.eps,
+        **direction.layout._asdict(),
     )
     return parameter, {"step": step, "moment1": moment1, "moment2": moment2}
 

@@ -15,10 +15,13 @@ import numpy as np
 from engine.core.dtypes import DType
 from engine.core.errors import AttributeValueError
 from engine.core.value import Spec, Value
+from engine.ops.optimizer.lazy import RowLayout
 from engine.optim.fusion import fused_step
 from engine.optim.transforms.link import Direction, Link, Slots, advance, cast_like
 
 PassResult = tuple[Value, dict[str, Value]]
+ONE_PARAMETER = RowLayout()
+"""The layout of what is no vector of several parameters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +43,11 @@ class Optimizer(ABC):
     def elementwise(self) -> bool:
         """Whether elements are independent of each other, so that parameters may be stepped as one vector."""
         return True
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether rows are independent of each other, so that a vector may be stepped whose layout is given."""
+        return self.elementwise
 
     @property
     def own_momentum(self) -> float | None:
@@ -99,6 +107,10 @@ class Transform(Optimizer):
     def elementwise(self) -> bool:
         return all(link.elementwise for link in self.links(self.own_momentum or 0.0))
 
+    @property
+    def by_rows(self) -> bool:
+        return all(link.by_rows for link in self.links(self.own_momentum or 0.0))
+
     def slots(self, parameter: Spec) -> dict[str, Spec]:
         return {
             self.slot_name(slot, place): spec
@@ -111,7 +123,13 @@ class Transform(Optimizer):
         return slot
 
     def update(
-        self, gradient: Value, parameter: Value, slots: Slots, lr: Value, momentum: Value | None = None
+        self,
+        gradient: Value,
+        parameter: Value,
+        slots: Slots,
+        lr: Value,
+        momentum: Value | None = None,
+        layout: RowLayout = ONE_PARAMETER,
     ) -> PassResult:
         """Return the parameter and the slots after one step, in the dtypes that they had.
 
@@ -121,6 +139,7 @@ class Transform(Optimizer):
             slots: as `slots` describes them.
             lr: the learning rate, a float64 number.
             momentum: replaces the optimizer's own momentum; a float64 number greater than 0.
+            layout: the parameters that a vector consists of, where the optimizer steps by rows.
 
         Raises:
             AttributeValueError: a momentum is fed to an optimizer without momentum, or with momentum 0 and therefore
@@ -131,7 +150,7 @@ class Transform(Optimizer):
         # A fed momentum is a Value without axes: the arithmetic of the links on it is that on a number.
         links = self.links(cast(float, momentum) if momentum is not None else self.own_momentum or 0.0)
         stepped, changed = self.step(
-            links, Direction(-gradient if self.maximize else gradient, parameter, lr, lr), slots
+            links, Direction(-gradient if self.maximize else gradient, parameter, lr, lr, layout), slots
         )
         return cast_like(stepped, parameter), {name: cast_like(value, slots[name]) for name, value in changed.items()}
 

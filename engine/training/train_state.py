@@ -16,6 +16,7 @@ from engine.core.value import Array, Shape, Spec, Value
 from engine.data.checkpoint import AVERAGE, BUFFER, Checkpoint
 from engine.graph.definition import Definition, StateSpec
 from engine.nn.initializers import initialize
+from engine.ops.optimizer.lazy import RowLayout
 from engine.ops.shape.shape import reshape, slice
 from engine.optim import Optimizer
 from engine.optim.groups import ParameterGroups, matches
@@ -57,6 +58,11 @@ class FlatGroup:
     def spec(self) -> Spec:
         """Shape and dtype of the vector."""
         return Spec((self.size,), self.dtype)
+
+    @property
+    def layout(self) -> RowLayout:
+        """Where the rows of the parameters lie in the vector."""
+        return RowLayout.of([self.shapes[name] for name in self.offsets], [*self.offsets.values()])
 
     def moves(self, epoch: int) -> bool:
         """Return whether the parameters are trained in `epoch`, counted from 1."""
@@ -113,7 +119,7 @@ def _slot_specs(flat_groups: Iterable[FlatGroup], groups: ParameterGroups | None
         return specs
     for flat in flat_groups:
         optimizer = groups.groups[flat.group].optimizer
-        if optimizer.elementwise:
+        if optimizer.by_rows:
             specs[flat.name] = optimizer.slots(flat.spec)
         else:
             specs.update({name: optimizer.slots(Spec(shape, flat.dtype)) for name, shape in flat.shapes.items()})

@@ -1,3 +1,3 @@
 """Steps of optimizers as ops."""
 
-from engine.ops.optimizer import opt_step, updates
+from engine.ops.optimizer import lazy, opt_step, updates

@@ -30,7 +30,8 @@ BLOCK = 16384
 """Elements that go through all passes of a step at a time: their vectors fit in the second-level cache."""
 
 
-def _check(op: str, vectors: Sequence[Value], numbers: Sequence[Value]) -> Spec:
+def check_step(op: str, vectors: Sequence[Value], numbers: Sequence[Value]) -> Spec:
+    """Return the spec of the parameter, the second of the vectors; all of these must have one shape."""
     require_float(op, *vectors)
     for vector in vectors:
         if vector.shape != vectors[0].shape:
@@ -58,7 +59,7 @@ def _by_blocks(
     like = vectors[1]
     if like.dtype == FLOAT16:
         wide = _by_blocks(kernel, [vector.astype(FLOAT32) for vector in vectors], kept, None, scratch)
-        return _stored([result.astype(FLOAT16) for result in wide], out)
+        return stored([result.astype(FLOAT16) for result in wide], out)
     direct = out is not None and all(target.flags.c_contiguous for target in out)
     outs = out if out is not None and direct else tuple(np.empty(like.shape, like.dtype) for _ in range(kept))
     flat = [array if array.ndim == 1 else array.reshape(-1) for array in (*outs, *vectors)]
@@ -70,10 +71,11 @@ def _by_blocks(
             for start in range(0, like.size, BLOCK):
                 pieces = [array[start : start + BLOCK] for array in flat]
                 kernel(*pieces, *[space[: pieces[0].size] for space in spaces])
-    return outs if direct else _stored(outs, out)
+    return outs if direct else stored(outs, out)
 
 
-def _stored(results: Sequence[Array], out: tuple[Array, ...] | None) -> tuple[Array, ...]:
+def stored(results: Sequence[Array], out: tuple[Array, ...] | None) -> tuple[Array, ...]:
+    """Return results, copied into `out` where that is given."""
     if out is None:
         return tuple(results)
     for target, result in zip(out, results, strict=True):
@@ -81,7 +83,7 @@ def _stored(results: Sequence[Array], out: tuple[Array, ...] | None) -> tuple[Ar
     return out
 
 
-def _rounded(like: Array, *numbers: float) -> list[Array]:
+def rounded(like: Array, *numbers: float) -> list[Array]:
     """Return numbers as scalar arrays in the dtype that a vector is computed in."""
     together = np.array(numbers).astype(FLOAT32 if like.dtype == FLOAT16 else like.dtype)
     return [together[place, ...] for place in range(len(numbers))]
@@ -123,7 +125,7 @@ def adam_rates(
     count = _wide(step)
     rate = _wide(lr) / (1.0 - _wide(beta1) ** count)
     scale = 1.0 / np.sqrt(1.0 - np.float64(beta2) ** count)
-    return _stored([np.asarray(rate), np.asarray(scale)], out)  # type: ignore[return-value]
+    return stored([np.asarray(rate), np.asarray(scale)], out)  # type: ignore[return-value]
 
 
 @adam_rates.vjp_through
@@ -158,7 +160,7 @@ def _adam_update(
     scale: Value,
     **_: object,
 ) -> tuple[Spec, Spec, Spec]:
-    return (_check("adam_update", (gradient, parameter, moment1, moment2), (beta1, lr, rate, scale)),) * 3
+    return (check_step("adam_update", (gradient, parameter, moment1, moment2), (beta1, lr, rate, scale)),) * 3
 
 
 VECTORS = ((3, 2), (3, 2), (3, 2), positive(3, 2))
@@ -202,7 +204,7 @@ def adam_update(
     p' = p - (m' / (sqrt(v') scale + eps)) rate. Numbers are computed in float64 before they are rounded.
     """
     first, rest = float(beta1), 1.0 - float(lr) * weight_decay
-    keep1, fresh1, keep2, fresh2, factor, root, tiny, decay, shrink = _rounded(
+    keep1, fresh1, keep2, fresh2, factor, root, tiny, decay, shrink = rounded(
         parameter, first, 1.0 - first, beta2, 1.0 - beta2, float(rate), float(scale), eps, weight_decay, rest
     )
 
@@ -248,7 +250,7 @@ def _(
     decoupled: bool,
 ) -> tuple[Value, Value, Value]:
     narrow = parameter.dtype
-    gradient, parameter, moment1, moment2, beta1, lr = _at_width(
+    gradient, parameter, moment1, moment2, beta1, lr = at_width(
         narrow, gradient, parameter, moment1, moment2, beta1, lr
     )
     gradient, parameter = _decayed(gradient, parameter, lr, weight_decay, decoupled)
@@ -258,7 +260,7 @@ def _(
     return cast(stepped, dtype=narrow), cast(moment1, dtype=narrow), cast(moment2, dtype=narrow)
 
 
-def _at_width(narrow: DType, *values: Value) -> tuple[Value, ...]:
+def at_width(narrow: DType, *values: Value) -> tuple[Value, ...]:
     """Return values of a half type in the dtype in which they are computed."""
     wide = computing_dtype(narrow)
     return tuple(cast(x, dtype=wide) if wide != narrow and x.dtype == narrow else x for x in values)
@@ -274,7 +276,7 @@ def _decayed(gradient: Value, parameter: Value, lr: Value, weight_decay: float, 
 
 
 def _sgd_update(gradient: Value, parameter: Value, lr: Value, **_: object) -> Spec:
-    return _check("sgd_update", (gradient, parameter), (lr,))
+    return check_step("sgd_update", (gradient, parameter), (lr,))
 
 
 @primitive(
@@ -303,7 +305,7 @@ def sgd_update(
     weight_decay) (only with a decay that is); p' = p - g lr. Numbers are computed in float64 before they are rounded.
     """
     rest = 1.0 - float(lr) * weight_decay
-    rate, decay, shrink = _rounded(parameter, float(lr), weight_decay, rest)
+    rate, decay, shrink = rounded(parameter, float(lr), weight_decay, rest)
 
     def step(p_: Array, g: Array, p: Array, t: Array) -> None:
         if weight_decay and not decoupled:
@@ -322,7 +324,7 @@ def sgd_update(
 @sgd_update.vjp_through
 def _(gradient: Value, parameter: Value, lr: Value, *, weight_decay: float, decoupled: bool) -> Value:
     narrow = parameter.dtype
-    gradient, parameter, lr = _at_width(narrow, gradient, parameter, lr)
+    gradient, parameter, lr = at_width(narrow, gradient, parameter, lr)
     gradient, parameter = _decayed(gradient, parameter, lr, weight_decay, decoupled)
     return cast(parameter - gradient * cast(lr, dtype=parameter.dtype), dtype=narrow)
 
@@ -330,7 +332,7 @@ def _(gradient: Value, parameter: Value, lr: Value, *, weight_decay: float, deco
 def _momentum_update(
     gradient: Value, parameter: Value, buffer: Value, momentum: Value, share: Value, lr: Value, **_: object
 ) -> tuple[Spec, Spec]:
-    return (_check("momentum_update", (gradient, parameter, buffer), (momentum, share, lr)),) * 2
+    return (check_step("momentum_update", (gradient, parameter, buffer), (momentum, share, lr)),) * 2
 
 
 RATES = (uniform(0.5, 0.9), uniform(0.3, 0.8), uniform(0.1, 0.2))
@@ -370,7 +372,7 @@ def momentum_update(
     are computed in float64 before they are rounded.
     """
     rest = 1.0 - float(lr) * weight_decay
-    keep, fresh, rate, decay, shrink = _rounded(parameter, float(momentum), float(share), float(lr), weight_decay, rest)
+    keep, fresh, rate, decay, shrink = rounded(parameter, float(momentum), float(share), float(lr), weight_decay, rest)
     whole = bool(share == 1)
 
     def step(p_: Array, b_: Array, g: Array, p: Array, b: Array, t: Array, u: Array) -> None:
@@ -406,7 +408,7 @@ def _(
     decoupled: bool,
 ) -> tuple[Value, Value]:
     narrow = parameter.dtype
-    gradient, parameter, buffer, lr = _at_width(narrow, gradient, parameter, buffer, lr)
+    gradient, parameter, buffer, lr = at_width(narrow, gradient, parameter, buffer, lr)
     gradient, parameter = _decayed(gradient, parameter, lr, weight_decay, decoupled)
     momentum, share, rate = (cast(x, dtype=parameter.dtype) for x in (momentum, share, lr))
     buffer = buffer * momentum + gradient * share

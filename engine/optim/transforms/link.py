@@ -13,6 +13,7 @@ from engine.core.value import Spec, Value
 from engine.ops.elementwise.casting import cast
 from engine.ops.elementwise.comparison import eq, gt, where
 from engine.ops.elementwise.elementwise import power, sqrt, square
+from engine.ops.optimizer.lazy import RowLayout
 from engine.ops.optimizer.updates import running_mean
 from engine.ops.reduce.reduce import mean, sum
 
@@ -40,12 +41,14 @@ class Direction(NamedTuple):
         rate: starts as the learning rate. Scalar factors multiply it, which costs one operation for a whole vector.
             None when a link has multiplied the update by it.
         lr: the learning rate of the step, a float64 number.
+        layout: the parameters that the vector `parameter` consists of; empty where it is one parameter of its shape.
     """
 
     update: Value
     parameter: Value
     rate: Value | None
     lr: Value
+    layout: RowLayout = RowLayout()
 
     def stepped(self) -> Value:
         """Return the parameter after the step."""
@@ -62,6 +65,11 @@ class Link(ABC):
     def elementwise(self) -> bool:
         """Whether elements are independent of each other, so that parameters may be stepped as one vector."""
         return True
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether rows are independent of each other, so that a vector may be stepped whose layout is given."""
+        return self.elementwise
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
         """Return shape and dtype of every slot for a parameter; all start at 0."""

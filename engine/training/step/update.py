@@ -10,10 +10,11 @@ from engine.core.dtypes import FLOAT64, INT64, DType
 from engine.core.value import Value
 from engine.ops.elementwise.casting import cast
 from engine.ops.elementwise.comparison import eq, ge, isfinite, logical_and, logical_not, lt, where
+from engine.ops.optimizer.lazy import RowLayout
 from engine.ops.reduce.norms import sum_of_squares
 from engine.ops.reduce.reduce import all
 from engine.ops.shape.shape import pack
-from engine.optim.optimizer import Transform
+from engine.optim.optimizer import ONE_PARAMETER, Transform
 from engine.optim.transforms.clipping import Clip, add_noise_to_gradients, clip_jointly, clip_per_parameter
 from engine.optim.transforms.link import cast_like
 from engine.training.recipe import Recipe
@@ -155,20 +156,20 @@ class Update:
         return vectors
 
     def _step_vector(self, flat: FlatGroup, gradient: Value, vector: Value) -> None:
-        """Step a vector of parameters: as a whole, or parameter by parameter if the optimizer requires it."""
+        """Step a vector of parameters: as a whole, or parameter by parameter if these are no sets of rows to it."""
         optimizer = self.model.optimizer(flat)
         assert isinstance(optimizer, Transform)
         lr = self._input(rate_input(flat.group))
         momentum = self._input(MOMENTUM) if self.recipe.schedule.cycles_momentum else None
 
-        def step(name: str, gradient: Value, parameter: Value) -> Value:
+        def step(name: str, gradient: Value, parameter: Value, layout: RowLayout = ONE_PARAMETER) -> Value:
             slots = {slot: self.leaves[slot_array(slot, name)] for slot in self.model.slots[name]}
-            stepped, changed = optimizer.update(gradient, parameter, slots, lr, momentum)
+            stepped, changed = optimizer.update(gradient, parameter, slots, lr, momentum, layout)
             self.updates.update({slot_array(slot, name): value for slot, value in changed.items()})
             return stepped
 
-        if optimizer.elementwise:
-            self.updates[flat.name] = step(flat.name, gradient, vector)
+        if optimizer.by_rows:
+            self.updates[flat.name] = step(flat.name, gradient, vector, flat.layout)
             return
         gradients, parameters = flat.values(gradient), flat.values(vector)
         pieces = [step(name, gradients[name], parameters[name]) for name in flat.shapes]

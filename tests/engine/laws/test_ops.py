@@ -54,6 +54,7 @@ EXAMPLE_BY_EXAMPLE = {
     "adam_update": "it steps one parameter",
     "sgd_update": "it steps one parameter",
     "momentum_update": "it steps one parameter",
+    "lazy_adam_update": "it steps one parameter",
     "distinct_places": "it checks the places of one array",
     "row_places": "it looks at all rows of one array together",
     "unique_padded": "it looks at all elements of one array together",

@@ -199,7 +199,7 @@ def test_the_catalogues_describe_every_optimizer_and_schedule():
         assert json.loads(json.dumps(catalogue)) == json.loads(json.dumps(catalogue, allow_nan=False))
     adam = next(entry for entry in engine.optimizer_catalogue() if entry["kind"] == "adam")
     assert {attribute["name"] for attribute in adam["attrs"]} == {
-        "lr", "maximize", "betas", "eps", "weight_decay", "amsgrad",
+        "lr", "maximize", "betas", "eps", "weight_decay", "amsgrad", "lazy",
     }  # fmt: skip
 
 

@@ -67,6 +67,7 @@ class AdamOptimizer(TypedDict):
     eps: NotRequired["float"]
     weight_decay: NotRequired["float"]
     amsgrad: NotRequired["bool"]
+    lazy: NotRequired["bool"]
 
 
 class AdamaxOptimizer(TypedDict):
@@ -92,6 +93,7 @@ class AdamwOptimizer(TypedDict):
     eps: NotRequired["float"]
     weight_decay: NotRequired["float"]
     amsgrad: NotRequired["bool"]
+    lazy: NotRequired["bool"]
 
 
 class AdaptiveAvgPool1dLayer(TypedDict):
@@ -2138,6 +2140,7 @@ class GroupChoice(TypedDict):
     betas: NotRequired["Sequence[float]"]
     eps: NotRequired["float | Sequence[float | None]"]
     amsgrad: NotRequired["bool"]
+    lazy: NotRequired["bool"]
     lr_decay: NotRequired["float"]
     initial_accumulator_value: NotRequired["float"]
     alpha: NotRequired["float"]

@@ -8,8 +8,9 @@ import numpy as np
 
 from engine.core.dtypes import FLOAT64, INT64
 from engine.execution.native.inline.pointers import float_of, view
-from engine.execution.native.kernel import Kernel, kernel_of, real
+from engine.execution.native.kernel import Kernel, itemsize, kernel_of, real
 from engine.execution.native.lowering import Argument, Call, Work, alike, lowers
+from engine.ops.optimizer.lazy import RowLayout
 
 
 @kernel_of(np.float64)
@@ -114,12 +115,45 @@ def _momentum(a: Any) -> None:
             parameters[i] = p * shrink - b * rate
 
 
+def _lazy_adam(a: Any) -> None:
+    """Words: n; gradient, parameter, two moments; beta1, rate, scale; new parameter and moments; beta2, eps; how many
+    parameters; of each: first element, rows, elements of a row.
+    """
+    n = a[0]
+    for place in range(2, 5):
+        bring(a[place], a[place + 6], n)
+    wide_beta1, wide_beta2 = view(a[5], 1, np.float64)[0], float_of(a[11])
+    rate = real(view(a[6], 1, np.float64)[0] / view(a[7], 1, np.float64)[0])
+    beta1, fresh1 = real(wide_beta1), real(1.0 - wide_beta1)
+    beta2, fresh2 = real(wide_beta2), real(1.0 - wide_beta2)
+    eps = real(float_of(a[12]))
+    for segment in range(a[13]):
+        start, rows, length = a[14 + 3 * segment], a[15 + 3 * segment], a[16 + 3 * segment]
+        for row in range(rows):
+            at = start + row * length
+            gradient = view(a[1] + at * itemsize, length, real)
+            size = real(0)
+            for i in range(gradient.size):
+                size += np.abs(gradient[i])
+            if size != real(0):
+                first, second = view(a[9] + at * itemsize, length, real), view(a[10] + at * itemsize, length, real)
+                parameter = view(a[8] + at * itemsize, length, real)
+                for i in range(gradient.size):
+                    g = gradient[i]
+                    m = first[i] * beta1 + g * fresh1
+                    v = second[i] * beta2 + (g * g) * fresh2
+                    first[i] = m
+                    second[i] = v
+                    parameter[i] -= m / (np.sqrt(v) + eps) * rate
+
+
 def bring(*_: Any) -> Any:
     """Stand for `brought`."""
     raise NotImplementedError
 
 
 adam = Kernel(_adam, name="adam", parts={"bring": brought})
+lazy_adam = Kernel(_lazy_adam, name="lazy_adam", parts={"bring": brought})
 sgd = Kernel(_sgd, name="sgd", parts={"bring": brought})
 momentum = Kernel(_momentum, name="momentum", parts={"bring": brought})
 
@@ -153,6 +187,17 @@ def _(work: Work) -> list[Call] | None:
         *decay,
     )
     return [Call(adam, work.inputs[0].dtype, words)]
+
+
+@lowers("lazy_adam_update")
+def _(work: Work) -> list[Call] | None:
+    if not _fits(4, work):
+        return None
+    attrs, like = work.attrs, work.inputs[1]
+    layout = RowLayout(attrs["offsets"], attrs["rows"], attrs["lengths"])
+    places = [number for segment in layout.segments(like.shape) for number in segment]
+    numbers = (float(attrs["beta2"]), float(attrs["eps"]), len(places) // 3)
+    return [Call(lazy_adam, like.dtype, (like.size, *work.inputs, *work.outputs, *numbers, *places))]
 
 
 @lowers("sgd_update")
