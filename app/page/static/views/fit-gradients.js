@@ -54,7 +54,7 @@ function HeatMap({ kind, rows }) {
       <h2>${kind.title}</h2>
       <${Legend} scale=${scale} />
     </div>
-    <p class="muted">A band above a place says that the norm explodes there, ${EXPLODING} times its median or not finite; one below that it is dead. From step ${rows[0].step} to step ${rows.at(-1).step}. ${marked.length === 0 ? "No parameter is dead or exploding." : `${marked.length} of ${norms.length} parameters need a look.`}</p>
+    <p class="muted">A band above marks steps where the norm explodes (${EXPLODING} times its median, or not finite), a band below those where it vanishes. From step ${rows[0].step} to step ${rows.at(-1).step}. ${marked.length === 0 ? "No parameter is dead or exploding." : `${marked.length} of ${norms.length} parameters are marked.`}</p>
     <div class="scroll" tabindex="0" role="region" aria-label=${kind.title}>
     <table class="heat">
       <thead><tr><th>Parameter</th><th class="strip-head">Over the steps</th><th class="number">First</th><th class="number">Largest</th><th class="number">Last</th><th>Finding</th></tr></thead>

@@ -9,6 +9,7 @@ import { hashOf, navigate, route } from "../lib/route.js";
 import { FitWatch } from "../lib/watch.js";
 import { problemText } from "../parts/dialog.js";
 import { Progress, StateChip, timeText } from "../parts/state.js";
+import { Tabs } from "../parts/tabs.js";
 import { Labels } from "./fits.js";
 import { CurvesTab } from "./fit-curves.js";
 import { GradientsTab } from "./fit-gradients.js";
@@ -45,11 +46,8 @@ export function FitView({ id, tab }) {
     <${Header} fit=${fit} watch=${watch} />
     <${Figures} fit=${fit} />
     ${fit.error && html`<p class="problem" role="alert"><strong>${fit.error.code}</strong> ${fit.error.detail}</p>`}
-    <nav class="tabs" aria-label="Parts of the fit">
-      ${TABS.map(
-        (each) => html`<a key=${each.path} href=${hashOf(["fits", id, each.path], each.path === "curves" ? curveQuery() : {})} aria-current=${each === shown ? "page" : undefined}>${each.label}</a>`,
-      )}
-    </nav>
+    <${Tabs} label="Parts of the fit" shown=${shown.path}
+      tabs=${TABS.map(({ path, label }) => ({ path, label, href: hashOf(["fits", id, path], path === "curves" ? curveQuery() : {}) }))} />
     <${shown.view} watch=${watch} fit=${fit} />`;
 }
 

@@ -7,6 +7,7 @@ import { useResource } from "../lib/poll.js";
 import { hashOf, navigate, route, setQuery } from "../lib/route.js";
 import { ask, notify, problemText } from "../parts/dialog.js";
 import { DraftInput } from "../parts/draft-input.js";
+import { Tabs } from "../parts/tabs.js";
 import { GraphStructure } from "./graph-structure.js";
 import { GraphPlan } from "./graph-plan.js";
 import { GraphProfile } from "./graph-profile.js";
@@ -46,9 +47,8 @@ export function GraphPanel({ graph, optimizer, batch }) {
   const [, View] = PARTS[part];
   const rows = Number.isInteger(Number(query.batch)) && Number(query.batch) > 0 ? Number(query.batch) : batch;
   return html`
-    <nav class="tabs" aria-label="Parts of the graph">
-      ${Object.entries(PARTS).map(([name, [label]]) => html`<a key=${name} href=${hashOf(path, { ...query, part: name === "structure" ? "" : name })} aria-current=${name === part ? "page" : undefined}>${label}</a>`)}
-    </nav>
+    <${Tabs} label="Parts of the graph" shown=${part}
+      tabs=${Object.entries(PARTS).map(([name, [label]]) => ({ path: name, label, href: hashOf(path, { ...query, part: name === "structure" ? "" : name }) }))} />
     <section class="card">
       ${graph.findings.map((each) => html`<p class=${each.severity === "warning" ? "problem" : "muted"} key=${each.pointer + each.code}><strong>${each.severity}</strong> ${each.detail} <span class="mono">${each.pointer}</span></p>`)}
       <div class="controls" role="group" aria-label="Step">

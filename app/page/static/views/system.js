@@ -2,9 +2,10 @@
 
 import { html, useState } from "../lib/ui.js";
 import { request } from "../lib/api.js";
-import { formatBytes, formatNumber, formatTime, shortId } from "../lib/format.js";
+import { formatBytes, formatCount, formatNumber, formatTime, shortId } from "../lib/format.js";
 import { usePolling } from "../lib/poll.js";
 import { hashOf } from "../lib/route.js";
+import { Tabs } from "../parts/tabs.js";
 import { AuditTab } from "./audit.js";
 import { KeysTab } from "./keys.js";
 import { SessionsTab } from "./sessions.js";
@@ -22,9 +23,7 @@ export function SystemView({ tab }) {
   const shown = TABS.find((each) => each.path === tab) ?? TABS[0];
   return html`
     <div class="bar"><h1>System</h1></div>
-    <nav class="tabs" aria-label="Parts of the system">
-      ${TABS.map((each) => html`<a key=${each.path} href=${hashOf(["system", each.path])} aria-current=${each === shown ? "page" : undefined}>${each.label}</a>`)}
-    </nav>
+    <${Tabs} label="Parts of the system" shown=${shown.path} tabs=${TABS.map(({ path, label }) => ({ path, label, href: hashOf(["system", path]) }))} />
     <${shown.view} />`;
 }
 
@@ -48,7 +47,7 @@ function ServerTab() {
         Version: system.version,
         Python: system.python,
         NumPy: system.numpy,
-        BLAS: `${blas.library}, ${blas.core_type}, ${blas.threads} threads`,
+        BLAS: `${blas.library}, ${blas.core_type}, ${formatCount(blas.threads, "thread")}`,
         Executors: system.executors.join(", "),
         "Usable cores": cores.usable,
         "Threads of a fit": cores.threads_per_fit,
@@ -75,7 +74,7 @@ function Workers({ workers }) {
     <thead><tr><th class="number">Process</th><th>Works on</th><th class="number">Attempt</th><th>State</th><th class="number">Memory</th></tr></thead>
     <tbody>${workers.map(
       (each) => html`<tr key=${each.pid}><td class="number num">${each.pid}</td>
-        <td>${each.fit ? html`<a href=${hashOf(["fits", each.fit])}>fit ${shortId(each.fit)}</a>` : `session ${shortId(each.session ?? "")}`}</td>
+        <td>${each.fit ? html`<a href=${hashOf(["fits", each.fit])}>fit ${shortId(each.fit)}</a>` : (each.session ? html`<a href=${hashOf(["system", "sessions"], { session: each.session })}>session ${shortId(each.session)}</a>` : "session")}</td>
         <td class="number num">${each.attempt}</td><td>${each.state}</td><td class="number num">${formatBytes(each.rss_bytes)}</td></tr>`,
     )}</tbody></table></div>`;
 }
