@@ -81,8 +81,21 @@ class PostgresServer:
         self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         return self.url(name)
 
+    def dump(self, url: str, file: Path) -> None:
+        """Write the content of a database to a file, while it is in use."""
+        self._run("pg_dump", "--format=custom", f"--file={file}", f"--dbname={_plain(url)}")
+
+    def restore(self, file: Path) -> str:
+        """Return the URL of a new database with what was written to a file."""
+        url = self.create_database()
+        self._run("pg_restore", "--exit-on-error", f"--dbname={_plain(url)}", str(file))
+        return url
+
     def drop_database(self, url: str) -> None:
         self.execute(f"DROP DATABASE {url.rpartition('/')[2]} WITH (FORCE)")
+
+    def _run(self, program: str, *arguments: str) -> None:
+        subprocess.run([str(self._server.bin_path / program), *arguments], check=True, stdin=subprocess.DEVNULL)
 
     def _control(self, *arguments: str) -> None:
         command = [str(self._server.bin_path / "pg_ctl"), "-w", "-s", "-D", str(self.folder / "data"), *arguments]
@@ -91,6 +104,10 @@ class PostgresServer:
             command, check=True, user=user, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
+
+
+def _plain(url: str) -> str:
+    return url.replace("postgresql+psycopg", "postgresql", 1)
 
 
 def _free_port() -> int:
