@@ -14,7 +14,9 @@ from typing import Any
 import httpx
 import psutil
 import pytest
+from sqlalchemy import create_engine
 
+from app.store.tables import metadata
 from tests.support import postgres
 from tests.support.gate import slowed
 from tests.support.patience import LONGEST_WAIT, PATIENCE
@@ -211,6 +213,31 @@ def test_a_crash_of_postgresql_changes_no_leader_and_no_bit(start: Start, databa
     assert leads(first, other)
     assert step(other, session_id, 1) == expected
     assert outcome(other, submitted(first)) == undisturbed
+    assert first.tracebacks() + other.tracebacks() == []
+
+
+def test_servers_go_on_while_a_newer_one_extends_the_schema(start: Start, settings: dict[str, Any]) -> None:
+    first = until_leading(start())
+    other = start(workers=0)
+    undisturbed = outcome(other, submitted(other))
+    fit_id, session_id = submitted(other), new_session(other)
+    expected = [step(first, session_id, seq) for seq in (1, 2)]
+    eventually("it does not begin", lambda: fit_at(other, fit_id)["step"] > 60)
+    engine = create_engine(settings["database_url"], isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        for table in metadata.tables:
+            connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN later TEXT NOT NULL DEFAULT ''")
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    engine.dispose()
+    assert outcome(other, fit_id) == undisturbed
+    assert fit_at(first, fit_id)["attempt"] == 1
+    assert outcome(first, submitted(other)) == undisturbed
+    assert [step(other, session_id, seq) for seq in (1, 2)] == expected
+    # One that is started now has to be of the newer version.
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("ADJOINT_")}
+    own = {f"ADJOINT_{name.upper()}": str(value) for name, value in {**settings, "data_dir": first.data_dir}.items()}
+    status, _, errors = run_command(["serve", "--port", "0"], {**inherited, **own})
+    assert (status, "newer" in errors, errors.count("\n")) == (2, True, 1), errors
     assert first.tracebacks() + other.tracebacks() == []
 
 

@@ -1,3 +1,4 @@
+import ast
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -15,9 +16,13 @@ from sqlalchemy.schema import CreateTable
 
 from app.domain.errors import DatabaseUnusable
 from app.store import database as store_database
+from app.store import migrations
 from app.store.database import FILE_NAME, Database
 from app.store.migrations import HEAD
 from app.store.tables import metadata
+
+SEVERAL_SERVERS = "r0020_servers.py"
+"""The migration since which several servers use a database."""
 
 
 @pytest.fixture
@@ -154,3 +159,28 @@ def test_a_stored_fit_keeps_what_it_did_about_a_loss_that_is_not_finite(tmp_path
         found = database.connection.exec_driver_sql("SELECT request FROM fits ORDER BY id").scalars().all()
     database.close()
     assert [json.loads(request) for request in found] == list(REQUESTS.values())
+
+
+def breaking_changes(source: str) -> list[str]:
+    """Return what a migration does that a server of the version before would not survive."""
+    found = []
+    for call in (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)):
+        operation = ast.unparse(call.func).rpartition(".")[2]
+        if operation in ("drop_table", "drop_column", "rename_table", "alter_column"):
+            found.append(operation)
+        if operation == "add_column":
+            column = next(each for each in call.args if isinstance(each, ast.Call))
+            options = {keyword.arg: ast.unparse(keyword.value) for keyword in column.keywords}
+            if options.get("nullable") == "False" and "server_default" not in options:
+                found.append("a column without a default")
+    return found
+
+
+def test_migrations_only_add_since_servers_of_two_versions_may_run_beside_one_another() -> None:
+    folder = Path(migrations.__file__).parent / "versions"
+    sources = {path.name: path.read_text("utf-8") for path in folder.glob("r*.py")}
+    since = {name: source for name, source in sources.items() if name >= SEVERAL_SERVERS}
+    assert SEVERAL_SERVERS in since
+    assert {name: found for name, source in since.items() if (found := breaking_changes(source))} == {}
+    assert breaking_changes(sources["r0009_tenants.py"])
+    assert breaking_changes("op.add_column('fits', sa.Column('a', sa.Text, nullable=False))")
