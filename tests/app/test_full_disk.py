@@ -12,8 +12,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.app.test_storage import FIT, PROGRAM, created, until_logged
+from tests.app.test_storage import FIT, PROGRAM, created
 from tests.support.gate import VARIABLE, Gate
+from tests.support.journal import until_logged
 from tests.support.patience import PATIENCE
 from tests.support.server import StartServer
 

@@ -1,7 +1,6 @@
 """A whole server on a disk that is full, fails, or is the last thing it sees."""
 
 import itertools
-import json
 import signal
 import time
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from app.main.bootstrap import open_container
 from app.store.blobs.local import LocalBlobStore
 from app.system.durable import Durable
 from tests.support.gate import slowed
+from tests.support.journal import is_logged
 from tests.support.patience import LONGEST_WAIT, PATIENCE
 from tests.support.server import ServerProcess, StartServer
 
@@ -36,12 +36,6 @@ def created(response: httpx.Response) -> dict[str, Any]:
     assert response.status_code in (201, 202), response.text
     document: dict[str, Any] = response.json()
     return document
-
-
-def is_logged(http: httpx.Client, fit_id: str, code: str) -> bool:
-    """Return whether the fit's journal says so by now."""
-    journal = http.get(f"/v1/fits/{fit_id}/events", params={"metrics": False, "timeout": 1}).text.splitlines()
-    return any(json.loads(line.removeprefix("data:")).get("code") == code for line in journal if line[:5] == "data:")
 
 
 def filled(http: httpx.Client, first: int = 0) -> list[str]:

@@ -22,8 +22,9 @@ from app.store.objects.client import ObjectClient
 from app.store.objects.identity import ORPHANS
 from app.store.objects.keys import list_blobs, object_key
 from app.store.objects.store import ObjectBlobStore
-from tests.app.test_storage import FIT, ROWS, created, until_logged
+from tests.app.test_storage import FIT, ROWS, created
 from tests.support import seaweed
+from tests.support.journal import until_logged
 from tests.support.patience import LONGEST_WAIT, PATIENCE
 from tests.support.seaweed import CREDENTIALS, Relay
 from tests.support.server import ROOT, StartServer
