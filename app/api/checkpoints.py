@@ -1,14 +1,11 @@
 """Routes of checkpoints."""
 
-import asyncio
-from functools import partial
 from typing import Annotated, Literal
 
-from anyio import to_thread
-from fastapi import Header, Query, Request, Response
+from fastapi import Query, Request, Response
 
-from app.api.bodies import content_type, receive
-from app.api.deps import CheckpointId, CheckpointsDep, FitId, SettingsDep, SlowDep
+from app.api.bodies import content_type
+from app.api.deps import CheckpointId, CheckpointsDep, FitId, SlowDep
 from app.api.downloads import REDIRECT, TensorFormatDep, open_file, redirect, send_file, tensor_answer
 from app.api.idempotency import IdempotentDep
 from app.api.list_queries import CheckpointQuery
@@ -22,9 +19,10 @@ from app.api.schemas.checkpoints import (
     parameter_list,
 )
 from app.api.schemas.values import Tensor
+from app.api.uploads import UploadDep
 from app.domain.documents import NPY, SAFETENSORS
 from app.domain.errors import UnsupportedMedia
-from app.http.responses import JsonResponse, check_digest, read_digest
+from app.http.responses import JsonResponse
 from app.service.resources.checkpoints import Alias
 
 routes = router("checkpoints")
@@ -70,32 +68,26 @@ def find_checkpoint(fit_id: FitId, alias: Alias, checkpoints: CheckpointsDep) ->
     "/v1/checkpoints", status_code=201, response_model=Checkpoint, openapi_extra=upload_body({SAFETENSORS: None})
 )
 async def create_checkpoint(
-    request: Request,
+    body: UploadDep,
     graph: Annotated[str, Query(max_length=64, description="Id of the graph that the parameters belong to.")],
     checkpoints: CheckpointsDep,
-    settings: SettingsDep,
     idempotent: IdempotentDep,
     slow: SlowDep,
-    content_digest: Annotated[str | None, Header(description="SHA-256 of the body, checked (RFC 9530).")] = None,
 ) -> Response:
     """Upload a checkpoint.
 
     Stores a file of parameters in the safetensors format as a checkpoint of a graph. The names, shapes and dtypes
     must be those of the graph's parameters.
     """
-    if content_type(request) not in (SAFETENSORS, OCTETS):
+    if content_type(body.request) not in (SAFETENSORS, OCTETS):
         raise UnsupportedMedia(f"this route reads {SAFETENSORS}; set Content-Type to that")
-    with await asyncio.to_thread(checkpoints.open_upload) as upload:
-        await receive(request, upload, settings.max_upload_bytes)
-        check_digest(read_digest(content_digest), upload.digest)
-        payload = upload.digest.encode()
-        create = partial(
-            idempotent.answer,
+    async with body.write_to(checkpoints.open_upload) as upload:
+        return await idempotent.answer_in_thread(
+            slow,
             lambda save_response: checkpoints.create(upload, graph, save_response),
             Checkpoint.show,
-            payload=payload,
+            payload=upload.digest.encode(),
         )
-        return await to_thread.run_sync(create, limiter=slow)
 
 
 @routes.get("/v1/checkpoints/{checkpoint_id}", response_model=Checkpoint)

@@ -1,27 +1,26 @@
 """Routes of datasets."""
 
-import asyncio
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from anyio import to_thread
-from fastapi import Depends, Header, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 
-from app.api.bodies import content_type, packing_of, receive
-from app.api.deps import DatasetId, DatasetsDep, ExportsDep, SettingsDep, SlowDep
+from app.api.bodies import content_type, packing_of
+from app.api.deps import DatasetId, DatasetsDep, ExportsDep, SlowDep
 from app.api.downloads import REDIRECT, is_current, open_file, redirect, send_file
 from app.api.idempotency import IdempotentDep
 from app.api.list_queries import DatasetQuery
 from app.api.openapi_parts import binary_answer, upload_body
 from app.api.routing import router
 from app.api.schemas.datasets import Dataset, DatasetList, DatasetRows
+from app.api.uploads import UploadDep
 from app.domain.documents import JSON, NPY, NPZ, SAFETENSORS
 from app.domain.errors import Finding, Invalid, UnsupportedMedia
-from app.http.responses import JsonResponse, check_digest, not_modified, read_digest
+from app.http.responses import JsonResponse, not_modified
 from app.ingest.arrow_ipc import FILE_MAGIC
 from app.ingest.csv_dialect import Decimal, Encoding
 from app.ingest.exported import ExportFormat
@@ -142,30 +141,24 @@ async def read_upload_options(
     openapi_extra=upload_body(ACCEPTED),
 )
 async def create_dataset(
-    request: Request,
+    body: UploadDep,
     terms: Annotated[UploadOptions, Depends(read_upload_options)],
     datasets: DatasetsDep,
-    settings: SettingsDep,
     idempotent: IdempotentDep,
     slow: SlowDep,
-    content_digest: Annotated[str | None, Header(description="SHA-256 of the body, checked (RFC 9530).")] = None,
 ) -> Response:
     """Create a dataset.
 
     Parses the request body in a confined process and stores its columns. If any part of the body is invalid,
     nothing is stored. A body with the digest of a stored file shares its storage.
     """
-    with await asyncio.to_thread(datasets.open_upload) as upload:
-        await receive(request, upload, settings.max_upload_bytes)
-        check_digest(read_digest(content_digest), upload.digest)
-        payload = upload.digest.encode()
-        create = partial(
-            idempotent.answer,
+    async with body.write_to(datasets.open_upload) as upload:
+        return await idempotent.answer_in_thread(
+            slow,
             lambda save_response: datasets.create(upload, terms, save_response),
             Dataset.show,
-            payload=payload,
+            payload=upload.digest.encode(),
         )
-        return await to_thread.run_sync(create, limiter=slow)
 
 
 @routes.get("/v1/datasets", response_model=DatasetList)

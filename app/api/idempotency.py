@@ -2,8 +2,10 @@
 
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Header, Request, Response
 from pydantic import BaseModel
 
@@ -64,6 +66,19 @@ class IdempotentRequest:
                 )
 
             return _rendered(shape(create(save_response)), status, within)
+
+    async def answer_in_thread(
+        self,
+        limiter: CapacityLimiter,
+        create: Callable[[SaveResponse[T]], T],
+        shape: Callable[[T], BaseModel],
+        *,
+        payload: bytes = b"",
+        within: str | None = None,
+    ) -> Response:
+        """Answer as `answer` does, in a thread that `limiter` counts."""
+        answer = partial(self.answer, create, shape, payload=payload, within=within)
+        return await to_thread.run_sync(answer, limiter=limiter)
 
 
 def _rendered(shown: Any, status: int, within: str) -> Response:

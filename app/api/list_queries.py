@@ -3,9 +3,10 @@ as far as they have a name, a state or labels.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Query
 from pydantic import AfterValidator
@@ -104,32 +105,21 @@ async def _sessions(
     return ListQuery(replace(page, order_by=order_by), replace(filters, state=state))
 
 
-async def _datasets(
-    page: PageDep,
-    filters: Annotated[Filters, Depends(_names)],
-    order_by: Annotated[DatasetOrder, Query(description=ORDER_BY)] = "created_at",
-) -> ListQuery:
-    return ListQuery(replace(page, order_by=order_by), filters)
+def _sorted(orders: Any, filters: Callable[..., Any]) -> Any:
+    """Return the dependency of a list that is ordered by one of `orders` and has the filters of `filters`."""
 
+    async def query(
+        page: PageDep,
+        found: Annotated[Filters, Depends(filters)],
+        order_by: Annotated[orders, Query(description=ORDER_BY)] = "created_at",
+    ) -> ListQuery:
+        return ListQuery(replace(page, order_by=order_by), found)
 
-async def _graphs(
-    page: PageDep,
-    filters: Annotated[Filters, Depends(_names)],
-    order_by: Annotated[GraphOrder, Query(description=ORDER_BY)] = "created_at",
-) -> ListQuery:
-    return ListQuery(replace(page, order_by=order_by), filters)
-
-
-async def _checkpoints(
-    page: PageDep,
-    filters: Annotated[Filters, Depends(_ages)],
-    order_by: Annotated[CheckpointOrder, Query(description=ORDER_BY)] = "created_at",
-) -> ListQuery:
-    return ListQuery(replace(page, order_by=order_by), filters)
+    return Depends(query)
 
 
 FitQuery = Annotated[ListQuery, Depends(_fits)]
 SessionQuery = Annotated[ListQuery, Depends(_sessions)]
-DatasetQuery = Annotated[ListQuery, Depends(_datasets)]
-GraphQuery = Annotated[ListQuery, Depends(_graphs)]
-CheckpointQuery = Annotated[ListQuery, Depends(_checkpoints)]
+DatasetQuery = Annotated[ListQuery, _sorted(DatasetOrder, _names)]
+GraphQuery = Annotated[ListQuery, _sorted(GraphOrder, _names)]
+CheckpointQuery = Annotated[ListQuery, _sorted(CheckpointOrder, _ages)]

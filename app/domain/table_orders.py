@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from app.domain.errors import Finding, Invalid
 
@@ -105,7 +105,3 @@ class TableEvaluation:
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """Read what `to_json` returned."""
         return cls(**{**document, "files": RowFiles(**document["files"])})
-
-
-TableFormat = Literal["json", "ndjson", "csv", "npz", "parquet"]
-"""The formats of tables in responses."""

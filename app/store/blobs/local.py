@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import BinaryIO
 
 from app.domain.errors import Corrupt, StorageFailed, storage_faults
 from app.store.blobs.plain_files import BlobVerifier, open_plain_file, open_plain_file_in
@@ -29,6 +29,7 @@ from app.store.blobs.store import (
     checked_digest,
     write_blob,
 )
+from app.store.blobs.writer import CountingWriter
 from app.system.durable import Durable
 
 READ_ONLY = 0o400
@@ -260,34 +261,19 @@ class LocalBlobStore:
         return open_plain_file_in(self._path(digest).parent, digest)
 
 
-class LocalBlobWriter:
+class LocalBlobWriter(CountingWriter):
     """A blob on its way to the disk, under a temporary name until it is committed."""
 
     def __init__(self, store: LocalBlobStore, durable: Durable, path: Path) -> None:
+        super().__init__(store.usage)
         self._store = store
         self._durable = durable
-        self._hash = hashlib.sha256()
-        self._size = 0
-        self._reserved = 0
         with storage_faults("this blob"):
             self._file = durable.create(path)
 
-    @property
-    def size(self) -> int:
-        """How many bytes were written so far."""
-        return self._size
-
-    @property
-    def digest(self) -> str:
-        """The SHA-256 of what was written so far, in hexadecimal."""
-        return self._hash.hexdigest()
-
     def write(self, data: bytes) -> None:
-        """Take more bytes; StorageFull if there is no room for them, StorageFailed if they cannot be written."""
-        self._store.usage.reserve(len(data))
-        self._reserved += len(data)
-        self._size += len(data)
-        self._hash.update(data)
+        """Take more bytes; StorageFull if there is no space for them, StorageFailed if they cannot be written."""
+        self._count(data)
         with storage_faults("this blob"):
             self._file.write(data)
 
@@ -300,13 +286,6 @@ class LocalBlobWriter:
         self._store.keep(descriptor, self._file.path, blob.digest)
         self._release()
         return blob
-
-    def _release(self) -> None:
-        self._store.usage.settle(reserved=self._reserved)
-        self._reserved = 0
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

@@ -222,10 +222,6 @@ class ObjectBlobStore:
         self._forget(digest)
         self._client.delete(object_key(digest))
 
-    def wait_for_deletions(self, timeout: float) -> bool:
-        """Return whether all deleted blobs are gone from the storage; wait at most `timeout` seconds."""
-        return self._deletions.wait(timeout)
-
     def sign(self, digest: str, seconds: int) -> str | None:
         """Return a URL that reads the blob for `seconds`, None if the storage has no such URLs; NotFound."""
         self.size(digest)

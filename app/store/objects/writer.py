@@ -1,48 +1,31 @@
 """Blobs that are written to object storage: local files until complete, since a blob is named after its digest."""
 
-import hashlib
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Self
 
 from app.domain.errors import storage_faults
 from app.store.blobs.store import Blob, Usage
+from app.store.blobs.writer import CountingWriter
 from app.store.objects.cache import BlobCache
 
 
-class ObjectBlobWriter:
+class ObjectBlobWriter(CountingWriter):
     """A blob that is being written: a local file until it is committed."""
 
     def __init__(self, cache: BlobCache, usage: Usage, store: Callable[[Path, Blob], object]) -> None:
         """Write to a temporary file of `cache`, count in `usage`; `store` takes the complete file over."""
+        super().__init__(usage)
         self._store = store
-        self._usage = usage
-        self._hash = hashlib.sha256()
-        self._size = 0
-        self._reserved = 0
         self._resources = ExitStack()
         self._path, descriptor = self._resources.enter_context(cache.temporary_file())
         self._file = self._resources.enter_context(os.fdopen(os.dup(descriptor), "wb", buffering=0))
 
-    @property
-    def size(self) -> int:
-        """How many bytes were written so far."""
-        return self._size
-
-    @property
-    def digest(self) -> str:
-        """The SHA-256 of what was written so far, in hexadecimal."""
-        return self._hash.hexdigest()
-
     def write(self, data: bytes) -> None:
-        """Take more bytes; StorageFull if there is no room for them, StorageFailed if they cannot be written."""
-        self._usage.reserve(len(data))
-        self._reserved += len(data)
-        self._size += len(data)
-        self._hash.update(data)
+        """Take more bytes; StorageFull if there is no space for them, StorageFailed if they cannot be written."""
+        self._count(data)
         with storage_faults("this blob"):
             view = memoryview(data)
             while view:
@@ -54,13 +37,6 @@ class ObjectBlobWriter:
         self._store(self._path, blob)
         self._release()
         return blob
-
-    def _release(self) -> None:
-        self._usage.settle(reserved=self._reserved)
-        self._reserved = 0
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
