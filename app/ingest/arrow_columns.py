@@ -69,7 +69,7 @@ class ArrowField:
 
 def batch_rows(fields: Sequence[ArrowField]) -> int:
     """Return how many rows are converted at a time."""
-    return max(1, CHUNK_BYTES // max(1, sum(field.row_bytes for field in fields)))
+    return max(1, 4 * CHUNK_BYTES // max(1, sum(field.row_bytes for field in fields)))
 
 
 class NumberColumn:

@@ -20,6 +20,7 @@ from app.ingest.parquet_schema import Leaf
 from app.ingest.thrift import Struct, ThriftReader, malformed, required
 
 _HEADER_BYTES_MAX = 64 * KIB
+_USUAL_HEADER_BYTES = KIB
 _DATA, _INDEX, _DICTIONARY, _DATA_2 = range(4)
 _HEADER_OF = {_DATA: 5, _DICTIONARY: 7, _DATA_2: 8}
 
@@ -31,11 +32,9 @@ def check_pages(file: BufferedReader, chunk: Chunk, page_bytes_max: int) -> None
     """
     position, values = chunk.start, 0
     while position < chunk.end:
-        file.seek(position)
-        reader = ThriftReader(file.read(min(_HEADER_BYTES_MAX, chunk.end - position)))
-        header = reader.struct()
+        header, header_bytes = _read_header(file, position, chunk.end)
         unpacked, packed = required(header, 2, thrift.I32), required(header, 3, thrift.I32)
-        position += reader.position + packed
+        position += header_bytes + packed
         if packed < 0 or unpacked < 0 or position > chunk.end:
             raise IngestError("bad_offsets", chunk.leaf.pointer, "a page does not lie within its column")
         if unpacked > page_bytes_max:
@@ -43,6 +42,20 @@ def check_pages(file: BufferedReader, chunk: Chunk, page_bytes_max: int) -> None
         values += _values(header, unpacked, first=values == 0)
     if values != chunk.values:
         raise malformed("counts other values than its pages have")
+
+
+def _read_header(file: BufferedReader, position: int, end: int) -> tuple[Struct, int]:
+    """Return the header of a page, and how many bytes it has; it is longer than usual if it holds long texts."""
+    most = min(_HEADER_BYTES_MAX, end - position)
+    for size in sorted({min(_USUAL_HEADER_BYTES, most), most}):
+        file.seek(position)
+        reader = ThriftReader(file.read(size))
+        try:
+            return reader.struct(), reader.position
+        except IngestError:
+            if size == most:
+                raise
+    raise malformed("ends too early")
 
 
 def _values(header: Struct, unpacked: int, *, first: bool) -> int:

@@ -93,8 +93,11 @@ class ThriftReader:
         return value
 
     def _varint(self) -> int:
-        value = 0
-        for place in range(_VARINT_BYTES_MAX):
+        value = self._byte()
+        if value < 0x80:
+            return value
+        value &= 0x7F
+        for place in range(1, _VARINT_BYTES_MAX):
             byte = self._byte()
             value |= (byte & 0x7F) << 7 * place
             if not byte & 0x80:
@@ -102,7 +105,11 @@ class ThriftReader:
         raise malformed("has a number without end")
 
     def _byte(self) -> int:
-        return self._bytes(1)[0]
+        if self.position >= len(self._data):
+            raise malformed("ends too early")
+        found = self._data[self.position]
+        self.position += 1
+        return found
 
     def _bytes(self, count: int) -> bytes:
         end = self.position + count
