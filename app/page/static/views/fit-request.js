@@ -1,7 +1,7 @@
 /** The request of a fit as JSON, as a curl command and as Python; its bundle, and its replays. */
 
 import { html, saveBlob, useEffect } from "../lib/ui.js";
-import { addressOf, Problem, request, send } from "../lib/api.js";
+import { addressOf, Problem, request, send, storedKey } from "../lib/api.js";
 import { shortId } from "../lib/format.js";
 import { fits, refreshFits } from "../lib/fits.js";
 import { hashOf, navigate, route, setQuery } from "../lib/route.js";
@@ -74,7 +74,8 @@ function asJson(request) {
 
 function asCurl(request) {
   const body = JSON.stringify(request, null, 2).replaceAll("'", "'\\''");
-  return `curl -s ${addressOf("v1/fits")} -H 'Content-Type: application/json' -d '${body}'`;
+  const key = storedKey() ? ' -H "Authorization: Bearer $ADJOINT_KEY"' : "";
+  return `curl -s ${addressOf("v1/fits")}${key} -H 'Content-Type: application/json' -d '${body}'`;
 }
 
 function asPython(request) {

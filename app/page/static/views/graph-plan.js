@@ -17,6 +17,9 @@ const MEMORY_HEIGHT = 190;
 const LIVE_HEIGHT = 74;
 const LANE = 20;
 const LEFT = 64;
+/** Width of a letter, and the fewest letters that a name is shortened to. */
+const LETTER = 6.4;
+const LETTERS_MIN = 5;
 
 /** @param {{graph: any, batch: number, optimizer: string}} props */
 export function GraphPlan({ graph, batch, optimizer }) {
@@ -119,12 +122,13 @@ function Picture({ plan, runs, memory, across, width }) {
     ${memory.lives.map((life) => html`<rect key=${life.buffer.name} x=${x(life.first)} y=${memoryTop + (life.from / arena) * MEMORY_HEIGHT} width=${Math.max(0.8, x(life.last + 1) - x(life.first))} height=${Math.max(0.6, ((life.to - life.from) / arena) * MEMORY_HEIGHT)} fill=${colors.get(plan.steps[life.first].op)} class="buffer"><title>${life.buffer.name} ${formatShape(life.buffer.shape)} ${life.buffer.dtype}: steps ${life.first} to ${life.last}</title></rect>`)}`;
 }
 
-/** Steps of one layer that follow one another; the name is written where there is room for it. */
+/** Steps of one layer that follow one another; the name is written where there is room for it or its beginning. */
 function Run({ run, left, width }) {
   const name = run.layer || run.kind;
+  const room = Math.floor((width - 5) / LETTER);
   return html`<g class="run ${run.kind}"><title>${`${describeOrigin(run)}: ${run.first === run.last ? `step ${run.first}` : `steps ${run.first} to ${run.last}`}`}</title>
     <rect x=${left} y="1" width=${width} height=${LANE - 3} rx="3" />
-    ${width > 7 * name.length + 6 && html`<text x=${left + width / 2} y="14" text-anchor="middle">${name}</text>`}</g>`;
+    ${room >= Math.min(name.length, LETTERS_MIN) && html`<text x=${left + width / 2} y="14" text-anchor="middle">${name.length > room ? `${name.slice(0, room - 1)}…` : name}</text>`}</g>`;
 }
 
 function StepDetails({ plan, index, bytes, layer }) {

@@ -74,7 +74,7 @@ function Workers({ workers }) {
     <thead><tr><th class="number">Process</th><th>Works on</th><th class="number">Attempt</th><th>State</th><th class="number">Memory</th></tr></thead>
     <tbody>${workers.map(
       (each) => html`<tr key=${each.pid}><td class="number num">${each.pid}</td>
-        <td>${each.fit ? html`<a href=${hashOf(["fits", each.fit])}>fit ${shortId(each.fit)}</a>` : (each.session ? html`<a href=${hashOf(["system", "sessions"], { session: each.session })}>session ${shortId(each.session)}</a>` : "session")}</td>
+        <td>${each.fit ? html`<a href=${hashOf(["fits", each.fit])}>fit ${shortId(each.fit)}</a>` : (each.session ? html`<a href=${hashOf(["system", "sessions"], { session: each.session })}>session ${shortId(each.session)}</a>` : "computations")}</td>
         <td class="number num">${each.attempt}</td><td>${each.state}</td><td class="number num">${formatBytes(each.rss_bytes)}</td></tr>`,
     )}</tbody></table></div>`;
 }

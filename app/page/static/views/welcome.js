@@ -1,7 +1,7 @@
 /** The first visit of an empty server: train a classifier of iris flowers with one click, or with curl. */
 
 import { html, useState } from "../lib/ui.js";
-import { addressOf, Problem, request } from "../lib/api.js";
+import { addressOf, Problem, request, storedKey } from "../lib/api.js";
 import { putFit } from "../lib/fits.js";
 import { navigate } from "../lib/route.js";
 import { Copyable } from "../parts/copyable.js";
@@ -70,7 +70,8 @@ export function Welcome() {
 
 function commands() {
   const root = addressOf("").replace(/\/$/, "");
-  return `URL=${root}
+  const key = storedKey() ? 'curl() { command curl -H "Authorization: Bearer $ADJOINT_KEY" "$@"; }\n' : "";
+  return `${key}URL=${root}
 id() { grep -o '"id":"[^"]*"' | head -n 1 | cut -d '"' -f 4; }
 curl -s -o iris.csv $URL/page/examples/iris.csv
 DATASET=$(curl -s -H 'Content-Type: text/csv' --data-binary @iris.csv \\
