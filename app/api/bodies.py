@@ -128,7 +128,7 @@ class Writable(Protocol):
 
 
 async def receive(request: Request, upload: Writable, limit: int) -> None:
-    """Write the body to `upload` as it comes, in threads, so that the disk holds nobody else up.
+    """Write the body to `upload` as it comes, in threads, so that the disk does not delay other requests.
 
     One part is digested and written while the next one comes. TooLarge if the body exceeds `limit` bytes, StorageFull
     if the disk is full.
@@ -148,7 +148,7 @@ async def receive(request: Request, upload: Writable, limit: int) -> None:
 
 
 async def _written(writing: Task[None] | None) -> None:
-    """Wait for a part; it goes on even if nobody waits any more."""
+    """Wait for a part; it is written even if the wait is cancelled."""
     if writing is not None:
         await wait([writing])
         writing.result()

@@ -54,7 +54,7 @@ DESCRIBING: tuple[type[BaseModel], ...] = (
     TensorInput,
     *(verb.shape for verb in (*session_training.VERBS, *session_static.STEPS)),
 )
-"""Shapes that only describe, while somebody else reads what they describe."""
+"""Shapes that only describe; other parts read what they describe."""
 
 PROBLEM = {"$ref": "#/components/responses/Problem"}
 REFUSALS = ("401", "403", "429")

@@ -1,4 +1,4 @@
-"""`adjoint audit`: check that nobody has tampered with the audit trail."""
+"""`adjoint audit`: check the audit trail for tampering."""
 
 import sys
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Where the server is and with which key: the options that all client commands share.
 
-A key is never an argument: everybody on the machine can read those of every process.
+A key is never an argument: every user of the machine can read those of every process.
 """
 
 import os

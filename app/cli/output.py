@@ -43,7 +43,7 @@ def terminal_width() -> int | None:
 
 
 def confirm(what: str) -> None:
-    """Ask whether to go on; leave if not, or if nobody can be asked."""
+    """Ask whether to continue; exit if not, or without a terminal to ask on."""
     if not sys.stdin.isatty():
         sys.stderr.write(f"adjoint: {what}; give --yes to agree\n")
         raise typer.Exit(REFUSED)

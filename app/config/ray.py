@@ -50,7 +50,7 @@ class RaySettings(BaseSettings):
 
 
 def has_ray_token() -> bool:
-    """Whether the environment requires a token of everybody who talks to the Ray cluster, and names one."""
+    """Whether the environment requires a token from every client of the Ray cluster, and names one."""
     if os.environ.get("RAY_AUTH_MODE") != "token":
         return False
     path = os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token"

@@ -1,11 +1,11 @@
 """API keys, their scopes, and the tenants that they belong to.
 
-A key is `adj_<id>_<secret>`. Its secret has 256 random bits, so nobody can guess it from its SHA-256, and only that is
+A key is `adj_<id>_<secret>`. Its secret has 256 random bits, so it cannot be guessed from its SHA-256, and only that is
 kept: a hash that is slow on purpose would protect no better.
 
 For whom something is done goes along with the request (a context variable): through the threads and tasks that it
 starts, down to the unit of work, which finds and adds that tenant's rows only. What the server does of its own accord
-is done for nobody, and sees the rows of all.
+is done for no tenant, and has access to the rows of all.
 """
 
 import hashlib

@@ -20,7 +20,7 @@ DELETED = "delete_audit_entries"
 """The action by which the server says that it has deleted the oldest entries, since there were too many."""
 
 OFFLINE = "offline"
-"""Who changes keys while no server runs: somebody with the data directory in hand."""
+"""Who changes keys while no server runs: a user with access to the data directory."""
 
 
 @dataclass(frozen=True, slots=True)

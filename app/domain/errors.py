@@ -97,7 +97,7 @@ class NotFound(ApiError):
 
 
 class FileReplaced(NotFound):
-    """What stands where a file of the server was is a link, or has a second name: somebody else has put it there."""
+    """What stands where a file of the server was is a link, or has a second name: it was put there from outside."""
 
     code = "file_replaced"
     title = "A file of the server was replaced"
@@ -372,7 +372,7 @@ class TransferPending(RetryLater):
 
 
 class StorageFull(ApiError):
-    """The disk (or its quota) has no room for what was to be written."""
+    """The disk (or its quota) has no space for what was to be written."""
 
     code = "storage_full"
     status = 507
@@ -441,9 +441,9 @@ _logger = logging.getLogger(__name__)
 
 @contextmanager
 def storage_faults(what: str) -> Iterator[None]:
-    """Have it named that `what` could not be written: StorageFull if there was no room, StorageFailed otherwise.
+    """Raise that `what` could not be written: StorageFull if there was no space, StorageFailed otherwise.
 
-    Neither may be tried again with the same file: after a sync has failed, the next one tells nothing, since the
+    Neither may be tried again with the same file: after a sync has failed, the next one proves nothing, since the
     system may have dropped what it could not write.
     """
     try:

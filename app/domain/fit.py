@@ -33,7 +33,7 @@ WAITS_FOR_MEMORY = "waiting_for_memory"
 """The phase of a fit whose turn it is, and for which there is too little memory beside what runs."""
 
 WAITS_FOR_STORAGE = "waiting_for_storage"
-"""The phase of a fit that runs, and stands still until the disk or the quota has room for what it has to write."""
+"""The phase of a fit that runs, and stands still until the disk or the quota has space for what it has to write."""
 
 TERMINAL = frozenset({FitState.CANCELLED, FitState.SUCCEEDED, FitState.FAILED})
 # What a free worker may take. An interrupted fit lost its process and goes on from its last checkpoint.

@@ -216,7 +216,7 @@ LOADING = 1
 """It loads libraries and answers when it is READY."""
 
 DYING = -1
-"""It ends by an error, which the text tells."""
+"""It ends by an error, which the text describes."""
 
 
 def to_line(message: Message) -> bytes:

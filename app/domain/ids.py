@@ -1,4 +1,4 @@
-"""Ids: a prefix that tells the kind, then 26 characters that sort by the time they were made.
+"""Ids: a prefix for the kind, then 26 characters that sort by the time they were made.
 
 The 26 characters are a ULID in lower case: 48 bits of Unix milliseconds, then 80 random bits, in Crockford's base 32
 (https://github.com/ulid/spec). An id is only ever looked up; it is never part of a path.

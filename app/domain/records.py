@@ -60,7 +60,7 @@ class DatasetRecord:
     """A dataset. `digest` is the SHA-256 of the bytes as they came, which are kept; `format` names them.
 
     One that is made of others has a manifest of its columns in place of such bytes. `origin` says which ones, and how;
-    `version` counts, from 1, how often rows were appended to get it. `corrupt` tells that the file of these bytes, or
+    `version` counts, from 1, how often rows were appended to get it. `corrupt`: whether the file of these bytes, or
     of a column, is missing or does not match its digest.
     """
 
@@ -91,7 +91,7 @@ class CheckpointRecord:
     `fit_id` is None unless a fit wrote it, `session_id` unless a session saved it, with its step `session_seq`.
 
     `digest` is the file's SHA-256. A `deleted` checkpoint stays on record; its content is gone. One that is `pinned`
-    is kept when newer ones are written. `corrupt` tells that the file is missing or does not match its digest.
+    is kept when newer ones are written. `corrupt`: whether the file is missing or does not match its digest.
     """
 
     id: str
@@ -116,7 +116,7 @@ class CheckpointRecord:
 class GradientRecord:
     """The gradient of a fit's loss by one parameter, at the parameters as they were after `step` steps: a .npy blob.
 
-    `digest` is the file's SHA-256, `size_bytes` its length. One that was stored never changes. `corrupt` tells that the
+    `digest` is the file's SHA-256, `size_bytes` its length. One that was stored never changes. `corrupt`: whether the
     file is missing or does not match its digest.
     """
 

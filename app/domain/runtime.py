@@ -19,7 +19,7 @@ class Runtime:
     Attributes:
         executor: "numpy" or "native"; "auto" as long as the process has not chosen.
         threads: threads that work inside a step.
-        threads_requested: how many were asked for, None if nobody did.
+        threads_requested: how many were asked for, None if none were.
         affinity: the CPUs that the process is bound to, None for those of the server.
         niceness: how far it stands back behind the server, in steps of nice(2).
         fingerprint: what the bits of its numbers depend on; empty until it has reported it.

@@ -33,7 +33,7 @@ class SessionRecord:
     `ttl_seconds` how long it may be idle; `used_at` when it was last used, to about a minute; `checkpoint_id` the
     checkpoint that was saved when it expired; `bit_exact` is False once it has gone on under other numerics; `version`
     grows by one with every update; `memory_bytes` is what its process takes before any step (None: the session is from
-    before that was kept); `begun` tells that a process had it on the disk, so that its files must be there; `name`
+    before that was kept); `begun`: whether a process had it on the disk, so that its files must be there; `name`
     is what its client calls it, which may be nothing; `server` is the one of several servers that runs its process,
     empty before the first.
     """

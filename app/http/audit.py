@@ -1,6 +1,6 @@
 """Writes the audit trail: every request that would change something, admitted or refused.
 
-Also every request that found a link in the place of a file: somebody has changed the data directory.
+Also every request that found a link in the place of a file: the data directory was changed from outside.
 """
 
 import logging
@@ -39,7 +39,7 @@ class AuditMiddleware:
     """Records the outcome of a change before the client is answered: no answer is sent without its audit entry.
 
     What cannot be entered is answered with the reason, though it may have been done; a client that sends it again
-    under its Idempotency-Key is given what was made. On an open server, which knows nobody, only administration is
+    under its Idempotency-Key is given what was made. On an open server, which has no keys, only administration is
     entered; the steps of sessions are not.
     """
 

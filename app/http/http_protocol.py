@@ -1,4 +1,4 @@
-"""One HTTP/1.1 connection: uvicorn's, which waits for nobody for ever, and with one shape for every refusal."""
+"""One HTTP/1.1 connection: uvicorn's, with a time limit for every wait, and one shape for every refusal."""
 
 import asyncio
 import logging

@@ -1,6 +1,6 @@
 """What a connection sends to the HTTP parser: in pieces that are cheap to parse, at a bounded rate.
 
-The parser costs tens of microseconds a chunk and a few a header line, on the event loop that answers everybody. A
+The parser costs tens of microseconds a chunk and a few a header line, on the event loop that answers all requests. A
 packet of 256 KiB may hold 40,000 chunks, which take a second. So bytes are parsed a piece in a turn of the loop, and a
 connection whose chunks are too small for their number is not read from for a while.
 """

@@ -1,7 +1,8 @@
 """Refuses requests that the server cannot take: too many at once, or while it shuts down.
 
-Whoever waits for news (a long poll, a stream of events) costs next to nothing, for a long time, and there are many of
-them; the others cost something, for a short time. They are counted apart, so that neither takes the others' places.
+A request that waits for news (a long poll, a stream of events) costs next to nothing, for a long time, and there are
+many of them; the others cost something, for a short time. They are counted apart, so that neither takes the others'
+places.
 """
 
 import logging

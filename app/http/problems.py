@@ -166,7 +166,7 @@ DETAILS: Mapping[int, str] = MappingProxyType(
 def problem(request: Request, error: ApiError) -> Response:
     """Render an error of ours."""
     request_id = request_id_of(request.scope)
-    # Also set here, since the answer to an error that nobody expected does not pass the middleware.
+    # Also set here, since the response to an unexpected error does not pass the middleware.
     headers = {name: header_text(value) for name, value in error.headers.items()}
     headers = {**headers, HEADER: request_id, "Cache-Control": "no-store"}
     if error.status in CLOSING:
@@ -198,7 +198,7 @@ def install(app: FastAPI) -> None:
         return problem(request, _from_validation(request, error))
 
     async def on_disconnect(_request: Request, _error: Exception) -> Response:
-        return Response(status_code=400)  # nobody is there to read it
+        return Response(status_code=400)  # the client has gone
 
     async def on_anything(request: Request, _error: Exception) -> Response:
         return problem(request, ApiError(DETAILS[500]))

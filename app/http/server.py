@@ -31,7 +31,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Server(uvicorn.Server):
-    """Tells when it is ready. A signal has it drain first, and stop to listen only after that."""
+    """Reports when it is ready. After a signal it drains first, and stops listening only then."""
 
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None], drain: Callable[[], None]) -> None:
         """Call `on_ready` when requests are answered, and `drain`, in a thread, when a signal is to end that."""

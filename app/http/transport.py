@@ -30,7 +30,7 @@ class Pace:
 class Progress:
     """Watches a connection while there is too much left to send; aborts it when the client has used up its time.
 
-    That there is nothing to send takes nobody's time.
+    Time in which there is nothing to send does not count.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, pace: Pace) -> None:

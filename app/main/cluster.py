@@ -160,7 +160,7 @@ def _fingerprint(key: bytes, text: str) -> str:
 
 
 def data_directory_id(data_dir: Path, durable: Durable) -> str:
-    """Return what tells this data directory from others, made by the first of the servers that share it."""
+    """Return what distinguishes this data directory from others, made by the first of the servers that share it."""
     path = data_dir.resolve() / SERVERS / IDENTITY
     if not path.exists():
         partial = path.with_name(f"{IDENTITY}.{secrets.token_hex(8)}")

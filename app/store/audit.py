@@ -72,7 +72,7 @@ class Audit:
         if page.cursor is not None:
             last = int(decode_cursor(page.cursor, _SEQ))
             statement = statement.where(audit.c.seq < last if descending else audit.c.seq > last)
-        # One row more than asked for tells whether there is a next page.
+        # One row more than requested shows whether there is a next page.
         rows = self._connection.execute(statement.limit(page.limit + 1)).all()
         items = read_rows(AuditRecord, rows[: page.limit])
         return Page(items, encode_cursor(str(items[-1].seq)) if len(rows) > len(items) > 0 else None)

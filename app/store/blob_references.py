@@ -111,7 +111,7 @@ _DIGESTS_AT_ONCE = 500
 
 
 def is_damaged(digest: Column[str]) -> Label[bool]:
-    """Return the expression that tells whether the blob in a column of digests is marked, called `corrupt`."""
+    """Return the expression for whether the blob in a column of digests is marked, called `corrupt`."""
     marked: ColumnElement[bool] = exists().where(damaged_blobs.c.digest == digest)
     return marked.label("corrupt")
 

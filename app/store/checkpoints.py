@@ -1,4 +1,4 @@
-"""Checkpoints in the database. A deleted one stays on record, so that asking for it tells "deleted" from "unknown"."""
+"""Checkpoints in the database. A deleted one stays on record, which distinguishes "deleted" from "unknown"."""
 
 from typing import Any
 

@@ -43,7 +43,7 @@ FAILING = frozenset(
     }
 )
 PRIMARY = 0xFF
-"""The part of a code that names the kind of error; the rest tells more."""
+"""The part of a code that names the kind of error; the rest is more specific."""
 
 IN_DOUBT = os.EX_IOERR
 

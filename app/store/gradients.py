@@ -62,7 +62,7 @@ class Gradients:
             last = tuple_(int(last_step), last_parameter, types=[column.type for column in columns])
             statement = statement.where(place < last if descending else place > last)
         statement = statement.order_by(*(column.desc() if descending else column for column in columns))
-        # One row more than asked for tells whether there is a next page.
+        # One row more than requested shows whether there is a next page.
         rows = self._connection.execute(statement.limit(page.limit + 1)).all()
         items = read_rows(GradientRecord, rows[: page.limit])
         more = len(rows) > len(items) > 0

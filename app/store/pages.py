@@ -155,7 +155,7 @@ def fetch_page(
     if request.cursor is not None:
         last_id = decode_cursor(request.cursor)
         statement = statement.where(key < last_id if descending else key > last_id)
-    # One row more than asked for tells whether there is a next page.
+    # One row more than requested shows whether there is a next page.
     statement = statement.order_by(key.desc() if descending else key).limit(request.limit + 1)
     rows = connection.execute(statement).all()
     wanted = rows[: request.limit]

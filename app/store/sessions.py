@@ -123,7 +123,7 @@ class Sessions:
         return stored
 
     def excuse(self) -> None:
-        """Have all open sessions count as used now: before, nobody could use them."""
+        """Mark all open sessions as used now: while the server was stopped, they could not be."""
         self._connection.execute(_EXCUSE, {"now": self._now})
 
     def begin_anew(self, kept: Collection[str]) -> None:

@@ -37,7 +37,7 @@ class MemoryLimit:
 def memory_limits(root: Path = ROOT) -> list[MemoryLimit]:
     """Return the limits of this process's group and of those around it; a group without one is left out.
 
-    Version 1 has a limit everywhere, beyond all memory where nobody has set one.
+    Version 1 has a limit everywhere, beyond all memory where none was set.
     """
     found = []
     for folder, files in _groups(root):
@@ -48,7 +48,7 @@ def memory_limits(root: Path = ROOT) -> list[MemoryLimit]:
 
 
 def memory_kills(root: Path = ROOT) -> int | None:
-    """Return how often the kernel has killed a process of the narrowest group that tells, None if none does."""
+    """Return how often the kernel has killed a process of the narrowest group that reports it, None if none does."""
     for folder, files in _groups(root):
         counts = _table(folder / files.kills)
         if "oom_kill" in counts:

@@ -66,7 +66,7 @@ class CheckpointScheduler:
             write: writes a checkpoint, and returns when it is on the disk.
             longest: seconds from one checkpoint to the next that are long enough for one by the clock; None for never.
             by_epochs: whether checkpoints at the ends of epochs were requested.
-            write_by_clock: writes one that nobody has asked for, without which the fit goes on; by default `write`.
+            write_by_clock: writes one that was not requested; the fit continues if that fails; by default `write`.
         """
         self._policy = fit.recipe.checkpoint
         self._epochs_requested = epochs_requested

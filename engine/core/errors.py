@@ -31,9 +31,9 @@ Severity = Literal["error", "warning", "info"]
 class Finding:
     """One fault in a document: a JSON pointer to the place, a stable code and a sentence that says what to change.
 
-    `severity` tells a fault that is refused ("error") from what is accepted: "warning" if the result is probably not
-    what was meant, "info" otherwise. `line` and `column`, counted from 1, are the place in a text that the
-    pointer names.
+    `severity` distinguishes a fault that is refused ("error") from what is accepted: "warning" if the result is
+    probably not what was meant, "info" otherwise. `line` and `column`, counted from 1, are the place in a text that
+    the pointer names.
     """
 
     pointer: str

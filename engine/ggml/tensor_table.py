@@ -121,7 +121,7 @@ class TensorTable:
         self.version += 1
 
     def copy(self, size: int) -> TensorTable:
-        """Return a table of the same values with room for `size`."""
+        """Return a table of the same values with a capacity of `size`."""
         other = TensorTable(size)
         other.take(self)
         return other

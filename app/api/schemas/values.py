@@ -192,7 +192,7 @@ class OneOf:
 
 
 class DescribedBy:
-    """Marks an object that is described by `shape` in the OpenAPI document, and read by somebody who checks it better.
+    """Marks an object that is described by `shape` in the OpenAPI document, and checked elsewhere in full.
 
     What is no object is taken if it fits `also`.
     """

@@ -39,7 +39,7 @@ class KeyRing:
     def __init__(self, clock: Clock, setting: bytes | None = None) -> None:
         """Know the key `setting`, if there is one, besides those of `replace`."""
         self._clock = clock
-        # Compared by hashes of one length: how long a comparison takes tells nothing about the key.
+        # Compared by hashes of one length: the time of a comparison reveals nothing about the key.
         self._setting = None if setting is None else _hash(setting)
         self._keys: dict[str, tuple[ApiKeyRecord, Caller]] = {}
         self._used: dict[str, datetime] = {}

@@ -107,7 +107,7 @@ class Quarantine:
             self._durable.sync_folder(target.parent)
 
     def _batches(self) -> list[Path]:
-        """Return the folders of all starts, the oldest first; what has another name was put there by somebody else."""
+        """Return the folders of all starts, the oldest first; a folder with another name is not of the server."""
         found: Iterator[Path] = self._root.iterdir() if self._root.is_dir() else iter(())
         return sorted(path for path in found if _BATCH.fullmatch(path.name))
 

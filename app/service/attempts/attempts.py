@@ -108,7 +108,7 @@ LOST_WITH_SERVER = Died("lost", "the server went down; the fit resumes from its 
 class ReportResult:
     """The fit after a report was stored.
 
-    `ended` tells whether the attempt is over, `losses` how many attempts in a row have crashed.
+    `ended`: whether the attempt is over; `losses`: how many attempts in a row have crashed.
     """
 
     fit: FitRecord

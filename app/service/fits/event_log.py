@@ -100,7 +100,7 @@ class Events:
         """Yield the events that follow `terms.after` as they come, several at a time, and none for a heartbeat.
 
         Ends after the `end` event, at the limits of `terms`, or when the server stops or the fit is deleted. Holds
-        neither a thread nor the database while it waits, or while nobody takes what it has yielded.
+        neither a thread nor the database while it waits, or while its events are not read.
         """
         clock = asyncio.get_running_loop().time
         deadline = inf if terms.seconds is None else clock() + terms.seconds

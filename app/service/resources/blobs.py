@@ -184,7 +184,7 @@ class Integrity:
             findings = () if pointer is None else (Finding(pointer, kind.code, detail),)
             raise kind(detail, blob=blob, problem=error.problem, findings=findings) from error
         if marked:
-            # Somebody has put the file right by hand.
+            # The file was restored by hand.
             self.clear([blob])
         return path
 

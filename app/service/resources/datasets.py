@@ -70,7 +70,7 @@ class Ingestion:
         return self._blobs.local_path(blob.digest)
 
     def open(self) -> BlobWriter:
-        """Open a writer for the bytes of an upload; StorageFull if the disk has no room for new ones."""
+        """Open a writer for the bytes of an upload; StorageFull if the disk has no space for new ones."""
         self._space.check()
         return self._blobs.writer()
 

@@ -52,7 +52,7 @@ class Exports:
         Raises:
             Corrupt: the file of a column is damaged.
             Invalid: the format does not have what the columns hold.
-            TooLarge, StorageFull: there is no room for the file.
+            TooLarge, StorageFull: there is no space for the file.
         """
         columns = [
             ExportedColumn(

@@ -19,7 +19,7 @@ MIB = 1024**2
 
 PROCESS_BYTES: Mapping[str, int] = MappingProxyType({NUMPY: 96 * MIB, NATIVE: 242 * MIB})
 """What a process takes beside its arrays, by its executor: Python and NumPy take about 48 MiB, a loaded compiler
-another 57, and up to 150 more while it compiles kernels that nobody has used before, those of convolutions above all:
+another 57, and up to 150 more while it compiles kernels that were not used before, those of convolutions above all:
 such a process may take 4 % more than this once. `tests/chaos/footprints.py` measures it.
 """
 DATA, PROCESS = "data_bytes", "process_bytes"

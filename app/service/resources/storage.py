@@ -84,7 +84,7 @@ class DiskSpace:
 
     @property
     def free_bytes(self) -> int:
-        """How much room the disk has; StorageFailed if the data directory is gone or cannot be read."""
+        """Free space of the disk, in bytes; StorageFailed if the data directory is gone or cannot be read."""
         try:
             return shutil.disk_usage(self._data_dir).free
         except OSError as error:
@@ -145,13 +145,13 @@ class DiskSpace:
             path.unlink()
         except OSError as error:
             if error.errno in NO_SPACE:
-                return None  # which `check_disk` tells, with how much there must be
+                return None  # `check_disk` reports it, with the space that is needed
             return f"nothing can be written to the data directory ({error.strerror or error}); have its disk checked"
         return None
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """Return what tells a folder from another at the same path, None if there is none."""
+    """Return what distinguishes a folder from another at the same path, None if there is none."""
     try:
         status = folder.stat()
     except OSError:

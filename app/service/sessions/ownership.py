@@ -56,7 +56,7 @@ class SharedOwnership:
         return replace(session, server=self._server_id)
 
     def ends(self, session: SessionRecord, servers: tuple[ServerStatus, ...]) -> bool:
-        """Whether this server runs it, or nobody does and this one keeps house."""
+        """Whether this server runs it, or none does and this one leads."""
         if session.server == self._server_id:
             return True
         leads = any(server.leads and server.id == self._server_id for server in servers)

@@ -96,7 +96,7 @@ class SessionSteps:
             known = await asyncio.to_thread(self._cache.read, session_id, self._read)
         self._check(known.session)
         if step.notify and saves_checkpoint(step):
-            # Somebody has to take over the file: that is done before the answer, whether or not the client waits.
+            # The file has to be taken over: that is done before the answer, whether or not the client waits.
             step = replace(step, notify=False)
         refers = find_references(step, known.datasets)
         if not refers.datasets and not refers.checkpoints:

@@ -2,8 +2,8 @@
 
 A file gets its name only when it is complete and on the disk: written under a temporary name in the same tree, synced,
 renamed, and the folder synced. An operation that fails is not tried again: the blob is not stored then. No symbolic
-link is followed on the way to a blob, and a file with a second name (a hard link) is not taken for one, since whoever
-planted it could change it.
+link is followed on the way to a blob, and a file with a second name (a hard link) is not taken for one, since another
+process could change it.
 """
 
 import hashlib

@@ -29,13 +29,13 @@ class Usage:
         return self._stored
 
     def reserve(self, size: int) -> None:
-        """Claim room for bytes that are about to be written; StorageFull if the quota has none."""
+        """Reserve space for bytes that are about to be written; StorageFull if the quota has none."""
         with self._lock:
             self._check(size)
             self._reserved += size
 
     def settle(self, *, reserved: int = 0, stored: int = 0) -> None:
-        """Give up room that was reserved, and count the bytes that are stored since (fewer, if it is negative)."""
+        """Give up space that was reserved, and count the bytes that are stored since (fewer, if it is negative)."""
         with self._lock:
             self._reserved -= reserved
             self._stored += stored
@@ -91,7 +91,7 @@ class BlobWriter(Protocol):
         ...
 
     def write(self, data: bytes) -> None:
-        """Take more bytes; StorageFull if there is no room for them, StorageFailed if they cannot be written."""
+        """Take more bytes; StorageFull if there is no space for them, StorageFailed if they cannot be written."""
         ...
 
     def commit(self) -> Blob:
@@ -148,7 +148,7 @@ class BlobStore(Protocol):
         """Move a finished local file in: afterwards it is a blob, and gone from `path`.
 
         Made by this server's own processes, on the file system of the store, and not open for writing any more.
-        StorageFull if there is no room for it, when it stays where it is; StorageFailed if it cannot be stored.
+        StorageFull if there is no space for it, when it stays where it is; StorageFailed if it cannot be stored.
         """
         ...
 

@@ -181,7 +181,7 @@ class BlobCache:
                 self.discard(digest)
                 excess -= size
                 count += 1
-        _logger.info("%s copies of stored files were deleted to make room", count)
+        _logger.info("%s copies of stored files were deleted to free space", count)
 
     def _listed(self) -> Iterator[tuple[float, int, str]]:
         """Yield when each copy was used last (seconds since 1970), its size, and its digest."""

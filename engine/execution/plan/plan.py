@@ -50,7 +50,7 @@ class Buffer:
 class Step:
     """One kernel call on buffers.
 
-    `inplace` tells that the output lies over an input; `windows`, for a step that shards run, the axes along which each
+    `inplace`: the output lies over an input; `windows`, for a step that shards run, the axes along which each
     sees its part of inputs that are whole otherwise; `origin` the node of the definition and the pass.
     """
 

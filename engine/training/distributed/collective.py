@@ -125,7 +125,7 @@ class _Table:
             self._said[rank] = (operation, content)
             now = self._round
             if len(self._said) == self.size and self._failure is None:
-                # Nobody can overwrite this before all have taken it: for that, all must have come again.
+                # No rank can overwrite this before all have read it: all must have entered the next call by then.
                 self._taken = [self._said[each] for each in range(self.size)]
                 self._said = {}
                 self._round += 1

@@ -27,7 +27,7 @@ CONSTANT_BYTES = 2**28
 """Maximum bytes of constants in cached plans."""
 
 LEFT_OUT: dict[type, frozenset[str]] = {
-    # The definition holds the class weights, the caller tells which vectors move, of the schedule only counts whether
+    # The definition holds the class weights, the caller passes which vectors move, of the schedule only counts whether
     # it cycles momentum, and the rest is about which rows come when, and what is done between steps.
     Recipe: frozenset(
         (

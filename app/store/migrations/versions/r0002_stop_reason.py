@@ -13,5 +13,5 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the column; of the fits so far nobody knows."""
+    """Add the column; that of earlier fits is unknown."""
     op.add_column("fits", sa.Column("stop_reason", sa.Text))

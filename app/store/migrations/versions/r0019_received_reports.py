@@ -13,5 +13,5 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the column; attempts of before had nobody who kept their reports."""
+    """Add the column; reports of earlier attempts were not kept."""
     op.add_column("attempts", sa.Column("received", sa.Integer, nullable=False, server_default=sa.text("0")))
