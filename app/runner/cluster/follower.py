@@ -34,6 +34,9 @@ PLACING_SECONDS = 10.0
 """After this time the log of a fit says that it waits for a node."""
 
 KILLED_DETAIL = "the process was killed by the server"
+RAY_KILLED_FOR_MEMORY = "killed due to the node running low on memory"
+"""What Ray says of an actor that it has killed itself. Of any that was killed it says that memory may be the cause."""
+
 RETRY_SECONDS = 1.0
 AVOID_SECONDS = 90.0
 """How long no attempt is started on a node that was lost; by then Ray knows of it, or it was only slow."""
@@ -298,7 +301,7 @@ class Follower:
             self._tell_end(Ended(self._token, "node_lost", detail, self._killed))
         elif self._killed:
             self._tell_end(Ended(self._token, "killed", KILLED_DETAIL, asked=True))
-        elif "memory" in str(error) and "OOM" in str(error).upper():
+        elif RAY_KILLED_FOR_MEMORY in str(error):
             self._tell_end(Ended(self._token, "out_of_memory", "Ray killed the process, since memory had run out"))
         else:
             _logger.warning("the actor of attempt %s has died: %s", self._token, error)

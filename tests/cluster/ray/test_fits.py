@@ -132,6 +132,8 @@ def test_a_killed_actor_is_followed_by_an_attempt_from_the_last_checkpoint(
             actor.send_signal(signal.SIGKILL)
         eventually("no further attempt", lambda: http.get(f"/v1/fits/{fit_id}").json()["attempt"] == 2)
     assert outcome(http, fit_id) == expected
+    outcomes = [attempt["outcome"] for attempt in http.get(f"/v1/fits/{fit_id}").json()["attempts"]]
+    assert outcomes == ["killed", "succeeded"]
 
 
 @pytest.mark.parametrize("loss", [RayCluster.kill_node, RayCluster.freeze_node], ids=["killed", "silent"])

@@ -35,6 +35,8 @@ class Actor:
         self.asked: list[str] = []
         self.answers = True
         """Whether the node is reached."""
+        self.cause = "the actor is dead"
+        """What Ray says of its death."""
         self._reports = [*reports]
         self._is_gone = False
         self.place, self.receive, self.close = Call(self._place), Call(self._receive), Call(self._close)
@@ -57,7 +59,7 @@ class Actor:
             if self.answers and (kept := [each for each in self._reports if each[0] > after]):
                 return True, kept
             await asyncio.sleep(0.001)
-        raise RayActorError("the actor is dead")
+        raise RayActorError(self.cause)
 
     async def _close(self) -> None:
         if not self.answers:
@@ -177,13 +179,24 @@ def test_an_actor_that_does_not_close_in_time_is_killed(
     assert ends(events) == [Ended(TOKEN, "killed", follower.KILLED_DETAIL, asked=True)]
 
 
-@pytest.mark.parametrize(("is_lost", "reason"), [(False, "killed"), (True, "node_lost")])
+KILLED = (
+    "The actor died unexpectedly. Some common causes include: (1) the process was killed by the OOM killer due to high "
+    "memory usage, (2) ray stop --force was called"
+)
+SHORT_OF_MEMORY = "1 worker(s) were killed due to the node running low on memory. Refer to the documentation"
+
+
+@pytest.mark.parametrize(
+    ("is_lost", "cause", "reason"),
+    [(False, KILLED, "killed"), (True, KILLED, "node_lost"), (False, SHORT_OF_MEMORY, "out_of_memory")],
+)
 def test_an_actor_that_dies_by_itself_or_with_its_node_is_reported(
-    ray: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_lost: bool, reason: str
+    ray: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_lost: bool, cause: str, reason: str
 ) -> None:
     monkeypatch.setattr(follower, "is_node_lost", lambda _node: is_lost)
 
     async def act(_followed: Follower, actor: Actor, events: list[Event]) -> None:
+        actor.cause = cause
         actor.die()
         await until(lambda: bool(ends(events)))
 
