@@ -227,7 +227,7 @@ def test_what_cannot_be_replayed_is_reported_in_a_line(url, tmp_path, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
-def heed_interrupts():
+def enable_interrupts():
     """Let a process heed Ctrl-C, though the tests may have been started in the background, where nobody does."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
@@ -235,7 +235,7 @@ def heed_interrupts():
 def test_ctrl_c_leaves_the_fit_running_and_says_how_to_see_it_again(url, files):
     command = [sys.executable, "-m", "app", "fit", *files, "--steps", "100000000", "--url", url]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, cwd=ROOT, preexec_fn=heed_interrupts, **pipes) as process:
+    with subprocess.Popen(command, cwd=ROOT, preexec_fn=enable_interrupts, **pipes) as process:
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
         text, errors = process.communicate(timeout=PATIENCE)

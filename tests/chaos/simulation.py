@@ -326,12 +326,12 @@ class SimulatedServer:
 
     def _control_a_fit(self) -> None:
         """A client wants something of a fit; it may be too late for that."""
-        wish = self.chance.choice(
+        stop_request = self.chance.choice(
             (self._control.cancel, self._control.kill, self._control.pause, self._control.resume, self._control.resume)
         )
         if self.acknowledged:
             with suppress(Conflict):
-                wish(self.chance.choice([*self.acknowledged.values()]))
+                stop_request(self.chance.choice([*self.acknowledged.values()]))
 
     def _obey(self) -> None:
         """The worker_pool looks at what is wanted of its processes."""

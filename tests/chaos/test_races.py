@@ -19,9 +19,9 @@ AT_A_TIME = 3
 ACCEPTED = 202
 REFUSED = 409
 
-Wishes = tuple[str, ...]
+Requests = tuple[str, ...]
 # What each client asks for, one after the other; those in one line come at the same time.
-CLIENTS: tuple[tuple[Wishes, ...], ...] = (
+CLIENTS: tuple[tuple[Requests, ...], ...] = (
     (("cancel",),),
     (("cancel", "cancel"),),
     (("cancel",), ("cancel",)),
@@ -75,8 +75,8 @@ def race(driver: Driver, request: dict[str, Any], name: str, chance: random.Rand
     fit_id = driver.submit(name, request)
     moment(driver, fit_id, chance)
 
-    def ask(wishes: Wishes) -> list[tuple[str, int]]:
-        return [(wish, driver.act(fit_id, wish).status_code) for wish in wishes]
+    def ask(requests: Requests) -> list[tuple[str, int]]:
+        return [(stop_request, driver.act(fit_id, stop_request).status_code) for stop_request in requests]
 
     with ThreadPoolExecutor(len(clients)) as threads:
         answers = [answer for answered in threads.map(ask, clients) for answer in answered]
@@ -104,12 +104,12 @@ def judge(race: Race, driver: Driver, folder: Path) -> None:
     invariants.rows_never_change(driver.read.get(race.fit_id, []), told.rows)
     invariants.attempts_go_forward(told)
     invariants.every_listed_checkpoint_loads(told, folder)
-    done = [wish for wish, status in race.answers if status == ACCEPTED]
+    done = [stop_request for stop_request, status in race.answers if status == ACCEPTED]
     state = told.fit["state"]
     if not done or {*done} <= {"pause", "resume"}:
         assert state == "succeeded", told.fit
     elif "resume" not in done:
-        # A process that was about to finish may be quicker than the wish to cancel; nothing is quicker than a kill.
+        # A process that was about to finish may be quicker than the request to cancel; nothing is quicker than a kill.
         assert state == "cancelled" or ("kill" not in done and state == "succeeded"), told.fit
         assert "kill" not in done or told.fit["stop_reason"] in ("killed", None)
     if state == "succeeded":

@@ -151,7 +151,7 @@ class SessionPoolHarness:
     attempts: SessionAttempts
     runner: PlayedRunner
     supervisor: Supervisor
-    crew: SessionPool
+    pool: SessionPool
     folders: SessionDirs
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -202,7 +202,7 @@ class SessionPoolHarness:
 
 @contextmanager
 def session_pool_harness(
-    data_dir: Path, store: Store, room: MemoryPool | None = None, kills: int | None = None, **settings: Any
+    data_dir: Path, store: Store, memory_pool: MemoryPool | None = None, kills: int | None = None, **settings: Any
 ) -> Iterator[SessionPoolHarness]:
     """Set a harness, with so much room in memory, in a system that counts so many `kills` for want of it, if it does.
 
@@ -215,14 +215,14 @@ def session_pool_harness(
     host = ProcessManager(runner)
     chosen = Settings(data_dir=data_dir, **{"drain_seconds": 2.0, **settings})
     attempts = Attempts(storage_context(store, blobs, data_dir, clock=CLOCK), data_dir / "staging", lambda _: None)
-    supervisor = Supervisor(attempts, runner, chosen, CLOCK, SupervisorOptions(processes=host, memory=room))
+    supervisor = Supervisor(attempts, runner, chosen, CLOCK, SupervisorOptions(processes=host, memory=memory_pool))
     with store.begin() as work:
         work.graphs.add(GraphRecord("graph_1", "g", "0" * 64, {"inputs": {}}, {}, CLOCK.now()))
     supervisor.start()
     try:
         losses = LossPolicy(host.exit_log, chosen.step_seconds, (0.0,), lambda: kills)
-        crew = SessionPool(session_attempts, host, chosen, room, losses)
-        yield SessionPoolHarness(store, session_attempts, runner, supervisor, crew, folders)
+        pool = SessionPool(session_attempts, host, chosen, memory_pool, losses)
+        yield SessionPoolHarness(store, session_attempts, runner, supervisor, pool, folders)
     finally:
         supervisor.drain()
 
@@ -239,7 +239,7 @@ def play(harness: SessionPoolHarness, act: Callable[[], Awaitable[None]]) -> Non
                 await act()
             finally:
                 harness.runner.released.set()
-                await asyncio.to_thread(harness.crew.drain)
+                await asyncio.to_thread(harness.pool.drain)
                 await asyncio.to_thread(harness.supervisor.drain)
 
     asyncio.run(run())

@@ -93,7 +93,7 @@ class SessionsHarness:
     blobs: LocalBlobStore
     sweeper: BlobSweeper
     clock: ManualClock
-    wakes: Notifier
+    notifier: Notifier
     folders: SessionDirs
     worker_pool: FakeIdleWorkerPool
     use: SessionActivity
@@ -155,7 +155,7 @@ def opened(
     clock: ManualClock,
     tmp_path: Path,
 ) -> SessionsHarness:
-    space, wakes, durable = DiskSpace(tmp_path, 0), Notifier(), Durable()
+    space, notifier, durable = DiskSpace(tmp_path, 0), Notifier(), Durable()
     folders = SessionDirs(tmp_path / "sessions", durable)
     worker_pool, use = FakeIdleWorkerPool(folders), SessionActivity(store, clock)
     saves = SavedCheckpoints(store, blobs, sweeper, space, clock)
@@ -163,6 +163,6 @@ def opened(
     inputs = StepInputs(store, integrity)
     storage = storage_context(store, blobs, tmp_path, sweeper=sweeper, integrity=integrity, space=space, clock=clock)
     steps = SessionSteps(storage, inputs, saves, folders, worker_pool, use)
-    creation = SessionCreation(storage, wakes, SessionLimits(MOST))
+    creation = SessionCreation(storage, notifier, SessionLimits(MOST))
     sessions = Sessions(storage, creation, steps, use, folders, worker_pool)
-    return SessionsHarness(store, blobs, sweeper, clock, wakes, folders, worker_pool, use, saves, sessions)
+    return SessionsHarness(store, blobs, sweeper, clock, notifier, folders, worker_pool, use, saves, sessions)

@@ -98,7 +98,7 @@ SCOPE = {"type": "http", "method": "POST", "path": "/v1/datasets", "headers": []
 async def cut_off(*, begun: bool, stopping: bool) -> list[MutableMapping[str, Any]]:
     """Cancel a request whose body never ends, as uvicorn does; return what was sent."""
     sent: list[MutableMapping[str, Any]] = []
-    reading, wakes = asyncio.Event(), Notifier()
+    reading, notifier = asyncio.Event(), Notifier()
 
     async def app(_scope: Scope, _receive: Receive, send: Send) -> None:
         if begun:
@@ -112,10 +112,10 @@ async def cut_off(*, begun: bool, stopping: bool) -> list[MutableMapping[str, An
     async def receive() -> MutableMapping[str, Any]:
         raise AssertionError
 
-    task = asyncio.create_task(DrainMiddleware(app, wakes)({**SCOPE}, receive, send))
+    task = asyncio.create_task(DrainMiddleware(app, notifier)({**SCOPE}, receive, send))
     await reading.wait()
     if stopping:
-        wakes.close()
+        notifier.close()
     task.cancel()
     await task
     return sent

@@ -101,7 +101,7 @@ class SupervisorHarness:
         self,
         runner: Runner | None = None,
         backoff: Sequence[float] = (0.0,),
-        room: MemoryPool | None = None,
+        memory_pool: MemoryPool | None = None,
         leadership: Leadership = SOLE_SERVER,
         **settings: Any,
     ) -> Supervisor:
@@ -109,9 +109,9 @@ class SupervisorHarness:
         chosen = self.settings.model_copy(update=settings)
         storage = storage_context(self.store, self.blobs, self.staging, clock=CLOCK)
         config = WorkerConfig(checkpoint_seconds=chosen.checkpoint_seconds, leadership=leadership)
-        attempts = Attempts(storage, self.staging, self.notify, config, memory=room)
+        attempts = Attempts(storage, self.staging, self.notify, config, memory=memory_pool)
         attempts.recover((runner or self.runner).adopt)
-        options = SupervisorOptions(backoff, memory=room, leadership=leadership)
+        options = SupervisorOptions(backoff, memory=memory_pool, leadership=leadership)
         supervisor = Supervisor(attempts, runner or self.runner, chosen, CLOCK, options)
         self.supervisors.append(supervisor)
         supervisor.start()

@@ -83,15 +83,15 @@ def test_checkpoints_by_the_clock_cost_no_bits(harness: SupervisorHarness, undis
     assert_same(harness, undisturbed)
 
 
-@pytest.mark.parametrize("wishes", [("pause", "cancel"), ("cancel", "kill"), ("pause", "kill"), ("cancel",) * 3])
-def test_whatever_is_wanted_at_once_a_fit_ends_once(harness: SupervisorHarness, wishes: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("requests", [("pause", "cancel"), ("cancel", "kill"), ("pause", "kill"), ("cancel",) * 3])
+def test_whatever_is_wanted_at_once_a_fit_ends_once(harness: SupervisorHarness, requests: tuple[str, ...]) -> None:
     harness.submit(**ENDLESS, checkpoint=NO_CHECKPOINTS)
     harness.supervisor()
     harness.until_rows(5)
-    # While the lock is held the fit does not get as far as what is wished first.
+    # While the lock is held the fit does not get as far as what is requested first.
     with all_end([pid_of(harness)], seconds=PATIENCE), harness.store._database.lock:
-        for wish in dict.fromkeys(wishes):
-            getattr(harness, wish)()
+        for stop_request in dict.fromkeys(requests):
+            getattr(harness, stop_request)()
     harness.until_state("cancelled")
     assert harness.events("end") == [{"state": "cancelled"}]
     assert len(harness.outcomes()) == 1

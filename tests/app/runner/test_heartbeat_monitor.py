@@ -15,7 +15,7 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def vigil(clock: ManualClock) -> HeartbeatMonitor:
+def monitor(clock: ManualClock) -> HeartbeatMonitor:
     return HeartbeatMonitor(clock, LEASE)
 
 
@@ -25,55 +25,57 @@ def process(pid: int | None = 1) -> ActiveAttempt:
 
 
 def listen(
-    vigil: HeartbeatMonitor, clock: ManualClock, running: ActiveAttempt, seconds: float, *, heard: bool = False
+    monitor: HeartbeatMonitor, clock: ManualClock, running: ActiveAttempt, seconds: float, *, heard: bool = False
 ) -> bool:
     clock.advance(seconds)
-    return bool(vigil.update([running], [running.handle] if heard else [], timeout=seconds))
+    return bool(monitor.update([running], [running.handle] if heard else [], timeout=seconds))
 
 
 def test_a_process_that_is_silent_for_longer_than_the_lease_is_stalled(
-    vigil: HeartbeatMonitor, clock: ManualClock
+    monitor: HeartbeatMonitor, clock: ManualClock
 ) -> None:
     running = process()
-    assert vigil.expires_at(running) == LEASE
-    assert not listen(vigil, clock, running, LEASE)
-    assert listen(vigil, clock, running, 0.1)
+    assert monitor.expires_at(running) == LEASE
+    assert not listen(monitor, clock, running, LEASE)
+    assert listen(monitor, clock, running, 0.1)
 
 
-def test_a_word_now_and_then_is_enough(vigil: HeartbeatMonitor, clock: ManualClock) -> None:
+def test_a_word_now_and_then_is_enough(monitor: HeartbeatMonitor, clock: ManualClock) -> None:
     running = process()
     for _ in range(5):
-        assert not listen(vigil, clock, running, LEASE - 1)
-        assert not listen(vigil, clock, running, 0.5, heard=True)
-    assert vigil.expires_at(running) == clock.monotonic() + LEASE
+        assert not listen(monitor, clock, running, LEASE - 1)
+        assert not listen(monitor, clock, running, 0.5, heard=True)
+    assert monitor.expires_at(running) == clock.monotonic() + LEASE
 
 
-def test_a_process_whose_news_cannot_be_written_down_is_not_silent(vigil: HeartbeatMonitor, clock: ManualClock) -> None:
+def test_a_process_whose_news_cannot_be_written_down_is_not_silent(
+    monitor: HeartbeatMonitor, clock: ManualClock
+) -> None:
     running = process()
     running.report = AttemptReport()
-    assert not listen(vigil, clock, running, 10 * LEASE)
+    assert not listen(monitor, clock, running, 10 * LEASE)
     running.report = None
-    assert not listen(vigil, clock, running, LEASE)
+    assert not listen(monitor, clock, running, LEASE)
 
 
-def test_time_in_which_nobody_could_listen_does_not_count(vigil: HeartbeatMonitor, clock: ManualClock) -> None:
+def test_time_in_which_nobody_could_listen_does_not_count(monitor: HeartbeatMonitor, clock: ManualClock) -> None:
     running = process()
     clock.advance(10 * LEASE)
-    assert vigil.update([running], [], timeout=0.5) == []
+    assert monitor.update([running], [], timeout=0.5) == []
     assert running.since_heartbeat == 0.5 + POLL_SLACK_SECONDS
 
 
-def test_a_process_that_starts_may_take_longer(vigil: HeartbeatMonitor, clock: ManualClock) -> None:
+def test_a_process_that_starts_may_take_longer(monitor: HeartbeatMonitor, clock: ManualClock) -> None:
     running = process(pid=None)
-    assert not listen(vigil, clock, running, STARTING_SECONDS)
-    assert listen(vigil, clock, running, 0.1)
+    assert not listen(monitor, clock, running, STARTING_SECONDS)
+    assert listen(monitor, clock, running, 0.1)
 
 
 @pytest.mark.parametrize("over", ["ended", "stalled", "gone"])
-def test_what_is_over_is_not_watched(vigil: HeartbeatMonitor, clock: ManualClock, over: str) -> None:
+def test_what_is_over_is_not_watched(monitor: HeartbeatMonitor, clock: ManualClock, over: str) -> None:
     running = process()
     if over == "gone":
         running.gone_at = 0.0
     else:
         setattr(running, over, True)
-    assert not listen(vigil, clock, running, 2 * LEASE)
+    assert not listen(monitor, clock, running, 2 * LEASE)

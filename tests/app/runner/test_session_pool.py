@@ -14,16 +14,16 @@ from tests.support.session_pool_harness import OpenHarness, play
 def test_the_first_step_starts_a_process_and_all_are_answered_in_their_order(open_harness: OpenHarness) -> None:
     harness = open_harness()
     session = harness.session()
-    assert harness.crew.status("sess_1").process is None
+    assert harness.pool.status("sess_1").process is None
 
     async def act() -> None:
         steps = [harness.step() for _ in range(20)]
-        answers = await asyncio.gather(*(harness.crew.execute(session, step, step.id.encode()) for step in steps))
+        answers = await asyncio.gather(*(harness.pool.execute(session, step, step.id.encode()) for step in steps))
         assert [head.seq for head, _ in answers if isinstance(head, StepReply)] == [*range(1, 21)]
         assert [body for _, body in answers] == [step.id.encode() for step in steps]
         # What it says of itself comes another way than its answers.
-        await harness.until(lambda: harness.crew.status("sess_1").pid is not None)
-        status = harness.crew.status("sess_1")
+        await harness.until(lambda: harness.pool.status("sess_1").pid is not None)
+        status = harness.pool.status("sess_1")
         assert (status.process, status.pid, status.next_seq) == ("ready", 4001, 21)
         (worker,) = harness.supervisor.workers()
         assert (worker.session_id, worker.fit_id, worker.pid, worker.attempt) == ("sess_1", None, 4001, 1)
@@ -38,7 +38,7 @@ def test_a_large_body_goes_down_the_line_in_pieces(open_harness: OpenHarness) ->
     session, body = harness.session(), bytes(range(256)) * 40_000
 
     async def act() -> None:
-        answers = await asyncio.gather(*(harness.crew.execute(session, harness.step(), body) for _ in range(3)))
+        answers = await asyncio.gather(*(harness.pool.execute(session, harness.step(), body) for _ in range(3)))
         assert all(answer == body for _, answer in answers)
 
     play(harness, act)
@@ -49,9 +49,9 @@ def test_what_a_lost_process_has_not_answered_is_sent_to_the_next_in_turn(open_h
     session = harness.session()
 
     async def act() -> None:
-        await harness.crew.execute(session, harness.step(), b"")
+        await harness.pool.execute(session, harness.step(), b"")
         steps = [harness.step("slow"), harness.step(seq=4), harness.step(seq=3), harness.step()]
-        answers = asyncio.gather(*(harness.crew.execute(session, step, b"") for step in steps))
+        answers = asyncio.gather(*(harness.pool.execute(session, step, b"") for step in steps))
         await harness.until(lambda: len(harness.runner.players[0].heard) == 2)
         harness.runner.kill(harness.runner.players[0].handle)
         await harness.until(lambda: len(harness.runner.players) == 2 and harness.runner.players[1].heard != [])
@@ -60,7 +60,7 @@ def test_what_a_lost_process_has_not_answered_is_sent_to_the_next_in_turn(open_h
         harness.runner.released.set()
         await answers
         assert harness.runner.players[1].heard == ["step 2", "step 4", "step 3", "step 5"]
-        await harness.crew.execute(session, harness.step(), b"")
+        await harness.pool.execute(session, harness.step(), b"")
         assert len(harness.runner.players) == 2
 
     play(harness, act)
@@ -71,14 +71,14 @@ def test_a_step_that_three_processes_die_of_is_refused_and_the_session_goes_on(o
     session = harness.session()
 
     async def act() -> None:
-        answered, _ = await harness.crew.execute(session, Step("deadly", "die", {}), b"")
+        answered, _ = await harness.pool.execute(session, Step("deadly", "die", {}), b"")
         assert isinstance(answered, StepReply)
         assert answered.error is not None
         assert "3 processes of the session ended while they executed this step and no other" in answered.error["detail"]
         assert "it was so" in answered.error["detail"]
         assert [each.poison for each in harness.runner.sessions.values()] == [None, None, None, "deadly"]
         assert [each.starved for each in harness.runner.sessions.values()] == [False, False, False, True]
-        answered, _ = await harness.crew.execute(session, harness.step(), b"")
+        answered, _ = await harness.pool.execute(session, harness.step(), b"")
         assert isinstance(answered, StepReply)
         assert answered.seq == 2
         assert len(harness.runner.players) == 4
@@ -95,9 +95,9 @@ def test_a_step_whose_processes_are_killed_from_outside_may_be_sent_again(open_h
 
     async def act() -> None:
         with pytest.raises(ProcessLost, match=r"6 processes .* died in a row, the last one: it was so; find out who"):
-            await harness.crew.execute(session, Step("unlucky", "die", KILLED), b"")
+            await harness.pool.execute(session, Step("unlucky", "die", KILLED), b"")
         assert {each.poison for each in harness.runner.sessions.values()} == {None}
-        answered, _ = await harness.crew.execute(session, Step("unlucky", "count", {}), b"")
+        answered, _ = await harness.pool.execute(session, Step("unlucky", "count", {}), b"")
         assert isinstance(answered, StepReply)
         assert answered.error is None
 
@@ -110,7 +110,7 @@ def test_a_step_is_not_blamed_for_what_others_died_of_in_the_same_second(open_ha
 
     async def act() -> None:
         both = asyncio.gather(
-            *(harness.crew.execute(each, Step(f"of {each.id}", "hang", {}), b"") for each in sessions),
+            *(harness.pool.execute(each, Step(f"of {each.id}", "hang", {}), b"") for each in sessions),
             return_exceptions=True,
         )
         for times in range(6):
@@ -136,7 +136,7 @@ def test_a_step_is_blamed_where_the_system_does_not_say_whether_it_was_short_of_
     session = harness.session()
 
     async def act() -> None:
-        answered, _ = await harness.crew.execute(session, Step("deadly", "die", KILLED), b"")
+        answered, _ = await harness.pool.execute(session, Step("deadly", "die", KILLED), b"")
         assert isinstance(answered, StepReply)
         assert answered.error is not None
         assert answered.error["code"] == "step_lost_worker"
@@ -149,9 +149,9 @@ def test_one_deadly_step_among_others_is_found(open_harness: OpenHarness) -> Non
     session = harness.session()
 
     async def act() -> None:
-        await harness.crew.execute(session, harness.step(), b"")
+        await harness.pool.execute(session, harness.step(), b"")
         steps = [harness.step(), harness.step("slow"), harness.step("die"), harness.step()]
-        answers = asyncio.gather(*(harness.crew.execute(session, step, b"") for step in steps))
+        answers = asyncio.gather(*(harness.pool.execute(session, step, b"") for step in steps))
         await harness.until(lambda: "step 3" in harness.runner.players[0].heard)
         harness.runner.released.set()
         heads = [head for head, _ in await answers]
@@ -170,9 +170,9 @@ def test_when_processes_die_before_they_are_ready_waiting_requests_fail_and_may_
 
     async def act() -> None:
         with pytest.raises(ProcessLost, match="died in a row"):
-            await harness.crew.execute(session, harness.step(), b"")
+            await harness.pool.execute(session, harness.step(), b"")
         harness.runner.dies_at_start = False
-        answered, _ = await harness.crew.execute(session, harness.step(), b"")
+        answered, _ = await harness.pool.execute(session, harness.step(), b"")
         assert isinstance(answered, StepReply)
 
     play(harness, act)
@@ -183,7 +183,7 @@ def test_a_step_that_takes_too_long_is_cut_short_and_refused(open_harness: OpenH
     session = harness.session()
 
     async def act() -> None:
-        answered, _ = await harness.crew.execute(session, Step("endless", "hang", {}), b"")
+        answered, _ = await harness.pool.execute(session, Step("endless", "hang", {}), b"")
         assert isinstance(answered, StepReply)
         assert answered.error is not None
         assert [each.poison for each in harness.runner.sessions.values()] == [None, "endless"]
@@ -197,19 +197,19 @@ def test_when_all_processes_are_taken_the_one_that_was_idle_for_longest_rests(op
 
     async def act() -> None:
         for session in sessions[:3]:
-            await harness.crew.execute(session, harness.step(), b"")
-        assert [harness.crew.status(session.id).process for session in sessions[:3]] == [None, "ready", "ready"]
+            await harness.pool.execute(session, harness.step(), b"")
+        assert [harness.pool.status(session.id).process for session in sessions[:3]] == [None, "ready", "ready"]
         assert [handle.owner_id for handle in harness.runner.stopped] == ["sess_1"]
-        busy = [asyncio.create_task(harness.crew.execute(s, harness.step("slow"), b"")) for s in sessions[1:3]]
+        busy = [asyncio.create_task(harness.pool.execute(s, harness.step("slow"), b"")) for s in sessions[1:3]]
         await harness.until(
             lambda: sum("slow" in str(p.heard) or len(p.heard) == 2 for p in harness.runner.players) == 2
         )
         with pytest.raises(SessionsFull, match="all 2 session processes"):
-            await harness.crew.execute(sessions[3], harness.step(), b"")
+            await harness.pool.execute(sessions[3], harness.step(), b"")
         harness.runner.released.set()
         await asyncio.gather(*busy)
         # What it has done before it rested it still knows.
-        answered, _ = await harness.crew.execute(sessions[0], harness.step(), b"")
+        answered, _ = await harness.pool.execute(sessions[0], harness.step(), b"")
         assert isinstance(answered, StepReply)
         assert answered.seq == 2
 
@@ -221,10 +221,10 @@ def test_an_idle_process_rests_and_the_next_step_wakes_another(open_harness: Ope
     session = harness.session()
 
     async def act() -> None:
-        await harness.crew.execute(session, harness.step(), b"")
-        await harness.until(lambda: harness.crew.status("sess_1").process is None)
-        assert harness.crew.status("sess_1").next_seq == 2
-        answered, _ = await harness.crew.execute(session, harness.step(), b"")
+        await harness.pool.execute(session, harness.step(), b"")
+        await harness.until(lambda: harness.pool.status("sess_1").process is None)
+        assert harness.pool.status("sess_1").next_seq == 2
+        answered, _ = await harness.pool.execute(session, harness.step(), b"")
         assert isinstance(answered, StepReply)
         assert answered.seq == 2
         assert len(harness.runner.players) == 2
@@ -237,17 +237,17 @@ def test_a_process_rests_only_after_it_has_answered(open_harness: OpenHarness) -
     session = harness.session()
 
     async def act() -> None:
-        slow = asyncio.create_task(harness.crew.execute(session, harness.step("slow"), b""))
+        slow = asyncio.create_task(harness.pool.execute(session, harness.step("slow"), b""))
         await harness.until(lambda: bool(harness.runner.players and harness.runner.players[0].heard))
-        resting = asyncio.create_task(harness.crew.suspend("sess_1"))
+        resting = asyncio.create_task(harness.pool.suspend("sess_1"))
         await asyncio.sleep(0.01)
         assert not resting.done()
         harness.runner.released.set()
         await resting
         assert slow.done()
-        assert harness.crew.status("sess_1").process is None
-        await harness.crew.suspend("sess_1")
-        await harness.crew.suspend("sess_9")
+        assert harness.pool.status("sess_1").process is None
+        await harness.pool.suspend("sess_1")
+        await harness.pool.suspend("sess_9")
 
     play(harness, act)
 
@@ -257,9 +257,9 @@ def test_to_wake_is_to_have_a_process_that_shows_where_the_session_is(open_harne
     session = harness.session()
 
     async def act() -> None:
-        await harness.crew.wake(session)
-        assert harness.crew.status("sess_1").next_seq == 1
-        await harness.crew.wake(session)
+        await harness.pool.wake(session)
+        assert harness.pool.status("sess_1").next_seq == 1
+        await harness.pool.wake(session)
         assert len(harness.runner.players) == 1
 
     play(harness, act)
@@ -271,15 +271,15 @@ def test_more_steps_than_may_wait_are_refused(open_harness: OpenHarness) -> None
 
     async def act() -> None:
         steps = [harness.step("slow"), *(harness.step() for _ in range(MAX_QUEUED_STEPS - 1))]
-        tasks = [asyncio.create_task(harness.crew.execute(session, step, b"")) for step in steps]
+        tasks = [asyncio.create_task(harness.pool.execute(session, step, b"")) for step in steps]
         await asyncio.sleep(0)
         with pytest.raises(SessionsFull, match=f"at most {MAX_QUEUED_STEPS} steps") as refused:
-            await harness.crew.execute(session, harness.step(), b"")
+            await harness.pool.execute(session, harness.step(), b"")
         assert refused.value.headers["Retry-After"]
-        large = asyncio.create_task(harness.crew.execute(other, harness.step("slow"), bytes(2000)))
+        large = asyncio.create_task(harness.pool.execute(other, harness.step("slow"), bytes(2000)))
         await asyncio.sleep(0)
         with pytest.raises(SessionsFull, match="bytes"):
-            await harness.crew.execute(other, harness.step(), bytes(100))
+            await harness.pool.execute(other, harness.step(), bytes(100))
         harness.runner.released.set()
         await asyncio.gather(large, *tasks)
 
@@ -291,7 +291,7 @@ def test_a_client_that_goes_away_does_not_stop_its_step(open_harness: OpenHarnes
     session = harness.session()
 
     async def act() -> None:
-        task = asyncio.create_task(harness.crew.execute(session, harness.step(), b""))
+        task = asyncio.create_task(harness.pool.execute(session, harness.step(), b""))
         await asyncio.sleep(0)
         task.cancel()
         await harness.until(lambda: "sess_1" in harness.runner.kept and len(harness.runner.kept["sess_1"].order) == 1)
@@ -304,9 +304,9 @@ def test_a_step_may_be_accepted_before_it_is_done(open_harness: OpenHarness) -> 
     session = harness.session()
 
     async def act() -> None:
-        accepted, body = await harness.crew.execute(session, harness.step(notify=True), b"long")
+        accepted, body = await harness.pool.execute(session, harness.step(notify=True), b"long")
         assert (accepted, body) == (StepAccepted("step 1", 1), b"")
-        answered, _ = await harness.crew.execute(session, harness.step(), b"")
+        answered, _ = await harness.pool.execute(session, harness.step(), b"")
         assert isinstance(answered, StepReply)
 
     play(harness, act)
@@ -326,7 +326,7 @@ def test_what_a_process_shows_of_itself_is_written_down(open_harness: OpenHarnes
     harness.runner.first_words = [Phase("steps", runtime=runtime), NumericsChanged({"cpu": "y"}, {"cpu": "x"})]
 
     async def act() -> None:
-        await harness.crew.execute(session, harness.step(), b"")
+        await harness.pool.execute(session, harness.step(), b"")
         await harness.until(lambda: harness.stored().runtime == runtime and not harness.stored().bit_exact)
 
     play(harness, act)
@@ -341,7 +341,7 @@ def test_a_session_whose_process_cannot_go_on_has_failed(open_harness: OpenHarne
     async def act() -> None:
         for _ in range(2):
             with pytest.raises(StepRefused) as refused:
-                await harness.crew.execute(session, harness.step(), b"")
+                await harness.pool.execute(session, harness.step(), b"")
             assert refused.value.code == "session_failed"
 
     play(harness, act)
@@ -358,7 +358,7 @@ def test_no_process_is_started_for_a_session_that_has_ended(state: SessionState,
 
     async def act() -> None:
         with pytest.raises(StepRefused) as refused:
-            await harness.crew.execute(session, harness.step(), b"")
+            await harness.pool.execute(session, harness.step(), b"")
         assert refused.value.code == f"session_{state.value}"
 
     play(harness, act)
@@ -370,15 +370,15 @@ def test_the_end_of_a_session_is_the_end_of_its_process_and_of_what_waits(open_h
     session = harness.session()
 
     async def act() -> None:
-        task = asyncio.create_task(harness.crew.execute(session, harness.step("hang"), b""))
-        await harness.until(lambda: harness.crew.status("sess_1").process == "ready")
-        await harness.crew.end("sess_1")
+        task = asyncio.create_task(harness.pool.execute(session, harness.step("hang"), b""))
+        await harness.until(lambda: harness.pool.status("sess_1").process == "ready")
+        await harness.pool.end("sess_1")
         with pytest.raises(StepRefused) as refused:
             await task
         assert refused.value.code == "session_closed"
         assert [handle.owner_id for handle in harness.runner.killed] == ["sess_1"]
         assert harness.supervisor.workers() == []
-        await harness.crew.end("sess_1")
+        await harness.pool.end("sess_1")
 
     play(harness, act)
 
@@ -388,12 +388,12 @@ def test_a_step_that_comes_while_a_session_ends_is_refused(open_harness: OpenHar
     session = harness.session()
 
     async def act() -> None:
-        await harness.crew.execute(session, harness.step(), b"")
+        await harness.pool.execute(session, harness.step(), b"")
         harness.runner.ignores_kill = True
-        ending = asyncio.create_task(harness.crew.end("sess_1"))
+        ending = asyncio.create_task(harness.pool.end("sess_1"))
         await harness.until(lambda: bool(harness.runner.killed))
         with pytest.raises(StepRefused) as refused:
-            await harness.crew.execute(session, harness.step(), b"")
+            await harness.pool.execute(session, harness.step(), b"")
         assert refused.value.code == "session_closed"
         harness.runner.end(harness.runner.players[0].handle, "killed")
         await ending
@@ -406,12 +406,12 @@ def test_at_the_end_what_is_in_progress_is_finished_and_everything_else_put_off(
     session, other = harness.session(), harness.session("sess_2")
 
     async def act() -> None:
-        slow = asyncio.create_task(harness.crew.execute(session, harness.step("slow"), b""))
+        slow = asyncio.create_task(harness.pool.execute(session, harness.step("slow"), b""))
         await harness.until(lambda: bool(harness.runner.players and harness.runner.players[0].heard))
-        draining = asyncio.create_task(asyncio.to_thread(harness.crew.drain))
+        draining = asyncio.create_task(asyncio.to_thread(harness.pool.drain))
         await asyncio.sleep(0.02)
         with pytest.raises(Draining):
-            await harness.crew.execute(other, harness.step(), b"")
+            await harness.pool.execute(other, harness.step(), b"")
         harness.runner.released.set()
         answered, _ = await slow
         assert isinstance(answered, StepReply)
@@ -427,9 +427,9 @@ def test_what_is_not_finished_in_time_is_put_off(open_harness: OpenHarness) -> N
     session = harness.session()
 
     async def act() -> None:
-        hung = asyncio.create_task(harness.crew.execute(session, harness.step("hang"), b""))
+        hung = asyncio.create_task(harness.pool.execute(session, harness.step("hang"), b""))
         await harness.until(lambda: bool(harness.runner.players and harness.runner.players[0].heard))
-        await asyncio.to_thread(harness.crew.drain)
+        await asyncio.to_thread(harness.pool.drain)
         await asyncio.to_thread(harness.supervisor.drain)
         with pytest.raises(Draining):
             await hung

@@ -151,7 +151,7 @@ def worker_pool() -> IdleWorkerPool:
 
 
 @pytest.fixture
-def wakes() -> Notifier:
+def notifier() -> Notifier:
     return Notifier()
 
 
@@ -171,7 +171,7 @@ def fits(
     ingestion: Ingestion,
     sweeper: BlobSweeper,
     tmp_path: Path,
-    wakes: Notifier,
+    notifier: Notifier,
     worker_pool: IdleWorkerPool,
     terms: FitLimits,
     clock: ManualClock,
@@ -180,25 +180,25 @@ def fits(
 ) -> Fits:
     space = DiskSpace(tmp_path, 0)
     storage = storage_context(store, blobs, scratch, sweeper=sweeper, integrity=integrity, space=space, clock=clock)
-    return Fits(storage, ingestion, wakes, worker_pool, terms, admission)
+    return Fits(storage, ingestion, notifier, worker_pool, terms, admission)
 
 
 @pytest.fixture
-def control(store: Store, wakes: Notifier, worker_pool: IdleWorkerPool, terms: FitLimits) -> FitControl:
-    return FitControl(store, wakes, worker_pool, terms)
+def control(store: Store, notifier: Notifier, worker_pool: IdleWorkerPool, terms: FitLimits) -> FitControl:
+    return FitControl(store, notifier, worker_pool, terms)
 
 
 @pytest.fixture
 def revision(
     store: Store,
     ingestion: Ingestion,
-    wakes: Notifier,
+    notifier: Notifier,
     worker_pool: IdleWorkerPool,
     terms: FitLimits,
     clock: ManualClock,
     admission: Admission,
 ) -> FitRevision:
-    return FitRevision(store, InputReader(store, ingestion, clock), wakes, worker_pool, terms, admission)
+    return FitRevision(store, InputReader(store, ingestion, clock), notifier, worker_pool, terms, admission)
 
 
 @pytest.fixture

@@ -22,17 +22,17 @@ VARIANT = {"index": 0, "parameters": {}, "reached": []}
 
 
 @pytest.fixture
-def room() -> MemoryPool:
+def memory_pool() -> MemoryPool:
     return MemoryPool(BUDGET)
 
 
 @pytest.fixture
-def crowded(harness: AttemptsHarness, room: MemoryPool) -> AttemptsHarness:
+def crowded(harness: AttemptsHarness, memory_pool: MemoryPool) -> AttemptsHarness:
     """An harness whose attempts share `room`."""
     terms = WorkerConfig(memory=MemoryConfig(BUDGET))
     sweeper = BlobSweeper(harness.store, harness.blobs)
     storage = storage_context(harness.store, harness.blobs, harness.staging, sweeper=sweeper, clock=harness.clock)
-    harness.attempts = Attempts(storage, harness.staging, harness.notified.append, terms, memory=room)
+    harness.attempts = Attempts(storage, harness.staging, harness.notified.append, terms, memory=memory_pool)
     return harness
 
 
@@ -50,7 +50,7 @@ def claimed(harness: AttemptsHarness) -> Claim:
 
 
 def test_a_fit_begins_once_those_are_gone_that_it_does_not_fit_beside(
-    crowded: AttemptsHarness, room: MemoryPool
+    crowded: AttemptsHarness, memory_pool: MemoryPool
 ) -> None:
     submit(crowded, "fit_1", 600)
     submit(crowded, "fit_2", 600)
@@ -66,7 +66,7 @@ def test_a_fit_begins_once_those_are_gone_that_it_does_not_fit_beside(
     assert second.fit.id == "fit_2", "it has waited, and the other one has had its turn"
     crowded.attempts.release(second)
     assert claimed(crowded).fit.id == "fit_1"
-    assert room.reserved == 600
+    assert memory_pool.reserved == 600
 
 
 def test_it_is_reported_once_why_a_fit_waits(crowded: AttemptsHarness) -> None:
@@ -139,7 +139,7 @@ def test_a_fit_that_the_machine_cannot_hold_any_more_fails_instead_of_waiting(cr
 
 
 def test_a_claim_that_cannot_be_stored_takes_no_memory(
-    crowded: AttemptsHarness, room: MemoryPool, monkeypatch: pytest.MonkeyPatch
+    crowded: AttemptsHarness, memory_pool: MemoryPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
         raise StorageFull("the disk is full")
@@ -149,17 +149,19 @@ def test_a_claim_that_cannot_be_stored_takes_no_memory(
         broken.setattr(StoredAttempts, "start", full)
         with pytest.raises(StorageFull):
             crowded.attempts.claim()
-    assert room.reserved == 0
+    assert memory_pool.reserved == 0
     assert claimed(crowded).fit.id == "fit_1"
 
 
-def test_nothing_is_kept_for_a_fit_that_does_not_wait_any_more(crowded: AttemptsHarness, room: MemoryPool) -> None:
+def test_nothing_is_kept_for_a_fit_that_does_not_wait_any_more(
+    crowded: AttemptsHarness, memory_pool: MemoryPool
+) -> None:
     submit(crowded, "fit_2", 600)
     claimed(crowded)
     submit(crowded, "fit_1", 700)
     assert crowded.attempts.claim() is None
-    assert room.has_waiting_fit
+    assert memory_pool.has_waiting_fit
     with crowded.store.begin() as work:
         work.fits.update(work.fits.get("fit_1").to(FitState.CANCELLED))
     assert crowded.attempts.claim() is None
-    assert not room.has_waiting_fit
+    assert not memory_pool.has_waiting_fit

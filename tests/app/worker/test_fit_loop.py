@@ -263,14 +263,14 @@ def test_a_fit_waits_for_memory_and_comes_to_the_same_bits(
 def test_a_fit_that_waits_for_memory_can_be_stopped(
     assign: Assign, recorder: Reporter, server: Any, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    wish = StopFlag(kind, after=10**9)
+    stop_request = StopFlag(kind, after=10**9)
 
     def full(*_: Any) -> None:
-        wish.after = 0  # from now on the fit is to stop
+        stop_request.after = 0  # from now on the fit is to stop
         raise StorageFull("the disk has no room")
 
     monkeypatch.setattr(Reporter, "write_checkpoint", full)
-    assert run_fit(assign(), recorder, wish, ALONE) == Finished(OUTCOMES[kind])
+    assert run_fit(assign(), recorder, stop_request, ALONE) == Finished(OUTCOMES[kind])
     assert [each.code for each in server.heard() if isinstance(each, Log)] == ["checkpoint_lost"]
 
 
@@ -407,7 +407,7 @@ def test_a_fit_that_ends_early_says_why(assign: Assign, recorder: Reporter, serv
 
 
 def with_followers(
-    assignment: Assignment, recorder: Reporter, wish: StopFlag, run_rank: Callable[..., None] = run_rank
+    assignment: Assignment, recorder: Reporter, stop_request: StopFlag, run_rank: Callable[..., None] = run_rank
 ) -> tuple[Any, list[Any]]:
     """Let three threads be the ranks; return the verdict, and how each of the others ended: an error or None."""
     ends = in_memory(3)
@@ -423,7 +423,7 @@ def with_followers(
     threads = [threading.Thread(target=play, args=(rank,), daemon=True) for rank in (1, 2)]
     for thread in threads:
         thread.start()
-    verdict = run_fit(assignment, recorder, wish, ends[0])
+    verdict = run_fit(assignment, recorder, stop_request, ends[0])
     for thread in threads:
         thread.join(PATIENCE)
         assert not thread.is_alive()

@@ -47,15 +47,15 @@ class StopFlag:
 
 @dataclass
 class OfVariant:
-    wish: StopFlag
+    stop_request: StopFlag
     fit_id: str
 
     @property
     def stop_requested(self) -> Any:
-        self.wish.looks += 1
-        if self.wish.after is not None and self.wish.looks > self.wish.after:
-            self.wish.stop_requested = "drain"
-        return "cancel" if self.wish.is_cancelled(self.fit_id) else self.wish.stop_requested
+        self.stop_request.looks += 1
+        if self.stop_request.after is not None and self.stop_request.looks > self.stop_request.after:
+            self.stop_request.stop_requested = "drain"
+        return "cancel" if self.stop_request.is_cancelled(self.fit_id) else self.stop_request.stop_requested
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.support.patience import PATIENCE
 ROOT = Path(__file__).parents[4]
 
 
-def heed_interrupts():
+def enable_interrupts():
     """Let a process heed Ctrl-C, though the tests may have been started in the background, where nobody does."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
@@ -29,7 +29,7 @@ def demo(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=heed_interrupts,
+        preexec_fn=enable_interrupts,
     )
 
 

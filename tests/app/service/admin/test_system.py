@@ -13,26 +13,28 @@ from app.store.unit_of_work import Store
 
 
 @pytest.fixture
-def system(store: Store, wakes: Notifier, worker_pool: Any, tmp_path: Path) -> System:
-    return System(store, wakes, worker_pool, DiskSpace(tmp_path, 0))
+def system(store: Store, notifier: Notifier, worker_pool: Any, tmp_path: Path) -> System:
+    return System(store, notifier, worker_pool, DiskSpace(tmp_path, 0))
 
 
-def test_a_server_is_ready_until_it_stops(system: System, wakes: Notifier) -> None:
+def test_a_server_is_ready_until_it_stops(system: System, notifier: Notifier) -> None:
     system.check_ready()
-    wakes.close()
+    notifier.close()
     with pytest.raises(NotReady, match="stopping"):
         system.check_ready()
 
 
-def test_a_server_without_space_is_not_ready(store: Store, wakes: Notifier, worker_pool: Any, tmp_path: Path) -> None:
+def test_a_server_without_space_is_not_ready(
+    store: Store, notifier: Notifier, worker_pool: Any, tmp_path: Path
+) -> None:
     with pytest.raises(NotReady, match="bytes free"):
-        System(store, wakes, worker_pool, DiskSpace(tmp_path, 2**62)).check_ready()
+        System(store, notifier, worker_pool, DiskSpace(tmp_path, 2**62)).check_ready()
 
 
 def test_a_server_whose_quota_is_used_up_is_not_ready(
-    store: Store, wakes: Notifier, worker_pool: Any, tmp_path: Path
+    store: Store, notifier: Notifier, worker_pool: Any, tmp_path: Path
 ) -> None:
-    system = System(store, wakes, worker_pool, DiskSpace(tmp_path, 0, Usage(10, 10)))
+    system = System(store, notifier, worker_pool, DiskSpace(tmp_path, 0, Usage(10, 10)))
     assert system.overview().stored_bytes == 10
     with pytest.raises(NotReady, match="ADJOINT_STORAGE_QUOTA_BYTES"):
         system.check_ready()
@@ -130,7 +132,7 @@ def test_overviews_of_few_tenants_are_kept(system: System, monkeypatch: pytest.M
 
 
 def test_that_a_server_is_ready_counts_for_a_moment_unless_it_stops_or_can_start_no_fit(
-    system: System, worker_pool: Any, wakes: Notifier, monkeypatch: pytest.MonkeyPatch
+    system: System, worker_pool: Any, notifier: Notifier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0
     monkeypatch.setattr("app.service.admin.system.time.monotonic", lambda: now)
@@ -147,7 +149,7 @@ def test_that_a_server_is_ready_counts_for_a_moment_unless_it_stops_or_can_start
     now += PROBE_SECONDS
     assert not system.is_known_ready()
     system.check_ready()
-    wakes.close()
+    notifier.close()
     assert not system.is_known_ready()
 
 

@@ -13,8 +13,8 @@ from app.store.unit_of_work import Store
 
 
 @pytest.fixture
-def events(store: Store, wakes: Notifier) -> Events:
-    return Events(store, wakes, 0.05)
+def events(store: Store, notifier: Notifier) -> Events:
+    return Events(store, notifier, 0.05)
 
 
 @pytest.fixture
@@ -50,11 +50,11 @@ def test_silence_is_broken_by_heartbeats(events: Events, fit_id: str) -> None:
     assert [event and event.kind for event in seen] == ["state", None, None]
 
 
-def test_wakeups_without_messages_do_not_end_the_silence(events: Events, wakes: Notifier, fit_id: str) -> None:
+def test_wakeups_without_messages_do_not_end_the_silence(events: Events, notifier: Notifier, fit_id: str) -> None:
     async def follow() -> list[Event | None]:
         async def wake() -> None:
             while True:
-                wakes.notify(fit_id)
+                notifier.notify(fit_id)
                 await asyncio.sleep(0.01)
 
         waking = asyncio.create_task(wake())
@@ -89,11 +89,11 @@ def test_a_stream_ends_at_its_limits(events: Events, fit_id: str) -> None:
     assert asyncio.run(take(events, fit_id, 9, after=1, seconds=0.01)) == []
 
 
-def test_a_stream_ends_when_the_server_stops(events: Events, wakes: Notifier, fit_id: str) -> None:
+def test_a_stream_ends_when_the_server_stops(events: Events, notifier: Notifier, fit_id: str) -> None:
     async def follow() -> int:
         task = asyncio.create_task(take(events, fit_id, 10**6))
         await asyncio.sleep(0.02)
-        wakes.close()
+        notifier.close()
         return len(await task)
 
     assert asyncio.run(asyncio.wait_for(follow(), 5)) >= 1

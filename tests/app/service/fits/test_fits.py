@@ -117,8 +117,8 @@ def test_the_queue_has_an_end(submit: Submit) -> None:
         submit()
 
 
-def test_a_stopping_server_takes_no_fits(submit: Submit, wakes: Notifier) -> None:
-    wakes.close()
+def test_a_stopping_server_takes_no_fits(submit: Submit, notifier: Notifier) -> None:
+    notifier.close()
     with pytest.raises(Draining):
         submit()
 

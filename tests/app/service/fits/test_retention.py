@@ -22,11 +22,11 @@ Enforce = Callable[..., Retention]
 
 
 @pytest.fixture
-def enforce(store: Store, sweeper: BlobSweeper, wakes: Notifier, clock: ManualClock) -> Enforce:
+def enforce(store: Store, sweeper: BlobSweeper, notifier: Notifier, clock: ManualClock) -> Enforce:
     """Enforce terms once, and return what did."""
 
     def run(days: float | None = None, fits: int | None = None) -> Retention:
-        retention = Retention(store, sweeper, wakes, RetentionPolicy(days, fits), clock)
+        retention = Retention(store, sweeper, notifier, RetentionPolicy(days, fits), clock)
         retention.enforce()
         return retention
 
@@ -102,10 +102,10 @@ def test_more_than_a_batch_goes_in_one_go(store: Store, enforce: Enforce, ended:
 
 
 def test_a_server_that_stops_does_not_wait_for_it(
-    store: Store, enforce: Enforce, ended: Callable[[], str], wakes: Notifier
+    store: Store, enforce: Enforce, ended: Callable[[], str], notifier: Notifier
 ) -> None:
     created = [ended()]
-    wakes.close()
+    notifier.close()
     assert enforce(fits=0).deleted == 0
     assert left(store, created) == created
 

@@ -6,86 +6,86 @@ from tests.support.patience import PATIENCE
 
 
 def test_a_wake_from_another_thread_ends_the_wait() -> None:
-    wakes = Notifier()
+    notifier = Notifier()
 
     async def wait() -> bool:
-        with wakes.subscribe("fit_1") as watch:
-            threading.Thread(target=wakes.notify, args=("fit_1",)).start()
+        with notifier.subscribe("fit_1") as watch:
+            threading.Thread(target=notifier.notify, args=("fit_1",)).start()
             return await watch.wait(PATIENCE)
 
     assert asyncio.run(wait())
 
 
 def test_a_wake_between_reading_and_waiting_is_not_lost() -> None:
-    wakes = Notifier()
+    notifier = Notifier()
 
     async def wait() -> list[bool]:
-        with wakes.subscribe("fit_1") as watch:
-            await asyncio.to_thread(wakes.notify, "fit_1")
+        with notifier.subscribe("fit_1") as watch:
+            await asyncio.to_thread(notifier.notify, "fit_1")
             return [await watch.wait(PATIENCE), await watch.wait(0)]
 
     assert asyncio.run(wait()) == [True, False]
 
 
 def test_other_fits_do_not_wake() -> None:
-    wakes = Notifier()
+    notifier = Notifier()
 
     async def wait() -> bool:
-        with wakes.subscribe("fit_1") as watch:
-            wakes.notify("fit_2")
+        with notifier.subscribe("fit_1") as watch:
+            notifier.notify("fit_2")
             return await watch.wait(0.01)
 
     assert not asyncio.run(wait())
 
 
 def test_everybody_who_watches_is_woken() -> None:
-    wakes = Notifier()
+    notifier = Notifier()
 
     async def one() -> bool:
-        with wakes.subscribe("fit_1") as watch:
+        with notifier.subscribe("fit_1") as watch:
             return await watch.wait(PATIENCE)
 
     async def all_of_them() -> list[bool]:
         waiting = [asyncio.create_task(one()) for _ in range(50)]
         await asyncio.sleep(0)
-        wakes.notify("fit_1")
+        notifier.notify("fit_1")
         return await asyncio.gather(*waiting)
 
     assert all(asyncio.run(all_of_them()))
 
 
 def test_nothing_is_kept_of_a_fit_that_nobody_watches() -> None:
-    wakes = Notifier()
+    notifier = Notifier()
 
     async def watch_twice() -> None:
-        with wakes.subscribe("fit_1"), wakes.subscribe("fit_1"):
+        with notifier.subscribe("fit_1"), notifier.subscribe("fit_1"):
             pass
-        wakes.notify("fit_1")
+        notifier.notify("fit_1")
 
     asyncio.run(watch_twice())
-    assert not wakes._subscriptions
+    assert not notifier._subscriptions
 
 
 def test_the_end_wakes_everybody_at_once_and_for_good() -> None:
-    wakes = Notifier()
+    notifier = Notifier()
 
     async def wait() -> bool:
-        with wakes.subscribe("fit_1") as watch:
-            asyncio.get_running_loop().call_soon(wakes.close)
+        with notifier.subscribe("fit_1") as watch:
+            asyncio.get_running_loop().call_soon(notifier.close)
             return await watch.wait(PATIENCE)
 
     assert asyncio.run(wait())
-    assert wakes.closed
+    assert notifier.closed
 
 
 def test_a_wake_for_a_loop_that_is_gone_is_harmless() -> None:
-    wakes = Notifier()
+    notifier = Notifier()
 
     async def leave() -> None:
-        watching = wakes.subscribe("fit_1")
+        watching = notifier.subscribe("fit_1")
         watching.__enter__()
         loops.append(watching)
 
     loops: list[object] = []
     asyncio.run(leave())
-    wakes.notify("fit_1")
+    notifier.notify("fit_1")

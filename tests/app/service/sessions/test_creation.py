@@ -115,7 +115,7 @@ def test_only_so_many_sessions_are_open_at_a_time(harness: SessionsHarness) -> N
 
 
 def test_a_server_that_is_stopping_begins_none(harness: SessionsHarness) -> None:
-    harness.wakes.close()
+    harness.notifier.close()
     with pytest.raises(Draining):
         harness.create()
 
