@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from tests.support import schedule
+from tests.support.rewriting import rewrite_share
 from tests.support.server import ServerProcess, StartServer, serving
 
 MEMORY = Path("/dev/shm")
@@ -56,13 +57,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> schedule.Sch
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[None]:
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """Leave the millions of objects of thousands of tests, which live to the end, out of all collections of garbage.
 
     Tests make few cycles, and caches that grow: walking all objects as often as Python does takes a fifth of the time
     in which tests are collected, and 7 % of that in which they run.
     """
     gc.disable()
+    rewrite_share(session.config)
     yield
     gc.freeze()
     gc.set_threshold(5_000, 10, 10)
