@@ -9,7 +9,8 @@ from collections.abc import Callable
 from app.domain.errors import BadMessage
 from app.domain.frames import FrameReader, Head, to_frame
 
-CHUNK_BYTES = 1 << 18
+CHUNK_BYTES = 1 << 16
+"""Bytes that are asked for at a time. Memory for more than 128 KiB is mapped and given back at each call."""
 
 _logger = logging.getLogger(__name__)
 

@@ -22,7 +22,8 @@ from app.runner.port import Exited, ExitReason, Handle, Report
 from app.runner.process_status import SIGKILL_EXIT_CODE, classify_exit, memory_kills
 from app.system.log import LogFormat
 
-CHUNK_BYTES = 1 << 18
+CHUNK_BYTES = 1 << 16
+"""Bytes that are asked for at a time. Memory for more than 128 KiB is mapped and given back at each call."""
 LEASE_SECONDS = 30.0
 
 _COMMAND = (sys.executable, "-P", "-m", "app.worker.fork_server")

@@ -6,7 +6,8 @@ import socket
 
 from app.domain.frames import Frame, FrameReader, Head, to_frame
 
-CHUNK_BYTES = 1 << 20
+CHUNK_BYTES = 1 << 16
+"""Bytes that are asked for at a time. Memory for more than 128 KiB is mapped and given back at each call."""
 MOST_BYTES = 16 << 20
 """After this many bytes the frames read so far are handled first."""
 
