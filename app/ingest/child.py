@@ -46,6 +46,7 @@ def main() -> None:
     """Serve one request. Anything but a verdict on stdout means that the file broke the reader."""
     die_with_parent()
     request = decode_request(sys.stdin.buffer.readline())
+    os.chdir(request.target)
     prepare(request.path, request.format)
     confine(request.limits, time_bytes(request.path, request.format, request.limits))
     sys.stdout.buffer.write(encode_verdict(_verdict(request)))

@@ -26,6 +26,7 @@ from app.ingest.npy import read_npy
 from app.ingest.npz import read_npz
 from app.ingest.packed import PACKING_BYTES, load_packing, packing, unpack
 from app.ingest.parquet import read_parquet
+from app.ingest.reader_processes import Process
 from app.ingest.safetensors import read_safetensors
 
 ZIP = "zip"
@@ -220,15 +221,28 @@ class ChildError(Exception):
     """The child ended without a verdict; the cause of an `Invalid` with the code `unreadable`, for the server's log."""
 
 
-def ingest(path: Path, format: str, target: Path, options: IngestOptions, limits: IngestLimits) -> IngestResult:
+def start_reader() -> Process:
+    """Start a process that waits for a request to read an upload."""
+    return start_child(_COMMAND, _IMPORT_ROOT)
+
+
+def ingest(
+    path: Path,
+    format: str,
+    target: Path,
+    options: IngestOptions,
+    limits: IngestLimits,
+    take: Callable[[], Process] = start_reader,
+) -> IngestResult:
     """Read the upload at `path`, of one of `FORMATS`, into the existing empty folder `target`, one `.npy` a column.
 
     Blocks until the child is done, at most `limits.wall_budget` seconds. Raises `Invalid` (the finding holds the code
     and the pointer; `unreadable` if the child died), `TooLarge` or `StorageFull`, and then leaves `target` empty.
+    `take` returns the process, which has had no request before.
     """
     request = IngestRequest(path.absolute(), format, target.absolute(), options, limits)
     try:
-        verdict = _run(request)
+        verdict = _run(request, take)
     except ChildError as death:
         _empty(target)
         detail = "the file could not be read: its reader was stopped; check that it is whole and of the stated format"
@@ -239,13 +253,13 @@ def ingest(path: Path, format: str, target: Path, options: IngestOptions, limits
     return verdict
 
 
-def _run(request: IngestRequest) -> IngestResult | IngestError:
+def _run(request: IngestRequest, take: Callable[[], Process]) -> IngestResult | IngestError:
     try:
         timeout = request.limits.wall_budget(time_bytes(request.path, request.format, request.limits))
     except (OSError, ValueError) as error:
         msg = f"the file cannot be opened: {error}"
         raise ChildError(msg) from error
-    answer = run_child(_COMMAND, encode_request(request), timeout, request.target)
+    answer = ask_child(take(), encode_request(request), timeout)
     try:
         return decode_verdict(answer, request.target)
     except ValueError as error:
@@ -258,7 +272,12 @@ def run_child(command: Sequence[str], request: bytes, timeout: float, folder: Pa
     Raises:
         ChildError: it took more than `timeout` seconds, or ended with another status than 0.
     """
-    process = subprocess.Popen(  # noqa: S603 (the command is fixed)
+    return ask_child(start_child(command, folder), request, timeout)
+
+
+def start_child(command: Sequence[str], folder: Path) -> Process:
+    """Start a command in `folder`, which waits for a request on stdin."""
+    return subprocess.Popen(  # noqa: S603 (the command is fixed)
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -267,6 +286,10 @@ def run_child(command: Sequence[str], request: bytes, timeout: float, folder: Pa
         cwd=folder,
         start_new_session=True,  # Ctrl-C is for the server, which decides what becomes of the request
     )
+
+
+def ask_child(process: Process, request: bytes, timeout: float) -> bytes:
+    """Return what a process answers to its request, as `run_child` does."""
     with process:
         try:
             answer, noise = process.communicate(request, timeout)

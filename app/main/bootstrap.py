@@ -1,12 +1,14 @@
 """The composition root: from settings to a server's parts, wired together."""
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 
 from app.config.settings import Settings
 from app.domain.clock import Clock, SystemClock
 from app.domain.ids import is_id, new_id
 from app.domain.servers import PREFIX
+from app.ingest.ingest import start_reader
+from app.ingest.reader_processes import ReaderProcesses
 from app.main.blobs import opened_blobs
 from app.main.container import Container
 from app.main.processes import build_processes
@@ -55,7 +57,10 @@ def open_container(settings: Settings, clock: Clock | None = None) -> Iterator[C
 
                 membership = join(settings, server_id, store, durable, stack, joining)
             folder = own or settings.data_dir.resolve()
-            container = build_container(Opened(settings, durable, clock, quarantine, store, opened, folder, membership))
+            readers = stack.enter_context(closing(ReaderProcesses(start_reader)))
+            container = build_container(
+                Opened(settings, durable, clock, quarantine, store, opened, folder, membership, readers)
+            )
         try:
             yield container
         finally:

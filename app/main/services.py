@@ -67,7 +67,9 @@ def build_services(base: Foundation, processes: Processes, housekeeping: Houseke
     opened, storage, notifier = base.opened, base.storage, base.notifier
     settings, store, supervisor, rotation = opened.settings, opened.store, processes.supervisor, housekeeping.rotation
     graph = graph_limits(settings)
-    ingestion = Ingestion(storage.blobs, storage.scratch, storage.space, ingest_limits(settings), opened.clock)
+    ingestion = Ingestion(
+        storage.blobs, storage.scratch, storage.space, ingest_limits(settings), opened.clock, opened.readers
+    )
     limits = FitLimits(
         settings.max_queue, settings.attempts_max, settings.fair_share_label, graph, settings.tenant_queue
     )

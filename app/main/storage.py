@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from app.config.settings import Settings
 from app.domain.clock import Clock
+from app.ingest.reader_processes import ReaderProcesses
 from app.main.blobs import OpenedBlobs
 from app.service.admin.quarantine import Quarantine
 from app.service.resources.blobs import BlobSweeper, Integrity
@@ -31,6 +32,7 @@ class Opened:
     Attributes:
         folder: what this server alone writes to.
         membership: what it is among several servers on one database, if there are several.
+        readers: the processes that read uploads.
     """
 
     settings: Settings
@@ -41,6 +43,7 @@ class Opened:
     blobs: OpenedBlobs
     folder: Path
     membership: "Membership | None"
+    readers: ReaderProcesses
 
 
 @dataclass(frozen=True, slots=True)

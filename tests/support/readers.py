@@ -92,6 +92,13 @@ class Reader:
         self._wait()
         return stdout, stderr
 
+    def poll(self) -> int | None:
+        """Return the exit status; None if it has not ended."""
+        if self.returncode is None:
+            with suppress(BlockingIOError):
+                self.returncode = int(self._told.recv(NUMBER, socket.MSG_DONTWAIT))
+        return self.returncode
+
     def kill(self) -> None:
         """Send SIGKILL, unless it is known to have ended."""
         if self.returncode is None:

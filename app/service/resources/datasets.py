@@ -20,10 +20,11 @@ from app.ingest.columns import IngestedColumn
 from app.ingest.derived import DERIVED, Plan
 from app.ingest.export_child import export_columns
 from app.ingest.exported import ExportedColumn, ExportFormat
-from app.ingest.ingest import ingest
+from app.ingest.ingest import IngestResult, ingest, start_reader
 from app.ingest.limits import IngestLimits, IngestOptions
 from app.ingest.profile import ProfiledColumn
 from app.ingest.profile_child import compute_profile
+from app.ingest.reader_processes import ReaderProcesses
 from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.idempotency import SaveResponse
 from app.service.resources.storage import DiskSpace
@@ -51,8 +52,20 @@ class UploadOptions:
 class Ingestion:
     """Reads uploads in limited child processes, at most `MAX_CHILDREN` at a time."""
 
-    def __init__(self, blobs: BlobStore, scratch: Path, space: DiskSpace, limits: IngestLimits, clock: Clock) -> None:
-        """Store into `blobs`; columns are written below `scratch`, on the same file system."""
+    def __init__(
+        self,
+        blobs: BlobStore,
+        scratch: Path,
+        space: DiskSpace,
+        limits: IngestLimits,
+        clock: Clock,
+        readers: ReaderProcesses | None = None,
+    ) -> None:
+        """Store into `blobs`; columns are written below `scratch`, on the same file system.
+
+        Each upload is read by one of `readers`, if there are any.
+        """
+        self._readers = readers
         self._blobs = blobs
         self._space = space
         self._clock = clock
@@ -72,6 +85,7 @@ class Ingestion:
     def open(self) -> BlobWriter:
         """Open a writer for the bytes of an upload; StorageFull if the disk has no space for new ones."""
         self._space.check()
+        self._prepare_reader()
         return self._blobs.writer()
 
     def read(self, writer: BlobWriter, terms: UploadOptions, stored: set[str]) -> DatasetRecord:
@@ -86,9 +100,8 @@ class Ingestion:
         with ExitStack() as held:
             with storage_faults("the columns of this dataset"):
                 folder = held.enter_context(tempfile.TemporaryDirectory(dir=self._scratch))
-            with self._children:
-                path = self._blobs.local_path(blob.digest)
-                result = ingest(path, terms.format, Path(folder), terms.options, self._limits)
+            path = self._blobs.local_path(blob.digest)
+            result = self._ingest(path, terms, Path(folder))
             columns = tuple(self._adopt(column, blob, path, stored) for column in result.columns)
         return DatasetRecord(
             id=new_id("ds"),
@@ -107,8 +120,7 @@ class Ingestion:
         Raises Invalid, TooLarge or StorageFull if the file is not taken.
         """
         self._space.check(path.stat().st_size)
-        with self._children:
-            result = ingest(path, terms.format, folder, terms.options, self._limits)
+        result = self._ingest(path, terms, folder)
         columns = tuple(_column(column, "") for column in result.columns)
         record = DatasetRecord(
             id="the table",
@@ -121,6 +133,19 @@ class Ingestion:
             created_at=self._clock.now(),
         )
         return record, {column.name: [str(column.path)] for column in result.columns}
+
+    def _ingest(self, path: Path, terms: UploadOptions, folder: Path) -> IngestResult:
+        take = start_reader if self._readers is None else self._readers.take
+        try:
+            with self._children:
+                return ingest(path, terms.format, folder, terms.options, self._limits, take)
+        finally:
+            self._prepare_reader()
+
+    def _prepare_reader(self) -> None:
+        """Have a process ready when the next upload is there."""
+        if self._readers is not None:
+            self._readers.prepare()
 
     def derive(self, plan: Plan, columns: Sequence[Column], stored: set[str]) -> DatasetRecord:
         """Make blobs of the columns of a plan, which become those of `columns` with other rows, and of their manifest.
