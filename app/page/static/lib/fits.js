@@ -1,4 +1,4 @@
-/** The fits that the page knows, kept up to date with few and cheap requests. */
+/** The fits that were read, kept up to date with few and cheap requests. */
 
 import { signal } from "./ui.js";
 import { list, Problem, request, send } from "./api.js";

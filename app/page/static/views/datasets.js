@@ -85,7 +85,7 @@ function Upload() {
 }
 
 function Table({ found, filtered }) {
-  if (found.length === 0) return html`<p class="empty">${filtered ? "No name begins so." : "No datasets yet."}</p>`;
+  if (found.length === 0) return html`<p class="empty">${filtered ? "No name begins with this text." : "No datasets yet."}</p>`;
   return html`<section class="card"><div class="scroll" tabindex="0" role="region" aria-label="Datasets"><table>
     <thead><tr><th>Name</th><th>Columns</th><th class="number">Rows</th><th class="number">Size</th><th>Format</th><th>Created</th></tr></thead>
     <tbody>${found.map(

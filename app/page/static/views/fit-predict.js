@@ -113,7 +113,7 @@ function Numbers({ tensor }) {
   return html`<p class="mono wrap">${shown.join(", ")}${flat.length > 64 ? ` … ${formatNumber(flat.length)} numbers` : ""}</p>`;
 }
 
-/** Return the inputs that the outputs of a graph depend on, with what the dataset knows of them. */
+/** Return the inputs that the outputs of a graph depend on, with their columns in the dataset. */
 function inputsOf(graph, fit, dataset) {
   const needed = neededBy(graph.definition);
   return Object.entries(graph.definition.inputs)

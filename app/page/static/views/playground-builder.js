@@ -13,7 +13,7 @@ const SINGULAR = { inputs: "Input", parameters: "Parameter", layers: "Layer", no
 /** @param {{definition: any, change: (definition: any) => void}} props - a definition of null: the text is no JSON at the moment */
 export function PlaygroundBuilder({ definition, change }) {
   const [adding, setAdding] = useState("");
-  if (definition === null || typeof definition !== "object" || Array.isArray(definition)) return html`<p class="muted">The text is not a JSON object: mend it, or choose an example.</p>`;
+  if (definition === null || typeof definition !== "object" || Array.isArray(definition)) return html`<p class="muted">The text is not a JSON object: correct it, or choose an example.</p>`;
   const ofNodes = Array.isArray(definition.nodes);
   const kinds = ofNodes ? ["nodes", "inputs", "parameters"] : ["layers", "inputs", "loss"];
   const kind = kinds.includes(adding) ? adding : kinds[0];
