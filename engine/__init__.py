@@ -86,7 +86,7 @@ from engine.data import (
 )
 from engine.data.checkpoint import Checkpoint, read_tensors, state_digest, write_tensors
 from engine.data.made_columns import open_preprocessed
-from engine.data.table import Preprocessing, RawColumn, TextColumn, preprocessing_of_checkpoint
+from engine.data.table import Preprocessing, RawColumn, TextColumn, preprocessing_of_checkpoint, transform_catalogue
 from engine.data.table.facts import ColumnFacts
 from engine.data.table.proposal import Proposal, propose_columns, propose_fit
 from engine.diagnostics import (
@@ -381,6 +381,7 @@ __all__ = [
     "tensor_to_json",
     "trace_nonfinite",
     "training_mode",
+    "transform_catalogue",
     "usable_cores",
     "usable_cpus",
     "value_and_grad",

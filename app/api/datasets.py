@@ -64,11 +64,11 @@ HEADER = """Whether line 1 of a CSV file names the columns. With auto it does if
 for, or no number; a line of different whole numbers, which may be either, is an error unless `columns` is given. A \
 file without a header and without `columns` has the columns column_1, column_2, ..."""
 
-MISSING = """Cells of a CSV file that stand for missing values beside empty ones, joined by commas: NA,?. Without it \
+MISSING = """Cells of a CSV file that stand for missing values beside empty ones, joined by commas: NA,?. By default \
 NA, N/A, null and nan stand for missing numbers too, and text columns that hold them are refused."""
 
-IMAGE_SIZE = """HEIGHTxWIDTH in pixels, or one side of a square, to which the images of a zip file are scaled; without \
-it they must be of one size."""
+IMAGE_SIZE = """HEIGHTxWIDTH in pixels, or one side of a square, to which the images of a zip file are scaled; by \
+default they must all be of one size."""
 
 ACCEPTED = MappingProxyType({JSON: "InlineDataset", **{kind: None for kind in (*FORMATS, OCTETS) if kind != JSON}})
 """The media types of uploads."""
@@ -115,7 +115,14 @@ async def _upload_reading(
 async def read_upload_options(
     request: Request,
     reading: Annotated[IngestOptions, Depends(_upload_reading)],
-    name: Annotated[str | None, Query(min_length=1, max_length=200, description="A name for the dataset.")] = None,
+    name: Annotated[
+        str | None,
+        Query(
+            min_length=1,
+            max_length=200,
+            description="A name for the dataset; by default that in the file, else 'dataset'.",
+        ),
+    ] = None,
     format: Annotated[
         FormatName | None, Query(description="Format of the body; required with application/octet-stream.")
     ] = None,
@@ -214,7 +221,7 @@ async def download_dataset(
     slow: SlowDep,
     format: Annotated[
         ExportFormat | None,
-        Query(description="Format to write the rows in; without it, the bytes as they were uploaded."),
+        Query(description="Format to write the rows in; by default the bytes are as they were uploaded."),
     ] = None,
 ) -> Response:
     """Download a dataset.

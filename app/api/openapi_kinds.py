@@ -26,6 +26,7 @@ class Family:
         tag: the field that names the kind.
         common: fields of every kind, beside those of the catalogue.
         is_open: whether there are further fields, such as the operands of a loss.
+        stands_alone: whether a kind alone may stand for an object.
     """
 
     suffix: str
@@ -34,6 +35,7 @@ class Family:
     tag: str = "kind"
     common: Mapping[str, Json] = field(default_factory=dict)
     is_open: bool = False
+    stands_alone: bool = True
 
 
 _NAME = {"type": "string", "description": "Name of the layer, which prefixes its parameters; by default KIND_NUMBER."}
@@ -43,6 +45,23 @@ _GROUPS = {
     "description": "Parameters with a kind or options of their own; the others are stepped by the common ones. "
     "Default none.",
 }
+
+_COLUMNS: Mapping[str, Json] = MappingProxyType(
+    {
+        "column": {"type": "string", "description": "A column of the dataset; this or columns is required."},
+        "columns": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Columns of the dataset, side by side; this or column is required.",
+        },
+        "label": {"type": "string", "description": "Label of the column; by default that in the dataset."},
+        "labels": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Labels of the columns; by default those in the dataset.",
+        },
+    }
+)
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {
@@ -79,6 +98,13 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             engine.initializer_catalogue,
             "An initializer by its kind, with its options beside it; see /v1/initializers.",
         ),
+        "TransformChoice": Family(
+            "Transform",
+            engine.transform_catalogue,
+            "Columns of the dataset, and what is done to their values, by its kind, with its options beside it.",
+            common=_COLUMNS,
+            stands_alone=False,
+        ),
     }
 )
 
@@ -102,9 +128,11 @@ def add_kinds(document: dict[str, Any]) -> None:
             "oneOf": [{"$ref": reference} for reference in dict.fromkeys(mapping.values())],
             "discriminator": {"propertyName": family.tag, "mapping": mapping},
         }
-        kinds = {"title": _kinds_name(family), "type": "string", "enum": [*mapping], "description": "A kind."}
-        _add(schemas, _kinds_name(family), kinds)
+        if family.stands_alone:
+            kinds = {"title": _kinds_name(family), "type": "string", "enum": [*mapping], "description": "A kind."}
+            _add(schemas, _kinds_name(family), kinds)
     _describe_graphs(schemas["GraphDefinition"]["properties"])
+    _describe_columns(schemas)
     _name_kinds(document)
 
 
@@ -118,7 +146,7 @@ def _kinds_name(family: Family) -> str:
     return f"{family.suffix}Kind"
 
 
-_OF_REFERENCE = {f"{REFERENCE}{name}": family for name, family in FAMILIES.items()}
+_OF_REFERENCE = {f"{REFERENCE}{name}": family for name, family in FAMILIES.items() if family.stands_alone}
 
 
 def _name_kinds(node: Any) -> None:
@@ -161,6 +189,50 @@ def _describe_graphs(properties: dict[str, Any]) -> None:
         "anyOf": [{"type": "object", "additionalProperties": {"anyOf": [shape, state]}}, {"type": "null"}],
         "description": about["parameters"],
     }
+
+
+def _describe_columns(schemas: dict[str, Any]) -> None:
+    """Refer to transforms in the `columns` section of a fit."""
+    untold: Json = {
+        "title": "ColumnsChoice",
+        "description": "Columns of the dataset without a kind: options of a transform decide it; without any, numbers "
+        "are taken as they are and texts one-hot.",
+        "type": "object",
+        "properties": {**{name: dict(schema) for name, schema in _COLUMNS.items()}, **_options_of_transforms()},
+        "not": {"required": ["kind"]},
+        "additionalProperties": False,
+    }
+    _add(schemas, "ColumnsChoice", untold)
+    item = [
+        {"type": "string", "description": "A column."},
+        {"$ref": f"{REFERENCE}TransformChoice"},
+        {"$ref": f"{REFERENCE}ColumnsChoice"},
+    ]
+    field = schemas["FitRequest"]["properties"]["columns"]
+    listed = {"type": "array", "items": {"anyOf": item}}
+    field["anyOf"] = [{"type": "object", "additionalProperties": {"anyOf": [*item, listed]}}, {"type": "null"}]
+
+
+def _options_of_transforms() -> Json:
+    """Return the options of all transforms, each with every schema that it has in one of them."""
+    found: dict[str, list[Json]] = {}
+    for entry in engine.transform_catalogue():
+        for attribute in entry["attrs"]:
+            schema = _attribute_schema(attribute)
+            schema.pop("default", None)
+            words = attribute["name"].replace("_", " ")
+            schema["description"] = (
+                f"{schema['description']} An option ({words}) with the default value of its transform."
+            )
+            if schema not in found.setdefault(attribute["name"], []):
+                found[attribute["name"]].append(schema)
+    return {name: each[0] if len(each) == 1 else _one_of(each) for name, each in found.items()}
+
+
+def _one_of(schemas: list[Json]) -> Json:
+    """Return the schema of an option that differs between transforms."""
+    description = "Depends on the transform, as does the default."
+    return {"description": description, "anyOf": [part for schema in schemas for part in _parts(schema)]}
 
 
 def _kind_schema(entry: Mapping[str, Any], family: Family) -> Json:
@@ -209,6 +281,7 @@ def _numbers(schema: Json) -> Iterator[Json]:
 
 
 _BOUND = re.compile(r"(at least|greater than|at most|less than) (\S+)")
+_WHOLE_BELOW = 2.0**63
 _KEYWORDS = {
     "at least": "minimum",
     "greater than": "exclusiveMinimum",
@@ -220,7 +293,8 @@ _KEYWORDS = {
 def _bounds(text: str) -> dict[str, float]:
     """Return the keywords of a range in the words of the catalogue: `at least 0 and less than 1`."""
     values = ((_KEYWORDS[word], float(number)) for word, number in _BOUND.findall(text))
-    return {keyword: int(value) if value.is_integer() else value for keyword, value in values}
+    # Larger whole numbers have more digits than encoders of JSON take.
+    return {k: int(value) if value.is_integer() and abs(value) < _WHOLE_BELOW else value for k, value in values}
 
 
 _WORDS: Mapping[str, Json] = MappingProxyType(

@@ -8,7 +8,7 @@ from engine.data.table.preprocessing import (
     preprocessing_of_checkpoint,
 )
 from engine.data.table.raw import RawColumn, TextColumn, raw_values
-from engine.data.table.section import InputColumns, Section, read_section
+from engine.data.table.section import InputColumns, Section, read_section, transform_catalogue
 
 __all__ = [
     "ColumnFacts",
@@ -22,4 +22,5 @@ __all__ = [
     "preprocessing_of_checkpoint",
     "raw_values",
     "read_section",
+    "transform_catalogue",
 ]

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from engine.core.errors import accepted_names, escape, nearest
-from engine.core.options import Reader, read_options
+from engine.core.options import Reader, describe_options, read_options, summary
 from engine.data.table.booleans import Boolean
 from engine.data.table.categories import Category
 from engine.data.table.dates import Date
@@ -24,6 +24,14 @@ KINDS: Mapping[str, type[Any]] = MappingProxyType(
 NAMES = {transform: kind for kind, transform in KINDS.items()}
 ITEMS_MAX = 10_000
 _OPTIONS = frozenset({"column", "columns", "label", "labels", "kind"})
+
+
+def transform_catalogue() -> list[dict[str, Any]]:
+    """Describe every transform of columns for a client: kind, documentation, options with their ranges."""
+    return [
+        {"kind": kind, "doc": summary(transform), "attrs": describe_options(transform)}
+        for kind, transform in KINDS.items()
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,13 @@ import httpx
 import pytest
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
+from jsonschema import Draft202012Validator
 
 from app.api.openapi import check_operation_ids
 from app.api.openapi_kinds import FAMILIES
 from app.http.request_scope import OPEN_PATHS
 from app.main.application import openapi_document
+from engine.data.table.section import KINDS as KINDS_OF_COLUMNS
 
 KINDS = sorted(family.suffix for family in FAMILIES.values())
 ROOT = Path(__file__).parents[3]
@@ -214,3 +216,30 @@ def test_every_operation_has_an_example() -> None:
         if not any("example" in each for each in (*shown, *operation.get("parameters", ()))):
             missing.append(operation["operationId"])
     assert missing == []
+
+
+TAKEN = (
+    None,
+    {"x": "age"},
+    {"x": ["age", {"column": "fare"}]},
+    {"x": {"columns": ["age", "fare"], "impute": "median", "indicator": True, "scale": "standard"}},
+    {"x": [{"column": "sex", "kind": "category"}, {"column": "boarded", "kind": "date", "parts": ["year"]}]},
+)
+WRONG = (
+    {"x": 3},
+    {"x": {"column": "a", "kind": "numbers"}},
+    {"x": {"column": "a", "kind": "number", "impute": "best"}},
+    {"x": [{"column": "a", "kind": "category", "min_frequency": 0}]},
+    {"x": {"column": "a", "impute": "best"}},
+)
+
+
+def test_transforms_of_columns_are_a_union_of_the_registered_ones() -> None:
+    schemas = document()["components"]["schemas"]
+    assert list(schemas["TransformChoice"]["discriminator"]["mapping"]) == list(KINDS_OF_COLUMNS)
+    place = {"$ref": "#/components/schemas/FitRequest/properties/columns", "components": {"schemas": schemas}}
+    validator = Draft202012Validator(place)
+    for section in TAKEN:
+        validator.validate(section)
+    for section in WRONG:
+        assert not validator.is_valid(section), section

@@ -386,6 +386,20 @@ class Blas(TypedDict):
     threads: "str"
 
 
+class BooleanTransform(TypedDict):
+    """Truth values as 1 and 0: booleans, the numbers 1 and 0, or words in any case."""
+
+    kind: 'Literal["boolean"]'
+    column: NotRequired["str"]
+    columns: NotRequired["Sequence[str]"]
+    label: NotRequired["str"]
+    labels: NotRequired["Sequence[str]"]
+    true: NotRequired["Sequence[str]"]
+    false: NotRequired["Sequence[str]"]
+    missing: NotRequired['Literal["error", "most_frequent", "half"]']
+    indicator: NotRequired["bool"]
+
+
 class BudgetChoice(TypedDict):
     """Limits of a fit: it succeeds after the step that exceeds one of them."""
 
@@ -610,6 +624,21 @@ class CategoricalCrossEntropyLoss(TypedDict):
     per_example: NotRequired["bool"]
 
 
+class CategoryTransform(TypedDict):
+    """Texts or whole numbers as categories: an index for an embedding, or one-hot."""
+
+    kind: 'Literal["category"]'
+    column: NotRequired["str"]
+    columns: NotRequired["Sequence[str]"]
+    label: NotRequired["str"]
+    labels: NotRequired["Sequence[str]"]
+    encode: NotRequired['Literal["one_hot", "index"]']
+    min_frequency: NotRequired["int"]
+    max_levels: NotRequired["int"]
+    unknown: NotRequired['Literal["level", "error"]']
+    missing: NotRequired['Literal["level", "most_frequent", "error"]']
+
+
 class CeluLayer(TypedDict):
     """x where x > 0, else alpha (exp(x / alpha) - 1), whose gradient is continuous (Barron 2017)."""
 
@@ -798,6 +827,38 @@ class ColumnProfile(TypedDict):
     histogram: "ProfileHistogram | None"
     top: "list[ValueCount]"
     correlation: "ColumnCorrelation | None"
+
+
+class ColumnsChoice(TypedDict):
+    """Columns of the dataset without a kind: options of a transform decide it; without any, numbers are taken as they are and texts one-hot."""
+
+    column: NotRequired["str"]
+    columns: NotRequired["Sequence[str]"]
+    label: NotRequired["str"]
+    labels: NotRequired["Sequence[str]"]
+    impute: NotRequired['Literal["mean", "median", "most_frequent", "constant"] | None']
+    value: NotRequired["float"]
+    indicator: NotRequired["bool"]
+    scale: NotRequired['Literal["none", "standard", "minmax", "robust", "log", "quantile"]']
+    encode: NotRequired['Literal["one_hot", "index"]']
+    min_frequency: NotRequired["int"]
+    max_levels: NotRequired["int"]
+    unknown: NotRequired['Literal["level", "error"]']
+    missing: NotRequired[
+        'Literal["level", "most_frequent", "error"] | Literal["mean", "error"] | Literal["error", "most_frequent", "half"]'
+    ]
+    parts: NotRequired[
+        'Sequence[Literal["year", "month", "day", "weekday", "yearday", "hour", "minute", "second", "timestamp"]]'
+    ]
+    cycles: NotRequired['Sequence[Literal["month", "day", "weekday", "yearday", "hour", "minute"]]']
+    order: NotRequired['Literal["ymd", "dmy", "mdy"]']
+    true: NotRequired["Sequence[str]"]
+    false: NotRequired["Sequence[str]"]
+    units: NotRequired['Literal["characters", "bytes", "words"]']
+    length: NotRequired["int"]
+    vocabulary: NotRequired["Sequence[str] | None"]
+    max_vocabulary: NotRequired["int"]
+    output: NotRequired['Literal["ids", "lengths"]']
 
 
 class ComputePlanAnswer(TypedDict):
@@ -1186,6 +1247,23 @@ class DatasetSplit(TypedDict):
     test: "Dataset"
 
 
+class DateTransform(TypedDict):
+    """Dates and times as parts and cycles, one value a part and two (sine and cosine) a cycle."""
+
+    kind: 'Literal["date"]'
+    column: NotRequired["str"]
+    columns: NotRequired["Sequence[str]"]
+    label: NotRequired["str"]
+    labels: NotRequired["Sequence[str]"]
+    parts: NotRequired[
+        'Sequence[Literal["year", "month", "day", "weekday", "yearday", "hour", "minute", "second", "timestamp"]]'
+    ]
+    cycles: NotRequired['Sequence[Literal["month", "day", "weekday", "yearday", "hour", "minute"]]']
+    order: NotRequired['Literal["ymd", "dmy", "mdy"]']
+    missing: NotRequired['Literal["mean", "error"]']
+    indicator: NotRequired["bool"]
+
+
 class Derivative(TypedDict):
     """One derivative: tensors by parameter or input, those of a jvp by value, a derivative under all names of by."""
 
@@ -1557,7 +1635,9 @@ class FitRequest(TypedDict):
     feeds: NotRequired["Mapping[str, str] | None"]
     target: NotRequired["str | None"]
     task: NotRequired['Literal["classification", "regression"] | None']
-    columns: NotRequired["Mapping[str, str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]] | None"]
+    columns: NotRequired[
+        "Mapping[str, str | TransformChoice | ColumnsChoice | Sequence[str | TransformChoice | ColumnsChoice]] | None"
+    ]
     classes: NotRequired["Mapping[str, Sequence[str] | ClassNamesChoice | None] | None"]
     preset: NotRequired['Literal["ggml_opt_fit"] | None']
     validation: NotRequired["ValidationChoice | None"]
@@ -3397,6 +3477,20 @@ class NormalizeLayer(TypedDict):
     eps: NotRequired["float"]
 
 
+class NumberTransform(TypedDict):
+    """Numbers as numbers: one value for each element of a row, and one more with `indicator`."""
+
+    kind: 'Literal["number"]'
+    column: NotRequired["str"]
+    columns: NotRequired["Sequence[str]"]
+    label: NotRequired["str"]
+    labels: NotRequired["Sequence[str]"]
+    impute: NotRequired['Literal["mean", "median", "most_frequent", "constant"] | None']
+    value: NotRequired["float"]
+    indicator: NotRequired["bool"]
+    scale: NotRequired['Literal["none", "standard", "minmax", "robust", "log", "quantile"]']
+
+
 class OneCycleSchedule(TypedDict):
     """From max_lr / div_factor up to max_lr, then down to that start / final_div_factor, as torch's OneCycleLR."""
 
@@ -4936,6 +5030,21 @@ class TensorSummary(TypedDict):
     nonfinite: NotRequired["dict[str, str]"]
 
 
+class TextTransform(TypedDict):
+    """Texts as sequences of integers of one `length`, for an embedding: 0 is padding, 1 what is not known."""
+
+    kind: 'Literal["text"]'
+    column: NotRequired["str"]
+    columns: NotRequired["Sequence[str]"]
+    label: NotRequired["str"]
+    labels: NotRequired["Sequence[str]"]
+    units: NotRequired['Literal["characters", "bytes", "words"]']
+    length: NotRequired["int"]
+    vocabulary: NotRequired["Sequence[str] | None"]
+    max_vocabulary: NotRequired["int"]
+    output: NotRequired['Literal["ids", "lengths"]']
+
+
 class ThreadpoolAnswer(TypedDict):
     """The new thread pool."""
 
@@ -5029,6 +5138,9 @@ class TraceNonfiniteRequest(TypedDict):
     buffers: NotRequired["Mapping[str, Any] | None"]
     seed: NotRequired["int | None"]
     training: NotRequired["bool | None"]
+
+
+TransformChoice = Union["NumberTransform", "CategoryTransform", "DateTransform", "BooleanTransform", "TextTransform"]
 
 
 class TransformerDecoderLayer(TypedDict):
@@ -5343,7 +5455,9 @@ class FitOptions(TypedDict):
     """In place of a graph: the column to predict by all others. Graph (a tabular layer), columns, loss, metrics and options of training are proposed from the dataset, and shown in the request of the fit. Default none."""
     task: NotRequired['Literal["classification", "regression"] | None']
     """Task of the model; by default inferred from the target column."""
-    columns: NotRequired["Mapping[str, str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]] | None"]
+    columns: NotRequired[
+        "Mapping[str, str | TransformChoice | ColumnsChoice | Sequence[str | TransformChoice | ColumnsChoice]] | None"
+    ]
     """Input: the raw columns that it is made of, with their transforms: a column, an object with column (or columns), kind (number, category, date, boolean, text) and options, or a list of those, side by side. Statistics come from the training rows and are part of the model: predictions take raw values. Default none."""
     classes: NotRequired["Mapping[str, Sequence[str] | ClassNamesChoice | None] | None"]
     """Input: the class names of its text column in the order of their numbers, or an object that also names the class of unknown texts; by default the sorted texts of the training data. Other data are mapped by name. With from_checkpoint, null numbers the texts of an input by this fit's own data."""
