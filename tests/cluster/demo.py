@@ -196,9 +196,9 @@ def restart_storage(fit: Watched) -> str:
 
 def kill_node(fit: Watched) -> str:
     """Kill the Ray node that the fit runs on."""
-    attempt = fit.read()["attempt"]
-    (actor,) = fit.cluster.ray.actors()
-    fit.cluster.ray.kill_node(os.getpgid(actor.ppid()))
+    attempt, ray = fit.read()["attempt"], fit.cluster.ray
+    eventually("the attempt does not run by itself", lambda: len(ray.actors()) == 1)
+    ray.kill_node(os.getpgid(ray.actors()[0].ppid()))
     eventually("there is no further attempt", lambda: fit.read()["attempt"] > attempt)
     return "the next attempt resumes on the other node"
 
