@@ -8,11 +8,13 @@ import numpy as np
 
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.inline.rows import dot, fill
+from engine.execution.native.inline.short_rows import WIDTHS, short_column_products, short_row_products
+from engine.execution.native.inline.vectors import vector_bytes
 from engine.execution.native.kernel import kernel, real
 from engine.execution.native.lowering import Argument, Call, Scratch
 
 SHORTEST = 64
-"""Rows of fewer numbers are left to the products of BLAS: the sum over a register's lanes would outweigh them."""
+"""Rows of fewer numbers are held in registers."""
 BLOCK = 128
 """Rows that are added up in their own dtype; blocks are in float64."""
 LINE = 64
@@ -65,6 +67,31 @@ def column_products(a: Any) -> None:
         view(a[6] + c * a[7], 1, real)[0] = real(totals[c])
 
 
+@kernel
+def short_rows(a: Any) -> None:
+    """y = A x, where a row of A is a few registers; words as of `row_products`."""
+    columns, step = a[1], a[5]
+    x = view(a[8], columns, real)
+    for c in range(columns):
+        x[c] = view(a[4] + c * step, 1, real)[0]
+    short_row_products(a[2], a[3], a[0], columns, a[8], a[6], a[7], real(0))
+
+
+@kernel
+def short_columns(a: Any) -> None:
+    """y = A^T x, where a row of A is a few registers; words as of `column_products`."""
+    rows, columns = a[0], a[1]
+    sums, totals = view(a[8], columns, real), view(a[9], columns, np.float64)
+    fill(totals, 0.0)
+    for start in range(0, rows, BLOCK):
+        count = min(BLOCK, rows - start)
+        short_column_products(a[2] + start * a[3], a[3], count, columns, a[4] + start * a[5], a[5], a[8], real(0))
+        for c in range(totals.size):
+            totals[c] += np.float64(sums[c])
+    for c in range(columns):
+        view(a[6] + c * a[7], 1, real)[0] = real(totals[c])
+
+
 def by_vector(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] | None:
     """Return the call for a product, given its words, if it has one row or column and is worth it."""
     ta, tb, m, n, k, a, lda, b, ldb, c, ldc = words[:11]
@@ -79,10 +106,11 @@ def by_vector(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] |
     assert isinstance(rows, int) and isinstance(k, int) and isinstance(leading, int)  # noqa: PT018
     assert isinstance(step, int) and isinstance(out_step, int)  # noqa: PT018
     stored = (k, rows) if across else (rows, k)
-    if stored[1] < SHORTEST:
-        return None
+    short = stored[1] < SHORTEST
+    if short and stored[1] * size > WIDTHS[-1] * vector_bytes():
+        return None  # these take a whole loop of BLAS
     own = -(-stored[1] * size // LINE) * LINE
     found = (*stored, matrix, leading * size, vector, step * size, c, out_step * size, Scratch())
     if across:
-        return [Call(column_products, dtype, (*found, Scratch(own)), own + stored[1] * 8)]
-    return [Call(row_products, dtype, found, own)]
+        return [Call(short_columns if short else column_products, dtype, (*found, Scratch(own)), own + stored[1] * 8)]
+    return [Call(short_rows if short else row_products, dtype, found, own)]

@@ -86,6 +86,18 @@ CLOSE: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
     "columns by a vector": ("matrix_product", [numbers(135, 70) / 8, numbers(135, 1) / 8], {"transpose_a": True}),
     "vector by rows": ("matrix_product", [numbers(1, 135) / 8, numbers(135, 70) / 8], {}),
     "vector by columns": ("matrix_product", [numbers(1, 70), numbers(9, 70)], {"transpose_b": True}),
+    **{
+        f"{columns} short columns by a vector": (
+            "matrix_product",
+            [numbers(9, columns), numbers(columns, 2)[:, 1:]],
+            {},
+        )
+        for columns in (1, 8, 17, 33, 63)
+    },
+    **{
+        f"vector by {columns} short columns": ("matrix_product", [numbers(1, 300) / 8, numbers(300, columns) / 8], {})
+        for columns in (1, 8, 17, 33, 63)
+    },
     "turned vector": ("matrix_product", [numbers(70, 1), numbers(9, 70)], {"transpose_a": True, "transpose_b": True}),
     "power": ("power", [np.exp(numbers(40)), numbers(40)], {}),
     "prelu": ("prelu", [numbers(3, 4, 5), numbers(4)], {}),
