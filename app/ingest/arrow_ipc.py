@@ -53,6 +53,8 @@ def _read(arrow: Any, buffer: Any, is_file: bool, columns: ColumnSet) -> None:
     options = arrow.ipc.IpcReadOptions(use_threads=False)
     with (arrow.ipc.open_file if is_file else arrow.ipc.open_stream)(buffer, options=options) as reader:
         names = reader.schema.names
+        if not names:
+            raise IngestError("no_columns", "/columns", "the file holds no columns; a data set needs at least one")
         columns.check_count(len(names))
         for number, name in enumerate(names, 1):
             columns.check_name(name, f"column {number}")
@@ -72,7 +74,7 @@ def _read(arrow: Any, buffer: Any, is_file: bool, columns: ColumnSet) -> None:
                 for writer, array in zip(writers, arrays, strict=True):
                     writer.take(_readable(arrow, array.slice(start, step)), row + start)
             row += batch.num_rows
-    if names and not row:
+    if not row:
         raise IngestError("no_rows", "", "the file has no rows; a data set needs at least one")
     for writer in writers:
         writer.finish()

@@ -49,6 +49,7 @@ def _refused() -> dict[str, tuple[bytes, str]]:
     return {
         "nothing": (b"", "empty"),
         "another kind of file": (b"PK\3\4" + bytes(60), "bad_magic"),
+        "rows without columns": (_of_rows_only(), "no_columns"),
         "Feather of version 1": (b"FEA1" + bytes(60), "bad_version"),
         "a file that ends after its magic": (file[:8], "bad_data"),
         "a file without its end": (file[:-6], "bad_data"),
@@ -104,6 +105,15 @@ def stream_of_names(names: list[str]) -> bytes:
     arrow = import_module("pyarrow")
     sink = io.BytesIO()
     batch = arrow.record_batch([arrow.array([1])] * len(names), names=names)
+    with arrow.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue()
+
+
+def _of_rows_only() -> bytes:
+    arrow = import_module("pyarrow")
+    sink = io.BytesIO()
+    batch = arrow.record_batch([arrow.array([1, 2])], names=["a"]).select([])
     with arrow.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
     return sink.getvalue()
