@@ -184,4 +184,4 @@ def duration(seconds: float) -> str:
 
 def is_headline(name: str) -> bool:
     """Whether people want to see the value called `name` while a fit runs."""
-    return name not in ("lr", "grad_norm")
+    return name not in ("lr", "momentum", "grad_norm")

@@ -28,7 +28,7 @@ from engine.training.recipe import Recipe
 
 Callback = Callable[["Fit", Sequence[MetricRow]], None]
 
-FAILED_ROW = ("loss", "lr", "grad_norm", "loss_scale", "skipped")
+FAILED_ROW = ("loss", "lr", "momentum", "grad_norm", "loss_scale", "skipped")
 """Values in the metric row of the step at which a fit failed."""
 
 LONGEST_CALL = 0.05
@@ -194,6 +194,7 @@ class Fit(MonitoredFit):
         cursor.epoch_rows += steps * rows
         cursor.step += steps
         self._rates = batch.rates[steps].tolist()
+        self._momentum = None if batch.momenta is None else float(batch.momenta[steps])
         if steps:
             cursor.skipped = 0
 
@@ -206,6 +207,8 @@ class Fit(MonitoredFit):
         """Return the values of a step's metric row."""
         values = loss_in_units_first({"loss": result.loss, **self._train_step.tally.result(), "lr": self._rates[-1]})
         values.update({f"lr/{place}": rate for place, rate in enumerate(self._rates[:-1])})
+        if self._momentum is not None:
+            values["momentum"] = self._momentum
         values.update(result.norms)
         if self._train_step.loss_scale is not None:
             values["loss_scale"] = self._train_step.loss_scale

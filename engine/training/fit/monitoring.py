@@ -149,7 +149,7 @@ class MonitoredFit(FitProgress):
         if cursor is None or cursor.step > step:
             return False
         self.close()
-        self._cursor, rates = cursor, self._rates
+        self._cursor, rates, momentum = cursor, self._rates, self._momentum
         while cursor.step < step:
             epoch, position = divmod(cursor.step, self.steps_per_epoch)
             rows = self._batches.batch(self._batches.order(epoch), position)
@@ -157,7 +157,7 @@ class MonitoredFit(FitProgress):
             cursor.step += 1
             if self.recipe.schedule.per == "step":
                 self._observe({"loss": result.loss})
-        self._rates = rates
+        self._rates, self._momentum = rates, momentum
         return True
 
     def _roll_back(self) -> None:

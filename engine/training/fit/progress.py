@@ -240,8 +240,8 @@ class FitProgress:
         if recipe.average is not None and recipe.average.due(step + 1, self.steps_per_epoch):
             averaging = recipe.average.rate(cursor.averaged)
             cursor.averaged += 1
-        self._rates = rates
-        return StepInputs(rows, step, epoch + 1, rates, recipe.schedule.momentum(epoch=epoch, step=step), averaging)
+        self._rates, self._momentum = rates, recipe.schedule.momentum(epoch=epoch, step=step)
+        return StepInputs(rows, step, epoch + 1, rates, self._momentum, averaging)
 
     def _rates_at(self, epoch: int, step: int) -> list[float]:
         cursor, recipe, rates = self._cursor, self.recipe, []

@@ -95,7 +95,7 @@ def _merged(a: Statistics, b: Statistics) -> dict[str, Array]:
     return merged
 
 
-TAKEN = ("loss", "normalized_loss", "lr", "grad_norm")
+TAKEN = ("loss", "normalized_loss", "lr", "momentum", "grad_norm")
 """Names of other values of a metric row."""
 
 MAX_CLASSES = 64

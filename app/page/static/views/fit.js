@@ -104,7 +104,7 @@ function shortKey(key) {
 /** The loss comes first, each value beside that of the validation rows, and what describes the step last. */
 function rank(key) {
   const name = key.replace(/^val_/, "");
-  const group = name === "loss" ? 0 : ["lr", "grad_norm"].includes(name) ? 2 : 1;
+  const group = name === "loss" ? 0 : ["lr", "momentum", "grad_norm"].includes(name) ? 2 : 1;
   return group + (name === key ? 0 : 0.5);
 }
 

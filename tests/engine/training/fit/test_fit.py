@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import engine
+from engine.optim import make_schedule
 from tests.engine.training.fit.fits import CLASSIFIER, LABELS, LINE, PLATEAU, RECIPE, X, classifier, line, run, state
 
 GOLDEN = Path(__file__).parents[2] / "optim" / "golden"
@@ -135,6 +136,14 @@ def test_a_schedule_that_does_not_serve_the_whole_fit_is_refused_at_once(schedul
 def test_a_cycle_as_long_as_the_fit_serves_it():
     for schedule in ({"total_steps": 6, "per": "step"}, {"total_steps": 2}):
         assert len(list(line(schedule={"kind": "one_cycle", **schedule}))) == 6
+
+
+def test_rows_have_the_momentum_that_a_schedule_sets():
+    schedule = {"kind": "one_cycle", "total_steps": 24, "per": "step", "base_momentum": 0.6}
+    points = line(schedule=schedule, optimizer={"kind": "sgd", "lr": 0.01, "momentum": 0.9}, epochs=8)
+    found = [point.values["momentum"] for point in points if point.split == "train"]
+    assert found == [make_schedule(schedule).momentum_at(step) for step in range(24)]
+    assert min(found) < 0.7
 
 
 def test_equal_seeds_give_equal_bits_and_other_seeds_do_not():
