@@ -6,6 +6,7 @@ import re
 import signal
 import sqlite3
 import time
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -401,3 +402,34 @@ def test_the_page_works_behind_a_prefix(browser: Any, served: ServerProcess, tra
         tab.open(f"#/fits/{trained['fit']}")
         wait_for_rows(tab.page, 45)
         assert all(path.startswith("/some/prefix/") for path in asked)
+
+
+def test_any_number_of_fits_is_compared(browser: Any, served: ServerProcess) -> None:
+    http, count = served.http, 30
+    rates = [0.05 + 0.01 * place for place in range(count)]
+    sweep = {"kind": "grid", "parameters": {"optimizer.lr": rates}}
+    data = {"graph": create_graph(http), "dataset": upload_iris(http)}
+    fit = start_fit(http, **data, epochs=2, optimizer={"kind": "sgd"}, sweep=sweep)
+    with tab_of(browser, served.url) as tab:
+        tab.open(f"#/compare?sweep={fit}")
+        picture = tab.page.get_by_label(f"loss, train: {count} curves")
+        box = picture.locator(".u-over").bounding_box()
+        assert [*filter(None, named_under_the_pointer(tab.page, picture, box))]
+        tab.check_accessibility()
+        assert on_one_axis(tab.page, 3) == [[0, 2, 4], [1, 2, 3], [None, 5, None]]
+        assert on_one_axis(tab.page, 2) == [[0, 4], [1, 3], [None, None]]
+
+
+def on_one_axis(page: Any, most: int) -> Any:
+    """Return two curves over an axis of at most so many places."""
+    module = "new URL('lib/curves.js', document.querySelector('script[type=module]').src)"
+    curves = "[{x: [0, 2, 4], y: [1, 2, 3]}, {x: [2], y: [5]}]"
+    return page.evaluate(f"import({module}).then(found => found.onOneAxis({curves}, {most}))")
+
+
+def named_under_the_pointer(page: Any, picture: Any, box: dict[str, float]) -> Iterator[str]:
+    """Move the pointer down a picture, and yield the curve that is named at each place."""
+    for place in range(20):
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] * (place + 0.5) / 20)
+        page.evaluate("new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+        yield picture.locator("figcaption span").text_content()

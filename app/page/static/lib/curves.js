@@ -7,6 +7,11 @@ export const ROWS_MAX = 100_000;
 /** Longest time, in seconds, over which a worker gathers rows before they are stored together. */
 const TOGETHER_MAX = 1;
 
+/** Points of each curve of few in one picture, and of all curves of many together. */
+const POINTS_EACH = 2000;
+const POINTS_TOGETHER = 48_000;
+const POINTS_LEAST = 100;
+
 /** @typedef {{step: number[], epoch: number[], time: number[], values: Map<string, (number | null)[]>}} Split */
 
 /** Columns of metric rows. Rows have numbers without gaps, so a row that is there already is recognised and left out. */
@@ -152,4 +157,35 @@ export function thin(values, most) {
     kept.push(...[Math.min(low, high), Math.max(low, high)].map((index) => values[index]));
   }
   return kept;
+}
+
+/** Return how many points to ask for of each of `count` curves in one picture. */
+export function pointsEach(count) {
+  return Math.round(Math.min(POINTS_EACH, Math.max(POINTS_LEAST, POINTS_TOGETHER / count)));
+}
+
+/**
+ * Return the curves over one axis: of all their places if these are at most `most`, else of so many, evenly spaced. At
+ * each is the last value up to there, and null before the first and after the last point of a curve.
+ * @param {{x: number[], y: (number | null | undefined)[]}[]} curves - each with ascending x
+ * @param {number} most - at least 2
+ * @returns {(number | null | undefined)[][]} the axis, then the values of each curve
+ */
+export function onOneAxis(curves, most) {
+  const places = [...new Set(curves.flatMap(({ x }) => x))].sort((one, other) => one - other);
+  const axis = places.length <= most ? places : evenly(places[0], places.at(-1), most);
+  return [axis, ...curves.map(({ x, y }) => valuesAt(axis, x, y))];
+}
+
+function evenly(from, to, count) {
+  return Array.from({ length: count }, (_, place) => (place === count - 1 ? to : from + ((to - from) * place) / (count - 1)));
+}
+
+function valuesAt(axis, x, y) {
+  let next = 0;
+  return axis.map((place) => {
+    while (next < x.length && x[next] <= place) next += 1;
+    const ended = next === x.length && place > x[next - 1];
+    return next === 0 || ended ? null : y[next - 1];
+  });
 }

@@ -3,7 +3,16 @@
 import { html, useEffect, useRef } from "../lib/ui.js";
 import uPlot from "../vendor/uplot.js";
 import { cssColor, dark } from "../lib/theme.js";
+import { onOneAxis } from "../lib/curves.js";
 import { formatNumber } from "../lib/format.js";
+
+/** With more lines than this they are thin, and the one beside the pointer is named in place of a legend. */
+const NAMED_MAX = 24;
+/** Pixels from a line at which it is the one beside the pointer, and how much of the colour the others keep. */
+const NEAR = 24;
+const OTHERS = 0.2;
+/** Places of the axis of many lines: that of all their points would be too long for each of them. */
+const PLACES_MAX = 1000;
 
 /** @typedef {{label: string, color: string, x: number[], y: (number | null | undefined)[], faint?: boolean, dash?: boolean, points?: boolean}} Line */
 
@@ -14,12 +23,13 @@ import { formatNumber } from "../lib/format.js";
 export function Chart({ title, lines, log = false, xLabel, xFormat, range = null, onZoom, group, height = 260 }) {
   const place = useRef(null);
   const plot = useRef(/** @type {uPlot | null} */ (null));
+  const near = useRef(null);
   const zoomed = useRef(onZoom);
   zoomed.current = onZoom;
   const form = JSON.stringify([lines.map(({ label, color, faint, dash, points }) => [label, color, faint, dash, points]), log, xLabel, group, height, dark.value]);
   useEffect(() => {
     const box = place.current;
-    const options = optionsOf({ lines, log, xLabel, xFormat, group, height, width: box.clientWidth, onZoom: zoomed });
+    const options = optionsOf({ lines, log, xLabel, xFormat, group, height, width: box.clientWidth, onZoom: zoomed, near });
     const drawn = new uPlot(options, aligned(lines, log), box);
     plot.current = drawn;
     applyRange(drawn, range);
@@ -37,7 +47,7 @@ export function Chart({ title, lines, log = false, xLabel, xFormat, range = null
     applyRange(plot.current, range);
   });
   return html`<figure class="chart" aria-label=${summaryOf(title, lines)}>
-    <figcaption>${title}</figcaption>
+    <figcaption>${title}<span class="muted" ref=${near}></span></figcaption>
     <div ref=${place}></div>
   </figure>`;
 }
@@ -48,6 +58,10 @@ export function Chart({ title, lines, log = false, xLabel, xFormat, range = null
  * @param {boolean} log
  */
 function aligned(lines, log) {
+  if (lines.length > NAMED_MAX) {
+    const [axis, ...values] = onOneAxis(lines, PLACES_MAX);
+    return [axis, ...values.map((each) => (log ? each.map(positiveOrNull) : each))];
+  }
   const tables = [];
   const byAxis = new Map();
   for (const line of lines) {
@@ -57,8 +71,7 @@ function aligned(lines, log) {
       byAxis.set(line.x, table);
       tables.push(table);
     }
-    // A logarithm has no place for zero and below.
-    table.push(log ? line.y.map((value) => (value > 0 ? value : null)) : line.y);
+    table.push(log ? line.y.map(positiveOrNull) : line.y);
   }
   if (tables.length === 0) return [[]];
   const drawn = tables.filter((table) => table[0].length > 0);
@@ -66,18 +79,26 @@ function aligned(lines, log) {
   return tables.length === 1 ? tables[0] : uPlot.join(tables);
 }
 
-function optionsOf({ lines, log, xLabel, xFormat = formatTick, group, height, width, onZoom }) {
+/** A logarithm has no place for zero and below. */
+function positiveOrNull(value) {
+  return value > 0 ? value : null;
+}
+
+function optionsOf({ lines, log, xLabel, xFormat = formatTick, group, height, width, onZoom, near }) {
+  const many = lines.length > NAMED_MAX;
   const text = cssColor("muted");
   const grid = { stroke: cssColor("grid"), width: 1 };
   const axis = { stroke: text, grid, ticks: { show: false }, font: "12px system-ui, sans-serif" };
   return {
     width: Math.max(width, 100),
     height,
-    legend: { live: true },
+    legend: { live: true, show: !many },
+    focus: { alpha: many ? OTHERS : 1 },
     cursor: {
       sync: group ? { key: group, setSeries: false } : undefined,
       drag: { x: true, y: false, setScale: false },
       points: { size: 7 },
+      focus: { prox: many ? NEAR : -1 },
     },
     scales: {
       x: { time: false },
@@ -92,7 +113,7 @@ function optionsOf({ lines, log, xLabel, xFormat = formatTick, group, height, wi
       ...lines.map((line) => ({
         label: line.label,
         stroke: line.faint ? `${line.color}59` : line.color,
-        width: line.faint ? 1 : 2,
+        width: line.faint || many ? 1 : 2,
         dash: line.dash ? [6, 4] : undefined,
         points: { show: Boolean(line.points), size: 5, fill: line.color },
         spanGaps: false,
@@ -100,6 +121,11 @@ function optionsOf({ lines, log, xLabel, xFormat = formatTick, group, height, wi
       })),
     ],
     hooks: {
+      setSeries: [
+        (_plot, place) => {
+          if (near.current) near.current.textContent = many && place ? `: ${lines[place - 1].label}` : "";
+        },
+      ],
       setSelect: [
         (plot) => {
           if (plot.select.width < 4) return;
@@ -128,6 +154,7 @@ function formatTick(value) {
 }
 
 function summaryOf(title, lines) {
+  if (lines.length > NAMED_MAX) return `${title}: ${lines.length} curves`;
   const ends = lines
     .filter((line) => !line.faint)
     .map((line) => `${line.label} ${formatNumber(line.y.findLast((value) => value !== null && value !== undefined))}`);

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useState } from "../lib/ui.js";
 import { Problem, request } from "../lib/api.js";
-import { POINTS_MAX, smooth } from "../lib/curves.js";
+import { pointsEach, smooth } from "../lib/curves.js";
 import { nameOf, names, refreshNames } from "../lib/fits.js";
 import { formatCount, formatKey, formatNumber, formatSeconds, shortId } from "../lib/format.js";
 import { usePolling } from "../lib/poll.js";
@@ -13,17 +13,12 @@ import { StateChip } from "../parts/state.js";
 import { isSmallBest, Together } from "./compare-sweep.js";
 
 const EVERY = 4;
-/** More curves in one picture cannot be distinguished; tables and the other pictures take more fits. */
-const CURVES_MAX = 24;
-const FITS_MAX = 300;
-const POINTS = 2000;
 
 export function CompareView() {
   const { query } = route.value;
   const [variants, setVariants] = useState([]);
   usePolling(async () => setVariants(query.sweep ? await readVariants(query.sweep) : []), EVERY, [query.sweep]);
-  const asked = query.sweep ? variants : (query.fits ?? "").split(",").filter(Boolean);
-  const ids = asked.slice(0, FITS_MAX);
+  const ids = query.sweep ? variants : (query.fits ?? "").split(",").filter(Boolean);
   const key = query.key ?? "loss";
   const split = query.split ?? "train";
   const [found, setFound] = useState(null);
@@ -35,7 +30,7 @@ export function CompareView() {
     if (ids.length === 0) return;
     const read = (await Promise.all(ids.map((id) => readFit(id, found)))).filter(Boolean);
     setFound(read);
-    setCurves(await readCurves(read.slice(0, CURVES_MAX), key, split, curves));
+    setCurves(await readCurves(read, key, split, curves));
   }, EVERY, [ids.join(), key, split]);
   if (ids.length === 0) return query.sweep ? html`<p class="loading" role="status">Reading variants …</p>` : html`<${NoFits} />`;
   if (found === null) return html`<p class="loading" role="status">Reading fits …</p>`;
@@ -43,7 +38,7 @@ export function CompareView() {
   const weight = Number(query.smooth ?? 0);
   const options = found.map((fit) => flatten({ ...fit.request, labels: fit.labels, ...(fit.variant ? { sweep: undefined } : {}) }));
   const differing = [...new Set(options.flatMap((each) => [...each.keys()]))].filter((path) => new Set(options.map((each) => each.get(path))).size > 1);
-  const lines = found.slice(0, CURVES_MAX).flatMap((fit, index) => lineOf(fit, index, curves.get(curveName(fit, key, split)), weight));
+  const lines = found.flatMap((fit, index) => lineOf(fit, index, curves.get(curveName(fit, key, split)), weight));
   return html`
     <div class="bar"><h1>Compare ${formatCount(found.length, "fit")}</h1></div>
     <div class="controls" role="group" aria-label="What is compared">
@@ -55,7 +50,6 @@ export function CompareView() {
     <section class="card">
       ${lines.length ? html`<${Chart} title=${`${formatKey(key)}, ${split}`} lines=${lines} log=${query.log === "1"} xLabel="step" height=${380} range=${rangeOf(query)} onZoom=${(range) => setQuery({ from: range?.[0].toPrecision(6), to: range?.[1].toPrecision(6) })} />` : html`<p class="empty">No ${split} rows with ${key}.</p>`}
     </section>
-    ${ids.length > CURVES_MAX && html`<p class="muted count">Curves of the first ${CURVES_MAX} of ${ids.length} fits${asked.length > FITS_MAX ? `; at most ${FITS_MAX} are compared` : ""}.</p>`}
     <section class="card"><h2>Options and results</h2><${Together} found=${found} options=${options} keys=${differing} /></section>
     <section class="card"><h2>Last metrics</h2><${Metrics} found=${found} /></section>
     <section class="card"><h2>Options that differ</h2><${Differences} found=${found} flat=${options} keys=${differing} /></section>`;
@@ -118,13 +112,12 @@ async function readCurves(found, key, split, known) {
   for (const fit of found) {
     const name = curveName(fit, key, split);
     const old = known.get(name);
-    read.set(name, old?.step === fit.step ? old : { step: fit.step, ...(await readCurve(fit, key, split)) });
+    read.set(name, old?.step === fit.step ? old : { step: fit.step, ...(await readCurve(fit, key, split, pointsEach(found.length))) });
   }
   return read;
 }
 
-async function readCurve(fit, key, split) {
-  const points = Math.min(POINTS_MAX, POINTS);
+async function readCurve(fit, key, split, points) {
   try {
     const page = await request(`v1/fits/${fit.id}/metrics?downsample=${points}&split=${split}&keys=${encodeURIComponent(key)}`);
     const rows = page.data.filter((row) => key in row.values);
