@@ -404,6 +404,24 @@ def test_the_page_works_behind_a_prefix(browser: Any, served: ServerProcess, tra
         assert all(path.startswith("/some/prefix/") for path in asked)
 
 
+def test_dead_and_exploding_parameters_are_marked(browser: Any, served: ServerProcess) -> None:
+    small = {"kind": "uniform", "low": 0.05, "high": 0.1}
+    graph = {
+        "inputs": {"x": ["batch", 1]},
+        "parameters": {"steep": {"shape": [1, 1], "init": small}, "unused": {"shape": [1, 2], "init": small}},
+        "program": "loss = mean((x @ steep - 1.0) ** 2) + mean(relu(x @ unused - 1000.0))",
+    }
+    rows = {"columns": {"x": [[0.1]] * 19 + [[1000.0]]}}
+    options = {"epochs": 1, "batch_size": 1, "shuffle": False, "optimizer": {"kind": "sgd", "lr": 1e-3}}
+    answer = served.http.post("/v1/fits", json={"graph": graph, "dataset": rows, **options})
+    assert answer.status_code == 202, answer.text
+    with tab_of(browser, served.url) as tab:
+        tab.open(f"#/fits/{answer.json()['id']}/gradients")
+        norms = tab.page.get_by_label("Norm of the gradient by parameter")
+        norms.get_by_role("row", name=re.compile("unused")).get_by_text("dead", exact=True).wait_for()
+        norms.get_by_role("row", name=re.compile("steep")).get_by_text("exploding", exact=True).wait_for()
+
+
 def test_any_number_of_fits_is_compared(browser: Any, served: ServerProcess) -> None:
     http, count = served.http, 30
     rates = [0.05 + 0.01 * place for place in range(count)]
