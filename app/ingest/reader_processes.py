@@ -73,7 +73,7 @@ class ReaderProcesses:
     def _started(self) -> Process | None:
         try:
             return self._start()
-        except OSError as error:  # whoever needs one starts it, and says so
+        except OSError as error:  # the next upload tries again, and reports the error
             _logger.warning("no process to read uploads can be started: %s", error)
             return None
 

@@ -305,7 +305,7 @@ DRAWN = (
     "count => { const images = [...document.querySelectorAll('canvas.pixels')]; return images.length === count"
     " && images.every(image => image.getContext('2d').getImageData(0, 0, 1, 1).data[3] === 255); }"
 )
-"""Whether so many images are drawn."""
+"""JavaScript: whether `count` images are drawn."""
 
 
 def test_images_and_texts_of_a_dataset_are_shown_as_such(browser: Any, served: ServerProcess) -> None:

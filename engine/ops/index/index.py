@@ -195,7 +195,7 @@ def _add_rows(x: Value, index: Value, *, rows: int, padding_idx: int | None) -> 
 TABLE_SHARE = 2
 """How many times as large as what is added a table is of which shards make columns, and not summands."""
 COLUMNS = 32
-"""Of a multiple of so many columns each of two shards has cache lines of its own."""
+"""Shards have a multiple of this number of columns, so that no two of them write to one cache line."""
 
 
 def _cut_add_rows(case: Case) -> Cut | None:

@@ -70,9 +70,9 @@ def add_by_index(a: Any) -> None:
 
     Words: how many; numbers in a row; the table's rows; x, bytes from row to row; indices, are they int64; out, bytes
     from row to row; scratch for the counts of digits, for the sorted indices and where they stood, for both again, and
-    for a sum of float64; how many rows of x lie evenly apart, and the bytes from the first of so many to that of the
-    next; how the indices lie, as in `index_at`; where to say that an index is none of the table's, 0 where that is
-    known; the row that stays 0, or -1.
+    for a sum of float64; the number of consecutive rows of x with the same stride, and the bytes from the start of one
+    such group to the next; how the indices lie, as in `index_at`; where to say that an index is none of the table's, 0
+    where that is known; the row that stays 0, or -1.
     """
     count, length, rows, table, step, together, apart = a[0], a[1], a[2], a[7], a[8], a[15], a[16]
     sums = view(a[14], length, np.float64)
