@@ -31,12 +31,67 @@ LONGEST = 2**63
 
 
 @dataclass(frozen=True, slots=True)
+class Range:
+    """Finite numbers from `low` to `high`; `above` and `below` leave out the end itself.
+
+    Where an option takes something else than numbers too, such as null or a word, that is in every range.
+    """
+
+    low: float
+    high: float = math.inf
+    above: bool = False
+    below: bool = False
+
+    def __str__(self) -> str:
+        """Return the range in words, to follow "must be"."""
+        low = f"greater than {_shown(self.low)}" if self.above else f"at least {_shown(self.low)}"
+        high = f"less than {_shown(self.high)}" if self.below else f"at most {_shown(self.high)}"
+        if math.isinf(self.low):
+            return high
+        return low if math.isinf(self.high) else f"{low} and {high}"
+
+    def holds(self, value: Any) -> bool:
+        """Return whether a number, or every number of a list, is in the range; null and words always are."""
+        if isinstance(value, tuple):
+            return all(self.holds(item) for item in value)
+        if not isinstance(value, int | float):
+            return True
+        low = value > self.low if self.above else value >= self.low
+        high = value < self.high if self.below else value <= self.high
+        return bool(low and high and math.isfinite(value))
+
+    def outside(self, value: Any) -> Any:
+        """Return the number out of range: `value`, or the first one of a list."""
+        return next(item for item in value if not self.holds(item)) if isinstance(value, tuple) else value
+
+
+def _shown(number: float) -> str:
+    """Return a number for a person: a whole one without an exponent."""
+    return str(int(number)) if abs(number) < 1e15 and number == int(number) else f"{number:g}"
+
+
+Length = Annotated[int, Range(1)]
+Count = Annotated[int, Range(0)]
+NonNegative = Annotated[float, Range(0)]
+Rate = NonNegative
+Factor = NonNegative
+Positive = Annotated[float, Range(0, above=True)]
+Share = Annotated[float, Range(0, 1)]
+Fraction = Annotated[float, Range(0, 1, below=True)]
+Extents = Annotated[Window, Range(1)]
+"""One extent for every spatial axis, or one for each."""
+Margins = Annotated[Window, Range(0)]
+"""One padding for every spatial axis, or one for each."""
+
+
+@dataclass(frozen=True, slots=True)
 class Attribute:
-    """One keyword of an op: its name, the type its values must have and its default (`MISSING` when required)."""
+    """One keyword of an op: its name, the type and range its values must have, its default (`MISSING` if required)."""
 
     name: str
     type: Any
     default: Any
+    range: Range | None = None
     plain: frozenset[type] = field(init=False, repr=False)
     lists_integers: bool = field(init=False, repr=False)
 
@@ -45,17 +100,19 @@ class Attribute:
         options = get_args(self.type) if get_origin(self.type) in (Union, types.UnionType) else (self.type,)
         exact = (bool, types.NoneType) if float in options else (bool, types.NoneType, int)
         object.__setattr__(self, "plain", frozenset(option for option in options if option in exact))
-        object.__setattr__(self, "lists_integers", Ints in options)
+        object.__setattr__(self, "lists_integers", Ints in options and self.range is None)
 
     def takes(self, value: Any) -> bool:
         """Tell quickly whether a value of the commonest types is one for it; False leaves that to `check`."""
         kind = value.__class__
         if kind is tuple:
             return self.lists_integers and all(item.__class__ is int and -LONGEST < item < LONGEST for item in value)
-        return kind in self.plain and (kind is not int or -LONGEST < value < LONGEST)
+        if kind is int:
+            return int in self.plain and -LONGEST < value < LONGEST and (self.range is None or self.range.holds(value))
+        return kind in self.plain
 
     def accepts(self, value: Any) -> bool:
-        """Return whether a value is one for it."""
+        """Return whether a value is of its type."""
         return self.takes(value) or _match(self.type, value)[0]
 
     @property
@@ -68,18 +125,38 @@ class Attribute:
         entry: dict[str, Any] = {"name": self.name, "type": describe(self.type), "required": self.required}
         if not self.required:
             entry["default"] = self.default.name if isinstance(self.default, np.dtype) else self.default
+        if self.range is not None:
+            entry["range"] = str(self.range)
         return entry
+
+    def read(self, place: str, value: Any) -> Any:
+        """Return `value` in its type (lists become tuples), or raise AttributeValueError, which names `place`."""
+        result = check(place, self.type, value)
+        self.check_range(place, result)
+        return result
+
+    def check_range(self, place: str, value: Any) -> None:
+        """Raise AttributeValueError, which names `place`, if a value of its type is out of its range."""
+        if self.range is not None and not self.range.holds(value):
+            raise AttributeValueError(f"{place} must be {self.range}, not {self.range.outside(value)}")
 
 
 @lru_cache(maxsize=1024)  # a document of many layers asks for those of the same few again and again
 def attributes_of(function: Callable[..., Any], leave_out: tuple[str, ...] = ("out",)) -> tuple[Attribute, ...]:
     """Read the keyword-only parameters of `function` as attributes."""
-    hints = get_type_hints(function)
+    hints, ranges = get_type_hints(function), _ranges(function)
     return tuple(
-        Attribute(name, hints[name], parameter.default)
+        Attribute(name, hints[name], parameter.default, ranges.get(name))
         for name, parameter in inspect.signature(function).parameters.items()
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY and name not in leave_out
     )
+
+
+def _ranges(function: Callable[..., Any]) -> dict[str, Range]:
+    """Read the ranges of the parameters of a function off its annotations."""
+    annotated = {n: hint for n, hint in get_type_hints(function, include_extras=True).items() if get_args(hint)}
+    marks = {name: [mark for mark in get_args(hint) if isinstance(mark, Range)] for name, hint in annotated.items()}
+    return {name: found[0] for name, found in marks.items() if found}
 
 
 def bind(owner: str, attributes: Mapping[str, Attribute], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,7 +181,7 @@ def bind(owner: str, attributes: Mapping[str, Attribute], given: Mapping[str, An
 
 def _checked(owner: str, attribute: Attribute, value: Any) -> Any:
     try:
-        return check(f"{owner}.{attribute.name}", attribute.type, value)
+        return attribute.read(f"{owner}.{attribute.name}", value)
     except AttributeValueError as error:
         raise AttributeValueError(str(error), attribute.name) from error
 
@@ -189,56 +266,3 @@ def _match_dtype(value: Any) -> tuple[bool, Any]:
 
 def _show(value: Any) -> str:
     return f"a {type(value).__name__}" if isinstance(value, dict | list | tuple) else repr(value)[:64]
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """Finite numbers from `low` to `high`; `above` and `below` leave out the end itself."""
-
-    low: float
-    high: float = math.inf
-    above: bool = False
-    below: bool = False
-
-    def __str__(self) -> str:
-        """Return the range in words, to follow "must be"."""
-        low = f"greater than {_shown(self.low)}" if self.above else f"at least {_shown(self.low)}"
-        high = f"less than {_shown(self.high)}" if self.below else f"at most {_shown(self.high)}"
-        return low if math.isinf(self.high) else f"{low} and {high}"
-
-    def holds(self, value: Any) -> bool:
-        """Return whether a number, or every number of a list, is in the range; null always is."""
-        if value is None:
-            return True
-        if isinstance(value, tuple):
-            return all(self.holds(item) for item in value)
-        low = value > self.low if self.above else value >= self.low
-        high = value < self.high if self.below else value <= self.high
-        return bool(low and high and math.isfinite(value))
-
-    def outside(self, value: Any) -> Any:
-        """Return the number out of range: `value`, or the first one of a list."""
-        return next(item for item in value if not self.holds(item)) if isinstance(value, tuple) else value
-
-
-def _shown(number: float) -> str:
-    """Return a number for a person: a whole one without an exponent."""
-    return str(int(number)) if abs(number) < 1e15 and number == int(number) else f"{number:g}"
-
-
-Length = Annotated[int, Range(1)]
-Rate = Annotated[float, Range(0)]
-Factor = Annotated[float, Range(0)]
-Share = Annotated[float, Range(0, 1)]
-
-
-def constraints_of(function: Callable[..., Any]) -> dict[str, Range]:
-    """Read the ranges of the parameters of a function off its annotations."""
-    hints = get_type_hints(function, include_extras=True)
-    return {
-        name: mark
-        for name, hint in hints.items()
-        if get_origin(hint) is Annotated
-        for mark in get_args(hint)[1:]
-        if isinstance(mark, Range)
-    }

@@ -16,7 +16,7 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from functools import cache
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from engine.core.attributes import Range, check, describe
+from engine.core.attributes import Attribute, Range, check, describe
 from engine.core.errors import DocumentError, EngineError, Finding, escape, nearest
 
 T = TypeVar("T")
@@ -207,6 +207,14 @@ class Reader:
         for name in required:
             if name not in document:
                 self.fault(pointer, "missing_field", f"the field {name!r} is required")
+
+    def attribute(self, value: Any, attribute: Attribute, pointer: str, owner: str) -> Any:
+        """Return `value` as an attribute of `owner`, or note the fault and return None."""
+        try:
+            return attribute.read(f"{owner}.{attribute.name}", value)
+        except EngineError as error:
+            self.error(pointer, error)
+            return None
 
     def typed(self, value: Any, type_: Any, pointer: str, what: str, default: Any = None) -> Any:
         """Return `value` as `type_` (see engine.core.attributes), or note the fault and return `default`."""

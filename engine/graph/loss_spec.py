@@ -143,7 +143,7 @@ class _LossBuilder:
             pointer = f"/loss/{escape(name)}"
             attribute = self.op.attributes.get(name)
             if attribute is not None:
-                self.attrs[name] = self.reader.typed(value, attribute.type, pointer, f"{self.op.name}.{name}")
+                self.attrs[name] = self.reader.attribute(value, attribute, pointer, self.op.name)
             elif name not in ("kind", *others):
                 known = (*self.op.attributes, *others)
                 detail = f"{self.op.name} has no option {str(name)[:64]!r} (it has: {', '.join(known)})"

@@ -9,17 +9,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from zlib import crc32
 
 import numpy as np
 
-from engine.core.attributes import Attribute, attributes_of, bind
+from engine.core.attributes import (
+    Attribute,
+    Count,
+    Length,
+    NonNegative,
+    Positive,
+    Range,
+    Share,
+    attributes_of,
+    bind,
+)
 from engine.core.dtypes import DType
 from engine.core.errors import AttributeValueError, UnknownName, accepted_names
 from engine.core.value import Array, Shape
 
 Fan = Literal["fan_in", "fan_out"]
+Fans = Annotated[int | None, Range(0)]
+"""The number of elements that each result takes or enters; null is that of the shape."""
 Nonlinearity = Literal["linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"]
 Draw = Callable[..., Array]
 
@@ -144,12 +156,12 @@ def uniform(generator: np.random.Generator, shape: Shape, *, low: float = 0.0, h
 
 
 @initializer
-def normal(generator: np.random.Generator, shape: Shape, *, mean: float = 0.0, std: float = 1.0) -> Array:
+def normal(generator: np.random.Generator, shape: Shape, *, mean: float = 0.0, std: NonNegative = 1.0) -> Array:
     """Normal with `mean` and standard deviation `std`."""
     return generator.standard_normal(shape) * std + mean
 
 
-def _mass(mean: float, std: float, low: float, high: float) -> float:
+def _mass(mean: float, std: NonNegative, low: float, high: float) -> float:
     """Return the probability that a normal number lies between `low` and `high`."""
     return (math.erf((high - mean) / std / math.sqrt(2)) - math.erf((low - mean) / std / math.sqrt(2))) / 2
 
@@ -160,7 +172,7 @@ def truncated_normal(
     shape: Shape,
     *,
     mean: float = 0.0,
-    std: float = 1.0,
+    std: NonNegative = 1.0,
     low: float = -2.0,
     high: float = 2.0,
 ) -> Array:
@@ -185,8 +197,8 @@ def xavier_uniform(
     shape: Shape,
     *,
     scale: float = 1.0,
-    fan_in: int | None = None,
-    fan_out: int | None = None,
+    fan_in: Fans = None,
+    fan_out: Fans = None,
 ) -> Array:
     """Uniform within scale * sqrt(6 / (fan in + fan out)) (Glorot and Bengio 2010)."""
     bound = scale * math.sqrt(6 / max(sum(_fans(shape, fan_in, fan_out)), 1))
@@ -199,8 +211,8 @@ def xavier_normal(
     shape: Shape,
     *,
     scale: float = 1.0,
-    fan_in: int | None = None,
-    fan_out: int | None = None,
+    fan_in: Fans = None,
+    fan_out: Fans = None,
 ) -> Array:
     """Normal with deviation scale * sqrt(2 / (fan in + fan out)) (Glorot and Bengio 2010)."""
     return generator.standard_normal(shape) * (scale * math.sqrt(2 / max(sum(_fans(shape, fan_in, fan_out)), 1)))
@@ -214,8 +226,8 @@ def kaiming_uniform(
     a: float = 0.0,
     mode: Fan = "fan_in",
     nonlinearity: Nonlinearity = "leaky_relu",
-    fan_in: int | None = None,
-    fan_out: int | None = None,
+    fan_in: Fans = None,
+    fan_out: Fans = None,
 ) -> Array:
     """Uniform within gain * sqrt(3 / fan) (He et al. 2015); `a` is the slope of a leaky ReLU.
 
@@ -233,8 +245,8 @@ def kaiming_normal(
     a: float = 0.0,
     mode: Fan = "fan_in",
     nonlinearity: Nonlinearity = "leaky_relu",
-    fan_in: int | None = None,
-    fan_out: int | None = None,
+    fan_in: Fans = None,
+    fan_out: Fans = None,
 ) -> Array:
     """Normal with deviation gain / sqrt(fan) (He et al. 2015); `a` is the slope of a leaky ReLU.
 
@@ -254,7 +266,7 @@ def eye(generator: np.random.Generator, shape: Shape) -> Array:
 
 
 @initializer
-def normal_rows(generator: np.random.Generator, shape: Shape, *, zero_row: int) -> Array:
+def normal_rows(generator: np.random.Generator, shape: Shape, *, zero_row: Count) -> Array:
     """Standard normal except for the row `zero_row`, which is 0: a table with a row for padding."""
     if not shape or not 0 <= zero_row < max(shape[0], 1):
         raise AttributeValueError(f"normal_rows: zero_row {zero_row} must be a row of the shape {list(shape)}")
@@ -264,14 +276,14 @@ def normal_rows(generator: np.random.Generator, shape: Shape, *, zero_row: int) 
 
 
 @initializer
-def dirac(generator: np.random.Generator, shape: Shape, *, groups: int = 1) -> Array:
+def dirac(generator: np.random.Generator, shape: Shape, *, groups: Length = 1) -> Array:
     """The weight [out, in, window...] of an identity convolution: 1 at the centre of window (k, k), else 0.
 
     The output channels are divided into `groups`; each passes on as many channels as there are inputs.
     """
     if not 3 <= len(shape) <= 5:
         raise AttributeValueError(f"dirac needs a shape with three to five axes, got {list(shape)}")
-    if groups < 1 or shape[0] % groups:
+    if shape[0] % groups:
         raise AttributeValueError(f"dirac: groups {groups} must divide the {shape[0]} outputs of {list(shape)}")
     weight = np.zeros(shape)
     each = shape[0] // groups
@@ -283,12 +295,10 @@ def dirac(generator: np.random.Generator, shape: Shape, *, groups: int = 1) -> A
 
 
 @initializer
-def sparse(generator: np.random.Generator, shape: Shape, *, sparsity: float, std: float = 0.01) -> Array:
+def sparse(generator: np.random.Generator, shape: Shape, *, sparsity: Share, std: NonNegative = 0.01) -> Array:
     """Normal with deviation `std`, and in each column the share `sparsity` (rounded up) of rows 0 (Martens 2010)."""
     if len(shape) != 2:
         raise AttributeValueError(f"sparse needs a shape with two axes, got {list(shape)}")
-    if not 0 <= sparsity <= 1:
-        raise AttributeValueError(f"sparse: the share sparsity {sparsity} must be between 0 and 1")
     matrix = generator.standard_normal(shape) * std
     order = generator.permuted(np.tile(np.arange(shape[0])[:, None], (1, shape[1])), axis=0)
     matrix[order < math.ceil(sparsity * shape[0])] = 0
@@ -296,12 +306,10 @@ def sparse(generator: np.random.Generator, shape: Shape, *, sparsity: float, std
 
 
 @initializer
-def sinusoidal(generator: np.random.Generator, shape: Shape, *, base: float = 10000.0) -> Array:
+def sinusoidal(generator: np.random.Generator, shape: Shape, *, base: Positive = 10000.0) -> Array:
     """Positions [steps, width]: sin(t / base^(2i / width)) in feature 2i, cosine in 2i + 1 (Vaswani et al. 2017)."""
-    if len(shape) != 2 or base <= 0:
-        raise AttributeValueError(
-            f"sinusoidal needs a shape with two axes and a base > 0, got {list(shape)} and {base}"
-        )
+    if len(shape) != 2:
+        raise AttributeValueError(f"sinusoidal needs a shape with two axes, got {list(shape)}")
     steps, width = shape
     pairs = np.arange(width) // 2 * 2
     angles = np.arange(steps)[:, None] * base ** (-pairs / max(width, 1))

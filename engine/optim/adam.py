@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
+from engine.core.attributes import NonNegative, Range, Rate
 from engine.core.dtypes import FLOAT64
 from engine.core.errors import AttributeValueError
 from engine.core.value import Spec, Value
@@ -12,7 +13,7 @@ from engine.ops.elementwise.comparison import eq, gt, where
 from engine.ops.elementwise.elementwise import abs, maximum, power, sqrt
 from engine.ops.optimizer.updates import running_mean
 from engine.optim.fusion import AdamLink, LazyAdamLink, decay_link
-from engine.optim.optimizer import Transform, fraction, nonnegative
+from engine.optim.optimizer import Transform
 from engine.optim.transforms.adam import TwoMoments, longest_average, rectification
 from engine.optim.transforms.link import COUNT, Advanced, Direction, Link, Slots, correct_bias, count_step
 
@@ -28,13 +29,9 @@ class Moments(Transform):
     """An optimizer with running means of the gradient and of its square."""
 
     momentum_option: ClassVar[Literal["momentum", "betas"] | None] = "betas"
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-    weight_decay: float = 0.0
-
-    def __post_init__(self) -> None:
-        nonnegative({"lr": self.lr, "eps": self.eps, "weight_decay": self.weight_decay})
-        fraction({"betas[0]": self.betas[0], "betas[1]": self.betas[1]})
+    betas: Annotated[tuple[float, float], Range(0, 1, below=True)] = (0.9, 0.999)
+    eps: NonNegative = 1e-8
+    weight_decay: NonNegative = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +70,7 @@ class AdamW(Adam):
 
     kind: ClassVar[str] = "adamw"
     decoupled: ClassVar[bool] = True
-    weight_decay: float = 0.01
+    weight_decay: NonNegative = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +78,7 @@ class Adamax(Moments):
     """Adam by the largest gradient in place of the second moment (Kingma and Ba 2015, section 7.1), as torch's."""
 
     kind: ClassVar[str] = "adamax"
-    lr: float = 2e-3
+    lr: Rate = 2e-3
 
     def links(self, momentum: float) -> tuple[Link, ...]:
         adamax = AdamaxLink(beta1=momentum, beta2=self.betas[1], eps=self.eps)
@@ -117,13 +114,9 @@ class NAdam(Moments):
     """
 
     kind: ClassVar[str] = "nadam"
-    lr: float = 2e-3
-    momentum_decay: float = 4e-3
+    lr: Rate = 2e-3
+    momentum_decay: NonNegative = 4e-3
     decoupled: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        nonnegative({"momentum_decay": self.momentum_decay})
 
     def links(self, momentum: float) -> tuple[Link, ...]:
         nadam = NAdamLink(b1=momentum, b2=self.betas[1], eps=self.eps, momentum_decay=self.momentum_decay)

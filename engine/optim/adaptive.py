@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
+from engine.core.attributes import Fraction, NonNegative, Range, Rate
 from engine.core.errors import AttributeValueError
 from engine.core.value import Spec, Value
 from engine.ops.elementwise.comparison import eq, gt, lt, where
 from engine.ops.elementwise.elementwise import clamp, maximum, sign, sqrt, square
 from engine.ops.optimizer.updates import running_mean
 from engine.optim.fusion import decay_link
-from engine.optim.optimizer import Transform, fraction, nonnegative
+from engine.optim.optimizer import Transform
 from engine.optim.transforms.link import COUNT, Advanced, Direction, Link, Slots, count_step
 from engine.optim.transforms.momentum import MomentumBuffer
 from engine.optim.transforms.scaling import ScaleByLion
@@ -25,15 +26,11 @@ class Adagrad(Transform):
     """
 
     kind: ClassVar[str] = "adagrad"
-    lr: float = 1e-2
-    lr_decay: float = 0.0
-    weight_decay: float = 0.0
-    initial_accumulator_value: float = 0.0
-    eps: float = 1e-10
-
-    def __post_init__(self) -> None:
-        nonnegative({"lr": self.lr, "lr_decay": self.lr_decay, "weight_decay": self.weight_decay, "eps": self.eps})
-        nonnegative({"initial_accumulator_value": self.initial_accumulator_value})
+    lr: Rate = 1e-2
+    lr_decay: Rate = 0.0
+    weight_decay: NonNegative = 0.0
+    initial_accumulator_value: NonNegative = 0.0
+    eps: NonNegative = 1e-10
 
     def links(self, momentum: float) -> tuple[Link, ...]:
         adagrad = AdagradLink(lr_decay=self.lr_decay, initial=self.initial_accumulator_value, eps=self.eps)
@@ -68,16 +65,12 @@ class RMSprop(Transform):
 
     kind: ClassVar[str] = "rmsprop"
     momentum_option: ClassVar[Literal["momentum", "betas"] | None] = "momentum"
-    lr: float = 1e-2
-    alpha: float = 0.99
-    eps: float = 1e-8
-    weight_decay: float = 0.0
-    momentum: float = 0.0
+    lr: Rate = 1e-2
+    alpha: Fraction = 0.99
+    eps: NonNegative = 1e-8
+    weight_decay: NonNegative = 0.0
+    momentum: NonNegative = 0.0
     centered: bool = False
-
-    def __post_init__(self) -> None:
-        nonnegative({"lr": self.lr, "eps": self.eps, "weight_decay": self.weight_decay, "momentum": self.momentum})
-        fraction({"alpha": self.alpha})
 
     def links(self, momentum: float) -> tuple[Link, ...]:
         rmsprop = RMSpropLink(alpha=self.alpha, eps=self.eps, centered=self.centered)
@@ -110,14 +103,10 @@ class Adadelta(Transform):
     """Steps as long as recent steps were, against gradients as long as theirs (Zeiler 2012), as torch's Adadelta."""
 
     kind: ClassVar[str] = "adadelta"
-    lr: float = 1.0
-    rho: float = 0.9
-    eps: float = 1e-6
-    weight_decay: float = 0.0
-
-    def __post_init__(self) -> None:
-        nonnegative({"lr": self.lr, "eps": self.eps, "weight_decay": self.weight_decay})
-        fraction({"rho": self.rho})
+    lr: Rate = 1.0
+    rho: Fraction = 0.9
+    eps: NonNegative = 1e-6
+    weight_decay: NonNegative = 0.0
 
     def links(self, momentum: float) -> tuple[Link, ...]:
         return decay_link(self.weight_decay, decoupled=False), AdadeltaLink(rho=self.rho, eps=self.eps)
@@ -149,16 +138,16 @@ class Rprop(Transform):
     """
 
     kind: ClassVar[str] = "rprop"
-    lr: float = 1e-2
-    etas: tuple[float, float] = (0.5, 1.2)
-    step_sizes: tuple[float, float] = (1e-6, 50.0)
+    lr: Rate = 1e-2
+    etas: Annotated[tuple[float, float], Range(0, above=True)] = (0.5, 1.2)
+    step_sizes: Annotated[tuple[float, float], Range(0)] = (1e-6, 50.0)
 
     def __post_init__(self) -> None:
-        nonnegative({"lr": self.lr})
+        super().__post_init__()
         (shrink, grow), (low, high) = self.etas, self.step_sizes
-        if not 0 < shrink < 1 < grow:
+        if not shrink < 1 < grow:
             raise AttributeValueError(f"etas must be 0 < etas[0] < 1 < etas[1], not {shrink} and {grow}")
-        if not 0 <= low <= high:
+        if low > high:
             raise AttributeValueError(f"step_sizes must be 0 <= step_sizes[0] <= step_sizes[1], not {low} and {high}")
 
     def links(self, momentum: float) -> tuple[Link, ...]:
@@ -196,13 +185,9 @@ class Lion(Transform):
 
     kind: ClassVar[str] = "lion"
     momentum_option: ClassVar[Literal["momentum", "betas"] | None] = "betas"
-    lr: float = 1e-4
-    betas: tuple[float, float] = (0.9, 0.99)
-    weight_decay: float = 0.0
-
-    def __post_init__(self) -> None:
-        nonnegative({"lr": self.lr, "weight_decay": self.weight_decay})
-        fraction({"betas[0]": self.betas[0], "betas[1]": self.betas[1]})
+    lr: Rate = 1e-4
+    betas: Annotated[tuple[float, float], Range(0, 1, below=True)] = (0.9, 0.99)
+    weight_decay: NonNegative = 0.0
 
     def links(self, momentum: float) -> tuple[Link, ...]:
         return ScaleByLion(b1=momentum, b2=self.betas[1]), decay_link(self.weight_decay, decoupled=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
+from engine.core.attributes import NonNegative, Range, Rate
 from engine.core.dtypes import computing_dtype
-from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.errors import ShapeError
 from engine.core.value import Spec, Value
 from engine.ops.elementwise.elementwise import clamp, maximum, minimum, power, rsqrt, sqrt, square
 from engine.ops.linalg.matmul import matmul
@@ -18,7 +19,7 @@ from engine.ops.reduce.reduce import mean, sum
 from engine.ops.shape.shape import t
 from engine.optim.adam import Moments
 from engine.optim.fusion import decay_link
-from engine.optim.optimizer import Transform, nonnegative
+from engine.optim.optimizer import Transform
 from engine.optim.transforms.adam import ScaleByAdam
 from engine.optim.transforms.link import (
     COUNT,
@@ -54,13 +55,9 @@ class LARS(Transform):
 
     kind: ClassVar[str] = "lars"
     momentum_option: ClassVar[Literal["momentum", "betas"] | None] = "momentum"
-    momentum: float = 0.9
-    weight_decay: float = 1e-4
-    trust_coefficient: float = 1e-3
-
-    def __post_init__(self) -> None:
-        nonnegative({"lr": self.lr, "momentum": self.momentum, "weight_decay": self.weight_decay})
-        nonnegative({"trust_coefficient": self.trust_coefficient})
+    momentum: NonNegative = 0.9
+    weight_decay: NonNegative = 1e-4
+    trust_coefficient: NonNegative = 1e-3
 
     def links(self, momentum: float) -> tuple[Link, ...]:
         lars = LARSLink(weight_decay=self.weight_decay, trust_coefficient=self.trust_coefficient)
@@ -92,7 +89,7 @@ class LAMB(Moments):
     """
 
     kind: ClassVar[str] = "lamb"
-    eps: float = 1e-6
+    eps: NonNegative = 1e-6
 
     def links(self, momentum: float) -> tuple[Link, ...]:
         adam = ScaleByAdam(b1=momentum, b2=self.betas[1], eps=self.eps)
@@ -118,19 +115,11 @@ class Adafactor(Transform):
     """
 
     kind: ClassVar[str] = "adafactor"
-    lr: float = 1e-2
-    beta2_decay: float = -0.8
-    eps: tuple[float | None, float] = (None, 1e-3)
-    d: float = 1.0
-    weight_decay: float = 0.0
-
-    def __post_init__(self) -> None:
-        nonnegative({"lr": self.lr, "eps[0]": self.eps[0] or 0.0, "eps[1]": self.eps[1]})
-        nonnegative({"weight_decay": self.weight_decay})
-        if not self.beta2_decay <= 0:
-            raise AttributeValueError(f"beta2_decay must be at most 0, not {self.beta2_decay}")
-        if not self.d >= 1:
-            raise AttributeValueError(f"d must be at least 1, not {self.d}")
+    lr: Rate = 1e-2
+    beta2_decay: Annotated[float, Range(-math.inf, 0)] = -0.8
+    eps: Annotated[tuple[float | None, float], Range(0)] = (None, 1e-3)
+    d: Annotated[float, Range(1)] = 1.0
+    weight_decay: NonNegative = 0.0
 
     def links(self, momentum: float) -> tuple[Link, ...]:
         factored = AdafactorLink(beta2_decay=self.beta2_decay, eps=self.eps, d=self.d)
@@ -186,18 +175,13 @@ class Muon(Transform):
 
     kind: ClassVar[str] = "muon"
     momentum_option: ClassVar[Literal["momentum", "betas"] | None] = "momentum"
-    weight_decay: float = 0.1
-    momentum: float = 0.95
+    weight_decay: NonNegative = 0.1
+    momentum: NonNegative = 0.95
     nesterov: bool = True
     ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315)
-    eps: float = 1e-7
-    ns_steps: int = 5
+    eps: NonNegative = 1e-7
+    ns_steps: Annotated[int, Range(0, MAX_NS_STEPS)] = 5
     adjust_lr_fn: Literal["original", "match_rms_adamw"] = "original"
-
-    def __post_init__(self) -> None:
-        nonnegative({"lr": self.lr, "weight_decay": self.weight_decay, "momentum": self.momentum, "eps": self.eps})
-        if not 0 <= self.ns_steps <= MAX_NS_STEPS:
-            raise AttributeValueError(f"ns_steps must lie in 0..{MAX_NS_STEPS}, not {self.ns_steps}")
 
     def links(self, momentum: float) -> tuple[Link, ...]:
         muon = MuonLink(

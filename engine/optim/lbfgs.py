@@ -11,8 +11,6 @@ import numpy as np
 
 from engine.core.attributes import Range
 from engine.core.dtypes import FLOAT64, INT64
-from engine.core.errors import AttributeValueError
-from engine.core.options import options_of
 from engine.core.value import Array, Spec
 from engine.optim.line_search import Trial, strong_wolfe
 from engine.optim.optimizer import Optimizer
@@ -64,12 +62,6 @@ class LBFGS(Optimizer):
     tolerance_change: Annotated[float, Range(0)] = 1e-9
     history_size: Annotated[int, Range(1, 10**4)] = 100
     line_search: Literal["strong_wolfe"] | None = None
-
-    def __post_init__(self) -> None:
-        for name, option in options_of(type(self)).items():
-            value = getattr(self, name)
-            if option.range is not None and not option.range.holds(value):
-                raise AttributeValueError(f"{name} must be {option.range}, not {value}")
 
     @property
     def most_evaluations(self) -> int:

@@ -6,12 +6,13 @@ Small parameters are stepped together: an update costs dozens of operations, how
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
+from engine.core.attributes import Rate, attributes_of
 from engine.core.dtypes import DType
 from engine.core.errors import AttributeValueError
 from engine.core.value import Spec, Value
@@ -34,10 +35,11 @@ class Optimizer(ABC):
     kind: ClassVar[str]
     momentum_option: ClassVar[Literal["momentum", "betas"] | None] = None
     """The option that holds the momentum: `momentum`, or `betas`, whose first number counts as momentum."""
-    lr: float = 1e-3
+    lr: Rate = 1e-3
 
     def __post_init__(self) -> None:
-        nonnegative({"lr": self.lr})
+        for option in attributes_of(type(self)):
+            option.check_range(option.name, getattr(self, option.name))
 
     @property
     def elementwise(self) -> bool:
@@ -176,25 +178,6 @@ class Transform(Optimizer):
         if not self.own_momentum:
             detail = f"{self.kind} has momentum 0 and may have no slots for one that is fed"
             raise AttributeValueError(f"{detail}; use with_momentum(what it starts from)")
-
-
-def nonnegative(options: Mapping[str, float]) -> None:
-    """Refuse negative numbers."""
-    for name, value in options.items():
-        if not value >= 0:
-            raise AttributeValueError(f"{name} must be at least 0, not {value}", _option(name))
-
-
-def fraction(options: Mapping[str, float]) -> None:
-    """Refuse numbers outside 0 <= x < 1."""
-    for name, value in options.items():
-        if not 0 <= value < 1:
-            raise AttributeValueError(f"{name} must lie in 0 <= {name} < 1, not {value}", _option(name))
-
-
-def _option(name: str) -> str:
-    """Return the option that a name as `betas[0]` is part of."""
-    return name.partition("[")[0]
 
 
 SMALL = 2**14

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 from engine.core.attributes import Rate, attributes_of, bind
 from engine.core.errors import AttributeValueError, DocumentError, UnknownName, accepted_names
-from engine.core.options import Reader, Reads, describe_options, options_of, read_options, summary
+from engine.core.options import Reader, Reads, describe_options, read_options, summary
 from engine.optim.adam import Adam, Adamax, AdamW, NAdam, RAdam
 from engine.optim.adaptive import Adadelta, Adagrad, Lion, RMSprop, Rprop
 from engine.optim.layerwise import LAMB, LARS, Adafactor, Muon
@@ -197,8 +197,4 @@ def _kinds() -> dict[str, type[Optimizer]]:
 def _attributes(chosen: type[Optimizer]) -> list[dict[str, Any]]:
     if chosen is Chain:
         return describe_chain()
-    ranges = {name: option.range for name, option in options_of(chosen).items() if option.range is not None}
-    return [
-        {**option.to_json(), **({"range": str(ranges[option.name])} if option.name in ranges else {})}
-        for option in attributes_of(chosen)
-    ]
+    return [option.to_json() for option in attributes_of(chosen)]

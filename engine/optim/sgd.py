@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from engine.core.attributes import NonNegative, Rate
 from engine.core.dtypes import FLOAT64
 from engine.core.errors import AttributeValueError
 from engine.core.value import Spec, Value
 from engine.ops.elementwise.comparison import eq, where
 from engine.ops.elementwise.elementwise import maximum, power
 from engine.optim.fusion import MomentumLink, decay_link
-from engine.optim.optimizer import PassResult, Transform, nonnegative
+from engine.optim.optimizer import PassResult, Transform
 from engine.optim.transforms.link import COUNT, Advanced, Direction, Link, Slots, count_step
 
 
@@ -25,14 +26,14 @@ class SGD(Transform):
 
     kind: ClassVar[str] = "sgd"
     momentum_option: ClassVar[Literal["momentum", "betas"] | None] = "momentum"
-    momentum: float = 0.0
+    momentum: NonNegative = 0.0
     dampening: float = 0.0
-    weight_decay: float = 0.0
+    weight_decay: NonNegative = 0.0
     decoupled: bool = False
     nesterov: bool = False
 
     def __post_init__(self) -> None:
-        nonnegative({"lr": self.lr, "momentum": self.momentum, "weight_decay": self.weight_decay})
+        super().__post_init__()
         if self.nesterov and (self.momentum <= 0 or self.dampening != 0):
             raise AttributeValueError("nesterov needs momentum > 0 and dampening 0")
 
@@ -52,16 +53,11 @@ class ASGD(Transform):
     """
 
     kind: ClassVar[str] = "asgd"
-    lr: float = 1e-2
-    lambd: float = 1e-4
-    alpha: float = 0.75
-    t0: float = 1e6
-    weight_decay: float = 0.0
-
-    def __post_init__(self) -> None:
-        nonnegative(
-            {"lr": self.lr, "lambd": self.lambd, "alpha": self.alpha, "t0": self.t0, "weight_decay": self.weight_decay}
-        )
+    lr: Rate = 1e-2
+    lambd: NonNegative = 1e-4
+    alpha: NonNegative = 0.75
+    t0: NonNegative = 1e6
+    weight_decay: NonNegative = 0.0
 
     def links(self, momentum: float) -> tuple[Link, ...]:
         return decay_link(self.weight_decay, decoupled=False), FallingRate(lambd=self.lambd, alpha=self.alpha)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from engine.core.attributes import Length
 from engine.core.errors import ShapeError
 from engine.core.value import Value
 from engine.nn.layers.table import Scope, layer, layer_of_op
@@ -31,7 +32,7 @@ def activate(scope: Scope, x: Value, activation: Activation) -> Value:
 
 
 @layer
-def prelu(scope: Scope, x: Value, *, channels: int = 1, init: float = 0.25) -> Value:
+def prelu(scope: Scope, x: Value, *, channels: Length = 1, init: float = 0.25) -> Value:
     """x where x > 0, else weight x, with one learnable slope, or one per channel (axis 1; He et al. 2015).
 
     All slopes start as `init`; see torch.nn.PReLU, which calls `channels` num_parameters.

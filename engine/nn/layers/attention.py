@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from engine.core.attributes import Length, Share
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.value import Shape, Value
 from engine.nn.layers.table import Scope, layer
@@ -115,10 +116,10 @@ def multi_head_attention(
     scope: Scope,
     x: Value,
     *,
-    heads: int,
+    heads: Length,
     causal: bool = False,
     bias: bool = True,
-    dropout: float = 0.0,
+    dropout: Share = 0.0,
     memory: str | None = None,
     values: str | None = None,
     mask: str | None = None,

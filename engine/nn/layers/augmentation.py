@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from engine.core.attributes import Range
 from engine.core.value import Value
 from engine.nn.layers.table import Scope, layer, layer_of_op
 
@@ -20,7 +23,14 @@ for _name in (
 
 
 @layer
-def mixup(scope: Scope, x: Value, *, target: str, classes: int | None = None, alpha: float = 0.2) -> Value:
+def mixup(
+    scope: Scope,
+    x: Value,
+    *,
+    target: str,
+    classes: Annotated[int | None, Range(1)] = None,
+    alpha: Annotated[float, Range(0, 1e6, above=True)] = 0.2,
+) -> Value:
     """Mix each example with the next of the batch in training, and its `target` in the same proportions.
 
     `target` is another input, which the loss then takes as it is mixed: classes int[N], of which there are `classes`,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
-from engine.core.attributes import Window
+from engine.core.attributes import Extents, Length, Margins, Range, Window
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.value import Value
 from engine.nn.layers.activation import Activation, activate
@@ -26,7 +26,7 @@ def per_axis(place: str, window: Window, rank: int) -> tuple[int, ...]:
 def _check(kind: str, rank: int, x: Value, channels: int, groups: int) -> None:
     if x.ndim != rank + 2:
         raise ShapeError(f"{kind} needs an input [batch, channels, {rank} more], got shape {list(x.shape)}")
-    if groups < 1 or channels < 1 or x.shape[1] % groups or channels % groups:
+    if x.shape[1] % groups or channels % groups:
         raise ShapeError(f"{kind}: groups {groups} must divide the channels {x.shape[1]} and {channels}")
 
 
@@ -56,12 +56,12 @@ def _convolution(rank: int) -> Layer:
         scope: Scope,
         x: Value,
         *,
-        channels: int,
-        kernel: Window,
-        stride: Window = 1,
-        padding: Window | Literal["same", "valid"] = 0,
-        dilation: Window = 1,
-        groups: int = 1,
+        channels: Length,
+        kernel: Extents,
+        stride: Extents = 1,
+        padding: Annotated[Window | Literal["same", "valid"], Range(0)] = 0,
+        dilation: Extents = 1,
+        groups: Length = 1,
         bias: bool = True,
         padding_mode: Border = "zeros",
         activation: Activation = "none",
@@ -93,13 +93,13 @@ def _declare_transposed(rank: int) -> Layer:
         scope: Scope,
         x: Value,
         *,
-        channels: int,
-        kernel: Window,
-        stride: Window = 1,
-        padding: Window = 0,
-        output_padding: Window = 0,
-        dilation: Window = 1,
-        groups: int = 1,
+        channels: Length,
+        kernel: Extents,
+        stride: Extents = 1,
+        padding: Margins = 0,
+        output_padding: Margins = 0,
+        dilation: Extents = 1,
+        groups: Length = 1,
         bias: bool = True,
         activation: Activation = "none",
     ) -> Value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
+from engine.core.attributes import Length
 from engine.core.errors import ShapeError
 from engine.core.value import Value
 from engine.nn.layers.activation import Activation, activate
@@ -22,7 +23,7 @@ def linear(
     scope: Scope,
     x: Value,
     *,
-    units: int,
+    units: Length,
     bias: bool = True,
     activation: Activation = "none",
     start: Literal["torch", "glorot"] = "torch",
@@ -32,10 +33,8 @@ def linear(
     Initialised as torch.nn.Linear, or with start "glorot" as in ggmlR and Keras: the weight uniform within sqrt(6 / (in
     + units)) (Glorot and Bengio 2010), the bias 0.
     """
-    if not x.ndim or units < 1:
-        raise ShapeError(
-            f"linear needs units >= 1 and an input with at least one axis, got {units} and {list(x.shape)}"
-        )
+    if not x.ndim:
+        raise ShapeError("linear needs an input with at least one axis, not a number")
     fan_in = x.shape[-1]
     if start == "glorot":
         weight_init: dict[str, Any] = {"kind": "xavier_uniform"}
@@ -48,18 +47,15 @@ def linear(
 
 
 @layer
-def bilinear(scope: Scope, x: Value, *, units: int, other: str | None = None, bias: bool = True) -> Value:
+def bilinear(scope: Scope, x: Value, *, units: Length, other: str | None = None, bias: bool = True) -> Value:
     """x weight[k] other + bias[k] for each of the `units` k, with weight [units, in, in of other].
 
     `other` names an input of the model with the leading axes of x; by default x itself. Initialised as
     torch.nn.Bilinear.
     """
     second = x if other is None else scope.input(other)
-    if not x.ndim or units < 1 or second.ndim != x.ndim:
-        raise ShapeError(
-            f"bilinear needs units >= 1 and two inputs of as many axes, got {units}, {list(x.shape)} and "
-            f"{list(second.shape)}"
-        )
+    if not x.ndim or second.ndim != x.ndim:
+        raise ShapeError(f"bilinear needs two inputs of as many axes, got {list(x.shape)} and {list(second.shape)}")
     start = affine_start(x.shape[-1])
     weight = scope.parameter("weight", (units, x.shape[-1], second.shape[-1]), **start)
     return scope.apply("bilinear", x, second, weight, *([scope.parameter("bias", (units,), **start)] if bias else []))

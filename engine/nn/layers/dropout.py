@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from engine.core.errors import AttributeValueError
+from engine.core.attributes import Fraction
 from engine.core.value import Value
 from engine.nn.layers.table import Scope, layer, layer_of_op
 
 
 @layer
-def dropout(scope: Scope, x: Value, *, p: float = 0.5) -> Value:
+def dropout(scope: Scope, x: Value, *, p: Fraction = 0.5) -> Value:
     """Zero elements with probability p in training and scale the others by 1 / (1 - p); the identity in evaluation."""
-    if not 0 <= p < 1:
-        raise AttributeValueError(f"dropout: the share p {p} must be at least 0 and less than 1, or nothing is left")
     return scope.apply("dropout", x, p=p)
 
 

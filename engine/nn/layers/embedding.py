@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
+from engine.core.attributes import Length, Positive, Range
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.value import Value
 from engine.nn.layers.table import Scope, layer
 
+Limit = Annotated[float | None, Range(0, above=True)]
+
 
 def _table(scope: Scope, kind: str, rows: int, units: int, padding_idx: int | None) -> Value:
-    if rows < 1 or units < 1:
-        raise AttributeValueError(f"{kind}: rows {rows} and units {units} must be at least 1")
     if padding_idx is None:
         return scope.parameter("weight", (rows, units), kind="normal")
     if not -rows <= padding_idx < rows:
@@ -21,14 +22,10 @@ def _table(scope: Scope, kind: str, rows: int, units: int, padding_idx: int | No
     return scope.parameter("weight", (rows, units), kind="normal_rows", zero_row=padding_idx % rows)
 
 
-def _renormalize(scope: Scope, kind: str, weight: Value, x: Value, max_norm: float | None, norm_type: float) -> Value:
+def _renormalize(scope: Scope, weight: Value, x: Value, max_norm: float | None, norm_type: float) -> Value:
     """Scale the rows that are looked up to a norm of at most max_norm, if one is given."""
     if max_norm is None:
         return weight
-    if not max_norm > 0 or not norm_type > 0:
-        raise AttributeValueError(
-            f"{kind}: max_norm {max_norm} and norm_type {norm_type} must be greater than 0, or max_norm null"
-        )
     return scope.apply("limit_rows", weight, x, name="limited", max_norm=max_norm, norm_type=norm_type)
 
 
@@ -37,11 +34,11 @@ def embedding(
     scope: Scope,
     x: Value,
     *,
-    rows: int,
-    units: int,
+    rows: Length,
+    units: Length,
     padding_idx: int | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2.0,
+    max_norm: Limit = None,
+    norm_type: Positive = 2.0,
     scale_grad_by_freq: bool = False,
 ) -> Value:
     """Rows of a table [rows, units] looked up by integer inputs; initialised standard normal.
@@ -50,9 +47,7 @@ def embedding(
     are scaled to it when they are looked up, in training in the table itself. `scale_grad_by_freq` divides the gradient
     of a row by its number of lookups in the batch. See torch.nn.Embedding.
     """
-    weight = _renormalize(
-        scope, "embedding", _table(scope, "embedding", rows, units, padding_idx), x, max_norm, norm_type
-    )
+    weight = _renormalize(scope, _table(scope, "embedding", rows, units, padding_idx), x, max_norm, norm_type)
     return scope.apply("embedding", weight, x, padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq)
 
 
@@ -61,12 +56,12 @@ def embedding_bag(
     scope: Scope,
     x: Value,
     *,
-    rows: int,
-    units: int,
+    rows: Length,
+    units: Length,
     mode: Literal["sum", "mean", "max"] = "mean",
     padding_idx: int | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2.0,
+    max_norm: Limit = None,
+    norm_type: Positive = 2.0,
     weights: str | None = None,
 ) -> Value:
     """Sum, mean or largest elements of the rows of a table [rows, units] looked up by integers [batch, n]: [batch,
@@ -80,7 +75,7 @@ def embedding_bag(
     if weights is not None and mode != "sum":
         raise AttributeValueError(f"embedding_bag: weights go with mode 'sum', not {mode!r}")
     table = _table(scope, "embedding_bag", rows, units, padding_idx)
-    inputs = [_renormalize(scope, "embedding_bag", table, x, max_norm, norm_type), x]
+    inputs = [_renormalize(scope, table, x, max_norm, norm_type), x]
     if weights is not None:
         return _weighted_bag(scope, inputs[0], x, scope.input(weights), padding_idx)
     return scope.apply("embedding_bag", *inputs, mode=mode, padding_idx=padding_idx)

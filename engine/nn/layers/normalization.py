@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from engine.core.errors import AttributeValueError, ShapeError
+from typing import Annotated
+
+from engine.core.attributes import Length, NonNegative, Range
+from engine.core.errors import ShapeError
 from engine.core.value import Shape, Value
 from engine.nn.layers.table import Scope, layer, layer_of_op
 
@@ -31,8 +34,8 @@ def batch_norm(
     scope: Scope,
     x: Value,
     *,
-    eps: float = 1e-5,
-    momentum: float | None = 0.1,
+    eps: NonNegative = 1e-5,
+    momentum: Annotated[float | None, Range(0, 1)] = 0.1,
     affine: bool = True,
     track_running_stats: bool = True,
 ) -> Value:
@@ -55,8 +58,8 @@ def instance_norm(
     scope: Scope,
     x: Value,
     *,
-    eps: float = 1e-5,
-    momentum: float | None = 0.1,
+    eps: NonNegative = 1e-5,
+    momentum: Annotated[float | None, Range(0, 1)] = 0.1,
     affine: bool = False,
     track_running_stats: bool = False,
 ) -> Value:
@@ -77,12 +80,12 @@ def instance_norm(
 
 
 @layer
-def group_norm(scope: Scope, x: Value, *, groups: int, eps: float = 1e-5, affine: bool = True) -> Value:
+def group_norm(scope: Scope, x: Value, *, groups: Length, eps: NonNegative = 1e-5, affine: bool = True) -> Value:
     """Normalise each of `groups` groups of channels (axis 1) of each example, then scale and shift each channel.
 
     See torch.nn.GroupNorm.
     """
-    if x.ndim < 2 or groups < 1 or x.shape[1] % groups:
+    if x.ndim < 2 or x.shape[1] % groups:
         raise ShapeError(
             f"group_norm: groups {groups} must divide the channels of [batch, channels, ...] {list(x.shape)}"
         )
@@ -91,14 +94,14 @@ def group_norm(scope: Scope, x: Value, *, groups: int, eps: float = 1e-5, affine
 
 
 def _trailing(kind: str, x: Value, axes: int) -> Shape:
-    if not 0 < axes <= x.ndim:
-        raise ShapeError(f"{kind}: axes {axes} must lie between 1 and {x.ndim}")
+    if axes > x.ndim:
+        raise ShapeError(f"{kind}: axes {axes} must be at most {x.ndim}, the axes of the input")
     return x.shape[x.ndim - axes :]
 
 
 @layer
 def layer_norm(
-    scope: Scope, x: Value, *, axes: int = 1, eps: float = 1e-5, affine: bool = True, bias: bool = True
+    scope: Scope, x: Value, *, axes: Length = 1, eps: NonNegative = 1e-5, affine: bool = True, bias: bool = True
 ) -> Value:
     """Normalise over the last `axes` axes, then scale and, with `bias`, shift; `affine` false does neither.
 
@@ -112,13 +115,13 @@ def layer_norm(
 
 
 @layer
-def rms_norm(scope: Scope, x: Value, *, axes: int = 1, eps: float | None = None, affine: bool = True) -> Value:
+def rms_norm(
+    scope: Scope, x: Value, *, axes: Length = 1, eps: Annotated[float | None, Range(0)] = None, affine: bool = True
+) -> Value:
     """Divide by the root of the mean square over the last `axes` axes, then scale (Zhang and Sennrich 2019).
 
     `eps` left out is that of the dtype. See torch.nn.RMSNorm.
     """
-    if eps is not None and eps < 0:
-        raise AttributeValueError(f"rms_norm: eps {eps} must be at least 0")
     shape = _trailing("rms_norm", x, axes)
     scaled = [scope.parameter("weight", shape, kind="ones")] if affine else []
     return scope.apply("rms_norm", x, *scaled, axes=axes, eps=eps)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
+from engine.core.attributes import Length, NonNegative, Positive, Range
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.value import Value
 from engine.nn.layers.table import Scope, layer
@@ -26,7 +27,9 @@ def sinusoidal_positions(scope: Scope, x: Value) -> Value:
 
 
 @layer
-def learned_positions(scope: Scope, x: Value, *, length: int | None = None, std: float = 1.0) -> Value:
+def learned_positions(
+    scope: Scope, x: Value, *, length: Annotated[int | None, Range(1)] = None, std: NonNegative = 1.0
+) -> Value:
     """Add a learnt row to each step: row t of weight [length, width] to step t.
 
     `length`, the most steps, is that of the input unless given. Starts normal with deviation `std`, as
@@ -47,9 +50,9 @@ def rotary_positions(
     scope: Scope,
     x: Value,
     *,
-    heads: int = 1,
-    dims: int | None = None,
-    base: float = 10000.0,
+    heads: Length = 1,
+    dims: Annotated[int | None, Range(2)] = None,
+    base: Positive = 10000.0,
     mode: Literal["normal", "neox"] = "normal",
 ) -> Value:
     """Turn pairs of features of [rows, steps, width] by angles that grow with the step (Su et al. 2021).
@@ -59,11 +62,11 @@ def rotary_positions(
     be a number. Applied to queries and keys, it makes their scores depend on the distance of steps.
     """
     steps, width = _steps_and_width("rotary_positions", x)
-    if heads < 1 or width % heads:
+    if width % heads:
         raise AttributeValueError(f"rotary_positions: heads {heads} must divide the width {width}")
     each = width // heads
     turned = each if dims is None else dims
-    if not 2 <= turned <= each or turned % 2:
+    if turned > each or turned % 2:
         raise AttributeValueError(
             f"rotary_positions: dims {turned} must be even and 2 to {each}, the features of a head; set dims"
         )

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
+from engine.core.attributes import Count, Length, Share
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.value import Shape, Value
-from engine.nn.layers.table import Scope, layer
+from engine.nn.layers.table import Layers, Scope, layer
 
 Result = Literal["sequence", "last"]
-
-MOST_LAYERS = 100
-"""Maximum number of layers of a stack; each has its own weights."""
 
 
 def _weights(
@@ -74,9 +72,7 @@ def _recurrent(
 ) -> Value:
     if x.ndim != 3:
         raise ShapeError(f"{kind} needs an input [batch, steps, width], got shape {list(x.shape)}")
-    if units < 1 or not 1 <= layers <= MOST_LAYERS:
-        raise AttributeValueError(f"{kind}: units {units} must be at least 1, and layers {layers} 1 to {MOST_LAYERS}")
-    if not 0 <= proj_size < units:
+    if proj_size >= units:
         raise AttributeValueError(f"{kind}: proj_size {proj_size} must be less than units {units}, or 0 for none")
     if result == "last" and not x.shape[1]:
         raise ShapeError(f"{kind}: the last state needs at least one step, got shape {list(x.shape)}")
@@ -107,11 +103,11 @@ def rnn(
     scope: Scope,
     x: Value,
     *,
-    units: int,
-    layers: int = 1,
+    units: Length,
+    layers: Layers = 1,
     bidirectional: bool = False,
     bias: bool = True,
-    dropout: float = 0.0,
+    dropout: Share = 0.0,
     nonlinearity: Literal["tanh", "relu"] = "tanh",
     result: Result = "sequence",
     lengths: str | None = None,
@@ -134,14 +130,14 @@ def lstm(
     scope: Scope,
     x: Value,
     *,
-    units: int,
-    layers: int = 1,
+    units: Length,
+    layers: Layers = 1,
     bidirectional: bool = False,
     bias: bool = True,
-    dropout: float = 0.0,
+    dropout: Share = 0.0,
     result: Result = "sequence",
     lengths: str | None = None,
-    proj_size: int = 0,
+    proj_size: Count = 0,
 ) -> Value:
     """Long short-term memory over [batch, steps, width] (Hochreiter & Schmidhuber 1997); see rnn.
 
@@ -159,11 +155,11 @@ def gru(
     scope: Scope,
     x: Value,
     *,
-    units: int,
-    layers: int = 1,
+    units: Length,
+    layers: Layers = 1,
     bidirectional: bool = False,
     bias: bool = True,
-    dropout: float = 0.0,
+    dropout: Share = 0.0,
     result: Result = "sequence",
     lengths: str | None = None,
 ) -> Value:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, Protocol, get_type_hints
+from typing import Annotated, Any, Protocol, get_type_hints
 
-from engine.core.attributes import attributes_of
+from engine.core.attributes import Range, attributes_of
 from engine.core.errors import UnknownName, accepted_names
 from engine.core.registry import lookup
 from engine.core.value import Shape, Value
@@ -72,6 +72,8 @@ class Inner:
 
 
 Layer = Callable[..., Value]
+Layers = Annotated[int, Range(1, 100)]
+"""How many layers a stack has; each has its own weights."""
 
 LAYERS: dict[str, Layer] = {}
 """Every layer by its kind."""
@@ -98,7 +100,7 @@ def layer_of_op(name: str, *, kind: str = "") -> Layer:
         for parameter in inspect.signature(op.body).parameters.values()
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY and parameter.name not in ("out", "training")
     ]
-    hints = get_type_hints(op.body)
+    hints = get_type_hints(op.body, include_extras=True)
     places = [inspect.Parameter(place, inspect.Parameter.POSITIONAL_OR_KEYWORD) for place in ("scope", "x")]
     build.__name__ = kind or op.name
     build.__doc__ = op.doc

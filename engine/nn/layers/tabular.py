@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from engine.core.attributes import Fraction, Range
 from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.value import Value
@@ -27,12 +30,12 @@ def tabular(
     x: Value,
     *,
     categories: str | None = None,
-    rows: tuple[int, ...] = (),
-    embedding_width: int | None = None,
-    units: tuple[int, ...] = (128, 64),
+    rows: Annotated[tuple[int, ...], Range(1)] = (),
+    embedding_width: Annotated[int | None, Range(1)] = None,
+    units: Annotated[tuple[int, ...], Range(1)] = (128, 64),
     activation: Activation = "relu",
-    dropout: float = 0.0,
-    embedding_dropout: float = 0.0,
+    dropout: Fraction = 0.0,
+    embedding_dropout: Fraction = 0.0,
     normalize: bool = False,
     squeeze: bool = False,
 ) -> Value:
@@ -44,8 +47,8 @@ def tabular(
     batch normalization; `activation` and `dropout` come after it. The last of the units are the outputs, without
     either; `squeeze` drops their axis if they are one.
     """
-    if not units or min(units) < 1:
-        raise AttributeValueError(f"tabular: units {list(units)} must be one or more numbers of at least 1")
+    if not units:
+        raise AttributeValueError("tabular: units must be at least one number")
     parts = _embedded(scope, x, categories, rows, embedding_width)
     if parts and embedding_dropout:
         joined = scope.apply("concat", *parts, axis=-1, name="embeddings") if len(parts) > 1 else parts[0]

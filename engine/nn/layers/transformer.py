@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from engine.core.attributes import Length, NonNegative, Share
 from engine.core.value import Value
 from engine.nn.layers.attention import Attention
 from engine.nn.layers.dense import linear
@@ -109,11 +110,11 @@ def transformer_encoder_layer(
     scope: Scope,
     x: Value,
     *,
-    heads: int,
-    width: int = 2048,
-    dropout: float = 0.1,
+    heads: Length,
+    width: Length = 2048,
+    dropout: Share = 0.1,
     activation: Between = "relu",
-    eps: float = 1e-5,
+    eps: NonNegative = 1e-5,
     norm_first: bool = False,
     bias: bool = True,
     causal: bool = False,
@@ -136,11 +137,11 @@ def transformer_decoder_layer(
     x: Value,
     *,
     memory: str,
-    heads: int,
-    width: int = 2048,
-    dropout: float = 0.1,
+    heads: Length,
+    width: Length = 2048,
+    dropout: Share = 0.1,
     activation: Between = "relu",
-    eps: float = 1e-5,
+    eps: NonNegative = 1e-5,
     norm_first: bool = False,
     bias: bool = True,
     causal: bool = True,

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.attributes import Length, NonNegative, Share
+from engine.core.errors import ShapeError
 from engine.core.value import Shape, Value
 from engine.nn.layers.normalization import layer_norm
-from engine.nn.layers.table import Inner, Scope, layer
+from engine.nn.layers.table import Inner, Layers, Scope, layer
 from engine.nn.layers.transformer import Between, Block, Masks, Unnamed, decode, encode
-
-MOST_LAYERS = 100
-"""Maximum number of layers of a stack; each has its own weights."""
 
 
 class _Xavier:
@@ -58,13 +56,11 @@ class _Form:
         return Block(scope, self.heads, self.width, self.dropout, self.activation, self.eps, self.norm_first, self.bias)
 
     def encoder(self, scope: Scope, x: Value, layers: int, masks: Masks) -> Value:
-        self._check(layers)
         for number in range(layers):
             x = encode(self.block(Inner(scope, f"layers.{number}")), x, masks)
         return x
 
     def decoder(self, scope: Scope, x: Value, memory: Value, layers: int, masks: Masks, of_memory: Masks) -> Value:
-        self._check(layers)
         for number in range(layers):
             x = decode(self.block(Inner(scope, f"layers.{number}")), x, memory, masks, of_memory)
         return x
@@ -73,22 +69,18 @@ class _Form:
         """Normalise the output of the last layer."""
         return layer_norm(place, x, eps=self.eps, bias=self.bias)
 
-    def _check(self, layers: int) -> None:
-        if not 1 <= layers <= MOST_LAYERS:
-            raise AttributeValueError(f"{self.kind}: {layers} layers are not 1 to {MOST_LAYERS}")
-
 
 @layer
 def transformer_encoder(
     scope: Scope,
     x: Value,
     *,
-    heads: int,
-    layers: int,
-    width: int = 2048,
-    dropout: float = 0.1,
+    heads: Length,
+    layers: Layers,
+    width: Length = 2048,
+    dropout: Share = 0.1,
     activation: Between = "relu",
-    eps: float = 1e-5,
+    eps: NonNegative = 1e-5,
     norm_first: bool = False,
     bias: bool = True,
     norm: bool = False,
@@ -112,12 +104,12 @@ def transformer_decoder(
     x: Value,
     *,
     memory: str,
-    heads: int,
-    layers: int,
-    width: int = 2048,
-    dropout: float = 0.1,
+    heads: Length,
+    layers: Layers,
+    width: Length = 2048,
+    dropout: Share = 0.1,
     activation: Between = "relu",
-    eps: float = 1e-5,
+    eps: NonNegative = 1e-5,
     norm_first: bool = False,
     bias: bool = True,
     norm: bool = False,
@@ -143,13 +135,13 @@ def transformer(
     x: Value,
     *,
     target: str,
-    heads: int = 8,
-    encoder_layers: int = 6,
-    decoder_layers: int = 6,
-    width: int = 2048,
-    dropout: float = 0.1,
+    heads: Length = 8,
+    encoder_layers: Layers = 6,
+    decoder_layers: Layers = 6,
+    width: Length = 2048,
+    dropout: Share = 0.1,
     activation: Between = "relu",
-    eps: float = 1e-5,
+    eps: NonNegative = 1e-5,
     norm_first: bool = False,
     bias: bool = True,
     causal: bool = True,

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from engine.core.attributes import NonNegative, Positive
 from engine.core.batching import Call, Outputs, by_itself, each, folded
 from engine.core.declarations import COMPUTE_FLOAT32, PRECISE_FUNCTION, PROMOTE_COMMON, PROMOTE_FLOAT, Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32, FLOAT64, INT64, DType, is_float
@@ -123,13 +124,11 @@ logsigmoid.vjp(lambda g, y, x: g * sigmoid(-x))
 
 
 def _softplus(x: Value, *, beta: float, threshold: float) -> Spec:
-    if beta <= 0:
-        raise AttributeValueError(f"softplus: beta {beta} must be greater than 0")
     return x.spec
 
 
 @primitive(shape_rule=_softplus, numerics=PRECISE_FUNCTION, samples=[*SHAPES, sample((4,), beta=2.0, threshold=1.5)])
-def softplus(x: Array, *, beta: float = 1.0, threshold: float = 20.0, out: Array | None = None) -> Array:
+def softplus(x: Array, *, beta: Positive = 1.0, threshold: float = 20.0, out: Array | None = None) -> Array:
     """log(1 + exp(beta x)) / beta, a smooth relu; x itself where beta x > threshold."""
     wide = x.astype(FLOAT32) if x.dtype == FLOAT16 else x
     scaled = wide * wide.dtype.type(beta)
@@ -319,8 +318,6 @@ def xielu(x: Value, alpha_n: Value, alpha_p: Value, *, beta: float = 0.5, eps: f
 
 
 def _positive_width(x: Value, *, lambd: float) -> Spec:
-    if lambd < 0:
-        raise AttributeValueError(f"lambd {lambd} must not be negative")
     return x.spec
 
 
@@ -328,7 +325,7 @@ SHRINKABLE = [sample(away_from((-0.5, 0.5), 2, 3)), sample(away_from((-1.0, 1.0)
 
 
 @primitive(shape_rule=_positive_width, numerics=PROMOTE_FLOAT, samples=SHRINKABLE)
-def hardshrink(x: Array, *, lambd: float = 0.5, out: Array | None = None) -> Array:
+def hardshrink(x: Array, *, lambd: NonNegative = 0.5, out: Array | None = None) -> Array:
     """x where |x| > lambd, else 0."""
     return store_result(np.where(np.abs(x) <= lambd, 0, x), out)
 
@@ -340,7 +337,7 @@ hardshrink.vjp(lambda g, y, x, *, lambd: where((x >= -lambd) & (x <= lambd), 0.0
 
 
 @primitive(shape_rule=_positive_width, numerics=PROMOTE_FLOAT, samples=SHRINKABLE)
-def softshrink(x: Array, *, lambd: float = 0.5, out: Array | None = None) -> Array:
+def softshrink(x: Array, *, lambd: NonNegative = 0.5, out: Array | None = None) -> Array:
     """x moved towards 0 by lambd, and 0 where |x| <= lambd."""
     result: Array = np.subtract(x, np.clip(x, -lambd, lambd), out=out)
     return result

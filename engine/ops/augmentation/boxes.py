@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from engine.core.attributes import Ints
+from engine.core.attributes import Count, Ints, Share
 from engine.core.batching import folded
 from engine.core.dtypes import INT64
 from engine.core.errors import AttributeValueError, ShapeError
@@ -24,19 +24,12 @@ HALVINGS = 10
 LARGEST_RATIO = 1000.0
 
 
-def check_probability(op: str, p: float) -> None:
-    """Raise AttributeValueError for a probability outside 0..1."""
-    if not 0 <= p <= 1:
-        raise AttributeValueError(f"{op}: the probability p {p} must be in 0..1")
-
-
 def _random_boxes(
     key: Value, *, rows: int, size: Ints, p: float, scale: tuple[float, ...], ratio: tuple[float, ...]
 ) -> Spec:
     op = "random_boxes"
     check_key(op, key)
     check_shape(op, (rows, *size))
-    check_probability(op, p)
     if len(size) != 2:
         raise AttributeValueError(f"{op}: size {list(size)} must be a height and a width")
     if len(scale) != 2 or not 0 <= scale[0] <= scale[1] <= 1:
@@ -99,9 +92,8 @@ def _random_spans(key: Value, *, rows: int, extent: int, longest: int, p: float)
     op = "random_spans"
     check_key(op, key)
     check_shape(op, (rows, extent))
-    check_probability(op, p)
-    if not 0 <= longest <= extent:
-        raise AttributeValueError(f"{op}: longest {longest} must be in 0..{extent}, the extent of the axis")
+    if longest > extent:
+        raise AttributeValueError(f"{op}: longest {longest} must be at most {extent}, the extent of the axis")
     return Spec((rows, 2), INT64)
 
 
@@ -111,7 +103,7 @@ def _random_spans(key: Value, *, rows: int, extent: int, longest: int, p: float)
     differentiable=False,
     samples=[sample(key(), rows=3, extent=6, longest=2), sample(key(), rows=2, extent=4, longest=4, p=0.5)],
 )
-def random_spans(key: Array, *, rows: int, extent: int, longest: int, p: float = 1.0) -> Array:
+def random_spans(key: Array, *, rows: int, extent: int, longest: Count, p: Share = 1.0) -> Array:
     """Spans int64[rows, 2] of an axis of `extent`: the first element, and the element behind the last.
 
     Each is drawn with probability p, else it is empty. Its length is uniform over 0..longest, and its place among those

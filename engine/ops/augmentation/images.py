@@ -6,16 +6,17 @@ Each image has its own draw. Outside of training an image is returned as it is; 
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
-from engine.core.attributes import Window
+from engine.core.attributes import Extents, Margins, Range, Share, Window
 from engine.core.declarations import PRECISE_COMPOSITION
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite
 from engine.core.samples import key, sample
 from engine.core.shape_rules import require_float
 from engine.core.value import Value
-from engine.ops.augmentation.affine import Interpolation, affine_sample, random_affine_maps
-from engine.ops.augmentation.boxes import check_probability, erase_boxes, random_boxes
+from engine.ops.augmentation.affine import SMALLEST_SCALE, Interpolation, affine_sample, random_affine_maps
+from engine.ops.augmentation.boxes import erase_boxes, random_boxes
 from engine.ops.elementwise.comparison import where
 from engine.ops.random.random import bernoulli, check_key
 from engine.ops.shape.shape import flip, pad, slice
@@ -38,14 +39,13 @@ def _pair(op: str, name: str, number: Window) -> tuple[int, int]:
 
 def _flip(op: str, x: Value, key: Value, axis: int, p: float, training: bool | None) -> Value:
     _check_images(op, x, key)
-    check_probability(op, p)
     if not training or p == 0:
         return x
     return where(bernoulli(key, shape=(x.shape[0], 1, 1, 1), p=p), flip(x, axis=axis), x)
 
 
 @composite(random=True, samples=[sample((3, 2, 2, 3), key(), training=True), sample((2, 1, 2, 2), key())])
-def random_horizontal_flip(x: Value, key: Value, *, p: float = 0.5, training: bool | None = None) -> Value:
+def random_horizontal_flip(x: Value, key: Value, *, p: Share = 0.5, training: bool | None = None) -> Value:
     """Images x [N, C, H, W], each mirrored left to right with probability p in training.
 
     As torchvision's RandomHorizontalFlip, with a draw for each image.
@@ -54,7 +54,7 @@ def random_horizontal_flip(x: Value, key: Value, *, p: float = 0.5, training: bo
 
 
 @composite(random=True, samples=[sample((3, 2, 2, 3), key(), training=True), sample((2, 1, 2, 2), key())])
-def random_vertical_flip(x: Value, key: Value, *, p: float = 0.5, training: bool | None = None) -> Value:
+def random_vertical_flip(x: Value, key: Value, *, p: Share = 0.5, training: bool | None = None) -> Value:
     """Images x [N, C, H, W], each turned upside down with probability p in training.
 
     As torchvision's RandomVerticalFlip, with a draw for each image.
@@ -71,7 +71,7 @@ def random_vertical_flip(x: Value, key: Value, *, p: float = 0.5, training: bool
     ],
 )
 def random_crop(
-    x: Value, key: Value, *, size: Window, padding: Window = 0, fill: float = 0.0, training: bool | None = None
+    x: Value, key: Value, *, size: Extents, padding: Margins = 0, fill: float = 0.0, training: bool | None = None
 ) -> Value:
     """A window of `size` (height and width, or one number for both) of each image x [N, C, H, W].
 
@@ -81,9 +81,9 @@ def random_crop(
     _check_images("random_crop", x, key)
     window, border = _pair("random_crop", "size", size), _pair("random_crop", "padding", padding)
     room = [extent + 2 * edge - side for extent, edge, side in zip(x.shape[2:], border, window, strict=True)]
-    if min(room) < 0 or min(window) < 1:
+    if min(room) < 0:
         raise ShapeError(
-            f"random_crop: a window of {list(window)} must have at least one pixel and fit into images of "
+            f"random_crop: a window of {list(window)} must fit into images of "
             f"{list(x.shape[2:])} with a padding of {list(border)}"
         )
     if training and max(room):
@@ -155,8 +155,8 @@ def random_affine(
     key: Value,
     *,
     degrees: float | tuple[float, ...] = 0.0,
-    translate: tuple[float, ...] = (0.0, 0.0),
-    scale: tuple[float, ...] = (1.0, 1.0),
+    translate: Annotated[tuple[float, ...], Range(0, 1)] = (0.0, 0.0),
+    scale: Annotated[tuple[float, ...], Range(SMALLEST_SCALE)] = (1.0, 1.0),
     interpolation: Interpolation = "nearest",
     fill: float = 0.0,
     training: bool | None = None,
@@ -169,10 +169,8 @@ def random_affine(
     """
     _check_images("random_affine", x, key)
     angles = _angles("random_affine", degrees)
-    if len(translate) != 2 or not all(0 <= share <= 1 for share in translate):
-        raise AttributeValueError(
-            f"random_affine: translate {list(translate)} must be two shares in 0..1, of the width and of the height"
-        )
+    if len(translate) != 2:
+        raise AttributeValueError(f"random_affine: translate {list(translate)} must be two shares, of width and height")
     if not training:
         return x
     wide, high = (math.floor(share * extent) for share, extent in zip(translate, x.shape[:1:-1], strict=True))
@@ -194,9 +192,9 @@ def random_erasing(
     x: Value,
     key: Value,
     *,
-    p: float = 0.5,
-    scale: tuple[float, ...] = (0.02, 0.33),
-    ratio: tuple[float, ...] = (0.3, 3.3),
+    p: Share = 0.5,
+    scale: Annotated[tuple[float, ...], Range(0, 1)] = (0.02, 0.33),
+    ratio: Annotated[tuple[float, ...], Range(1e-3, 1e3)] = (0.3, 3.3),
     value: float = 0.0,
     training: bool | None = None,
 ) -> Value:
@@ -206,7 +204,6 @@ def random_erasing(
     (Zhong et al. 2020), with a draw for each image. Cutout (DeVries & Taylor 2017) is p 1 and ratio [1, 1].
     """
     _check_images("random_erasing", x, key)
-    check_probability("random_erasing", p)
     if not training or p == 0:
         return x
     boxes = random_boxes(key, rows=x.shape[0], size=x.shape[2:], p=p, scale=scale, ratio=ratio)

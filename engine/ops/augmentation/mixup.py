@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from engine.core.attributes import Range
 from engine.core.declarations import COMPUTE_FLOAT32, Documentation
 from engine.core.dtypes import computing_dtype, is_float
-from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.errors import ShapeError
 from engine.core.registry import composite
 from engine.core.samples import integers, key, sample, uniform
 from engine.core.shape_rules import require_float, require_integer
@@ -31,8 +34,8 @@ def mixup(
     target: Value,
     key: Value,
     *,
-    alpha: float = 0.2,
-    classes: int | None = None,
+    alpha: Annotated[float, Range(0, 1e6, above=True)] = 0.2,
+    classes: Annotated[int | None, Range(1)] = None,
     training: bool | None = None,
 ) -> tuple[Value, Value]:
     """Examples x [N, ...] mixed with the next of the batch in training, and their targets in the same proportions.
@@ -43,8 +46,6 @@ def mixup(
     """
     check_key("mixup", key)
     require_float("mixup", x)
-    if not 0 < alpha <= 1e6:
-        raise AttributeValueError(f"mixup: alpha {alpha} must be greater than 0 and at most 1e6")
     if not x.ndim or target.shape[:1] != x.shape[:1]:
         raise ShapeError(
             f"mixup needs examples [N, ...] and a target for each, got {list(x.shape)} and {list(target.shape)}"

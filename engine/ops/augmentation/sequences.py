@@ -5,6 +5,7 @@ Outside of training sequences are returned as they are.
 
 from __future__ import annotations
 
+from engine.core.attributes import Count, NonNegative, Share
 from engine.core.declarations import COMPUTE_FLOAT32
 from engine.core.dtypes import computing_dtype
 from engine.core.errors import AttributeValueError, ShapeError
@@ -12,7 +13,7 @@ from engine.core.registry import composite
 from engine.core.samples import integers, key, sample
 from engine.core.shape_rules import normalize_axis, require_float
 from engine.core.value import Value
-from engine.ops.augmentation.boxes import check_probability, random_spans
+from engine.ops.augmentation.boxes import random_spans
 from engine.ops.elementwise.comparison import ge, lt, where
 from engine.ops.random.random import bernoulli, check_key, random_normal
 from engine.ops.shape.creation import arange
@@ -24,23 +25,20 @@ from engine.ops.shape.shape import reshape, slice
     numerics=COMPUTE_FLOAT32,
     samples=[sample((2, 3), key(), std=0.5, training=True), sample((2, 1, 2, 2), key())],
 )
-def gaussian_noise(x: Value, key: Value, *, std: float = 0.1, training: bool | None = None) -> Value:
+def gaussian_noise(x: Value, key: Value, *, std: NonNegative = 0.1, training: bool | None = None) -> Value:
     """x with normal noise of mean 0 and deviation `std` added to each element in training.
 
     As Keras' GaussianNoise; of sequences it is known as jitter (Um et al. 2017).
     """
     check_key("gaussian_noise", key)
     require_float("gaussian_noise", x)
-    if not std >= 0:
-        raise AttributeValueError(f"gaussian_noise: std {std} must be at least 0")
     if not training or std == 0:
         return x
     return x + random_normal(key, shape=x.shape, dtype=computing_dtype(x.dtype)) * std
 
 
-def _check_sequences(op: str, x: Value, key: Value, p: float) -> None:
+def _check_sequences(op: str, x: Value, key: Value) -> None:
     check_key(op, key)
-    check_probability(op, p)
     if x.ndim < 2:
         raise ShapeError(f"{op} needs sequences [N, T, ...], got {list(x.shape)}")
 
@@ -57,9 +55,9 @@ def time_masking(
     x: Value,
     key: Value,
     *,
-    longest: int,
+    longest: Count,
     axis: int = 1,
-    p: float = 1.0,
+    p: Share = 1.0,
     value: float = 0.0,
     training: bool | None = None,
 ) -> Value:
@@ -68,14 +66,14 @@ def time_masking(
     The length of a span is uniform over 0..longest, and so is its place. As torchaudio's TimeMasking, and with the axis
     of frequencies its FrequencyMasking, with a draw for each sequence (SpecAugment, Park et al. 2019).
     """
-    _check_sequences("time_masking", x, key, p)
+    _check_sequences("time_masking", x, key)
     require_float("time_masking", x)
     place = normalize_axis(axis, x.ndim)
     if place == 0:
         raise AttributeValueError("time_masking: axis 0 holds the sequences; choose one behind it")
     extent = x.shape[place]
-    if not 0 <= longest <= extent:
-        raise AttributeValueError(f"time_masking: longest {longest} must be in 0..{extent}, the extent of axis {axis}")
+    if longest > extent:
+        raise AttributeValueError(f"time_masking: longest {longest} exceeds {extent}, the extent of axis {axis}")
     if not training or p == 0 or longest == 0:
         return x
     spans = random_spans(key, rows=x.shape[0], extent=extent, longest=longest, p=p)
@@ -95,12 +93,12 @@ def time_masking(
         sample((2, 3), key()),
     ],
 )
-def random_masking(x: Value, key: Value, *, p: float = 0.15, value: float = 0.0, training: bool | None = None) -> Value:
+def random_masking(x: Value, key: Value, *, p: Share = 0.15, value: float = 0.0, training: bool | None = None) -> Value:
     """Sequences x [N, T, ...] of numbers or token ids with `value` in each step with probability p in training.
 
     The share that BERT masks is 0.15 (Devlin et al. 2019).
     """
-    _check_sequences("random_masking", x, key, p)
+    _check_sequences("random_masking", x, key)
     if x.dtype.kind in "iu" and not float(value).is_integer():
         raise AttributeValueError(f"random_masking: value {value} must be whole, for x holds {x.dtype.name}")
     if not training or p == 0:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.attributes import Window
+from engine.core.attributes import Extents
 from engine.core.batching import along
 from engine.core.declarations import AUTOCAST_FLOAT32, COMPUTE_FLOAT32, PRECISE_COMPOSITION
 from engine.core.dtypes import INT64
@@ -125,7 +125,7 @@ def bin_argmax(x: Array, *, axis: int, bins: int) -> Array:
 bin_argmax.batch(along("axis"))
 
 
-def _adaptive_avg(rank: int, x: Value, output_size: Window) -> Value:
+def _adaptive_avg(rank: int, x: Value, output_size: Extents) -> Value:
     op = f"adaptive_avg_pool{rank}d"
     x, alone = batched(op, rank, x)
     for axis, bins in enumerate(per_axis(f"{op}.output_size", output_size, rank, 1), start=2):
@@ -134,7 +134,7 @@ def _adaptive_avg(rank: int, x: Value, output_size: Window) -> Value:
     return squeeze(x, axis=0) if alone else x
 
 
-def _adaptive_max(rank: int, x: Value, output_size: Window, return_indices: bool) -> Value | tuple[Value, Value]:
+def _adaptive_max(rank: int, x: Value, output_size: Extents, return_indices: bool) -> Value | tuple[Value, Value]:
     op = f"adaptive_max_pool{rank}d"
     x, alone = batched(op, rank, x)
     sizes = per_axis(f"{op}.output_size", output_size, rank, 1)
@@ -157,7 +157,7 @@ def _spatial_indices(shape: Shape) -> Value:
 
 
 @composite(numerics=COMPUTE_FLOAT32, samples=[sample((1, 2, 5), output_size=2), sample((2, 3), output_size=4)])
-def adaptive_avg_pool1d(x: Value, *, output_size: Window) -> Value:
+def adaptive_avg_pool1d(x: Value, *, output_size: Extents) -> Value:
     """Means of bins of x [N, C, L] chosen so that the result has the extent `output_size`, as PyTorch's."""
     return _adaptive_avg(1, x, output_size)
 
@@ -165,7 +165,7 @@ def adaptive_avg_pool1d(x: Value, *, output_size: Window) -> Value:
 @composite(
     numerics=COMPUTE_FLOAT32, samples=[sample((1, 2, 4, 4), output_size=2), sample((2, 1, 5, 3), output_size=(3, 2))]
 )
-def adaptive_avg_pool2d(x: Value, *, output_size: Window) -> Value:
+def adaptive_avg_pool2d(x: Value, *, output_size: Extents) -> Value:
     """Means of bins of x [N, C, H, W] chosen so that the result has the extents `output_size`, as PyTorch's.
 
     Bin i of n begins at floor(i * extent / n) and ends before ceil((i + 1) * extent / n).
@@ -174,7 +174,7 @@ def adaptive_avg_pool2d(x: Value, *, output_size: Window) -> Value:
 
 
 @composite(numerics=PRECISE_COMPOSITION, samples=[sample((1, 1, 3, 2, 5), output_size=(2, 2, 3))])
-def adaptive_avg_pool3d(x: Value, *, output_size: Window) -> Value:
+def adaptive_avg_pool3d(x: Value, *, output_size: Extents) -> Value:
     """Means of bins of x [N, C, D, H, W] chosen so that the result has the extents `output_size`, as PyTorch's."""
     return _adaptive_avg(3, x, output_size)
 
@@ -186,7 +186,7 @@ def adaptive_avg_pool3d(x: Value, *, output_size: Window) -> Value:
         sample(distinct(1, 2, 5), output_size=2, return_indices=True),
     ]
 )
-def adaptive_max_pool1d(x: Value, *, output_size: Window, return_indices: bool = False) -> Value | tuple[Value, Value]:
+def adaptive_max_pool1d(x: Value, *, output_size: Extents, return_indices: bool = False) -> Value | tuple[Value, Value]:
     """Largest elements of bins of x [N, C, L] chosen so that the result has the extent `output_size`, as PyTorch's.
 
     With `return_indices` also their indices along the axis, int64.
@@ -195,7 +195,7 @@ def adaptive_max_pool1d(x: Value, *, output_size: Window, return_indices: bool =
 
 
 @composite(samples=[sample(distinct(1, 2, 4, 4), output_size=2), sample(distinct(2, 1, 5, 3), output_size=(3, 2))])
-def adaptive_max_pool2d(x: Value, *, output_size: Window, return_indices: bool = False) -> Value | tuple[Value, Value]:
+def adaptive_max_pool2d(x: Value, *, output_size: Extents, return_indices: bool = False) -> Value | tuple[Value, Value]:
     """Largest elements of bins of x [N, C, H, W] chosen so that the result has the extents `output_size`, as PyTorch's.
 
     Bin i of n begins at floor(i * extent / n) and ends before ceil((i + 1) * extent / n). Ties give the first element.
@@ -205,7 +205,7 @@ def adaptive_max_pool2d(x: Value, *, output_size: Window, return_indices: bool =
 
 
 @composite(numerics=AUTOCAST_FLOAT32, samples=[sample(distinct(1, 1, 3, 2, 5), output_size=(2, 2, 3))])
-def adaptive_max_pool3d(x: Value, *, output_size: Window, return_indices: bool = False) -> Value | tuple[Value, Value]:
+def adaptive_max_pool3d(x: Value, *, output_size: Extents, return_indices: bool = False) -> Value | tuple[Value, Value]:
     """Largest elements of bins of x [N, C, D, H, W] chosen so that the result has the extents `output_size`.
 
     With `return_indices` also their indices in the flattened spatial axes, int64.

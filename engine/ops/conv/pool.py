@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from engine.core.attributes import Ints, Window
+from engine.core.attributes import Extents, Ints, Margins, Positive, Range, Window
 from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION, CallForms
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import Op, composite, named
@@ -41,10 +41,10 @@ def _declare_max_pool(rank: int, shape: str, notes: str, samples: Sequence[Sampl
     def pool(
         x: Value,
         *,
-        kernel: Window,
-        stride: Window | None = None,
-        padding: Window = 0,
-        dilation: Window = 1,
+        kernel: Extents,
+        stride: Annotated[Window | None, Range(1)] = None,
+        padding: Margins = 0,
+        dilation: Extents = 1,
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Value | tuple[Value, Value]:
@@ -123,9 +123,9 @@ def _avg(
 def avg_pool1d(
     x: Value,
     *,
-    kernel: Window,
-    stride: Window | None = None,
-    padding: Window = 0,
+    kernel: Extents,
+    stride: Annotated[Window | None, Range(1)] = None,
+    padding: Margins = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Value:
@@ -139,9 +139,9 @@ def _declare_avg_pool(rank: int, shape: str, samples: Sequence[Sample], **policy
     def pool(
         x: Value,
         *,
-        kernel: Window,
-        stride: Window | None = None,
-        padding: Window = 0,
+        kernel: Extents,
+        stride: Annotated[Window | None, Range(1)] = None,
+        padding: Margins = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
         divisor: int | None = None,
@@ -179,10 +179,13 @@ def _declare_lp_pool(rank: int, shape: str, samples: Sequence[Sample]) -> Op[Val
     op = f"lp_pool{rank}d"
 
     def pool(
-        x: Value, *, kernel: Window, p: float = 2.0, stride: Window | None = None, ceil_mode: bool = False
+        x: Value,
+        *,
+        kernel: Extents,
+        p: Positive = 2.0,
+        stride: Annotated[Window | None, Range(1)] = None,
+        ceil_mode: bool = False,
     ) -> Value:
-        if not 0 < p < math.inf:
-            raise AttributeValueError(f"{op}: p {p} must be positive and finite; use max_pool for the largest element")
         x, alone = batched(op, rank, x)
         kernels = per_axis(f"{op}.kernel", kernel, rank, 1)
         strides = per_axis(f"{op}.stride", kernel if stride is None else stride, rank, 1)
@@ -239,9 +242,9 @@ def _declare_max_unpool(rank: int, doc: str, samples: Sequence[Sample], **policy
         x: Value,
         index: Value,
         *,
-        kernel: Window,
-        stride: Window | None = None,
-        padding: Window = 0,
+        kernel: Extents,
+        stride: Annotated[Window | None, Range(1)] = None,
+        padding: Margins = 0,
         output_size: Ints | None = None,
         unsafe: bool = False,
     ) -> Value:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
+from engine.core.attributes import Length, Range
 from engine.core.batching import along
 from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION
 from engine.core.errors import AttributeValueError, ShapeError
@@ -245,8 +246,8 @@ SMOOTHING: dict[str, Method] = {"linear": "linear-antialias", "cubic": "cubic-an
 def interpolate(
     x: Value,
     *,
-    size: int | tuple[int, ...] | None = None,
-    scale: float | tuple[float, ...] | None = None,
+    size: Annotated[int | tuple[int, ...] | None, Range(1)] = None,
+    scale: Annotated[float | tuple[float, ...] | None, Range(0, LARGEST_SCALE, above=True)] = None,
     mode: Mode = "nearest",
     align_corners: bool = False,
     antialias: bool = False,
@@ -291,18 +292,16 @@ def _sizes(
         return per_axis("interpolate.size", size, rank, 1), (None,) * rank
     assert scale is not None
     scales = (float(scale),) * rank if isinstance(scale, int | float) else tuple(scale)
-    if len(scales) != rank or not all(0 < s <= LARGEST_SCALE for s in scales):
-        raise AttributeValueError(
-            f"interpolate.scale must be a positive number up to {LARGEST_SCALE} or a list of {rank}, got {scale}"
-        )
+    if len(scales) != rank:
+        raise AttributeValueError(f"interpolate.scale must be a number or a list of {rank}, got {scale}")
     extents = tuple(math.floor(e * s) for e, s in zip(x.shape[2:], scales, strict=True))
     return per_axis("interpolate: the size that scale gives", extents, rank, 1), scales
 
 
 @composite(samples=[sample((1, 4, 2, 3), factor=2)])
-def pixel_shuffle(x: Value, *, factor: int) -> Value:
+def pixel_shuffle(x: Value, *, factor: Length) -> Value:
     """[..., C r², H, W] as [..., C, H r, W r] for the factor r: channels become pixels (Shi et al. 2016)."""
-    if factor < 1 or x.ndim < 3 or x.shape[-3] % factor**2:
+    if x.ndim < 3 or x.shape[-3] % factor**2:
         raise ShapeError(
             f"pixel_shuffle: input [..., C r², H, W] needs channels that the square of factor {factor} divides, got "
             f"{list(x.shape)}"
@@ -315,9 +314,9 @@ def pixel_shuffle(x: Value, *, factor: int) -> Value:
 
 
 @composite(samples=[sample((1, 1, 4, 6), factor=2)])
-def pixel_unshuffle(x: Value, *, factor: int) -> Value:
+def pixel_unshuffle(x: Value, *, factor: Length) -> Value:
     """[..., C, H r, W r] as [..., C r², H, W] for the factor r: pixels become channels, pixel_shuffle undone."""
-    if factor < 1 or x.ndim < 3 or x.shape[-2] % factor or x.shape[-1] % factor:
+    if x.ndim < 3 or x.shape[-2] % factor or x.shape[-1] % factor:
         raise ShapeError(
             f"pixel_unshuffle: input [..., C, H r, W r] needs extents that factor {factor} divides, got {list(x.shape)}"
         )
@@ -329,9 +328,9 @@ def pixel_unshuffle(x: Value, *, factor: int) -> Value:
 
 
 @composite(samples=[sample((1, 4, 2), groups=2)])
-def channel_shuffle(x: Value, *, groups: int) -> Value:
+def channel_shuffle(x: Value, *, groups: Length) -> Value:
     """x [N, C, *spatial] with the channels of `groups` groups interleaved (Zhang et al. 2018)."""
-    if groups < 1 or x.ndim < 3 or x.shape[1] % groups:
+    if x.ndim < 3 or x.shape[1] % groups:
         raise ShapeError(
             f"channel_shuffle: groups {groups} must divide the channels of {list(x.shape)} [N, C, *spatial]"
         )

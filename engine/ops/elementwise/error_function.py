@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 
+from engine.core.attributes import Range
 from engine.core.batching import by_itself
 from engine.core.declarations import PRECISE_FUNCTION, PROMOTE_FLOAT
 from engine.core.dtypes import FLOAT64
-from engine.core.errors import AttributeValueError
 from engine.core.registry import composite, primitive
 from engine.core.samples import normal, positive, sample, uniform
 from engine.core.shape_rules import same
@@ -268,8 +269,6 @@ ndtri.vjp(lambda g, y, p: g * (exp(square(y) * 0.5) * math.sqrt(2 * math.pi)))
 
 
 def _eps_in_range(x: Value, *, eps: float | None) -> Spec:
-    if eps is not None and not 0 <= eps <= 0.5:
-        raise AttributeValueError(f"logit: eps {eps} must be in 0..0.5")
     return x.spec
 
 
@@ -285,7 +284,7 @@ def _logit(y: Array, x: Array) -> None:
     numerics=PRECISE_FUNCTION,
     samples=[sample(uniform(0.1, 0.9, 2, 3)), sample(uniform(-0.5, 1.5, 4), eps=0.15)],
 )
-def logit(x: Array, *, eps: float | None = None, out: Array | None = None) -> Array:
+def logit(x: Array, *, eps: Annotated[float | None, Range(0, 0.5)] = None, out: Array | None = None) -> Array:
     """log(x / (1 - x)), the inverse of sigmoid: -inf and inf at 0 and 1, NaN beyond.
 
     With `eps` x is first limited to eps..1 - eps, and the gradient outside is 0.

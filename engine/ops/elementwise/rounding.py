@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
+from engine.core.attributes import Range
 from engine.core.batching import by_itself
 from engine.core.declarations import PROMOTE_COMMON, Algebra, Numerics
 from engine.core.dtypes import is_float
-from engine.core.errors import AttributeValueError, DTypeError
+from engine.core.errors import DTypeError
 from engine.core.registry import composite, primitive
 from engine.core.samples import away_from, sample, uniform
 from engine.core.shape_rules import broadcast, same, same_bool
@@ -59,8 +62,6 @@ trunc.vjp(lambda g, y, x: lambda: zero_slope(g))
 
 
 def _round(x: Value, *, decimals: int) -> Spec:
-    if not -300 <= decimals <= 300:
-        raise AttributeValueError(f"round: decimals {decimals} must be in -300..300")
     if decimals and x.dtype.kind == "b":
         raise DTypeError("round: bool has no decimals; cast it to int64 or leave decimals out")
     return x.spec
@@ -69,7 +70,7 @@ def _round(x: Value, *, decimals: int) -> Spec:
 @primitive(
     shape_rule=_round, samples=[sample(away_from((-2.5, -1.5, -0.5, 0.5, 1.5, 2.5), 2, 3)), sample((3,), decimals=2)]
 )
-def round(x: Array, *, decimals: int = 0, out: Array | None = None) -> Array:
+def round(x: Array, *, decimals: Annotated[int, Range(-300, 300)] = 0, out: Array | None = None) -> Array:
     """Nearest whole number, halves to the even one; with `decimals` the nearest multiple of 10**-decimals.
 
     The gradient is 0. (ggml rounds halves away from zero.)

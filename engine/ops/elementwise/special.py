@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 
+from engine.core.attributes import Length, Range
 from engine.core.batching import by_itself
 from engine.core.declarations import PROMOTE_FLOAT, CallForms
-from engine.core.errors import AttributeValueError
 from engine.core.registry import composite, primitive
 from engine.core.samples import away_from, positive, sample, uniform
 from engine.core.shape_rules import same
@@ -178,8 +179,6 @@ def _polygamma(y: Array, x: Array, *, order: int) -> None:
 
 
 def _order(x: Value, *, order: int) -> Spec:
-    if not 0 <= order <= 100:
-        raise AttributeValueError(f"polygamma: order {order} must be in 0..100")
     return x.spec
 
 
@@ -189,7 +188,7 @@ def _order(x: Value, *, order: int) -> Spec:
     numerics=PROMOTE_FLOAT,
     samples=[sample(positive(3), order=0), sample(positive(3), order=1), sample(away_from(POLES, 4), order=2)],
 )
-def polygamma(x: Array, *, order: int, out: Array | None = None) -> Array:
+def polygamma(x: Array, *, order: Annotated[int, Range(0, 100)], out: Array | None = None) -> Array:
     """Derivative of digamma of the given order; 0 is digamma itself, 1 is called trigamma."""
     kernel = partial(_polygamma, order=order) if order else _digamma
     return in_float64(kernel, x, out)
@@ -204,10 +203,8 @@ polygamma.vjp(lambda g, y, x, *, order: g * polygamma(x, order=order + 1))
 @composite(
     aliases=("multigammaln",), samples=[sample(uniform(2.0, 4.0, 2, 3), order=3), sample(uniform(1.0, 2.0, 2), order=1)]
 )
-def mvlgamma(x: Value, *, order: int) -> Value:
+def mvlgamma(x: Value, *, order: Length) -> Value:
     """The logarithm of the multivariate gamma function: the sum of lgamma(x - j / 2) for j < order, and a constant."""
-    if order < 1:
-        raise AttributeValueError(f"mvlgamma: order {order} must be at least 1")
     total = lgamma(x)
     for j in range(1, order):
         total = total + lgamma(x - 0.5 * j)
@@ -256,8 +253,6 @@ def _bessel(y: Array, x: Array, *, order: int, scaled: bool) -> None:
 
 
 def _bessel_order(x: Value, *, order: int, scaled: bool) -> Spec:
-    if not 0 <= order <= HIGHEST:
-        raise AttributeValueError(f"bessel_i: order {order} must be in 0..{HIGHEST}")
     return x.spec
 
 
@@ -266,7 +261,9 @@ def _bessel_order(x: Value, *, order: int, scaled: bool) -> Spec:
     numerics=PROMOTE_FLOAT,
     samples=[sample(uniform(-3.0, 3.0, 3), order=2), sample(uniform(19.0, 30.0, 3), order=1, scaled=True)],
 )
-def bessel_i(x: Array, *, order: int, scaled: bool = False, out: Array | None = None) -> Array:
+def bessel_i(
+    x: Array, *, order: Annotated[int, Range(0, HIGHEST)], scaled: bool = False, out: Array | None = None
+) -> Array:
     """Modified Bessel function of the first kind of a whole order; `scaled` multiplies by exp(-|x|)."""
     return in_float64(partial(_bessel, order=order, scaled=scaled), x, out)
 

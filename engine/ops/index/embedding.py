@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from engine.core.attributes import Count
 from engine.core.batching import by_itself, each
 from engine.core.declarations import AUTOCAST_FLOAT32, COMPUTE_FLOAT32, CallForms, Documentation, Memory
 from engine.core.dtypes import BOOL, INT64, computing_dtype
@@ -86,8 +87,6 @@ def _bag_of_each(offsets: Value, *, count: int) -> Spec:
     require_integer("bag_of_each", "offsets", offsets)
     if not offsets.ndim or not offsets.shape[-1]:
         raise ShapeError(f"bag_of_each needs at least one offset, got shape {list(offsets.shape)}")
-    if count < 0:
-        raise AttributeValueError(f"bag_of_each: count {count} must be at least 0")
     return Spec((*offsets.shape[:-1], count), INT64)
 
 
@@ -96,7 +95,7 @@ def _bag_of_each(offsets: Value, *, count: int) -> Spec:
     differentiable=False,
     samples=[sample(_starts(0, 2, 2), count=4), sample(_starts(0), count=0)],
 )
-def bag_of_each(offsets: Array, *, count: int) -> Array:
+def bag_of_each(offsets: Array, *, count: Count) -> Array:
     """The index of the bag of each of `count` elements, for bags that start at `offsets` [..., bags].
 
     The first offset is 0, and they ascend.

@@ -6,10 +6,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from engine.core.attributes import Count
 from engine.core.batching import along
 from engine.core.declarations import COMPUTE_FLOAT32, CallForms
 from engine.core.dtypes import is_float
-from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.errors import DTypeError, ShapeError
 from engine.core.registry import composite, primitive
 from engine.core.samples import Argument, distinct, integers, positive, sample
 from engine.core.shape_rules import normalize_axis, require_float, require_integer
@@ -71,13 +72,11 @@ def _order(high: int, *shape: int) -> Argument:
 def _distinct_index(index: Value, *, axis: int, extent: int) -> Spec:
     require_integer("distinct_index", "indices", index)
     normalize_axis(axis, index.ndim)
-    if extent < 0:
-        raise AttributeValueError(f"distinct_index: extent {extent} must be at least 0")
     return index.spec
 
 
 @primitive(shape_rule=_distinct_index, differentiable=False, samples=[sample(_order(4, 3, 2), axis=0, extent=4)])
-def distinct_index(index: Array, *, axis: int, extent: int) -> Array:
+def distinct_index(index: Array, *, axis: int, extent: Count) -> Array:
     """The indices themselves; an error if two are equal along `axis`, which they index in an extent of `extent`."""
     if index.ndim and index.size:
         ordered = np.sort(index % max(extent, 1), axis=axis)

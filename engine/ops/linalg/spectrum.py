@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.core.attributes import Count
 from engine.core.batching import by_itself
 from engine.core.declarations import AUTOCAST_FLOAT32, CallForms, Documentation
 from engine.core.dtypes import INT64
-from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.errors import ShapeError
 from engine.core.registry import composite, primitive
 from engine.core.samples import Argument, positive, sample
 from engine.core.shape_rules import broadcast_shapes, require_float
@@ -265,13 +266,11 @@ def _matrix_rank(s: Value, *, largest: int, rtol: float | None, atol: float) -> 
     if not s.ndim:
         raise ShapeError("count_of_rank needs singular values [..., k], got a number without axes")
     require_float("count_of_rank", s)
-    if largest < 0:
-        raise AttributeValueError(f"count_of_rank: largest {largest} must be at least 0")
     return Spec(s.shape[:-1], INT64)
 
 
 @primitive(shape_rule=_matrix_rank, differentiable=False, samples=[sample(positive(2, 3), largest=4)])
-def count_of_rank(s: Array, *, largest: int, rtol: float | None = None, atol: float = 0.0) -> Array:
+def count_of_rank(s: Array, *, largest: Count, rtol: float | None = None, atol: float = 0.0) -> Array:
     """The number of singular values [..., k] above `rtol` times the largest of each row.
 
     `rtol` is by default `largest`, the larger extent of the matrix, times the machine epsilon, or 0 if `atol` is given:

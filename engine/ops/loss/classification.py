@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from engine.core.attributes import Share
 from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION, CallForms, Documentation
 from engine.core.dtypes import FLOAT64, computing_dtype, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
@@ -48,7 +49,7 @@ def cross_entropy(
     weight: Value | None = None,
     *,
     ignore_index: int = IGNORE,
-    label_smoothing: float = 0.0,
+    label_smoothing: Share = 0.0,
     reduction: Reduction = "mean",
 ) -> Value:
     """Cross entropy of softmax(logits) against classes (integers) or probabilities (floats of the logits' shape).
@@ -57,8 +58,6 @@ def cross_entropy(
     to `ignore_index` are ignored (if all are: NaN, with gradient 0). The mean over probability targets divides by their
     number. `label_smoothing` is the share of the uniform distribution mixed into the target.
     """
-    if not 0 <= label_smoothing <= 1:
-        raise AttributeValueError(f"cross_entropy: label_smoothing {label_smoothing} must be in 0..1")
     classes = _check_rows("cross_entropy", logits, weight)
     if is_float(target.dtype):
         return _soft_cross_entropy(logits, target, weight, ignore_index, label_smoothing, reduction)

@@ -6,6 +6,7 @@ from functools import reduce
 
 import numpy as np
 
+from engine.core.attributes import Count
 from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION
 from engine.core.dtypes import BOOL, FLOAT16, FLOAT32, INT64, computing_dtype
 from engine.core.errors import AttributeValueError, ShapeError
@@ -229,8 +230,6 @@ def _ctc_lattice(
     op = "ctc_lattice"
     _check_lengths(op, targets, input_lengths, target_lengths, target_lengths.size)
     _check_blank(op, blank, classes)
-    if steps < 0:
-        raise AttributeValueError(f"{op}: steps {steps} must be at least 0")
     width = 2 * targets.shape[-1] + 1
     shape = (target_lengths.shape[0], width)
     return (Spec(shape, INT64), *(Spec(shape, BOOL),) * 3)
@@ -243,7 +242,7 @@ def _ctc_lattice(
     samples=[sample(_lists(2, 2), integers(4, 5, 2), integers(1, 3, 2), steps=4, classes=3)],
 )
 def ctc_lattice(
-    targets: Array, input_lengths: Array, target_lengths: Array, *, steps: int, classes: int, blank: int = 0
+    targets: Array, input_lengths: Array, target_lengths: Array, *, steps: Count, classes: int, blank: int = 0
 ) -> tuple[Array, ...]:
     """The states of ctc_losses [rows, 2 * longest + 1]: their classes, where a blank is skipped, starts and ends."""
     labels = _labels("ctc_loss", targets, target_lengths, input_lengths, steps, classes)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
+from engine.core.attributes import Positive, Range
 from engine.core.declarations import PRECISE_COMPOSITION, Memory
 from engine.core.dtypes import is_float
-from engine.core.errors import AttributeValueError, GradientError, ShapeError
+from engine.core.errors import GradientError, ShapeError
 from engine.core.losses import LOGITS, NUMBERS, Loss, LossOperand, target, weight
 from engine.core.registry import composite, primitive
 from engine.core.samples import booleans, positive, sample, uniform
@@ -44,7 +46,7 @@ HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
     ],
 )
 def gaussian_nll_loss(
-    x: Value, target: Value, var: Value, *, full: bool = False, eps: float = 1e-6, reduction: Reduction = "mean"
+    x: Value, target: Value, var: Value, *, full: bool = False, eps: Positive = 1e-6, reduction: Reduction = "mean"
 ) -> Value:
     """(log var + (x - target)² / var) / 2, x and var being mean and variance of a normal distribution.
 
@@ -52,8 +54,6 @@ def gaussian_nll_loss(
     eps are replaced by eps, also negative ones, with the gradient at eps. `full` adds log(2 pi) / 2.
     """
     check_broadcast("gaussian_nll_loss", x, target)
-    if eps <= 0:
-        raise AttributeValueError(f"gaussian_nll_loss: eps {eps} must be greater than 0")
     if var.shape != x.shape:
         differing = [a for a, b in zip(x.shape, var.shape, strict=False) if a != b]
         if var.shape == x.shape[:-1]:
@@ -114,7 +114,12 @@ def poisson_nll_loss(
     ],
 )
 def focal_loss(
-    logits: Value, target: Value, *, alpha: float = 0.25, gamma: float = 2.0, reduction: Reduction = "mean"
+    logits: Value,
+    target: Value,
+    *,
+    alpha: Annotated[float, Range(-math.inf, 1)] = 0.25,
+    gamma: float = 2.0,
+    reduction: Reduction = "mean",
 ) -> Value:
     """Binary cross entropy times (1 - p)^gamma, p the predicted probability of the target 0 or 1 (Lin et al. 2017).
 
@@ -122,8 +127,6 @@ def focal_loss(
     sigmoid_focal_loss, whose reduction is "none" by default.
     """
     require_equal("focal_loss", logits, target)
-    if alpha > 1:
-        raise AttributeValueError(f"focal_loss: alpha {alpha} must be at most 1")
     target = cast(target, dtype=logits.dtype)
     p = sigmoid(logits)
     missed = p + target - p * target * 2.0  # 1 - (p t + (1 - p)(1 - t))

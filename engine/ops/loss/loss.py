@@ -10,9 +10,10 @@ from typing import Literal
 
 import numpy as np
 
+from engine.core.attributes import NonNegative, Positive
 from engine.core.batching import spread
 from engine.core.declarations import PRECISE_COMPOSITION, PRECISE_FUNCTION, CallForms
-from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.errors import ShapeError
 from engine.core.losses import LOGITS, NUMBERS, Loss, LossOperand, target, weight
 from engine.core.registry import composite, primitive
 from engine.core.samples import Sample, booleans, normal, positive, sample, uniform
@@ -128,11 +129,9 @@ def l1_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
     loss=OF_NUMBERS,
     samples=_pairs({"delta": 0.5}, {"delta": 5.0}),
 )
-def huber_loss(x: Value, target: Value, *, delta: float = 1.0, reduction: Reduction = "mean") -> Value:
+def huber_loss(x: Value, target: Value, *, delta: Positive = 1.0, reduction: Reduction = "mean") -> Value:
     """Half the squared error up to |x - target| = delta, linear with slope delta beyond (Huber 1964)."""
     check_broadcast("huber_loss", x, target, warn=True)
-    if not delta > 0:
-        raise AttributeValueError(f"huber_loss: delta {delta} must be greater than 0")
     return reduce_losses(_huber(x - target, delta), reduction)
 
 
@@ -148,11 +147,9 @@ def _huber(error: Value, delta: float) -> Value:
     loss=OF_NUMBERS,
     samples=_pairs({"beta": 0.5}, {"beta": 5.0}, {"beta": 0.0}),
 )
-def smooth_l1_loss(x: Value, target: Value, *, beta: float = 1.0, reduction: Reduction = "mean") -> Value:
+def smooth_l1_loss(x: Value, target: Value, *, beta: NonNegative = 1.0, reduction: Reduction = "mean") -> Value:
     """Absolute error, quadratic below |x - target| = beta: huber_loss / beta; with beta 0 it is l1_loss."""
     check_broadcast("smooth_l1_loss", x, target, warn=True)
-    if beta < 0:
-        raise AttributeValueError(f"smooth_l1_loss: beta {beta} must be at least 0")
     error = x - target
     return reduce_losses(_huber(error, beta) / beta if beta > 0 else abs(error), reduction)
 

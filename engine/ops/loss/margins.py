@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.core.attributes import Positive
 from engine.core.declarations import PRECISE_COMPOSITION, CallForms
 from engine.core.dtypes import BOOL, INT64
 from engine.core.errors import AttributeValueError, ShapeError
@@ -315,7 +316,7 @@ def triplet_margin_loss(
     positive: Value,
     negative: Value,
     *,
-    margin: float = 1.0,
+    margin: Positive = 1.0,
     p: float = 2.0,
     eps: float = 1e-6,
     swap: bool = False,
@@ -328,8 +329,6 @@ def triplet_margin_loss(
     """
     require_float("triplet_margin_loss", anchor, positive, negative)
     _require_ranks("triplet_margin_loss", anchor=anchor, positive=positive, negative=negative)
-    if not margin > 0:
-        raise AttributeValueError(f"triplet_margin_loss: margin {margin} must be greater than 0")
     if not anchor.ndim:
         raise ShapeError("triplet_margin_loss needs vectors, got numbers without axes")
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
+from engine.core.attributes import Count, Range
 from engine.core.batching import by_itself, folded
 from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION
 from engine.core.dtypes import FLOAT16, FLOAT32, INT64
-from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.errors import ShapeError
 from engine.core.losses import CLASS_SCORES, Loss, target
 from engine.core.registry import composite, primitive
 from engine.core.samples import integers, positive, sample, uniform
@@ -176,15 +179,13 @@ def _(u: Value, gx: Value, g: Value, probabilities: Value, target: Value, *, ign
 
 def _class_index(target: Value, *, classes: int, ignore_index: int) -> Spec:
     require_integer("cross_entropy", "classes", target)
-    if classes < 0:
-        raise AttributeValueError(f"class_index: classes {classes} must be at least 0")
     return Spec(target.shape, INT64)
 
 
 @primitive(
     shape_rule=_class_index, differentiable=False, samples=[sample(integers(0, 3, 4), classes=3, ignore_index=1)]
 )
-def class_index(target: Array, *, classes: int, ignore_index: int = IGNORE, out: Array | None = None) -> Array:
+def class_index(target: Array, *, classes: Count, ignore_index: int = IGNORE, out: Array | None = None) -> Array:
     """The target with 0 in place of `ignore_index`; classes outside 0..classes-1 are an error."""
     ignored = _check_classes("cross_entropy", target, classes, ignore_index)
     result = np.empty(target.shape, INT64) if out is None else out
@@ -214,7 +215,9 @@ PAIR = (uniform(0.1, 0.9, 4, 3), uniform(0.1, 0.9, 4, 3))
         sample(uniform(0.1, 0.9, 3), uniform(0.1, 0.9, 3)),
     ],
 )
-def categorical_cross_entropy(p: Value, target: Value, *, eps: float = 1e-7, reduction: Reduction = "mean") -> Value:
+def categorical_cross_entropy(
+    p: Value, target: Value, *, eps: Annotated[float, Range(0, 0.5, below=True)] = 1e-7, reduction: Reduction = "mean"
+) -> Value:
     """-sum(target log p) over the classes, axis 1 (or the only axis), p being clipped to eps..1-eps, as in Keras.
 
     p and target are probabilities of one shape. From logits, cross_entropy is exact where this one is clipped.
@@ -225,7 +228,5 @@ def categorical_cross_entropy(p: Value, target: Value, *, eps: float = 1e-7, red
             f"categorical_cross_entropy: p has shape {list(p.shape)}, the target {list(target.shape)}: they must be "
             "equal, with an axis of classes"
         )
-    if not 0 <= eps < 0.5:
-        raise AttributeValueError(f"categorical_cross_entropy: eps {eps} must be in 0 <= eps < 0.5")
     limited = clamp(p, min=eps, max=1.0 - eps)
     return reduce_losses(-sum(target * log(limited), axis=min(1, p.ndim - 1)), reduction)

@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
+from engine.core.attributes import Length, NonNegative, Share
 from engine.core.batching import Call, Outputs, join_channels, part_channels
 from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION, CallForms, Documentation, Memory
 from engine.core.dtypes import is_float
-from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.errors import DTypeError, ShapeError
 from engine.core.registry import composite, primitive
 from engine.core.samples import integers, normal, positive, sample
 from engine.core.shape_rules import require_float, require_integer, require_rank
@@ -18,7 +19,7 @@ from engine.core.value import Array, Cotangents, Spec, Value
 from engine.ops.conv.pooling import avg_pool
 from engine.ops.elementwise.casting import cast
 from engine.ops.elementwise.elementwise import power, rsqrt, square
-from engine.ops.normalization.normalization import check_eps, standardize, standardize_backward, statistics_dtype
+from engine.ops.normalization.normalization import standardize, standardize_backward, statistics_dtype
 from engine.ops.reduce.reduce import count, dot_over, mean, sum, sum_over, var
 from engine.ops.shape.creation import ones, zeros
 from engine.ops.shape.shape import broadcast_to, pad, reshape
@@ -45,7 +46,6 @@ def _batch_norm(
     training: bool,
 ) -> tuple[Spec, Spec, Spec]:
     require_rank("batch_norm", "an input", x, 2, 3, 4, 5)
-    check_eps("batch_norm", eps)
     channels = x.shape[1]
     given = {"weight": weight, "bias": bias, "running_mean": running_mean, "running_var": running_var}
     for name, value in given.items():
@@ -56,8 +56,6 @@ def _batch_norm(
             )
     if not all(is_float(value.dtype) for value in (x, *given.values())):
         raise DTypeError("batch_norm needs floating inputs; cast them to float32")
-    if not 0 <= momentum <= 1:
-        raise AttributeValueError(f"batch_norm: momentum {momentum} must be in 0..1")
     if training and count(x.shape, _channel_axes(x.ndim)) <= 1:
         raise ShapeError(f"expected more than 1 value per channel when training, got input size {list(x.shape)}")
     return x.spec, running_mean.spec, running_var.spec
@@ -88,8 +86,8 @@ def batch_norm(
     running_mean: Array,
     running_var: Array,
     *,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
+    momentum: Share = 0.1,
+    eps: NonNegative = 1e-5,
     training: bool | None = None,
     out: tuple[Array, Array, Array] | None = None,
 ) -> tuple[Array, Array, Array]:
@@ -223,7 +221,7 @@ def batch_normalize(
     running_mean: Value | None = None,
     running_var: Value | None = None,
     *,
-    eps: float = 1e-5,
+    eps: NonNegative = 1e-5,
     training: bool | None = None,
 ) -> Value:
     """(x - mean) / sqrt(variance + eps) * weight + bias for each channel (axis 1 of x), without new statistics.
@@ -265,7 +263,7 @@ def tracked_batch_norm(
     num_batches_tracked: Value,
     *,
     momentum: float | None = 0.1,
-    eps: float = 1e-5,
+    eps: NonNegative = 1e-5,
     training: bool | None = None,
 ) -> tuple[Value, Value, Value, Value]:
     """batch_norm of x that counts the batches of training; with `momentum` null the statistics are cumulative means.
@@ -309,7 +307,7 @@ def _scaled(op: str, y: Value, weight: Value | None, bias: Value | None) -> Valu
     ],
 )
 def group_norm(
-    x: Value, weight: Value | None = None, bias: Value | None = None, *, groups: int, eps: float = 1e-5
+    x: Value, weight: Value | None = None, bias: Value | None = None, *, groups: Length, eps: NonNegative = 1e-5
 ) -> Value:
     """x [N, C, *spatial] standardized over each of `groups` groups of channels of each image, times weight plus bias.
 
@@ -346,7 +344,7 @@ def instance_norm(
     running_var: Value | None = None,
     *,
     use_input_stats: bool = True,
-    eps: float = 1e-5,
+    eps: NonNegative = 1e-5,
 ) -> Value:
     """x [N, C, *spatial] standardized over the spatial axes of each channel of each image, times weight plus bias.
 
@@ -382,8 +380,8 @@ def tracked_instance_norm(
     running_mean: Value,
     running_var: Value,
     *,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
+    momentum: Share = 0.1,
+    eps: NonNegative = 1e-5,
     training: bool | None = None,
 ) -> tuple[Value, Value, Value]:
     """instance_norm of x and the new running statistics, which replace mean and variance outside of training.
@@ -391,8 +389,6 @@ def tracked_instance_norm(
     In training the running ones are updated with `momentum` and the means, over the images, of mean and unbiased
     variance, as in PyTorch.
     """
-    if not 0 <= momentum <= 1:
-        raise AttributeValueError(f"tracked_instance_norm: momentum {momentum} must be in 0..1")
     if not training:
         y = instance_norm(x, weight, bias, running_mean, running_var, use_input_stats=False, eps=eps)
         return y, running_mean, running_var
@@ -407,14 +403,12 @@ def tracked_instance_norm(
     numerics=PRECISE_COMPOSITION,
     samples=[sample((2, 4, 3), size=3), sample((1, 3, 2, 2), size=2, alpha=0.5, beta=0.5, k=2.0)],
 )
-def local_response_norm(x: Value, *, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Value:
+def local_response_norm(x: Value, *, size: Length, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Value:
     """x / (k + alpha mean of x² over `size` neighbouring channels)^beta for x [N, C, *spatial], padded with zeros.
 
     Krizhevsky et al. 2012, with the mean of PyTorch.
     """
     require_float("local_response_norm", x)
-    if size < 1:
-        raise AttributeValueError(f"local_response_norm: size {size} must be at least 1")
     if x.ndim < 3:
         raise ShapeError(f"local_response_norm needs an input [N, C, *spatial], got {list(x.shape)}")
     spatial = math.prod(x.shape[2:])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
-from engine.core.attributes import Axes
+from engine.core.attributes import Axes, Length, NonNegative, Range
 from engine.core.batching import along
 from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION, CallForms
 from engine.core.dtypes import DType, computing_dtype
-from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.errors import ShapeError
 from engine.core.registry import composite, primitive
 from engine.core.samples import positive, sample
 from engine.core.shape_rules import normalize_axes, reduced_shape, require_float
@@ -24,16 +26,9 @@ def statistics_dtype(dtype: DType) -> DType:
     return computing_dtype(dtype)
 
 
-def check_eps(op: str, eps: float) -> None:
-    """Raise AttributeValueError for a negative eps."""
-    if not eps >= 0:
-        raise AttributeValueError(f"{op}: eps {eps} must be at least 0")
-
-
 def _standardize(x: Value, *, axis: Axes, eps: float, centre: bool) -> tuple[Spec, Spec]:
     axes = normalize_axes(axis, x.ndim)
     require_float("standardize", x)
-    check_eps("standardize", eps)
     return x.spec, Spec(reduced_shape(x.shape, axes, True), statistics_dtype(x.dtype))
 
 
@@ -41,7 +36,7 @@ def _standardize(x: Value, *, axis: Axes, eps: float, centre: bool) -> tuple[Spe
     shape_rule=_standardize, multi_output=True, numerics=AUTOCAST_FLOAT32, sharding=ALONG_AXIS, samples=AXES_SAMPLES
 )
 def standardize(
-    x: Array, *, axis: Axes = -1, eps: float = 1e-5, centre: bool = True, out: tuple[Array, Array] | None = None
+    x: Array, *, axis: Axes = -1, eps: NonNegative = 1e-5, centre: bool = True, out: tuple[Array, Array] | None = None
 ) -> tuple[Array, Array]:
     """(x - mean) / sqrt(variance + eps) over `axis`, and the factor 1 / sqrt(variance + eps) with the axes kept.
 
@@ -135,12 +130,10 @@ def _(u: Value, gx: Value, g: Value, y: Value, factor: Value, *, axis: Axes, cen
 
 
 def _trailing_axes(op: str, x: Value, weight: Value | None, bias: Value | None, axes: int) -> tuple[int, ...]:
-    if axes < 1:
-        raise AttributeValueError(f"{op}: axes {axes} must be at least 1")
     if weight is not None:
         axes = weight.ndim
-    if not 1 <= axes <= x.ndim:
-        raise ShapeError(f"{op}: axes {axes} must be between 1 and the {x.ndim} axes of the input {list(x.shape)}")
+    if axes > x.ndim:
+        raise ShapeError(f"{op}: axes {axes} must be at most the {x.ndim} axes of the input {list(x.shape)}")
     for name, value in (("weight", weight), ("bias", bias)):
         if value is not None and value.shape != x.shape[x.ndim - axes :]:
             raise ShapeError(
@@ -161,7 +154,7 @@ def _trailing_axes(op: str, x: Value, weight: Value | None, bias: Value | None, 
     ],
 )
 def layer_norm(
-    x: Value, weight: Value | None = None, bias: Value | None = None, *, axes: int = 1, eps: float = 1e-5
+    x: Value, weight: Value | None = None, bias: Value | None = None, *, axes: Length = 1, eps: NonNegative = 1e-5
 ) -> Value:
     """(x - mean) / sqrt(variance + eps) * weight + bias over the last axes (Ba et al. 2016).
 
@@ -178,7 +171,9 @@ def layer_norm(
     numerics=AUTOCAST_FLOAT32,
     samples=[sample((2, 3), positive(3)), sample((2, 3, 4), axes=2), sample((4,), positive(4), eps=1e-3)],
 )
-def rms_norm(x: Value, weight: Value | None = None, *, axes: int = 1, eps: float | None = None) -> Value:
+def rms_norm(
+    x: Value, weight: Value | None = None, *, axes: Length = 1, eps: Annotated[float | None, Range(0)] = None
+) -> Value:
     """x / sqrt(mean(x²) + eps) * weight over the last axes (Zhang & Sennrich 2019).
 
     The axes are those of the weight; without one, `axes` is their number. `eps` null is the machine epsilon of x.

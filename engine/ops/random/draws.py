@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import numpy as np
 
-from engine.core.attributes import Ints
+from engine.core.attributes import Ints, Length, Positive, Range
 from engine.core.declarations import COMPUTE_FLOAT32, CallForms, Documentation
 from engine.core.dtypes import FLOAT32, INT64, DType, computing_dtype, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
@@ -27,22 +28,20 @@ from engine.ops.reduce.reduce import argmax
 RAREST = 1e-9
 """Minimum probability of an interval of truncated_normal: below it float64 has no digits left."""
 
-LARGEST_PARAMETER = 1e6
-"""Limit of the parameters of the beta distribution."""
+Parameter = Annotated[float, Range(0, 1e6, above=True)]
+"""A parameter of the beta distribution."""
 
 
 def _exponential(key: Value, *, shape: Ints, rate: float, dtype: DType) -> Spec:
     check_key("exponential", key)
     check_shape("exponential", shape)
     check_float("exponential", dtype)
-    if not rate > 0:
-        raise AttributeValueError(f"exponential: rate {rate} must be greater than 0")
     return Spec(shape, dtype)
 
 
 @primitive(shape_rule=_exponential, random=True, differentiable=False, samples=[sample(key(), shape=(2, 3), rate=2.0)])
 def exponential(
-    key: Array, *, shape: Ints, rate: float = 1.0, dtype: np.dtype = FLOAT32, out: Array | None = None
+    key: Array, *, shape: Ints, rate: Positive = 1.0, dtype: np.dtype = FLOAT32, out: Array | None = None
 ) -> Array:
     """Numbers greater than 0 drawn from the exponential distribution with mean 1 / rate."""
     drawn = computing_dtype(dtype)
@@ -56,8 +55,6 @@ def _random_beta(key: Value, *, shape: Ints, a: float, b: float, dtype: DType) -
     check_key("random_beta", key)
     check_shape("random_beta", shape)
     check_float("random_beta", dtype)
-    if not (0 < a <= LARGEST_PARAMETER and 0 < b <= LARGEST_PARAMETER):
-        raise AttributeValueError(f"random_beta: a {a} and b {b} must be greater than 0 and at most 1e6")
     return Spec(shape, dtype)
 
 
@@ -66,8 +63,8 @@ def random_beta(
     key: Array,
     *,
     shape: Ints,
-    a: float = 1.0,
-    b: float = 1.0,
+    a: Parameter = 1.0,
+    b: Parameter = 1.0,
     dtype: np.dtype = FLOAT32,
     out: Array | None = None,
 ) -> Array:
@@ -173,10 +170,9 @@ def _multinomial(weights: Value, key: Value, *, samples: int, replacement: bool)
         raise DTypeError(f"multinomial needs floating weights, got {weights.dtype.name}; cast them to float32")
     if weights.ndim not in (1, 2) or not weights.shape[-1]:
         raise ShapeError(f"multinomial: weights {list(weights.shape)} must have the shape [rows, classes] or [classes]")
-    if samples < 1 or (not replacement and samples > weights.shape[-1]):
+    if not replacement and samples > weights.shape[-1]:
         raise AttributeValueError(
-            f"multinomial: samples {samples} must be at least 1 and, without replacement, at most the "
-            f"{weights.shape[-1]} classes"
+            f"multinomial: samples {samples} must be, without replacement, at most the {weights.shape[-1]} classes"
         )
     return Spec((*weights.shape[:-1], samples), INT64)
 
@@ -188,7 +184,7 @@ def _multinomial(weights: Value, key: Value, *, samples: int, replacement: bool)
     samples=[sample(positive(2, 3), key(), samples=2), sample(positive(3), key(), samples=5, replacement=True)],
 )
 def multinomial(
-    weights: Array, key: Array, *, samples: int = 1, replacement: bool = False, out: Array | None = None
+    weights: Array, key: Array, *, samples: Length = 1, replacement: bool = False, out: Array | None = None
 ) -> Array:
     """Classes drawn in each row with the given weights >= 0, which need not add up to 1 (int64 [..., samples]).
 
@@ -224,7 +220,7 @@ def multinomial(
     ),
     samples=[sample((2, 3), key(), tau=0.7), sample((3, 2), key(), axis=0), sample((2, 3), key(), hard=True)],
 )
-def gumbel_softmax(logits: Value, key: Value, *, tau: float = 1.0, hard: bool = False, axis: int = -1) -> Value:
+def gumbel_softmax(logits: Value, key: Value, *, tau: Positive = 1.0, hard: bool = False, axis: int = -1) -> Value:
     """softmax((logits + Gumbel noise) / tau) along `axis`: a relaxed draw of a category.
 
     It is nearly one-hot for a small tau. With `hard` the result is one-hot, and its gradient that of the soft one
@@ -232,8 +228,6 @@ def gumbel_softmax(logits: Value, key: Value, *, tau: float = 1.0, hard: bool = 
     """
     require_float("gumbel_softmax", logits)
     place = normalize_axis(axis, logits.ndim)
-    if not tau > 0:
-        raise AttributeValueError(f"gumbel_softmax: tau {tau} must be greater than 0")
     dtype = computing_dtype(logits.dtype)
     noise = -log(exponential(key, shape=logits.shape, dtype=dtype))
     soft = cast(softmax((logits + noise) / tau, axis=axis), dtype=logits.dtype)

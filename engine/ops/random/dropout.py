@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from engine.core.attributes import Share
 from engine.core.declarations import COMPUTE_FLOAT32
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite
@@ -12,7 +13,7 @@ from engine.core.shape_rules import require_float
 from engine.core.value import Shape, Value
 from engine.ops.activation.activation import SELU_ALPHA, SELU_SCALE
 from engine.ops.elementwise.comparison import gt, where
-from engine.ops.random.random import bernoulli, check_dropout, check_key, dropout_mask, random_uniform
+from engine.ops.random.random import bernoulli, check_key, dropout_mask, random_uniform
 
 SELU_FLOOR = SELU_SCALE * SELU_ALPHA
 """The magnitude of the limit of selu at -inf."""
@@ -20,7 +21,6 @@ SELU_FLOOR = SELU_SCALE * SELU_ALPHA
 
 def _dropped(op: str, x: Value, key: Value, shared: int, first: int, p: float, training: bool | None) -> Value:
     """Drop whole slices of x: the first `first` axes have independent draws, the `shared` ones after share one."""
-    check_dropout(op, p)
     check_key(op, key)
     require_float(op, x)
     if not training or p == 0:
@@ -30,7 +30,7 @@ def _dropped(op: str, x: Value, key: Value, shared: int, first: int, p: float, t
 
 
 @composite(random=True, samples=[sample((2, 3, 2), key(), p=0.3, training=True), sample((2, 3), key(), training=False)])
-def feature_dropout(x: Value, key: Value, *, p: float = 0.5, training: bool | None = None) -> Value:
+def feature_dropout(x: Value, key: Value, *, p: Share = 0.5, training: bool | None = None) -> Value:
     """x [rows, channels, ...] with a share p of its channels set to 0 and the others divided by 1 - p."""
     if x.ndim < 2:
         raise ShapeError(f"feature_dropout needs an input [rows, channels, ...], got {list(x.shape)}")
@@ -50,7 +50,7 @@ def _channels(rank: int, x: Value, key: Value, p: float, training: bool | None) 
 @composite(
     random=True, samples=[sample((2, 3, 2), key(), p=0.3, training=True), sample((3, 2), key(), p=0.3, training=True)]
 )
-def dropout1d(x: Value, key: Value, *, p: float = 0.5, training: bool | None = None) -> Value:
+def dropout1d(x: Value, key: Value, *, p: Share = 0.5, training: bool | None = None) -> Value:
     """x [rows, channels, length] (or without rows) with a share p of its channels set to 0, the others over 1 - p."""
     return _channels(1, x, key, p, training)
 
@@ -59,20 +59,19 @@ def dropout1d(x: Value, key: Value, *, p: float = 0.5, training: bool | None = N
     random=True,
     samples=[sample((2, 3, 1, 2), key(), p=0.3, training=True), sample((3, 2, 1), key(), p=0.3, training=True)],
 )
-def dropout2d(x: Value, key: Value, *, p: float = 0.5, training: bool | None = None) -> Value:
+def dropout2d(x: Value, key: Value, *, p: Share = 0.5, training: bool | None = None) -> Value:
     """x [rows, channels, height, width] (or without rows) with a share p of its channels 0, the others over 1 - p."""
     return _channels(2, x, key, p, training)
 
 
 @composite(random=True, samples=[sample((2, 3, 1, 2, 1), key(), p=0.3, training=True)])
-def dropout3d(x: Value, key: Value, *, p: float = 0.5, training: bool | None = None) -> Value:
+def dropout3d(x: Value, key: Value, *, p: Share = 0.5, training: bool | None = None) -> Value:
     """x [rows, channels, depth, height, width] (or without rows) with a share p of its channels 0."""
     return _channels(3, x, key, p, training)
 
 
 def _alpha(op: str, x: Value, key: Value, shape: Shape, p: float, training: bool | None) -> Value:
     """Set the elements of a random mask of `shape` to the limit of selu; scale and shift all."""
-    check_dropout(op, p)
     check_key(op, key)
     require_float(op, x)
     if not training or p == 0:
@@ -89,7 +88,7 @@ def _alpha(op: str, x: Value, key: Value, shape: Shape, p: float, training: bool
     numerics=COMPUTE_FLOAT32,
     samples=[sample((2, 3), key(), p=0.3, training=True), sample((4,), key(), training=False)],
 )
-def alpha_dropout(x: Value, key: Value, *, p: float = 0.5, training: bool | None = None) -> Value:
+def alpha_dropout(x: Value, key: Value, *, p: Share = 0.5, training: bool | None = None) -> Value:
     """x with a share p of its elements set to the limit of selu, scaled and shifted to keep mean 0 and variance 1.
 
     Klambauer et al. 2017; outside of training x itself, and zeros if p is 1.
@@ -102,7 +101,7 @@ def alpha_dropout(x: Value, key: Value, *, p: float = 0.5, training: bool | None
     numerics=COMPUTE_FLOAT32,
     samples=[sample((2, 3, 2), key(), p=0.3, training=True), sample((2, 3), key(), training=False)],
 )
-def feature_alpha_dropout(x: Value, key: Value, *, p: float = 0.5, training: bool | None = None) -> Value:
+def feature_alpha_dropout(x: Value, key: Value, *, p: Share = 0.5, training: bool | None = None) -> Value:
     """x [rows, channels, ...] with a share p of its channels set to the limit of selu, scaled and shifted.
 
     See alpha_dropout, which draws for each element.

@@ -10,7 +10,7 @@ import threading
 
 import numpy as np
 
-from engine.core.attributes import Ints
+from engine.core.attributes import Ints, NonNegative, Share
 from engine.core.declarations import CallForms
 from engine.core.dtypes import BOOL, FLOAT32, INT64, DType, computing_dtype, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
@@ -127,8 +127,6 @@ def _normal(key: Value, *, shape: Ints, mean: float, std: float, dtype: DType) -
     check_key("random_normal", key)
     check_shape("random_normal", shape)
     check_float("random_normal", dtype)
-    if std < 0:
-        raise AttributeValueError(f"random_normal: std {std} must be at least 0")
     return Spec(shape, dtype)
 
 
@@ -140,7 +138,13 @@ def _normal(key: Value, *, shape: Ints, mean: float, std: float, dtype: DType) -
     samples=[sample(key(), shape=(2, 3), mean=1.0, std=0.5)],
 )
 def random_normal(
-    key: Array, *, shape: Ints, mean: float = 0.0, std: float = 1.0, dtype: np.dtype = FLOAT32, out: Array | None = None
+    key: Array,
+    *,
+    shape: Ints,
+    mean: float = 0.0,
+    std: NonNegative = 1.0,
+    dtype: np.dtype = FLOAT32,
+    out: Array | None = None,
 ) -> Array:
     """Numbers drawn from the normal distribution of this mean and standard deviation."""
     drawn = computing_dtype(dtype)
@@ -170,8 +174,6 @@ def _chances(key: Array, shape: Ints, p: float) -> tuple[Array, float]:
 def _bernoulli(key: Value, *, shape: Ints, p: float) -> Spec:
     check_key("bernoulli", key)
     check_shape("bernoulli", shape)
-    if not 0 <= p <= 1:
-        raise AttributeValueError(f"bernoulli: the probability p {p} must be in 0..1")
     return Spec(shape, BOOL)
 
 
@@ -182,29 +184,22 @@ def _bernoulli(key: Value, *, shape: Ints, p: float) -> Spec:
     call=CallForms(by_place=()),
     samples=[sample(key(), shape=(2, 3), p=0.3)],
 )
-def bernoulli(key: Array, *, shape: Ints, p: float = 0.5, out: Array | None = None) -> Array:
+def bernoulli(key: Array, *, shape: Ints, p: Share = 0.5, out: Array | None = None) -> Array:
     """True with probability p, else false."""
     chances, threshold = _chances(key, shape, p)
     return np.less(chances, threshold, out=out)
-
-
-def check_dropout(op: str, p: float) -> None:
-    """Raise AttributeValueError for a share of dropped elements outside 0..1."""
-    if not 0 <= p <= 1:
-        raise AttributeValueError(f"{op}: the share p {p} of dropped elements must be at least 0 and at most 1")
 
 
 def _dropout_mask(key: Value, *, shape: Ints, p: float, dtype: DType) -> Spec:
     check_key("dropout_mask", key)
     check_shape("dropout_mask", shape)
     check_float("dropout_mask", dtype)
-    check_dropout("dropout_mask", p)
     return Spec(shape, dtype)
 
 
 @primitive(shape_rule=_dropout_mask, random=True, differentiable=False, samples=[sample(key(), shape=(2, 3), p=0.3)])
 def dropout_mask(
-    key: Array, *, shape: Ints, p: float = 0.5, dtype: np.dtype = FLOAT32, out: Array | None = None
+    key: Array, *, shape: Ints, p: Share = 0.5, dtype: np.dtype = FLOAT32, out: Array | None = None
 ) -> Array:
     """0 with probability p, else 1 / (1 - p); all 0 if p is 1."""
     chances, threshold = _chances(key, shape, p)
@@ -213,12 +208,11 @@ def dropout_mask(
 
 
 @composite(random=True, samples=[sample((2, 3), key(), p=0.3, training=True), sample((4,), key(), training=False)])
-def dropout(x: Value, key: Value, *, p: float = 0.5, training: bool | None = None) -> Value:
+def dropout(x: Value, key: Value, *, p: Share = 0.5, training: bool | None = None) -> Value:
     """x with a share p of its elements set to 0 and the others divided by 1 - p; outside of training x itself.
 
     Srivastava et al. 2014, in the inverted form.
     """
-    check_dropout("dropout", p)
     check_key("dropout", key)
     require_float("dropout", x)
     if not training or p == 0:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.core.attributes import Length, Share
 from engine.core.declarations import PRODUCT_COMPOSITION, Documentation
-from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.errors import ShapeError
 from engine.core.modes import charge_table
 from engine.core.registry import composite
 from engine.core.samples import Argument, Sample, integers, key, normal, sample
@@ -22,7 +23,7 @@ from engine.ops.activation.activation import relu, sigmoid
 from engine.ops.elementwise.comparison import eq, gt, where
 from engine.ops.elementwise.elementwise import tanh
 from engine.ops.linalg.matmul import linear, matrix_product
-from engine.ops.random.random import check_dropout, dropout, fold_in
+from engine.ops.random.random import dropout, fold_in
 from engine.ops.recurrent.gru_layer import gru_steps
 from engine.ops.recurrent.lstm_layer import lstm_steps
 from engine.ops.recurrent.rnn_layer import Nonlinearity, rnn_steps
@@ -144,10 +145,7 @@ def _hidden(form: Form, weights: list[Weights]) -> tuple[int, int]:
     return size, width
 
 
-def _check_call(form: Form, x: Value, p: float) -> None:
-    if form.layers < 1:
-        raise AttributeValueError(f"{form.op}: layers {form.layers} must be at least 1")
-    check_dropout(form.op, p)
+def _check_call(form: Form, x: Value) -> None:
     if x.ndim not in (2, 3):
         raise ShapeError(f"{form.op}: the input {list(x.shape)} must have the shape [steps, rows, in] or [steps, in]")
 
@@ -156,7 +154,7 @@ def _network(
     form: Form, layer: Layer, x: Value, rest: tuple[Value, ...], p: float, training: bool | None
 ) -> tuple[Value, ...]:
     """Run all layers; returns the outputs and the last state of every kind, stacked over layers and directions."""
-    _check_call(form, x, p)
+    _check_call(form, x)
     alone = x.ndim == 2
     if alone:
         x = unsqueeze(x, axis=1)
@@ -221,13 +219,13 @@ def rnn(
     x: Value,
     *inputs: Value,
     nonlinearity: Nonlinearity = "tanh",
-    layers: int = 1,
+    layers: Length = 1,
     bidirectional: bool = False,
     bias: bool = True,
     batch_first: bool = False,
     initial: bool = False,
     packed: bool = False,
-    dropout: float = 0.0,
+    dropout: Share = 0.0,
     training: bool | None = None,
 ) -> tuple[Value, ...]:
     """Plain recurrent layers as PyTorch's RNN: the outputs [steps, rows, directions * hidden] and the last states h_n.
@@ -296,14 +294,14 @@ def _projecting(
 def lstm(
     x: Value,
     *inputs: Value,
-    layers: int = 1,
+    layers: Length = 1,
     bidirectional: bool = False,
     bias: bool = True,
     batch_first: bool = False,
     initial: bool = False,
     packed: bool = False,
     projected: bool = False,
-    dropout: float = 0.0,
+    dropout: Share = 0.0,
     training: bool | None = None,
 ) -> tuple[Value, ...]:
     """Long short-term memory as PyTorch's LSTM: outputs [steps, rows, directions * hidden], last states h_n and c_n.
@@ -331,13 +329,13 @@ def lstm(
 def gru(
     x: Value,
     *inputs: Value,
-    layers: int = 1,
+    layers: Length = 1,
     bidirectional: bool = False,
     bias: bool = True,
     batch_first: bool = False,
     initial: bool = False,
     packed: bool = False,
-    dropout: float = 0.0,
+    dropout: Share = 0.0,
     training: bool | None = None,
 ) -> tuple[Value, ...]:
     """Gated recurrent units as PyTorch's GRU: outputs [steps, rows, directions * hidden] and the last states h_n.

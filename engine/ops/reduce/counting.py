@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import numpy as np
 
-from engine.core.attributes import Axes
+from engine.core.attributes import Axes, Count, Range
 from engine.core.batching import each
 from engine.core.declarations import PROMOTE_COMMON, Documentation
 from engine.core.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, is_float
@@ -41,8 +42,6 @@ MOST_BINS = 10_000_000
 
 
 def _histc(x: Value, *, bins: int, min: float, max: float) -> Spec:
-    if not 1 <= bins <= MOST_BINS:
-        raise AttributeValueError(f"histc: bins {bins} must be in 1..{MOST_BINS}")
     if not (math.isfinite(min) and math.isfinite(max) and min <= max):
         raise AttributeValueError(f"histc: min {min} and max {max} must be finite, and min not above max")
     return Spec((bins,), require_float("histc", x))
@@ -54,7 +53,7 @@ def _histc(x: Value, *, bins: int, min: float, max: float) -> Spec:
     documentation=Documentation(no_gradient="counts are piecewise constant"),
     samples=[sample(uniform(-1.0, 3.0, 4, 5), bins=4), sample((6,), bins=3, min=-1.0, max=1.0)],
 )
-def histc(x: Array, *, bins: int = 100, min: float = 0.0, max: float = 0.0) -> Array:
+def histc(x: Array, *, bins: Annotated[int, Range(1, MOST_BINS)] = 100, min: float = 0.0, max: float = 0.0) -> Array:
     """The number of elements of x in each of `bins` equal bins between `min` and `max`, in the dtype of x.
 
     With equal `min` and `max` the bins range from the smallest to the largest element. A bin includes its lower bound,
@@ -78,8 +77,6 @@ def _bincount(index: Value, weights: Value | None = None, *, bins: int | None, m
     require_rank("bincount", "numbers", index, 1)
     if weights is not None and weights.shape != index.shape:
         raise ShapeError(f"bincount: weights {list(weights.shape)} must be one for each of {list(index.shape)} numbers")
-    if minlength < 0:
-        raise AttributeValueError(f"bincount: minlength {minlength} must be at least 0")
     if bins is None:
         if index.data is None or MODES.tracing:
             raise ShapeError("bincount: a graph cannot know the largest number; set `bins`")
@@ -98,7 +95,13 @@ def _counted(weights: Value | None) -> np.dtype[np.generic]:
 @primitive(
     shape_rule=_bincount, samples=[sample(integers(0, 4, 6), bins=5), sample(integers(0, 4, 6), positive(6), bins=4)]
 )
-def bincount(index: Array, weights: Array | None = None, *, bins: int | None = None, minlength: int = 0) -> Array:
+def bincount(
+    index: Array,
+    weights: Array | None = None,
+    *,
+    bins: Annotated[int | None, Range(0, MOST_BINS)] = None,
+    minlength: Count = 0,
+) -> Array:
     """The number of occurrences of 0, 1, 2, ... in a vector of integers, int64; with `weights` their sums.
 
     The extent is the largest number plus 1, at least `minlength`, or `bins`, which graphs need; greater numbers, and

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from engine.core.attributes import Axes
+from engine.core.attributes import Axes, NonNegative
 from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION, CallForms
 from engine.core.dtypes import FLOAT16, FLOAT32, computing_dtype
 from engine.core.errors import AttributeValueError, ShapeError
@@ -124,10 +124,8 @@ def _reduced(x: Value, axis: Axes) -> int:
     numerics=PRECISE_COMPOSITION,
     samples=[sample((2, 3)), sample((2, 3), axis=0), sample(KINKED, p=1.0), sample(distinct(4), p="inf", axis=0)],
 )
-def normalize(x: Value, *, p: Power = 2.0, axis: Axes = 1, eps: float = 1e-12) -> Value:
+def normalize(x: Value, *, p: Power = 2.0, axis: Axes = 1, eps: NonNegative = 1e-12) -> Value:
     """x divided by its p-norm over `axis`, or by eps where that is larger (as in PyTorch)."""
-    if not eps >= 0:
-        raise AttributeValueError(f"normalize: eps {eps} must be at least 0")
     return x / clamp(norm(x, p=p, axis=axis, keepdims=True), min=eps)
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.core.attributes import Axes
+from engine.core.attributes import Axes, NonNegative
 from engine.core.declarations import PRECISE_COMPOSITION, CallForms, Documentation, Numerics
 from engine.core.dtypes import BOOL, FLOAT64, is_float
-from engine.core.errors import AttributeValueError
 from engine.core.registry import composite, primitive
 from engine.core.samples import distinct, integers, sample
 from engine.core.shape_rules import require_float, same_bool
@@ -77,8 +76,6 @@ CLOSE_SAMPLES = [
 
 
 def _close(op: str, a: Value, b: Value, rtol: float, atol: float, equal_nan: bool) -> Value:
-    if rtol < 0 or atol < 0:
-        raise AttributeValueError(f"{op}: rtol {rtol} and atol {atol} must be at least 0")
     a, b = (v if is_float(v.dtype) else cast(v, dtype=FLOAT64) for v in (a, b))
     close = eq(a, b)
     if equal_nan:
@@ -88,7 +85,9 @@ def _close(op: str, a: Value, b: Value, rtol: float, atol: float, equal_nan: boo
 
 
 @composite(samples=CLOSE_SAMPLES)
-def isclose(a: Value, b: Value, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
+def isclose(
+    a: Value, b: Value, *, rtol: NonNegative = 1e-5, atol: NonNegative = 1e-8, equal_nan: bool = False
+) -> Value:
     """Whether |a - b| <= atol + rtol |b|, bool: a and b broadcast, infinities are close only to themselves.
 
     NaN is close to nothing, with `equal_nan` to NaN. Integers and bool are compared as float64.
@@ -97,7 +96,9 @@ def isclose(a: Value, b: Value, *, rtol: float = 1e-5, atol: float = 1e-8, equal
 
 
 @composite(samples=CLOSE_SAMPLES)
-def allclose(a: Value, b: Value, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
+def allclose(
+    a: Value, b: Value, *, rtol: NonNegative = 1e-5, atol: NonNegative = 1e-8, equal_nan: bool = False
+) -> Value:
     """Whether all elements are close, a bool scalar: see isclose. True without elements."""
     return all(_close("allclose", a, b, rtol, atol, equal_nan))
 

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from engine.core.attributes import Ints
+from engine.core.attributes import Count, Ints
 from engine.core.declarations import CallForms
 from engine.core.dtypes import BOOL, DEFAULT_FLOAT, FLOAT32, INT64, DType, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
@@ -134,15 +134,13 @@ def arange(
 
 
 def _linspace(*, start: float, stop: float, steps: int, dtype: DType) -> Spec:
-    if steps < 0:
-        raise AttributeValueError(f"linspace: steps {steps} must be at least 0")
     if not is_float(dtype):
         raise DTypeError(f"linspace: dtype {dtype.name} must be a floating type; use arange for whole numbers")
     return Spec((steps,), dtype)
 
 
 @primitive(shape_rule=_linspace, differentiable=False, samples=[sample(start=-1.0, stop=1.0, steps=5)])
-def linspace(*, start: float, stop: float, steps: int, dtype: DType = FLOAT32, out: Array | None = None) -> Array:
+def linspace(*, start: float, stop: float, steps: Count, dtype: DType = FLOAT32, out: Array | None = None) -> Array:
     """`steps` evenly spaced numbers from `start` to `stop`, both included."""
     result = np.linspace(start, stop, steps, dtype=dtype)
     if out is None:

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from engine.core.attributes import Ints
+from engine.core.attributes import Ints, Length
 from engine.core.batching import Call, Outputs, along
 from engine.core.declarations import PROMOTE_COMMON, Memory
 from engine.core.errors import AttributeValueError, ShapeError
@@ -153,8 +153,6 @@ def _count(extent: int, size: int, step: int) -> int:
 
 def _unfold(x: Value, *, axis: int, size: int, step: int) -> Spec:
     place = normalize_axis(axis, x.ndim)
-    if size < 1 or step < 1:
-        raise AttributeValueError(f"unfold: size {size} and step {step} must be at least 1")
     if not x.ndim and size == 1:
         return Spec((1,), x.dtype)  # a number is a vector of one element
     if not x.ndim or size > x.shape[place]:
@@ -167,7 +165,7 @@ def _unfold(x: Value, *, axis: int, size: int, step: int) -> Spec:
     memory=Memory(view="strided"),
     samples=[sample((5,), axis=0, size=2), sample((2, 6, 2), axis=1, size=3, step=2)],
 )
-def unfold(x: Array, *, axis: int, size: int, step: int = 1) -> Array:
+def unfold(x: Array, *, axis: int, size: Length, step: Length = 1) -> Array:
     """Windows of `size` elements every `step` along `axis`: their number replaces it, their elements come last."""
     if not x.ndim:
         return x.reshape(1)

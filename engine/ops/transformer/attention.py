@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from engine.core.attributes import Share
 from engine.core.declarations import PRODUCT_COMPOSITION, CallForms
 from engine.core.dtypes import BOOL, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
@@ -18,7 +19,6 @@ from engine.core.value import Cotangents, Shape, Value, as_value
 from engine.ops.elementwise.casting import cast
 from engine.ops.elementwise.comparison import logical_and, logical_not, where
 from engine.ops.linalg.matmul import linear, matrix_product
-from engine.ops.random.random import check_dropout
 from engine.ops.random.random import dropout as drop
 from engine.ops.reduce.reduce import mean
 from engine.ops.shape.creation import zeros
@@ -67,7 +67,7 @@ def scaled_dot_product_attention(
     *,
     causal: bool = False,
     scale: float | None = None,
-    dropout: float = 0.0,
+    dropout: Share = 0.0,
     training: bool | None = None,
     masked_row_zero: bool = False,
 ) -> Value:
@@ -79,7 +79,6 @@ def scaled_dot_product_attention(
     masked completely is NaN, or 0 with `masked_row_zero`.
     """
     op = "scaled_dot_product_attention"
-    check_dropout(op, dropout)
     group = _heads_of(op, q, k, v)
     if group > 1:
         rows = q.shape[-2]
@@ -222,7 +221,7 @@ def multi_head_attention(
     *,
     heads: int,
     causal: bool = False,
-    dropout: float = 0.0,
+    dropout: Share = 0.0,
     training: bool | None = None,
     masked_row_zero: bool = False,
 ) -> Value:
@@ -233,7 +232,6 @@ def multi_head_attention(
     attn_mask [steps, columns] or [rows * heads, steps, columns] and key_padding_mask [rows, columns] are added, or, if
     bool, mask out the true elements, as in PyTorch. Optional inputs may be null.
     """
-    check_dropout("multi_head_attention", dropout)
     alone = query.ndim == 2
     if alone:
         query, key, value = _together(query, key, value)
@@ -350,7 +348,7 @@ def general_attention(
     padded: bool = False,
     causal: bool = False,
     weights: Weights = "none",
-    dropout: float = 0.0,
+    dropout: Share = 0.0,
     training: bool | None = None,
     masked_row_zero: bool = False,
 ) -> tuple[Value, ...]:
@@ -363,7 +361,6 @@ def general_attention(
     and value of zeros. Masks do not apply to added keys. `weights` [rows, steps, columns] are the "mean" over the
     heads, or [rows, heads, steps, columns] those of all "heads".
     """
-    check_dropout(OP, dropout)
     wanted = (3 if apart else 1) + 1 + 2 * bias + 2 * bias_kv + masked + padded
     _check_inputs(query, key, value, heads, len(inputs), wanted)
     rest = iter(inputs)

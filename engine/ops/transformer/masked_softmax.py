@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.core.attributes import NonNegative
 from engine.core.batching import Call, Outputs
 from engine.core.declarations import AUTOCAST_FLOAT32
 from engine.core.dtypes import BOOL, FLOAT16, is_float
@@ -63,8 +64,6 @@ def _soft_max(x: Value, mask: Value | None = None, *, scale: float, max_bias: fl
     if not x.ndim or not x.shape[-1]:
         raise ShapeError(f"soft_max needs at least one score in a row, got shape {list(x.shape)}")
     check_mask("soft_max", mask, x.shape)
-    if max_bias < 0:
-        raise AttributeValueError(f"soft_max: max_bias {max_bias} must be at least 0")
     if max_bias and (mask is None or mask.dtype == BOOL or x.ndim < 3):
         raise AttributeValueError(
             f"soft_max: max_bias {max_bias} needs a float mask and scores [..., heads, rows, columns]"
@@ -87,7 +86,7 @@ def soft_max(
     mask: Array | None = None,
     *,
     scale: float = 1.0,
-    max_bias: float = 0.0,
+    max_bias: NonNegative = 0.0,
     masked_row_zero: bool = False,
     out: Array | None = None,
 ) -> Array:

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from engine.core.attributes import Count, Length, Positive
 from engine.core.batching import spread
 from engine.core.dtypes import FLOAT16, FLOAT32, FLOAT64, DType, computing_dtype, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
@@ -240,10 +241,6 @@ def rope(
 
 
 def _sinusoidal(*, length: int, dims: int, base: float, offset: int, dtype: DType) -> Spec:
-    if length < 0 or dims < 1 or not base > 0:
-        raise AttributeValueError(
-            f"sinusoidal_encoding: length {length} must be at least 0, dims {dims} at least 1 and base {base} above 0"
-        )
     if not is_float(dtype):
         raise DTypeError(f"sinusoidal_encoding: dtype {dtype.name} must be a floating type")
     return Spec((length, dims), dtype)
@@ -256,7 +253,13 @@ def _sinusoidal(*, length: int, dims: int, base: float, offset: int, dtype: DTyp
     samples=[sample(length=3, dims=4), sample(length=2, dims=3, base=100.0, offset=5, dtype="float64")],
 )
 def sinusoidal_encoding(
-    *, length: int, dims: int, base: float = 10000.0, offset: int = 0, dtype: DType = FLOAT32, out: Array | None = None
+    *,
+    length: Count,
+    dims: Length,
+    base: Positive = 10000.0,
+    offset: int = 0,
+    dtype: DType = FLOAT32,
+    out: Array | None = None,
 ) -> Array:
     """Encodings [length, dims] of the positions from `offset` on (Vaswani et al. 2017).
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
-from engine.core.attributes import MISSING, Attribute, attributes_of, check, constraints_of, describe
+from engine.core.attributes import MISSING, Attribute, attributes_of, check, describe
 from engine.core.errors import (
     AttributeValueError,
     DocumentError,
@@ -215,7 +215,7 @@ class _Reading:
         unknown = [name for name in document if name != "kind" and name not in options]
         for name in unknown:
             self.refuse(f"{pointer}/{escape(name)}", _unknown(kind, str(name)[:64], options))
-        ranges, found = constraints_of(SCHEDULES[kind]), {}
+        found = {}
         for name, option in options.items():
             value = document.get(name, option.default)
             if value is MISSING:
@@ -226,9 +226,6 @@ class _Reading:
                 found[name] = self._option(option, value, f"{pointer}/{name}", kind, depth)
             except _Refused:
                 continue
-            if name in ranges and not ranges[name].holds(found[name]):
-                detail = f"{kind}.{name} must be {ranges[name]}, not {ranges[name].outside(found.pop(name))}"
-                self.refuse(f"{pointer}/{name}", detail)
         return found if len(found) == len(options) and not unknown else None
 
     def _option(self, option: Attribute, value: Any, pointer: str, kind: str, depth: int) -> Any:
@@ -247,7 +244,7 @@ class _Reading:
                 raise _Refused
             return tuple(members)
         try:
-            return check(f"{kind}.{option.name}", option.type, value)
+            return option.read(f"{kind}.{option.name}", value)
         except EngineError as error:
             self.report(pointer, error)
             raise _Refused from error
@@ -327,15 +324,8 @@ NESTED = MappingProxyType({Member: "a schedule", tuple[Member, ...]: "a list of 
 def schedule_catalogue() -> list[dict[str, Any]]:
     """Describe every schedule for a client: kind, documentation, options with their ranges."""
     return [
-        {"kind": kind, "doc": inspect.getdoc(rate) or "", "attrs": _options(rate)} for kind, rate in SCHEDULES.items()
-    ]
-
-
-def _options(rate: Callable[..., float]) -> list[dict[str, Any]]:
-    ranges = constraints_of(rate)
-    return [
-        {**_described(option), **({"range": str(ranges[option.name])} if option.name in ranges else {})}
-        for option in attributes_of(rate)
+        {"kind": kind, "doc": inspect.getdoc(rate) or "", "attrs": [_described(each) for each in attributes_of(rate)]}
+        for kind, rate in SCHEDULES.items()
     ]
 
 

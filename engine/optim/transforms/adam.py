@@ -13,8 +13,8 @@ from engine.ops.optimizer.updates import running_mean
 from engine.optim.transforms.link import (
     COUNT,
     Applied,
-    Decay,
     Epsilon,
+    Fraction,
     GradientTransform,
     Link,
     Slots,
@@ -95,8 +95,8 @@ class ScaleByAdam(TwoMoments, GradientTransform):
     """
 
     kind: ClassVar[str] = "scale_by_adam"
-    b1: Decay = 0.9
-    b2: Decay = 0.999
+    b1: Fraction = 0.9
+    b2: Fraction = 0.999
     eps: Epsilon = 1e-8
     eps_root: Epsilon = 0.0
     nesterov: bool = False
@@ -116,8 +116,8 @@ class ScaleByAmsgrad(TwoMoments, GradientTransform):
     """
 
     kind: ClassVar[str] = "scale_by_amsgrad"
-    b1: Decay = 0.9
-    b2: Decay = 0.999
+    b1: Fraction = 0.9
+    b2: Fraction = 0.999
     eps: Epsilon = 1e-8
     eps_root: Epsilon = 0.0
     bias_correction_mu: bool = True
@@ -139,8 +139,8 @@ class ScaleByAdamax(GradientTransform):
     """Adam by the decaying maximum of updates (Kingma and Ba 2015, section 7.1); optax's scale_by_adamax."""
 
     kind: ClassVar[str] = "scale_by_adamax"
-    b1: Decay = 0.9
-    b2: Decay = 0.999
+    b1: Fraction = 0.9
+    b2: Fraction = 0.999
     eps: Epsilon = 1e-8
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
@@ -163,8 +163,8 @@ class ScaleByRadam(TwoMoments, GradientTransform):
     """
 
     kind: ClassVar[str] = "scale_by_radam"
-    b1: Decay = 0.9
-    b2: Decay = 0.999
+    b1: Fraction = 0.9
+    b2: Fraction = 0.999
     eps: Epsilon = 1e-8
     eps_root: Epsilon = 0.0
     threshold: Annotated[float, Range(4)] = 5.0
@@ -188,9 +188,9 @@ class ScaleByAdan(GradientTransform):
     """
 
     kind: ClassVar[str] = "scale_by_adan"
-    b1: Decay = 0.98
-    b2: Decay = 0.92
-    b3: Decay = 0.99
+    b1: Fraction = 0.98
+    b2: Fraction = 0.92
+    b3: Fraction = 0.99
     eps: Epsilon = 1e-8
     eps_root: Epsilon = 0.0
 
@@ -218,8 +218,8 @@ class ScaleByBelief(TwoMoments, GradientTransform):
     """
 
     kind: ClassVar[str] = "scale_by_belief"
-    b1: Decay = 0.9
-    b2: Decay = 0.999
+    b1: Fraction = 0.9
+    b2: Fraction = 0.999
     eps: Epsilon = 1e-16
     eps_root: Epsilon = 1e-16
     nesterov: bool = False
@@ -241,8 +241,8 @@ class ScaleByYogi(TwoMoments, GradientTransform):
     """
 
     kind: ClassVar[str] = "scale_by_yogi"
-    b1: Decay = 0.9
-    b2: Decay = 0.999
+    b1: Fraction = 0.9
+    b2: Fraction = 0.999
     eps: Epsilon = 1e-3
     eps_root: Epsilon = 0.0
     initial_accumulator_value: Epsilon = 1e-6

@@ -13,8 +13,8 @@ from engine.ops.reduce.reduce import mean, sum
 from engine.optim.transforms.link import (
     COUNT,
     Applied,
-    Decay,
     Epsilon,
+    Fraction,
     Positive,
     Slots,
     WholeTransform,
@@ -118,8 +118,8 @@ class ScaleByNovograd(WholeTransform):
     """
 
     kind: ClassVar[str] = "scale_by_novograd"
-    b1: Decay = 0.9
-    b2: Decay = 0.25
+    b1: Fraction = 0.9
+    b2: Fraction = 0.25
     eps: Epsilon = 1e-8
     eps_root: Epsilon = 0.0
     weight_decay: Epsilon = 0.0

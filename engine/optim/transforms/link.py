@@ -20,7 +20,7 @@ from engine.ops.reduce.reduce import mean, sum
 Slots = Mapping[str, Value]
 Applied = tuple[Value, dict[str, Value]]
 
-Decay = Annotated[float, Range(0, 1, below=True)]
+Fraction = Annotated[float, Range(0, 1, below=True)]
 """The share of a running mean or sum that remains after a step."""
 
 Epsilon = Annotated[float, Range(0)]

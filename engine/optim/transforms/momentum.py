@@ -12,7 +12,7 @@ from engine.ops.optimizer.updates import running_mean
 from engine.optim.transforms.link import (
     COUNT,
     Applied,
-    Decay,
+    Fraction,
     GradientTransform,
     Slots,
     correct_bias,
@@ -29,7 +29,7 @@ class Trace(GradientTransform):
 
     kind: ClassVar[str] = "trace"
     slot: ClassVar[str] = "trace"
-    decay: Decay
+    decay: Fraction
     nesterov: bool = False
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
@@ -52,7 +52,7 @@ class Ema(GradientTransform):
     """The exponential moving average of the updates, with `debias` corrected for its start at 0; optax's ema."""
 
     kind: ClassVar[str] = "ema"
-    decay: Decay
+    decay: Fraction
     debias: bool = True
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:

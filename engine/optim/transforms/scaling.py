@@ -14,8 +14,8 @@ from engine.optim.transforms.clipping import Units, clip_adaptively
 from engine.optim.transforms.link import (
     COUNT,
     Applied,
-    Decay,
     Epsilon,
+    Fraction,
     GradientTransform,
     Positive,
     Slots,
@@ -96,7 +96,7 @@ class ScaleByRms(GradientTransform):
     """
 
     kind: ClassVar[str] = "scale_by_rms"
-    decay: Decay = 0.9
+    decay: Fraction = 0.9
     eps: Epsilon = 1e-8
     initial_scale: Epsilon = 0.0
     eps_in_sqrt: bool = True
@@ -175,8 +175,8 @@ class ScaleByLion(GradientTransform):
     """
 
     kind: ClassVar[str] = "scale_by_lion"
-    b1: Decay = 0.9
-    b2: Decay = 0.99
+    b1: Fraction = 0.9
+    b2: Fraction = 0.99
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
         return {"moment1": parameter}

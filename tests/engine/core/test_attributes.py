@@ -8,8 +8,13 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from engine.core.attributes import attributes_of, bind, check, describe
+from engine.core.attributes import Attribute, Range, attributes_of, bind, check, describe
 from engine.core.errors import AttributeValueError
+from engine.core.registry import OPS
+from engine.nn.initializers import INITIALIZERS
+from engine.nn.layers.table import LAYERS
+from engine.optim.optimizers import OPTIMIZERS
+from engine.optim.schedules.schedule import SCHEDULES
 from tests.support.rows import each_row
 
 Pairs = tuple[tuple[int, int], ...]
@@ -125,3 +130,57 @@ def test_binding_fills_in_the_defaults() -> None:
 def test_binding_refuses_what_is_missing_unknown_or_wrong(given: dict[str, Any], message: str) -> None:
     with pytest.raises(AttributeValueError, match=message):
         bind("op", EXAMPLE, given)
+
+
+def _limited() -> list[tuple[str, Attribute]]:
+    """Return every option that declares a range, with its name."""
+    declared: list[tuple[str, Any]] = [(name, op.body) for name, op in OPS.items()]
+    for table in (LAYERS, INITIALIZERS, OPTIMIZERS, SCHEDULES):
+        declared += table.items()
+    options = [(f"{owner}.{option.name}", option) for owner, each in declared for option in attributes_of(each)]
+    return [(name, option) for name, option in options if option.range is not None]
+
+
+LIMITED = _limited()
+
+
+def _outside(limits: Range) -> list[float]:
+    """Return numbers beyond each end of a range."""
+    low = [limits.low if limits.above else limits.low - 1] if math.isfinite(limits.low) else []
+    high = [limits.high if limits.below else limits.high + 1] if math.isfinite(limits.high) else []
+    return low + high
+
+
+def _inside(limits: Range) -> list[float]:
+    """Return the ends of a range that belong to it, or a number near one that does not."""
+    low = [limits.low + 1e-3 * limits.above] if math.isfinite(limits.low) else []
+    high = [limits.high - 1e-3 * limits.below] if math.isfinite(limits.high) else []
+    return low + high
+
+
+def _given(option: Attribute, number: float) -> Any:
+    """Return a value of the type of an option that holds the number."""
+    whole = int(number) if float(number).is_integer() else number
+    candidates = (whole, number, (whole,), (number,), (whole,) * 2, (number,) * 2)
+    return next(value for value in candidates if option.accepts(value))
+
+
+@each_row(("name", "option"), LIMITED, ids=[name for name, _ in LIMITED])
+def test_a_number_outside_the_declared_range_is_refused_and_its_ends_are_taken(name: str, option: Attribute) -> None:
+    assert option.range is not None
+    for number in _outside(option.range):
+        value = _given(option, number)
+        assert not option.takes(value)
+        with pytest.raises(AttributeValueError) as caught:
+            option.read(name, value)
+        assert f"{name} must be {option.range}, not " in str(caught.value)
+    for number in _inside(option.range):
+        option.read(name, _given(option, number))
+    if not option.required:
+        option.check_range(name, option.default)
+
+
+def test_binding_refuses_what_is_out_of_range() -> None:
+    with pytest.raises(AttributeValueError, match=r"dropout\.p must be at least 0 and at most 1, not 1\.5") as caught:
+        OPS["dropout"].bind({"p": 1.5})
+    assert caught.value.place == "/p"

@@ -282,10 +282,10 @@ BAD = {
         layers({"layer": "linear", "units": True}),
         [("/layers/0/units", "attribute_invalid")],
     ),
-    "no units": (layers({"layer": "linear", "units": 0}), [("/layers/0", "shape_mismatch")]),
+    "no units": (layers({"layer": "linear", "units": 0}), [("/layers/0/units", "attribute_invalid")]),
     "negative rows": (
         layers({"layer": "embedding", "rows": -1, "units": 2}, inputs={"x": {"shape": ["b"], "dtype": "int64"}}),
-        [("/layers/0", None)],
+        [("/layers/0/rows", "attribute_invalid")],
     ),
     "huge rows": (
         layers({"layer": "embedding", "rows": 2**62, "units": 2}, inputs={"x": {"shape": ["b"], "dtype": "int64"}}),

@@ -125,5 +125,3 @@ def test_inputs_that_do_not_fit_are_refused() -> None:
         rope(X, POSITIONS.astype(float))
     with pytest.raises(ShapeError, match="must have one shape"):
         rotate_pairs(X, np.ones((5, 2)), np.ones((5, 3)))
-    with pytest.raises(AttributeValueError, match="dims 0 at least 1"):
-        sinusoidal_encoding(length=2, dims=0)

@@ -130,7 +130,10 @@ REFUSED = {
     "another of what needs none": (lambda: make_optimizer({"kind": "lbfgs"}).with_momentum(0.5), "lbfgs has no momen"),
     "a cycle": (lambda: cycled(TapeOptimizer([leaf()], "rprop")), "rprop has none; give it cycle_momentum false"),
     "a cycle of closures": (lambda: cycled(ClosureOptimizer([leaf()])), "lbfgs has none; give it cycle_momentum false"),
-    "a beta of 1": (lambda: make_optimizer({"kind": "adam"}).with_momentum(1.0), r"betas\[0\] must lie in"),
+    "a beta of 1": (
+        lambda: make_optimizer({"kind": "adam"}).with_momentum(1.0),
+        "betas must be at least 0 and less than",
+    ),
 }
 
 

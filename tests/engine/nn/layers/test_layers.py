@@ -364,15 +364,15 @@ REFUSED = {
         {"layer": "transformer_decoder_layer", "heads": 2, "memory": "y"}, "", "no input called 'y'"),
     "positions without steps": (["flatten", "learned_positions"], "", r"\[rows, steps, width\]"),
     "positions too few": ({"layer": "learned_positions", "length": 2}, "", "length 2"),
-    "no units": ({"layer": "lstm", "units": 0}, "", "units 0"),
-    "layers without end": ({"layer": "lstm", "units": 2, "layers": 10**6}, "", "layers 1000000 1 to 100"),
+    "no units": ({"layer": "lstm", "units": 0}, "/units", "at least 1, not 0"),
+    "layers without end": ({"layer": "lstm", "units": 2, "layers": 10**6}, "/layers", "at most 100, not 1000000"),
     "an unknown result": ({"layer": "gru", "units": 2, "result": "first"}, "/result", "gru.result"),
     "slopes for other channels": ({"layer": "prelu", "channels": 5}, "", "channels 5"),
     "extents that do not multiply": ({"layer": "unflatten", "axis": 2, "sizes": [3, -1]}, "", "do not multiply"),
     "rows moved away": ({"layer": "permute", "axes": [1, 0, 2]}, "", "begin with 0"),
     "a padding row that is none": (
         {"layer": "embedding", "rows": 3, "units": 2, "padding_idx": 3}, "", "padding_idx 3"),
-    "too many trailing axes": ({"layer": "rms_norm", "axes": 4}, "", "between 1 and 3"),
+    "too many trailing axes": ({"layer": "rms_norm", "axes": 4}, "", "at most 3"),
     "an unknown layer within": ({"layer": "residual", "layers": ["relu", "rely"]}, "/layers/1/layer", "'rely'"),
     "an option within that is none": (
         {"layer": "sequential", "layers": [{"layer": "relu", "slope": 1}]}, "/layers/0/slope", "no attribute 'slope'"),

@@ -198,7 +198,7 @@ WRONG = {
     ),
     "text among weights": ({"kind": "cross_entropy", "weight": [1, "a", 2]}, "/loss/weight", "nested lists"),
     "weights of no such name": ({"kind": "cross_entropy", "weight": "v"}, "/loss/weight", "one number for each class"),
-    "a share above 1": ({"kind": "cross_entropy", "label_smoothing": 2}, "/loss/label_smoothing", "in 0..1"),
+    "a share above 1": ({"kind": "cross_entropy", "label_smoothing": 2}, "/loss/label_smoothing", "at most 1"),
     "an index that is none": ({"kind": "nll_loss", "ignore_index": 0.5}, "/loss/ignore_index", "an integer"),
     "an unknown reduction": ({"kind": "nll_loss", "reduction": "avg"}, "/loss/reduction", "'mean', 'sum', 'none'"),
     "an unknown option": ({"kind": "nll_loss", "weigth": 1}, "/loss/weigth", "did you mean 'weight'"),

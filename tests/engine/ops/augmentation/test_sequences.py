@@ -46,11 +46,10 @@ def test_outside_of_training_sequences_are_left_as_they_are(op: str, attrs: dict
 
 
 REFUSED = [
-    ("time_masking", X, {"longest": 10}, AttributeValueError, "longest 10 must be in 0..9, the extent of axis 1"),
+    ("time_masking", X, {"longest": 10}, AttributeValueError, "longest 10 exceeds 9, the extent of axis 1"),
     ("time_masking", X, {"longest": 1, "axis": 0}, AttributeValueError, "axis 0 holds the sequences"),
     ("time_masking", X[:, 0, 0], {"longest": 1}, ShapeError, r"needs sequences \[N, T, ...\], got \[400\]"),
     ("random_masking", TOKENS, {"value": 0.5}, AttributeValueError, "value 0.5 must be whole"),
-    ("random_masking", X, {"p": -1.0}, AttributeValueError, "p -1.0 must be in 0..1"),
 ]
 
 

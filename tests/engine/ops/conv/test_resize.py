@@ -96,10 +96,8 @@ def test_the_identity_map_shows_the_image_itself() -> None:
 REFUSED: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("interpolate", [IMAGE], {}, "needs either size or scale"),
     ("interpolate", [IMAGE], {"size": 2, "scale": 2.0}, "needs either size or scale"),
-    ("interpolate", [IMAGE], {"size": 0}, "interpolate.size must be an integer or a list of 2, each at least 1"),
     ("interpolate", [IMAGE], {"scale": 0.1}, "the size that scale gives must be"),
     ("interpolate", [IMAGE], {"scale": (1.0,)}, "a list of 2"),
-    ("interpolate", [IMAGE], {"scale": 1e300}, "up to 2147483648"),
     ("interpolate", [IMAGE], {"size": 2, "mode": "linear"}, r"mode 'linear' is for 1 spatial axes, .* has 2"),
     ("interpolate", [IMAGE], {"size": 2, "align_corners": True}, "align_corners does not go with mode 'nearest'"),
     ("interpolate", [np.ones((2, 2))], {"size": 2}, r"1 to 3 spatial axes, got \[2, 2\]"),

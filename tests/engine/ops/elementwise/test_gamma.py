@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from engine.autograd.backward import pull_back
-from engine.core.errors import AttributeValueError
 from engine.core.value import tensor
 from engine.ops import OPS
 from tests.support.rows import each_row
@@ -70,8 +69,3 @@ def test_float32_is_computed_in_float64() -> None:
     x = np.linspace(0.1, 50, 50).astype(np.float32)
     exact = OPS["lgamma"](x.astype(np.float64)).numpy().astype(np.float32)
     assert OPS["lgamma"](x).numpy().tolist() == exact.tolist()
-
-
-def test_the_order_is_limited() -> None:
-    with pytest.raises(AttributeValueError, match=r"polygamma: order -1 must be in 0..100"):
-        OPS["polygamma"](1.0, order=-1)

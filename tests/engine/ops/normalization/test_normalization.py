@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.errors import DTypeError, ShapeError
 from engine.core.modes import training_mode
 from engine.core.value import Array, Value, tensor
 from engine.ops.normalization.channel_norm import batch_norm
@@ -136,11 +136,10 @@ REFUSED = [
         r"weight has shape \[2\].*\[3\]: they must be equal",
     ),
     (lambda: layer_norm(np.zeros((2, 3)), np.ones(3), np.ones(2)), ShapeError, r"bias has shape \[2\]"),
-    (lambda: layer_norm(np.zeros((2, 3)), axes=3), ShapeError, "axes 3 must be between 1 and the 2 axes"),
+    (lambda: layer_norm(np.zeros((2, 3)), axes=3), ShapeError, "axes 3 must be at most the 2 axes"),
     (lambda: rms_norm(np.zeros(3, np.int64)), DTypeError, "rms_norm needs floating inputs, got int64"),
     (lambda: normalized([1.0], training=True), ShapeError, "2 or 3 or 4 or 5 axes"),
     (lambda: normalized([[1, 2]], training=True), ShapeError, r"weight has shape \[1\].*needs shape \[2\]"),
-    (lambda: normalized([[1], [2]], momentum=1.5), AttributeValueError, r"momentum 1.5 must be in 0..1"),
 ]
 
 

@@ -149,7 +149,6 @@ def test_dropout_lies_between_layers_in_training_only() -> None:
 
 
 REFUSED = [
-    ({"layers": 0}, [], AttributeValueError, "layers 0 must be at least 1"),
     ({"dropout": 1.5}, [], AttributeValueError, "at most 1"),
     ({"layers": 2}, [], ShapeError, "need 8 inputs after x"),
     ({"initial": True}, [np.ones((2, 3, 2))] * 2, ShapeError, r"must have the shape \[1, 3, 2\]"),

@@ -48,7 +48,6 @@ def test_known_answers(name: str, attrs: dict[str, Any], wanted: Any) -> None:
         ("arange", {"stop": 3, "step": 0}, AttributeValueError, "step not 0"),
         ("arange", {"stop": float("inf")}, AttributeValueError, "must be finite"),
         ("arange", {"stop": 1e300, "step": 1e-300}, AttributeValueError, "step 1e-300 is too small"),
-        ("linspace", {"start": 0.0, "stop": 1.0, "steps": -1}, AttributeValueError, "steps -1 must be at least 0"),
         ("linspace", {"start": 0.0, "stop": 1.0, "steps": 2, "dtype": "int64"}, DTypeError, "use arange"),
     ],
 )
