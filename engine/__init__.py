@@ -1,4 +1,4 @@
-"""The numeric engine: autograd, graphs, plans, optimizers, fits. Usable alone; knows nothing of servers."""
+"""The numeric engine: autograd, graphs, plans, optimizers, fits. Usable alone; independent of servers."""
 
 from engine import ops
 from engine.autograd import tape

@@ -18,7 +18,7 @@ EVENT_STREAM = "text/event-stream"
 RETRY = "retry: 2000\n\n"
 HEARTBEAT = ": heartbeat\n\n"
 LAST = 2**63 - 1
-"""No event has a larger number, and the database knows none."""
+"""No event has a larger number, and the database has none."""
 SECONDS_MAX = 24 * 3600.0
 INTERVAL_MAX = 10.0
 HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}

@@ -193,7 +193,7 @@ def _describe_graphs(properties: dict[str, Any]) -> None:
 
 def _describe_columns(schemas: dict[str, Any]) -> None:
     """Refer to transforms in the `columns` section of a fit."""
-    untold: Json = {
+    without_kind: Json = {
         "title": "ColumnsChoice",
         "description": "Columns of the dataset without a kind: options of a transform decide it; without any, numbers "
         "are taken as they are and texts one-hot.",
@@ -202,7 +202,7 @@ def _describe_columns(schemas: dict[str, Any]) -> None:
         "not": {"required": ["kind"]},
         "additionalProperties": False,
     }
-    _add(schemas, "ColumnsChoice", untold)
+    _add(schemas, "ColumnsChoice", without_kind)
     item = [
         {"type": "string", "description": "A column."},
         {"$ref": f"{REFERENCE}TransformChoice"},

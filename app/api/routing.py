@@ -118,7 +118,7 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class ReadRequest(Request):
-    """A request whose JSON body has been read: FastAPI's own parsing never sees what the client sent."""
+    """A request whose JSON body has been read: FastAPI's own parsing never reads what the client sent."""
 
     def __init__(self, request: Request, received: bytes, document: Any) -> None:
         """Take over from `request`; `document` is what the bytes `received` say."""
@@ -168,7 +168,7 @@ class StrictRoute(APIRoute):
             self.summary, self.description = first.removesuffix("."), rest
 
     def get_route_handler(self) -> Handler:
-        """Refuse what a request says and the route does not read, before `make_handler`'s handler sees the rest."""
+        """Refuse what a request says and the route does not read, before `make_handler`'s handler reads the rest."""
         handle, parameters, headers = self.make_handler(), declared_parameters(self), declared_headers(self)
         has_use_for_body = reads_body(self)
 

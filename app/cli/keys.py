@@ -44,7 +44,7 @@ def create_key(
     data_dir: DataOption = DEFAULT_DATA_DIR,
     yes: YesOption = False,
 ) -> None:
-    """Make a key, and print what clients send; nobody can tell it later.
+    """Make a key, and print what clients send; it cannot be recovered later.
 
     The scope train includes read, and admin both. The first key needs admin, for from then on no request is answered
     without a key; you are asked before that, unless --yes is given. Which server or data directory it is for is said on

@@ -69,7 +69,7 @@ class Unparsable(ApiError):
 
 
 class Unauthorized(ApiError):
-    """No key was sent, or one that this server does not know."""
+    """No key was sent, or one that this server does not have."""
 
     code = "unauthorized"
     status = 401
@@ -112,7 +112,7 @@ class Conflict(ApiError):
 
 
 class Superseded(Conflict):
-    """Another server runs the fits: what this one knows of their processes must not be written any more."""
+    """Another server runs the fits: what this one has recorded of their processes must not be written any more."""
 
     code = "fenced"
 
@@ -225,7 +225,7 @@ class StepRefused(ApiError):
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Self:
-        """Return the error that a process replied with; members it does not know become extensions."""
+        """Return the error that a process replied with; members it does not define become extensions."""
         fields = dict(document)
         status, title = fields.pop("status"), fields.pop("title")
         detail, code = fields.pop("detail"), fields.pop("code")

@@ -195,7 +195,7 @@ class Started:
 class Phase:
     """From the worker: what it is doing now, in a word.
 
-    And how many steps there are, once the data tell, and what it runs with, as `Runtime.to_json` writes it.
+    And how many steps there are, once the data are read, and what it runs with, as `Runtime.to_json` writes it.
     """
 
     phase: str
@@ -242,7 +242,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """From the worker: it is alive and has nothing to tell."""
+    """From the worker: it is alive and has nothing to report."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ def executor_of(resources: Mapping[str, Any], before: Mapping[str, Any] | None) 
 def allot(resources: Mapping[str, Any], before: Mapping[str, Any] | None, *, cores: int, workers: int) -> Runtime:
     """Decide what the processes of a fit run with.
 
-    Unless it says how many threads it wants, a fit gets its share of the cores: those of a worker, divided among its
+    Unless it says how many threads it uses, a fit gets its share of the cores: those of a worker, divided among its
     replicas, so that the threads of all workers together are no more than the cores. More than there are it never gets.
 
     Args:

@@ -23,7 +23,7 @@ class ServerRecord:
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """A server as another one sees it; `heartbeat_seconds` is the age of its last heartbeat."""
+    """A server as another one reads it from the database; `heartbeat_seconds` is the age of its last heartbeat."""
 
     id: str
     url: str

@@ -22,7 +22,7 @@ class SessionState(StrEnum):
 
 
 OPEN = frozenset({SessionState.ACTIVE, SessionState.PAUSED})
-"""The states of a session that can be gone on with; what it holds is kept on the disk."""
+"""The states of a session that can be continued; what it holds is kept on the disk."""
 
 
 @dataclass(frozen=True, slots=True)

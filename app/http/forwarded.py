@@ -26,7 +26,7 @@ class ForwardedCaller:
 def read_forwarded(scope: Scope, secret: bytes | None) -> ForwardedCaller | None:
     """Return who has sent a request to the server that passes it on; None for any other request.
 
-    Forbidden if it claims to be passed on, and does not know the `secret` of the servers.
+    Forbidden if it claims to be passed on, and does not present the `secret` of the servers.
     """
     sent = header(scope, SECRET)
     if sent is None:

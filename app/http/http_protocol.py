@@ -197,7 +197,7 @@ class Connection(H11Protocol):
         for event in (h11.Response(status_code=error.status, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
         if self.cycle is not None and not self.cycle.response_complete:
-            # The handler that reads the body sees a disconnect, and its response is discarded.
+            # The handler that reads the body gets a disconnect, and its response is discarded.
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         else:

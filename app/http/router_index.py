@@ -69,7 +69,7 @@ class HeadMiddleware:
         self._app = app
 
     async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
-        """Pass the request on. The scope is copied: by the original the HTTP server knows to send no body."""
+        """Pass the request on. The scope is copied: from the original the HTTP server decides to send no body."""
         if scope["type"] != "http" or scope["method"] != "HEAD" or scope["path"].endswith(BODY_ONLY):
             await self._app(scope, receive, send)
             return

@@ -132,7 +132,7 @@ def serve(
     drain: Callable[[], None],
     direct: DirectAnswers | None = None,
 ) -> bool:
-    """Answer requests on `listener` until a signal has been followed by `drain`; tell whether it ever began.
+    """Answer requests on `listener` until a signal has been followed by `drain`; return whether it ever began.
 
     What `direct` answers does not come to `app`.
     """

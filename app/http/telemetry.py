@@ -64,7 +64,7 @@ class RequestMetrics:
 
 
 class TelemetryMiddleware:
-    """Gives every request an id, and writes down how it went. Outermost, so that it sees every answer."""
+    """Gives every request an id, and writes down how it went. Outermost, so that every answer passes through it."""
 
     def __init__(self, app: ASGIApp, metrics: RequestMetrics) -> None:
         self._app = app

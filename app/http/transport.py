@@ -94,7 +94,7 @@ JOINED_BYTES_MAX = 64 * 1024
 
 
 class JoiningTransport:
-    """The transport as uvicorn sees it. A head that nothing follows is sent as soon as the event loop turns."""
+    """The transport that uvicorn is given. A head that nothing follows is sent as soon as the event loop turns."""
 
     def __init__(
         self,

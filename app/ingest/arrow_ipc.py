@@ -88,7 +88,7 @@ def _batches(reader: Any, is_file: bool) -> Iterator[Any]:
 
 
 def _plain(arrow: Any, array: Any, name: str) -> Any:
-    """Return an array of a type that `_field` knows: extensions as what stores them, codes of numbers decoded."""
+    """Return an array of a type that `_field` accepts: extensions as what stores them, codes of numbers decoded."""
     if isinstance(array, arrow.ExtensionArray):
         array = array.storage
     kinds = arrow.types

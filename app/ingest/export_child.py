@@ -62,8 +62,8 @@ def main() -> None:
         load_arrow()
     confine(limits, _time_bytes(columns))
     error = _write(columns, request["rows"], request["format"], Path(request["path"]), limits)
-    told = None if error is None else {name: getattr(error, name) for name in ("code", "pointer", "detail", "limit")}
-    sys.stdout.buffer.write(json.dumps({"error": told}).encode() + b"\n")
+    fault = None if error is None else {name: getattr(error, name) for name in ("code", "pointer", "detail", "limit")}
+    sys.stdout.buffer.write(json.dumps({"error": fault}).encode() + b"\n")
 
 
 def _column(fields: dict[str, Any]) -> ExportedColumn:

@@ -49,7 +49,7 @@ READERS: Mapping[str, Reader] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class IngestResult:
-    """A data set that was taken: its own name if the file tells one, its number of rows, and its columns in order."""
+    """A data set that was taken: its own name if the file has one, its number of rows, and its columns in order."""
 
     name: str | None
     rows: int

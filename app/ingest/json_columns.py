@@ -74,7 +74,7 @@ _Row = tuple[int, dict[str, Any]]
 
 
 def read_ndjson(file: BufferedReader, _size_bytes: int, columns: ColumnSet, _options: IngestOptions) -> None:
-    """Read all rows; the first one tells the columns and their shapes."""
+    """Read all rows; the first one decides the columns and their shapes."""
     readers: dict[str, _Reader] = {}
     for block in _blocks(_rows(file, columns)):
         if not readers:

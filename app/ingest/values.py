@@ -107,7 +107,7 @@ class ValueColumn:
         return self._coder is not None
 
     def add(self, block: Block, locate: Locate) -> None:
-        """Append `block`, whose values are row-major; `locate` tells where in the file the k-th value is."""
+        """Append `block`, whose values are row-major; `locate` returns where in the file the k-th value is."""
         if isinstance(block, list):
             self._add_texts(block, locate)
         elif self._coder is not None:

@@ -138,7 +138,7 @@ def terms_of(settings: Settings, blobs: str) -> dict[str, Any]:
 
 
 def check_agreement(own: Mapping[str, Any], other: ServerRecord) -> None:
-    """DatabaseUnusable unless the terms are those of the other server, as far as both know them."""
+    """DatabaseUnusable unless the terms are those of the other server, as far as both have them."""
     differing = sorted(name for name in own.keys() & other.terms.keys() if own[name] != other.terms[name])
     if differing:
         where = other.url or other.id

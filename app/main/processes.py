@@ -20,7 +20,7 @@ from app.service.sessions.ownership import SOLE_OWNER, SessionOwnership, SharedO
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """What starts processes, and what the service needs to know of them.
+    """What starts processes, and what the service needs of them.
 
     Attributes:
         recovery: what was found and mended at this start; None if another server was running.

@@ -47,7 +47,7 @@ def classify_exit(status: int, *, memory_ran_out: bool | None = False) -> tuple[
     if status == SIGKILL_EXIT_CODE or (status == -signal.SIGKILL and memory_ran_out):
         return "out_of_memory", "the process was killed by the system, since memory had run out"
     if status == -signal.SIGKILL:
-        by = "and whether for want of memory the system does not tell"
+        by = "and the system does not report whether for want of memory"
         by = by if memory_ran_out is None else "and not by the system for want of memory"
         return "killed", f"the process was killed (SIGKILL), {by}"
     if status < 0:

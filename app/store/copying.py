@@ -55,7 +55,7 @@ def digest_tables(connection: Connection) -> dict[str, TableDigest]:
 
 
 def copy_to_file(source: Connection, path: Path) -> None:
-    """Make the new file `path` an SQLite database of all rows of `source`, which sees them at one moment."""
+    """Make the new file `path` an SQLite database of all rows of `source`, read at one moment."""
     assert path.name == FILE_NAME
     copied = Database.open(path.parent)
     try:

@@ -85,7 +85,7 @@ class Listing:
         filters: Filters,
         record: Callable[[Any], T],
     ) -> Page[T]:
-        """Run `statement`, whose first column is the id, for one page of what a tenant sees; `record` reads a row.
+        """Run `statement`, whose first column is the id, for one page of what a tenant may read; `record` reads a row.
 
         Invalid, pointing at `/cursor`, if the cursor is not one of this order.
         """

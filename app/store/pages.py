@@ -1,4 +1,4 @@
-"""Which rows a unit of work sees, by tenant and label, and how they are listed in pages."""
+"""Which rows a unit of work can read, by tenant and label, and how they are listed in pages."""
 
 import base64
 import binascii
@@ -47,7 +47,7 @@ def owned(table: Table) -> ColumnElement[bool]:
 
 
 def only_owned(statement: S, table: Table, tenant: str | None) -> S:
-    """Leave the rows of `table` that a `tenant` sees, in a way that an index of theirs is of use."""
+    """Select the rows of `table` that a `tenant` may read, in a form that uses an index."""
     return statement if tenant is None else statement.where(table.c.tenant == tenant)
 
 
@@ -106,7 +106,7 @@ class PageRequest:
 class Page(Generic[T]):
     """Some items of a list; `next_cursor` asks for the ones after them, None if there were none.
 
-    `findings` tell what of the query can match nothing that there is.
+    `findings` list what of the query can match nothing that there is.
     """
 
     items: tuple[T, ...]

@@ -79,7 +79,7 @@ class Sessions:
         )
 
     def open(self) -> tuple[SessionRecord, ...]:
-        """Return every session that can be gone on with, oldest first."""
+        """Return every session that can be continued, oldest first."""
         return read_rows(SessionRecord, self._connection.execute(_OPEN))
 
     def with_folders(self) -> frozenset[str]:

@@ -176,7 +176,7 @@ class Store:
 
     @contextmanager
     def read(self) -> Iterator[UnitOfWork]:
-        """Open a unit of work that changes nothing, and sees everything as it is at one moment.
+        """Open a unit of work that changes nothing, and reads everything as it is at one moment.
 
         No other transaction waits for it. Do not begin another one in it.
         """

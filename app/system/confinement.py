@@ -15,7 +15,7 @@ class Confinement:
     """What a process may take; None: as much as before. Processes that it forks have the same limits, each for itself.
 
     Attributes:
-        memory_bytes: of address space; beyond it, allocations fail, and the process sees a MemoryError.
+        memory_bytes: of address space; beyond it, allocations fail with a MemoryError in the process.
         most_memory_bytes: up to which it may be widened again (see `widen`); None: up to what it was before.
         file_bytes: of one file; to write more fails with EFBIG.
         cpu_seconds: after which the kernel ends the process.
@@ -41,7 +41,7 @@ class Confinement:
 
 
 def address_space_bytes() -> int | None:
-    """Return the address space that this process has by now; None where the system does not tell."""
+    """Return the address space that this process has by now; None where the system does not report it."""
     try:
         pages = STATM.read_text(encoding="ascii").split()[0]
     except OSError:
@@ -78,6 +78,6 @@ def _bound(kind: int, soft: int | None, hard: int | None) -> None:
     held = resource.getrlimit(kind)[1]
     hard = held if hard == resource.RLIM_INFINITY else hard if held == resource.RLIM_INFINITY else min(hard, held)
     soft = soft if hard == resource.RLIM_INFINITY else min(soft, hard)
-    # Some systems know limits that they do not let be set.
+    # Some systems have limits that cannot be set.
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(kind, (soft, hard))

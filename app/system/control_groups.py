@@ -1,7 +1,7 @@
 """Memory of the control groups that this process is in, in either version of their hierarchy.
 
 A container or a service of systemd is such a group. Inside a container its own group may be all that is mounted, under
-another name than the process knows it by; and a limit of a group around counts as well.
+another name than the process uses; and a limit of a group around counts as well.
 """
 
 from collections.abc import Iterator

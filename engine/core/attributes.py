@@ -187,7 +187,7 @@ def _checked(owner: str, attribute: Attribute, value: Any) -> Any:
 
 
 def check(place: str, type_: Any, value: Any) -> Any:
-    """Return `value` as `type_` wants it (lists become tuples), or raise AttributeValueError naming `place`."""
+    """Return `value` in the type `type_` (lists become tuples), or raise AttributeValueError naming `place`."""
     if isinstance(value, list | tuple) and len(value) > LONGEST_LIST:
         raise AttributeValueError(f"{place} has {len(value)} values; at most {LONGEST_LIST} are taken")
     accepted, result = _match(type_, value)

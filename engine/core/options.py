@@ -1,6 +1,6 @@
 """Sets of options as dataclasses: read from a document with every fault at its JSON pointer, and described for clients.
 
-A field's annotation is what `engine.core.attributes` knows, with `Range(...)` beside it where numbers are limited;
+A field's annotation is one that `engine.core.attributes` reads, with `Range(...)` beside it where numbers are limited;
 another such dataclass, or a tuple of them; or anything with `Reads(...)` beside it, which says how. Null is a value
 where the type has it, else it means the default. A class may add `faults()`: what is wrong between its fields, as pairs
 of a pointer below it and a sentence.

@@ -228,7 +228,7 @@ class Op(Generic[R]):
 
         `g` is the cotangent of the output `y`, both tuples when there are several outputs (entries of `g` may be None).
         An entry of the answer is a Value, None, or a function of no arguments called only when that input needs it.
-        The rule names the attributes it wants as keyword-only parameters.
+        The rule names the attributes it takes as keyword-only parameters.
         """
         self.rule = rule
         self._rule_attrs = keywords_of(rule)

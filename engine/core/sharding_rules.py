@@ -24,8 +24,8 @@ PARTIAL, WHOLE = -1, -2
 State = int | None
 """The axis a value is split along; PARTIAL, when each shard has a summand of it; or None for a whole one.
 
-As the part of a split input that a shard sees, WHOLE means the parts of all. A shard may also see a part along another
-axis than that of the split: then, too, the other shards must have computed theirs.
+As the part of a split input that a shard reads, WHOLE means the parts of all. A shard may also read a part along
+another axis than that of the split: then, too, the other shards must have computed theirs.
 """
 
 LEAST_ELEMENTS = 2**15

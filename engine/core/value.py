@@ -251,7 +251,7 @@ class Value:
     def shared_counter(self) -> Counter:
         """Return the counter of its memory, to be shared with another value on the same memory.
 
-        Every handle on a node's result uses the counter that the node knows: a second counter would hide writes from
+        Every handle on a node's result uses the counter of the node: a second counter would hide writes from
         the node's rule. A copy of the result with the same history has a counter of its own, unknown to the node.
         """
         if self.counter is None:

@@ -143,7 +143,7 @@ def ggml_build_forward_order(graph: Graph, tensor: Value) -> None:
 
 
 def ggml_build_backward_expand(
-    ctx: Context | None,  # noqa: ARG001 - a graph knows its context
+    ctx: Context | None,  # noqa: ARG001 - a graph holds its context
     graph: Graph,
     grad_accs: Accumulators = None,
 ) -> None:

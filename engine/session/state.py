@@ -80,7 +80,7 @@ class SessionState:
         self.reached: set[str] = set()
         self.squares: dict[str, float] = {}
         self.trained = sum(len(flat.shapes) for flat in self.model.flat_groups)
-        self._told: Gradients | None = None
+        self._gradients: Gradients | None = None
         self._effects: WeakKeyDictionary[NumpyExecutor, PassEffects] = WeakKeyDictionary()
         self.executors = Executors(self.arrays, execution.executor, execution.threads, PLANS)
 
@@ -106,7 +106,7 @@ class SessionState:
 
     def reach(self, names: Iterable[str], executor: NumpyExecutor) -> None:
         """Note that parameters have gradients now, and the squared norms that a run has put out."""
-        self._told = None
+        self._gradients = None
         self.reached.update(names)
         self.squares.update({name: output.item() for name, output in self.effects(executor).squares})
 
@@ -118,11 +118,11 @@ class SessionState:
 
     def gradients(self) -> Gradients:
         """Return the norms of the gradients that there are."""
-        if self._told is None:
+        if self._gradients is None:
             total = sum([self.squares.get(flat.name, 0.0) for flat in self.model.flat_groups])
             norms = {n: root(self.squares[n]) for n in self.model.parameters if n in self.reached}
-            self._told = Gradients(root(total), norms)
-        return self._told
+            self._gradients = Gradients(root(total), norms)
+        return self._gradients
 
     def gradient(self, name: str) -> Array | None:
         """Return the gradient of a parameter, None if there is none; unscaled it is a window on the sums."""
@@ -137,7 +137,7 @@ class SessionState:
 
     def set_gradient(self, name: str, array: Array | None) -> None:
         """Set the gradient of a parameter to an array of its shape, or remove it (None)."""
-        self._told = None
+        self._gradients = None
         view, (flat,) = self.raw_gradient(name), self.flats_of({name})
         with np.errstate(all="ignore"):
             view[...] = 0 if array is None else array * self.scale
@@ -151,7 +151,7 @@ class SessionState:
 
     def clear(self, *, forget: bool) -> None:
         """Set the sums to 0; with `forget` there are no gradients then."""
-        self._told = None
+        self._gradients = None
         for array in self.sums.values():
             array.fill(0)
         self.squares = dict.fromkeys(self.squares, 0.0)

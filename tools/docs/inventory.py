@@ -24,7 +24,7 @@ DOCS = ROOT / "docs" / "reference"
 CALLS: Mapping[str, int] = MappingProxyType(
     {"Finding": 1, "Failed": 0, "Died": 0, "PydanticCustomError": 0, "IngestError": 0}
 )
-"""Classes that take a code, and at which place; of functions their parameters tell."""
+"""Classes that take a code, and at which place; of functions it follows from their parameters."""
 BY_PHRASE: Mapping[str, str] = MappingProxyType({"method_not_allowed": "405"})
 """Codes that are made from a status, for what no route of ours answers."""
 IN_ERRORS, OF_A_FIT, OF_THE_ENGINE = "in `errors`", "of a fit or session", "of the engine"

@@ -170,8 +170,8 @@ class WindowsChoice(RequestShape):
     spans: dict[str, Axes] | None = Field(
         default=None,
         description=(
-            "By input, the rows that it sees, counted from a window's start: [start, end], the end left out, or "
-            "one row's number; an input that is not named sees the row at the start, which is the default for "
+            "By input, the rows that it takes, counted from a window's start: [start, end], the end left out, or "
+            "one row's number; an input that is not named takes the row at the start, which is the default for "
             "all."
         ),
     )

@@ -115,7 +115,7 @@ def _test(console: Console, fit: FitHandle, task: Example, split: Split, held_ou
         f" at least {task.enough} expected)",
         soft_wrap=True,
     )
-    # The mistakes come first: they tell the most.
+    # The mistakes come first: they are the most instructive.
     chosen = sorted(range(len(right)), key=lambda row: right[row])[:_ROWS_SHOWN]
     table = Table("truth", "prediction", "probability", title="some held-out rows", title_justify="left")
     for row in chosen:

@@ -16,7 +16,7 @@ _LINE_EVERY_SECONDS = 2.0
 
 @contextmanager
 def shown(console: Console, label: str) -> Iterator[Show]:
-    """Show the progress of one fit, called `label`, for the time of the context; yields what to tell it to."""
+    """Show the progress of one fit, called `label`, within the context; yields the function that reports to it."""
     if not console.is_terminal:
         yield _lines(console, label)
         return

@@ -1,4 +1,4 @@
-"""The bridge process as the runner sees it: started, and read by a thread."""
+"""The bridge process on the side of the runner: started, and read by a thread."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""One attempt as the bridge sees it: its actor is created, followed report by report, and killed."""
+"""One attempt on the side of the bridge: its actor is created, followed report by report, and killed."""
 
 import asyncio
 import logging
@@ -39,7 +39,7 @@ RAY_KILLED_FOR_MEMORY = "killed due to the node running low on memory"
 
 RETRY_SECONDS = 1.0
 AVOID_SECONDS = 90.0
-"""How long no attempt is started on a node that was lost; by then Ray knows of it, or it was only slow."""
+"""How long no attempt is started on a node that was lost; by then Ray has noticed, or it was only slow."""
 
 _logger = logging.getLogger(__name__)
 

@@ -35,7 +35,7 @@ def node_folder(configured: str | None) -> Path:
 
 
 class StagingFolder:
-    """The folder that one attempt writes to. It is locked, so that others see when its process is gone."""
+    """The folder that one attempt writes to. It is locked, so that others notice when its process has ended."""
 
     def __init__(self, folder: Path, token: str) -> None:
         """Make it in `folder`, after what attempts have left there whose processes are gone is deleted."""
@@ -69,7 +69,7 @@ def _delete_abandoned(lock: Path) -> None:
 
 
 class SharedFiles:
-    """Files of the server, which this node sees under the same paths."""
+    """Files of the server, which this node has under the same paths."""
 
     def locate(self, path: str) -> str:
         """Return the path; NotFound if this node does not see it."""

@@ -15,7 +15,7 @@ from app.runner.port import ExitReason
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """To the bridge, first: which cluster, and what nodes need to know.
+    """To the bridge, first: which cluster, and what nodes need.
 
     `namespace` keeps the actors of one database apart; `blob_url` is None where all nodes see the server's files.
     """

@@ -165,7 +165,7 @@ class Backups:
             resources.enter_context(self._storage.sweeper.paused())
             folder = resources.enter_context(tempfile.TemporaryDirectory(dir=self._storage.scratch))
             made_at = self._storage.clock.now()
-            # Before the database, which then knows of all datasets and checkpoints that they refer to.
+            # Before the database, which then lists all datasets and checkpoints that they refer to.
             sessions = self._dirs.link(Path(folder) / "sessions")
             # At one moment: what leaves the table for a file must be in one of them, and so in the copy.
             with self._trail.resting() as files:

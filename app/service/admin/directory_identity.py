@@ -1,4 +1,4 @@
-"""The database of a data directory and the files beside it belong together: each knows the identity of the other.
+"""The database of a data directory and the files beside it belong together: each holds the identity of the other.
 
 `blobs/identity` lists the identities of all databases that this data directory has had, the present one last. The
 database holds its own. So a start neither takes the files of a lost database for orphans, nor those of another
@@ -72,7 +72,7 @@ def foreign_identity(data_dir: Path, store: Store) -> str | None:
 
 
 def read_identities(data_dir: Path) -> list[str]:
-    """Return the identities that the folder of blobs knows, the present one last; none if there is no such file."""
+    """Return the identities that the folder of blobs holds, the present one last; none if there is no such file."""
     try:
         lines = _marker_path(data_dir).read_text(encoding="ascii", errors="replace").splitlines()
     except FileNotFoundError:
@@ -81,7 +81,7 @@ def read_identities(data_dir: Path) -> list[str]:
 
 
 class DirectoryIdentity:
-    """What a data directory knows about its databases. Hold its lock."""
+    """What a data directory records about its databases. Hold its lock."""
 
     def __init__(self, data_dir: Path, durable: Durable, quarantine: Quarantine, location: DatabaseLocation) -> None:
         """Move what belongs to another database than the one at `location` to `quarantine`."""
@@ -105,7 +105,11 @@ class DirectoryIdentity:
         self._turn_to(secrets.token_hex(16))
 
     def check(self, store: Store) -> None:
-        """Have the database and the directory know each other; DatabaseUnusable if it belongs to another directory."""
+        """Record the identities of the database and of the directory in each other.
+
+        Raises:
+            DatabaseUnusable: the database belongs to another directory.
+        """
         with store.begin() as work:
             work.lock("identity")  # servers that share the database may start at the same time
             own = work.identity.get()

@@ -100,7 +100,7 @@ class Keys:
     """The use cases of keys; `ring` is updated before a change is acknowledged."""
 
     def __init__(self, store: Store, ring: KeyRing, most: int = KEYS_MAX) -> None:
-        """Keep keys in `store`, and have `ring` know those that are there.
+        """Keep keys in `store`, and in `ring` those that are there.
 
         All that are not revoked are held in memory: `most` at a time.
         """
@@ -178,7 +178,7 @@ class Keys:
         return count
 
     def refresh(self) -> None:
-        """Have the ring know what other servers have changed."""
+        """Update the ring with what other servers have changed."""
         with self._turn:
             with self._store.read() as work:
                 keys, ever_made = work.api_keys.not_revoked(), work.api_keys.count()
@@ -202,7 +202,7 @@ class Keys:
 
     @contextmanager
     def _changing(self) -> Iterator[UnitOfWork]:
-        # One after the other, up to the ring: what is committed last must be what the ring knows in the end.
+        # One after the other, up to the ring: what is committed last must be what the ring holds in the end.
         with self._turn:
             with self._store.begin() as work:
                 work.lock("keys")  # the first key closes the server, and there is a most of them

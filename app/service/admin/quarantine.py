@@ -186,7 +186,7 @@ class Orphans:
         """Move everything that is in the wrong place; what the disk does not let be moved stays until the next start.
 
         Blobs without a committed row, as a killed server may leave them, cannot be distinguished from those of
-        a lost database. What the database knows to have ended is not moved: others delete that.
+        a lost database. What has ended according to the database is not moved: others delete that.
         """
         with self._store.read() as work:
             referenced = work.blob_references.all()

@@ -18,7 +18,7 @@ _logger = logging.getLogger(__name__)
 class Recovery:
     """What was found at a start: lost attempts, unused files and damaged files.
 
-    `quarantined` counts blobs and directories that the database does not know, `returned` those that it knows
+    `quarantined` counts blobs and directories that the database does not list, `returned` those that it lists
     again. The file of a damaged checkpoint is missing or has another size; a fit resumes from the checkpoint before
     it.
     """

@@ -1,4 +1,4 @@
-"""Assignments: what the process of an attempt needs to know, and the checkpoint that it resumes from."""
+"""Assignments: what the process of an attempt needs, and the checkpoint that it resumes from."""
 
 import logging
 from collections import defaultdict

@@ -278,7 +278,7 @@ MAIN = "loss"
 class MetricPage(NamedTuple):
     """Rows as JSON text, of the `stored` ones there were; `last_seq` is the row to go on after.
 
-    `findings` tell what of the filter matches no row of a fit so far.
+    `findings` list what of the filter matches no row of a fit so far.
     """
 
     rows: tuple[str, ...]

@@ -195,8 +195,8 @@ class Predictions:
     ) -> tuple[RowFiles, dict[str, list[str]]]:
         """Return the files that feed inputs, and the class names of the columns `also`.
 
-        Invalid if a column is missing, or has texts that the model does not know. Inputs that are `optional` may have
-        no column unless one is named for them: what needs them is decided where they are read.
+        Invalid if a column is missing, or has texts that the model has no class for. Inputs that are `optional` may
+        have no column unless one is named for them: what needs them is decided where they are read.
         """
         with faults_by_label(rows.labels):
             return self._fed_files(model, rows, choice, inputs, also, optional=optional)

@@ -235,7 +235,7 @@ def _expected_numerics(resources: Mapping[str, Any]) -> dict[str, Any]:
     """Return the expected fingerprint of a process with these resources."""
     executor = resources.get("executor") or engine.executors()[-1]
     here = engine.fingerprint(executor)
-    # This process has other threads; where the library does not tell how many, neither will the other one.
+    # This process has other threads; where the library does not report how many, neither does the other one.
     if executor == NUMPY and here["blas_threads"].isdigit() and "threads" in resources:
         here["blas_threads"] = str(resources["threads"])
     return here

@@ -199,7 +199,7 @@ class FitRevision:
         terms: FitLimits,
         admission: Admission,
     ) -> None:
-        """Change fits in `store`; tell watchers by `notifier`, and the `worker_pool` whose turn may have come."""
+        """Change fits in `store`; notify watchers by `notifier`, and `worker_pool`, which may start waiting fits."""
         self._store = store
         self._inputs = inputs
         self._notifier = notifier

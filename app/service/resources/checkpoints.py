@@ -36,7 +36,7 @@ def read_uploaded_checkpoint(path: Path, definition: engine.Definition) -> engin
     """Return the checkpoint in a file.
 
     Invalid if that is no safetensors file, or does not have the parameters and buffers of the graph with their shapes;
-    the pointers name tensors. A file of plain tensors, such as PyTorch's, need not tell buffers from parameters.
+    the pointers name tensors. A file of plain tensors, such as PyTorch's, need not distinguish buffers from parameters.
     """
     _check_header(path)
     with engine_faults():
@@ -273,7 +273,7 @@ class Checkpoints:
         return ComputeRequest("predict", options, body, media, accept, model)
 
     def model_source(self, checkpoint: CheckpointRecord, path: Path) -> dict[str, Any]:
-        """Return what a process needs to know to load the model in a checkpoint: path, definition, meta."""
+        """Return what a process needs to load the model in a checkpoint: path, definition, meta."""
         loaded = engine.Checkpoint.load(path)
         with self._store.read() as work:
             document = work.graphs.get(checkpoint.graph_id).definition

@@ -64,7 +64,7 @@ def memory_budget(root: Path = ROOT) -> int:
 
 
 def memory_left(root: Path = ROOT) -> int | None:
-    """Return the bytes that the machine, or the container, can still give to a process; None if it does not tell.
+    """Return the bytes that the machine, or the container, can still give to a process; None if not reported.
 
     The system promises more than it has, and kills processes that take it at its word.
     """

@@ -126,7 +126,7 @@ def fed_encodings(
 
 
 def class_faults(datasets: Sequence[DatasetRecord], encodings: Encodings, pointer: str) -> Iterator[Finding]:
-    """Yield the columns whose texts the model does not know, or which hold numbers where it takes texts."""
+    """Yield the columns whose texts the model has no class for, or which hold numbers where it takes texts."""
     for place, dataset in enumerate(datasets):
         at = f"{pointer}/{place}" if len(datasets) > 1 else pointer
         for column in dataset.columns:
@@ -137,7 +137,7 @@ def class_faults(datasets: Sequence[DatasetRecord], encodings: Encodings, pointe
 def recodings(dataset: DatasetRecord, encodings: Encodings) -> dict[str, list[int]]:
     """Return, for each text column whose numbers are not the model's, the model's number of each of its classes.
 
-    Invalid if the model does not know one of them.
+    Invalid if the model has no class for one of them.
     """
     tables: dict[str, list[int]] = {}
     for column in dataset.columns:

@@ -20,7 +20,7 @@ class TenantQuota:
     """How many bytes of datasets, checkpoints and captured gradients each tenant may have."""
 
     def __init__(self, store: Store, bytes_max: int | None) -> None:
-        """Count what `store` knows of; None sets no limit."""
+        """Count what `store` lists; None sets no limit."""
         self._store = store
         self._bytes_max = bytes_max
 

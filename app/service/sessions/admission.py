@@ -116,7 +116,7 @@ def made_inputs(file: Path, inputs: Iterable[str], feeds: Container[str]) -> dic
 
 @dataclass(frozen=True, slots=True)
 class AdmittedSession:
-    """What there is to know of a session that can be begun: its parameters, what it takes of its checkpoint, and the
+    """Properties of a session that can be begun: its parameters, what it takes of its checkpoint, and the
     bytes that its process takes.
     """
 

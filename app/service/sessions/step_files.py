@@ -121,8 +121,8 @@ class SavedCheckpoints:
     ) -> CheckpointRecord:
         """Return the checkpoint that a step has saved, stored now unless it is on record.
 
-        `file` is what the process has written, with the SHA-256 `digest`; None if it knows that it was taken over.
-        `replayed` tells that the step was executed before. Gone if the checkpoint was deleted, or nobody came for
+        `file` is what the process has written, with the SHA-256 `digest`; None if it was taken over.
+        `replayed` is set if the step was executed before. Gone if the checkpoint was deleted, or nobody came for
         its file in time; CheckpointCorrupt if the file was changed since.
         """
         with self._turn:

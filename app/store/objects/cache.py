@@ -60,7 +60,7 @@ class BlobCache:
 
     @property
     def size(self) -> int:
-        """How many bytes the copies have together, as far as this process knows."""
+        """How many bytes the copies have together, as far as this process has counted."""
         return self._size
 
     @property

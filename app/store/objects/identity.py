@@ -1,4 +1,4 @@
-"""Which databases a prefix of an object storage belongs to, and which of its blobs no database knows.
+"""Which databases a prefix of an object storage belongs to, and which of its blobs no database lists.
 
 `identity` lists the identities of all databases that have used the prefix, the present one last, as the folder of
 blobs does. A blob that the database does not refer to stays where it is: the object `orphans/<digest>` says since when,

@@ -212,7 +212,7 @@ class PostgresDatabase:
             self._changes.occupy()
 
     def announce(self, changed: Collection[str]) -> None:
-        """Let other servers know of changes that are committed, soon."""
+        """Notify other servers of changes that are committed, soon."""
         self._changes.announce(changed)
 
     def listen(self, on_change: Callable[[str], object], on_gap: Callable[[], object]) -> None:

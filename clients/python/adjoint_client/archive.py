@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Protocol
 from adjoint_client.errors import BackupDamaged
 
 FORMATS = ("adjoint-backup/1", "adjoint-backup/2", "adjoint-backup/3")
-"""The first one knows no sessions, the second one no files of the audit trail."""
+"""The first one has no sessions, the second one no files of the audit trail."""
 DATABASE, BLOBS, SESSIONS, AUDIT = "adjoint.db", "blobs/", "sessions/", "audit/"
 MANIFEST, ERROR = "manifest.json", "error.json"
 

@@ -50,7 +50,7 @@ class Record:
     def __contains__(self, name: object) -> bool:
         return name in self._document
 
-    if not TYPE_CHECKING:  # a type checker knows the declared fields, and refuses others
+    if not TYPE_CHECKING:  # a type checker uses the declared fields, and refuses others
 
         def __getattr__(self, name: str) -> Any:
             if not name.startswith("_"):

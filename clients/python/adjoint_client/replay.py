@@ -12,7 +12,7 @@ class Verdict:
     Attributes:
         bit_exact: whether metric rows, parameters, buffers and optimizer state are equal, bit for bit.
         differences: what of them is not.
-        first_row: the number of the first metric row that is not, where the server can tell.
+        first_row: the number of the first metric row that is not, where the server can determine it.
     """
 
     bit_exact: bool

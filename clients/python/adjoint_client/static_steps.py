@@ -26,7 +26,7 @@ class GraphComputed:
 
     Attributes:
         status: "SUCCESS" or "ABORTED".
-        computed: how many nodes were gone through.
+        computed: how many nodes were visited.
         losses: by name.
         tensors, gradients: those that were asked for, None for what there is not.
         warnings: what was asked for and could not be granted.

@@ -29,7 +29,7 @@ class Stream:
 
     @classmethod
     def open(cls, address: Address, trust: ssl.SSLContext | None) -> Stream:
-        """Connect with a server, which must show a certificate that `trust` knows."""
+        """Connect with a server, which must show a certificate that `trust` accepts."""
         try:
             connected = socket.create_connection((address.host, address.port), _CONNECT_SECONDS)
         except TimeoutError as error:
@@ -70,7 +70,7 @@ class AsyncStream:
 
     @classmethod
     async def open(cls, address: Address, trust: ssl.SSLContext | None) -> AsyncStream:
-        """Connect with a server, which must show a certificate that `trust` knows."""
+        """Connect with a server, which must show a certificate that `trust` accepts."""
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
                 opened = await asyncio.open_connection(address.host, address.port, ssl=trust, limit=_RECEIVED_BYTES)

@@ -15,7 +15,7 @@ BFLOAT16 = "bfloat16"
 def to_wire(value: ArrayLike, *, nonfinite: bool = False) -> dict[str, Any]:
     """Return the tensor object of an array, or of anything that NumPy makes one of.
 
-    With `nonfinite`, NaN and infinities are nulls that a field of this name tells apart, as in answers.
+    With `nonfinite`, NaN and infinities are nulls that a field of this name distinguishes, as in answers.
 
     Raises:
         TypeError: it holds something else than numbers or truth values.

@@ -75,7 +75,7 @@ def trace_nonfinite(definition: Definition, request: Mapping[str, Any], admit: A
     """Find what is first not finite in a training step of a graph: of the leaves, then of the nodes in order.
 
     Args:
-        definition: the graph; without a loss only its forward pass is gone through.
+        definition: the graph; without a loss only its forward pass is evaluated.
         request: {"inputs", "parameters", "buffers", "seed"} as `compute` takes them, and "training", here true.
         admit: called with the bytes that the search takes, before they are allocated.
 

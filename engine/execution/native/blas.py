@@ -98,7 +98,7 @@ def _symbols(library: ctypes.CDLL, before: str, behind: str) -> Blas | None:
 
 
 def _addresses(library: ctypes.CDLL, name: str) -> dict[str, int]:
-    """Return the addresses of a function by dtype: `name` has a place for the letter that tells it."""
+    """Return the addresses of a function by dtype: `name` has a place for the letter of the dtype."""
     found: dict[str, int] = {}
     for letter, dtype in (("s", "float32"), ("d", "float64")):
         function = getattr(library, name % letter, None)

@@ -24,7 +24,7 @@ FAILURE = 8
 def call_interpreter() -> Any:
     """Return the compiled loop `run(table, length, times, halt, barrier, threads)`; it needs no lock of Python's.
 
-    `table` is the address of `length` pairs of words, a kernel and its block; it is gone through `times` times, or
+    `table` is the address of `length` pairs of words, a kernel and its block; it is executed `times` times, or
     until the word at `halt` is not 0. The loop returns how often it went through. Subnormal numbers are zeros, except
     in callbacks to Python, whose second word is below 0. When one has failed the calls that remain, of every run, are
     skipped, but not the barriers: threads see the failure at different places.

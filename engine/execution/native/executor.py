@@ -197,7 +197,7 @@ class NativeExecutor(NumpyExecutor):
         return call
 
     def _array(self, seen: BufferView) -> Array:
-        """Return the array of a value as a step sees it."""
+        """Return the array of a value as a step reads it."""
         arrays = self.arrays if seen.owner is None else self._of_shards[seen.owner]
         array = arrays[seen.number]
         if seen.axis is None:

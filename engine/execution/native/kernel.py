@@ -110,7 +110,7 @@ def _add_code(digest: Any, code: CodeType) -> None:
 
 
 def _typed(function: Any, dtype: DType, name: str, names: Mapping[str, Any] | None = None) -> Any:
-    """Return a copy of a function in which the global names `real` and `itemsize` tell a dtype; `names` are others."""
+    """Return a copy of a function whose global names `real` and `itemsize` are those of a dtype; `names` are others."""
     found = {**function.__globals__, "real": dtype.type, "itemsize": dtype.itemsize, **(names or {})}
     copy = FunctionType(function.__code__, found, name)
     copy.__qualname__ = name

@@ -86,7 +86,7 @@ class Sequel:
         functions: functions of the engine that it takes along.
         names: the global names that `text` binds.
         modules: those of the standard library that it imports.
-        text: prints it, given what tells how a function is called in the program.
+        text: prints it, given a function that returns the name of a function in the program.
     """
 
     about: str

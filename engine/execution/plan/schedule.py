@@ -1,7 +1,7 @@
-"""Steps of a plan in an order in which one thread can take them, shard by shard, and the memory that each one sees.
+"""Steps of a plan in an order in which one thread can take them, shard by shard, and the memory that each one uses.
 
-A step sees a value as a `BufferView`: whole, or a part, in memory that all share or of one shard. `region_of` gives its
-bytes, which the verifier compares."""
+A step reads a value through a `BufferView`: whole, or a part, in memory that all share or of one shard. `region_of`
+gives its bytes, which the verifier compares."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engine.execution.plan.sharding import ALL_REDUCE
 
 
 class BufferView(NamedTuple):
-    """A value as a step sees it.
+    """A value as a step reads it.
 
     Attributes:
         number: which value.
@@ -54,7 +54,7 @@ def schedule_phase(plan: Plan, phase: Phase, shard: int) -> Iterator[StepRun]:
 
 
 def buffer_of(plan: Plan, seen: BufferView) -> Buffer:
-    """Return where a value lies as a step sees it; the root of one that has an owner is in memory of the owner's."""
+    """Return where a value lies as a step reads it; the root of one that has an owner is in memory of the owner's."""
     buffer = plan.buffers[seen.number]
     if seen.axis is None:
         return buffer
@@ -109,7 +109,7 @@ class Parts(NamedTuple):
 
 
 class Region(NamedTuple):
-    """The bytes of a value as a step sees it.
+    """The bytes of a value as a step reads it.
 
     Attributes:
         space: the memory.
@@ -144,7 +144,7 @@ class Region(NamedTuple):
 
 
 def region_of(plan: Plan, seen: BufferView) -> Region | None:
-    """Return where a value lies as a step sees it; None if it has no elements."""
+    """Return where a value lies as a step reads it; None if it has no elements."""
     buffer = plan.buffers[seen.number]
     own = buffer_of(plan, seen)
     size = 1

@@ -67,7 +67,7 @@ class Sharding:
         count: shards.
         states: of each value that is not whole, the axis it is split along, or PARTIAL.
         sharded: for each instruction, whether the shards run it, each on its part.
-        windows: for each instruction that they run, the axis along which each sees its part of an input, or None.
+        windows: for each instruction that they run, the axis along which each reads its part of an input, or None.
         levels: for each instruction its phase; even ones are run by the shards, odd ones by one of them.
         free: places of the instructions that are no steps.
     """
@@ -270,7 +270,7 @@ class _Cutter:
 def assign_shard_buffers(listing: Listing, sharding: Sharding) -> set[int]:
     """Let values that only shards work on, each on its part, be of the size of a part; return their numbers.
 
-    Others that are split have one place, of which each shard sees its part.
+    Others that are split have one place, of which each shard reads its part.
     """
     free = sharding.free
     base: dict[int, int] = {}

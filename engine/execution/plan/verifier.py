@@ -1,4 +1,4 @@
-"""Proof of a plan: every read of its schedule sees the value that it is meant to see, whole and written before.
+"""Proof of a plan: every read of its schedule finds the intended value, whole and written before.
 
 The verifier goes through the steps as executors run them (phase by phase, each phase for every shard) and keeps for
 every byte which value was written there last. It shows, for any number of threads and any size of a block:
@@ -8,7 +8,7 @@ every byte which value was written there last. It shows, for any number of threa
 * the steps of a fused group, which may run interleaved block by block, share only bytes that are read, or that lie row
   by row at the same place for both;
 * a result lies over an input only where the kernel may overwrite it, element by element;
-* a shard sees of every input what the op's split rule asks for, and no less;
+* a shard reads of every input the part that the op's split rule requires, and no less;
 * after a run every output is there, every state has its new value, and the gaps of packed vectors are still zero.
 
 Time is linear in the number of steps, but for the logarithm of a search among the ranges of an arena.
@@ -288,7 +288,7 @@ def _check_races(touched: Sequence[tuple[Region, int, bool, StepRun]]) -> None:
 
 
 def _check_parts(plan: Plan, run: StepRun, about: str) -> None:
-    """Check that a shard sees of each input what the split rule of the op asks for."""
+    """Check that a shard reads of each input the part that the split rule of the op requires."""
     step = run.step
     if step.op is ALL_REDUCE:
         if len({seen.owner for seen in run.inputs}) != plan.shards:
@@ -309,7 +309,7 @@ def _check_parts(plan: Plan, run: StepRun, about: str) -> None:
 
 
 def _state(plan: Plan, seen: BufferView) -> State:
-    """Return what a shard sees of a value: the axis of its part, PARTIAL, or None for the whole."""
+    """Return the part of a value that a shard reads: the axis of its part, PARTIAL, or None for the whole."""
     buffer = plan.buffers[seen.number]
     if plan.allocations[buffer.allocation].kind == "partial":
         return PARTIAL

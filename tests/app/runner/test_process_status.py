@@ -31,7 +31,7 @@ def test_the_end_of_a_process_has_a_reason_and_words(status: int, reason: str, w
 def test_a_process_that_is_killed_when_memory_runs_out_was_killed_by_the_system() -> None:
     assert classify_exit(-signal.SIGKILL, memory_ran_out=True)[0] == "out_of_memory"
     assert classify_exit(-signal.SIGSEGV, memory_ran_out=True)[0] == "error"
-    assert "does not tell" in classify_exit(-signal.SIGKILL, memory_ran_out=None)[1]
+    assert "does not report" in classify_exit(-signal.SIGKILL, memory_ran_out=None)[1]
 
 
 VMSTAT = "pgfault 12\noom_kill 3\nunevictable_pgs_culled 0\n"

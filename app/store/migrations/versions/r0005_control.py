@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add columns and tables. Fits so far are of no share, have no deadline, and are exact as far as anybody knows."""
+    """Add columns and tables. Fits so far are of no share, have no deadline, and count as exact."""
     op.add_column("fits", sa.Column("bit_exact", sa.Boolean, nullable=False, server_default=sa.true()))
     op.add_column("fits", sa.Column("seconds", sa.Float, nullable=False, server_default=sa.text("0")))
     op.add_column("fits", sa.Column("deadline_at", sa.BigInteger))

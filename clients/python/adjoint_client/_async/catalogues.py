@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class AsyncCatalogues:
-    """Lists the ops, layers, losses, optimizers and so on that the server knows."""
+    """Lists the ops, layers, losses, optimizers and so on that the server has."""
 
     _transport: AsyncTransport
 

@@ -21,7 +21,7 @@ async def follow(transport: AsyncTransport, path: str, after: int) -> AsyncItera
     """Every event with an id greater than `after`, once each and in order, until the one that says `end`.
 
     Raises:
-        ServerError: the server refused, as it does when it no longer knows the fit.
+        ServerError: the server refused, as it does when the fit was deleted.
         ServerUnreachable: the connection was lost and could not be had back.
     """
     import httpx  # loaded with the first client

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Catalogues:
-    """Lists the ops, layers, losses, optimizers and so on that the server knows."""
+    """Lists the ops, layers, losses, optimizers and so on that the server has."""
 
     _transport: Transport
 

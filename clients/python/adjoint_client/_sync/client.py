@@ -252,7 +252,7 @@ class Client(Resources, Datasets, Catalogues):
     ) -> FitHandle:
         """Run a fit again (its id, a handle, or a bundle of any server) to see whether the same bits come out.
 
-        Wait for the fit that is returned; then its `verdict` tells.
+        Wait for the fit that is returned; then see its `verdict`.
 
         Raises:
             ServerError: there is no such fit, or it cannot be reproduced; or the server lacks data of the bundle.

@@ -155,7 +155,7 @@ class Transport:
     ) -> Iterator[httpx.Response]:
         """Open the answer to a request without reading its body; a refusal is raised as by `send`.
 
-        A connection lost while the body is read surfaces as `httpx.TransportError`: the reader knows how to go on.
+        A connection lost while the body is read surfaces as `httpx.TransportError`: the reader resumes.
         """
         patience = self._http.timeout if timeout is None else timeout
         content = None if body is None else body()

@@ -1,4 +1,4 @@
-"""Blocks of matrix products in registers, whose one operand lies anywhere in memory: a table tells where.
+"""Blocks of matrix products in registers, whose one operand lies anywhere in memory: a table holds the addresses.
 
 They are what a convolution is made of: rows of the table are the places in an image that a kernel element meets.
 """

@@ -49,7 +49,7 @@ def substituted(
 ) -> Any:
     """B <- op(A)^-1 B by BLAS's trsm on addresses of row-major matrices; B is m by n without gaps.
 
-    `one` is 1 of the dtype; `upper` tells which triangle of A, as it lies in memory, counts.
+    `one` is 1 of the dtype; `upper` selects the triangle of A, as it lies in memory.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

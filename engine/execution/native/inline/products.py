@@ -38,7 +38,7 @@ def gemm(
 ) -> None:
     """C <- alpha op(A) op(B) + beta C on addresses; op(A) is m by k, all row-major, leading dimensions in elements.
 
-    `alpha` tells the dtype. `ta` and `tb` are true where A is stored k by m, B n by k. What C held is not read where
+    `alpha` has the dtype. `ta` and `tb` are true where A is stored k by m, B n by k. What C held is not read where
     beta is 0.
     """
     raise NotImplementedError

@@ -14,7 +14,7 @@ from engine.execution.native.kernel import inline
 PIECE = 2048
 """Numbers that are added up in their own dtype, in as many lanes as the registers have; pieces are in float64."""
 LANES = 16
-"""Rows of this multiple in length have no rest that would be gone through number by number."""
+"""Rows of this multiple in length have no rest that would be processed number by number."""
 
 
 @intrinsic

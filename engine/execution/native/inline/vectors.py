@@ -1,6 +1,6 @@
 """Vector registers by hand, where a loop's shape would hide them: rows of any length, blocks of products.
 
-Every function takes a typed zero, which tells the dtype of the numbers it works on.
+Every function takes a zero whose dtype is that of the numbers it works on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Chains of elementwise calls, gone through block by block: what one writes the next finds in the nearest cache."""
+"""Chains of elementwise calls, executed block by block: what one writes the next finds in the nearest cache."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.execution.native.kernels.elementwise import AXES, OUT
 from engine.execution.native.lowering import Argument, Call, address_of, word
 
 BLOCK = 16384
-"""Bytes of one operand that are gone through at a time."""
+"""Bytes of one operand that are processed at a time."""
 
 INT64 = np.dtype(np.int64)
 WORDS = AXES + 1
@@ -29,7 +29,7 @@ Space = tuple[int, int]
 def chain(a: Any) -> None:
     """Run calls on some rows of their operands after the other.
 
-    Words: rows; rows at a time; calls; then for each call: kernel, its block, the word that tells how much there is of
+    Words: rows; rows at a time; calls; then for each call: kernel, its block, the word that holds how much there is of
     a row and how much that is, and how many operands follow: the word of an address, the address of the first row, the
     bytes from row to row.
     """

@@ -1,6 +1,6 @@
 """Normalisation over all axes but the channels', axis 1: batch_norm, and the standardization its gradient is made of.
 
-Each channel is gone through before the next, so that it is still in the cache when it is read again.
+Each channel is processed before the next, so that it is still in the cache when it is read again.
 """
 
 from __future__ import annotations

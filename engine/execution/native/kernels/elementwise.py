@@ -31,7 +31,7 @@ def unary(a: Any) -> None:
                 x = a[FIRST] + i * a[FIRST + 1] + j * a[FIRST + 2] + k * a[FIRST + 3]
                 if a[OUT + 4] == itemsize and a[FIRST + 4] == itemsize:
                     xs, ys = view(x, n, real), view(out, n, real)
-                    if x == out:  # a loop of its own: what may overlap is gone through one by one
+                    if x == out:  # a loop of its own: what may overlap is processed one by one
                         for e in range(ys.size):
                             ys[e] = apply(ys[e])
                     else:
@@ -165,7 +165,7 @@ def joined_axes(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple
 
 
 def broadcast_strides(array: Array, shape: Sequence[int]) -> list[int]:
-    """Return the strides with which an operand is gone through for a result of `shape`."""
+    """Return the strides with which an operand is traversed for a result of `shape`."""
     missing = len(shape) - array.ndim
     own = [0 if extent == 1 else step for extent, step in zip(array.shape, array.strides, strict=True)]
     return [0] * missing + own

@@ -65,8 +65,8 @@ def log_softmax_gradient(a: Any) -> None:
 def masked_softmax(a: Any) -> None:
     """Softmax of scaled rows with a mask.
 
-    Words: four leading extents, the length of rows; scale; is a row that sees nothing 0; kind of the mask; then for y,
-    x and the mask the address, four strides along the leading axes, and that along the row.
+    Words: four leading extents, the length of rows; scale; is a row without unmasked columns 0; kind of the mask; then
+    for y, x and the mask the address, four strides along the leading axes, and that along the row.
     """
     length, scale = a[4], real(float_of(a[5]))
     for n in range(a[0] * a[1] * a[2] * a[3]):

@@ -43,7 +43,7 @@ def of_angles(a: Any) -> None:
                         for e in range(count):
                             angle = np.float64(xs[e])
                             ys[e] = real(near(angle) if abs(angle) <= LIMIT else far(angle))
-                    elif x == out:  # a loop of its own: what may overlap is gone through one by one
+                    elif x == out:  # a loop of its own: what may overlap is processed one by one
                         for e in range(ys.size):
                             ys[e] = real(near(np.float64(ys[e])))
                     else:
