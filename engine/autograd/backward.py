@@ -8,19 +8,19 @@ been visited, so its cotangents are complete.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
+from engine.autograd.array_pass import ArrayPass, Path, place_of
+from engine.autograd.array_rules import fit_cotangent
 from engine.core.dtypes import FLOAT_KINDS, is_float
 from engine.core.errors import GradientError, ShapeError
 from engine.core.modes import MODES, differentiating
 from engine.core.value import RETAINED, Array, Cotangents, Hooks, Node, Operand, Value, as_value
-from engine.ops.elementwise.casting import cast
 from engine.ops.elementwise.elementwise import add
-from engine.ops.reduce.reduce import sum_to
 from engine.ops.shape.shape import reshape
 
 Key = object
@@ -75,15 +75,43 @@ def pull_back(
         nodes: what is `reachable` from the outputs, if the caller has it.
         saved_values: returns the values that rules read, in place of those of the forward pass (rematerialization).
     """
-    totals: dict[Key, Value] = {}
     targets = {value.key for value in wrt}
-    for output, cotangent in zip(outputs, cotangents, strict=True):
-        _accumulate(totals, output, cotangent)
     path = _path(reachable(outputs) if nodes is None else nodes, targets)
-    for node, needed in reversed(path):
-        _pull_node(node, needed, totals, targets, saved_values)
+    if saved_values is None and _fits_arrays([*outputs, *cotangents]):
+        totals = _pull_arrays(outputs, cotangents, wrt, path)
+    else:
+        totals = {}
+        for output, cotangent in zip(outputs, cotangents, strict=True):
+            _accumulate(totals, output, cotangent)
+        for node, needed in reversed(path):
+            _pull_node(node, needed, totals, targets, saved_values)
     _hook_targets(wrt, {node for node, _ in path}, totals)
     return [totals.get(value.key) for value in wrt]
+
+
+def _fits_arrays(values: Sequence[Value]) -> bool:
+    """Return whether a pass from these values can run on arrays: nothing takes note of it, and all have data."""
+    return MODES.plain and not MODES.recording and all(value.data is not None for value in values)
+
+
+def _pull_arrays(
+    outputs: Sequence[Value], cotangents: Sequence[Value], wrt: Sequence[Value], path: Path
+) -> dict[Key, Value]:
+    arrays = ArrayPass({place_of(value) for value in wrt}, _pull_on_values, _run_hooks_of)
+    fitting = map(fit_cotangent, cotangents, outputs)
+    arrays.run(zip(outputs, fitting, strict=True), path)
+    return arrays.results(wrt)
+
+
+def _pull_on_values(
+    node: Node, needed: Sequence[int], cotangents: Sequence[Value | None]
+) -> Iterator[tuple[int, Value]]:
+    for index, part in _parts(node, needed, cotangents, *check_saved(node)):
+        yield index, fit_cotangent(part, node.inputs[index])
+
+
+def _run_hooks_of(node: Node, index: int, cotangent: Value) -> Value:
+    return _run_hooks((node.hooks or {})[index], cotangent)
 
 
 def reachable(outputs: Sequence[Value], *, after: int = -1) -> list[Node]:
@@ -137,7 +165,7 @@ def initial_cotangent(output: Value, gradient: Operand | None) -> Value:
     return Value((), output.dtype, seed.numpy().astype(output.dtype)) if seed.weak else seed
 
 
-def _path(nodes: Sequence[Node], targets: set[Key]) -> list[tuple[Node, list[int]]]:
+def _path(nodes: Sequence[Node], targets: set[Key]) -> Path:
     """Return the nodes, in order, on paths from `targets`, each with the positions of the inputs on such a path.
 
     Only these nodes are visited and only these inputs get a cotangent: rules may return the others as functions, which
@@ -157,13 +185,13 @@ def _path(nodes: Sequence[Node], targets: set[Key]) -> list[tuple[Node, list[int
             if found and value.dtype.kind in FLOAT_KINDS:
                 needed.append(index)
         if needed:
-            path.append((node, needed))
+            path.append((node, tuple(needed)))
             active.add(node)
     return path
 
 
 def _pull_node(
-    node: Node, needed: list[int], totals: dict[Key, Value], targets: set[Key], saved_values: SavedValues | None
+    node: Node, needed: Sequence[int], totals: dict[Key, Value], targets: set[Key], saved_values: SavedValues | None
 ) -> None:
     cotangents = [_take_cotangent(node, index, totals, targets) for index in range(len(node.outputs))]
     for cotangent in cotangents:
@@ -172,7 +200,21 @@ def _pull_node(
     else:
         return
     read = check_saved(node) if saved_values is None else saved_values(node, cotangent)
-    pulled = pull_node(node, tuple(cotangents), *read)
+    for index, part in _parts(node, needed, cotangents, *read):
+        if MODES.anomaly:
+            _check_finite(node, index, part)
+        _accumulate(totals, node.inputs[index], part)
+
+
+def _parts(
+    node: Node,
+    needed: Sequence[int],
+    cotangents: Sequence[Value | None],
+    inputs: Sequence[Value],
+    outputs: Sequence[Value],
+) -> Iterator[tuple[int, Value]]:
+    """Yield the positions of inputs and their cotangents, of those at `needed` that have one."""
+    pulled = pull_node(node, tuple(cotangents), inputs, outputs)
     if len(pulled) != len(node.inputs):
         raise GradientError(
             f"the rule of {node.op.name} returned {len(pulled)} cotangents for {len(node.inputs)} inputs"
@@ -181,11 +223,8 @@ def _pull_node(
         part = pulled[index]
         if part is not None and part.__class__ is not Value and callable(part):
             part = part()
-        if part is None:
-            continue
-        if MODES.anomaly:
-            _check_finite(node, index, part)
-        _accumulate(totals, node.inputs[index], part)
+        if part is not None:
+            yield index, part
 
 
 def _take_cotangent(node: Node, index: int, totals: dict[Key, Value], targets: set[Key]) -> Value | None:
@@ -295,10 +334,7 @@ def _check_finite(node: Node, index: int, part: Value) -> None:
 
 
 def _accumulate(totals: dict[Key, Value], value: Value, cotangent: Value) -> None:
-    if cotangent.shape != value.shape:
-        cotangent = sum_to(cotangent, shape=value.shape)
-    if cotangent.dtype is not value.dtype and cotangent.dtype != value.dtype:
-        cotangent = cast(cotangent, dtype=value.dtype)
+    cotangent = fit_cotangent(cotangent, value)
     key = value.key
     known = totals.get(key)
     totals[key] = cotangent if known is None else add(known, cotangent)

@@ -21,7 +21,8 @@ class Modes(threading.local):
     """The modes of one thread.
 
     `kernels` is the context that kernels run in: there NumPy's floating warnings are off, because IEEE results (inf,
-    NaN) are results. Running a function in it costs a tenth of `np.errstate`.
+    NaN) are results. Running a function in it costs a tenth of `np.errstate`. `plain` is what `is_plain` returned at
+    the last change.
     """
 
     def __init__(self) -> None:
@@ -38,6 +39,11 @@ class Modes(threading.local):
         self.kernels.run(np.seterr, all="ignore")
         self.keys = KeySource()
         self.next_key: Callable[[], Value] | None = self.keys.next_key
+        self.plain = True
+
+    def is_plain(self) -> bool:
+        """Return whether ops run at once, and nothing but the tape takes note of a call."""
+        return not (self.tracing or self.inference or self.anomaly) and self.recorder is None
 
 
 MODES = Modes()
@@ -136,8 +142,9 @@ class _ModeChange(AbstractContextManager[None], ContextDecorator):
 
     def __enter__(self) -> None:
         modes = MODES.__dict__
-        self.before = {name: modes[name] for name in self.changes}
+        self.before = {name: modes[name] for name in (*self.changes, "plain")}
         modes.update(self.changes)
+        MODES.plain = MODES.is_plain()
 
     def __exit__(self, *_: object) -> None:
         MODES.__dict__.update(self.before)

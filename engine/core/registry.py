@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar, overload
@@ -40,7 +39,6 @@ from engine.core.dtypes import (
 from engine.core.errors import (
     AttributeValueError,
     EngineError,
-    GradientError,
     ShapeError,
     UnknownName,
     accepted_names,
@@ -51,8 +49,10 @@ from engine.core.losses import Loss
 from engine.core.modes import MODES, recording_calls
 from engine.core.samples import Sample
 from engine.core.shape_rules import broadcast, broadcast_bool, same, same_bool, same_number
+from engine.core.signatures import SIGNATURES_MAX, Key, call_key, call_known
+from engine.core.tape_marks import mark_results, note_inputs
 from engine.core.unsupported_ops import refuse_unsupported
-from engine.core.value import Cotangents, Node, Operand, Shape, Spec, Value, as_value
+from engine.core.value import Cotangents, Node, Operand, Shape, Signature, Spec, Value, as_value
 
 Kernel = Callable[..., Any]
 ShapeRule = Callable[..., Spec | tuple[Spec, ...]]
@@ -148,6 +148,8 @@ class Op(Generic[R]):
         self.composition: Rule | None = None
         self.batching: Rule | None = None
         self._rule_attrs: tuple[str, ...] = ()
+        self._signatures: dict[Key, Signature | None] = {}
+        self._has_signatures = shape_rule is not None and not (random or multi_output or data_dependent)
         self.takes_out = "out" in keywords_of(body)
         self.__doc__ = body.__doc__
         self.__name__ = self.name
@@ -232,6 +234,7 @@ class Op(Generic[R]):
         """
         self.rule = rule
         self._rule_attrs = keywords_of(rule)
+        self._signatures.clear()
         return rule
 
     def vjp_through(self, composition: Rule) -> Rule:
@@ -241,6 +244,7 @@ class Op(Generic[R]):
         as the second ones of fused kernels.
         """
         self.rule = self.composition = composition
+        self._signatures.clear()
         return composition
 
     def batch(self, rule: Rule) -> Rule:
@@ -271,6 +275,14 @@ class Op(Generic[R]):
 
         Attributes are given by name, and in PyTorch's forms (see `engine.core.call_arguments`).
         """
+        if self._has_signatures and MODES.plain:
+            key = call_key(operands, given)
+            if key is not None:
+                signature = self._signatures.get(key)
+                if signature is not None:
+                    return call_known(signature, operands)  # type: ignore[return-value]
+                if key not in self._signatures:
+                    self._keep_signature(key, _sign(self, operands, given))
         if MODES.recorder is not None or len(operands) > self._most_plain:
             return self._call_in_full(operands, given)
         attrs = self.bind(given) if given or self._defaults is None else self._defaults
@@ -283,6 +295,11 @@ class Op(Generic[R]):
             if not self.required_inputs <= len(operands) <= self._most_inputs:
                 inputs = self._operands(operands)
         return self._evaluate(inputs, attrs)
+
+    def _keep_signature(self, key: Key, signature: Signature | None) -> None:
+        if len(self._signatures) >= SIGNATURES_MAX:
+            self._signatures.clear()
+        self._signatures[key] = signature
 
     def _call_in_full(self, operands: tuple[Any, ...], given: Mapping[str, Any]) -> R:
         """Apply the op in a call of any form, and record it if there is a recorder."""
@@ -407,7 +424,7 @@ class Op(Generic[R]):
             node = Node(self, inputs, attrs, specs, results, needs_grad)
             node.tape = MODES.tape
             if noted and results is not None:
-                _note(node, inputs)
+                note_inputs(node, inputs)
         if not self.multi_output and not self.view and not MODES.inference:
             shape, dtype = specs[0]
             data = None if results is None else results[0]
@@ -418,7 +435,7 @@ class Op(Generic[R]):
             for index, (spec, data) in enumerate(zip(specs, datas, strict=True))
         )
         if results is not None and (self.view or MODES.inference):
-            _mark(self, inputs, values)
+            mark_results(inputs, values, is_view=bool(self.view), differentiable=self.differentiable)
         return values if self.multi_output else values[0]
 
     def _run(self, arrays: list[Any], attrs: dict[str, Any], specs: tuple[Spec, ...], narrow: bool) -> tuple[Any, ...]:
@@ -464,6 +481,50 @@ def named(body: Callable[..., R], name: str, doc: str) -> Callable[..., R]:
     return body
 
 
+def _sign(op: Op[Any], operands: tuple[Any, ...], given: Mapping[str, Any]) -> Signature | None:
+    """Return the signature of a call; None if it has none: only numbers may be promoted, and no half types used."""
+    if "training" in op.attributes or (op.call.with_index and "dim" in given):
+        return None
+    inputs = _promoted(op, operands)
+    if inputs is None:
+        return None
+    try:
+        # Without data: a shape rule that reads the data of its inputs fails here, and has no signatures.
+        called, attrs = normalize_call(op, inputs, given)
+        if len(called) != len(inputs) or any(new is not old for new, old in zip(called, inputs, strict=True)):
+            return None
+        bound = op.bind(attrs)
+        assert op.shape_rule is not None
+        output = op.shape_rule(*inputs, **bound)
+    except EngineError:  # the call itself raises it
+        return None
+    assert isinstance(output, Spec)
+    specs = tuple(value.spec for value in inputs)
+    if any(computing_dtype(dtype) != dtype for _, dtype in (*specs, output)):
+        return None
+    return Signature(op, specs, bound, output)
+
+
+def _promoted(op: Op[Any], operands: tuple[Any, ...]) -> tuple[Value, ...] | None:
+    """Return the inputs without data, numbers in the dtype of the values beside them; None if more is to be done."""
+    if not op.required_inputs <= len(operands) or (len(operands) > len(op.inputs) and not op.variadic):
+        return None
+    dtypes = {operand.dtype for operand in operands[op.promote_from :] if isinstance(operand, Value)}
+    has_numbers = any(not isinstance(operand, Value) for operand in operands)
+    # Whether a number is an attribute may depend on the number where calls have several forms.
+    if has_numbers and (op.promotion == "none" or op.promote_from or op.call.orders):
+        return None
+    if op.promotion != "none" and len(dtypes) != 1:
+        return None
+    if (has_numbers or op.promotion == "float") and not all(map(is_float, dtypes)):
+        return None
+    dtype = next(iter(dtypes), FLOAT32)
+    return tuple(
+        Value(operand.shape, operand.dtype, None) if isinstance(operand, Value) else Value((), dtype, None)
+        for operand in operands
+    )
+
+
 def _composed(body: Kernel, inputs: tuple[Value, ...], attrs: dict[str, Any], wide_when_narrow: bool) -> Any:
     """Run a composition, if so asked in float32 when its floating inputs (some may be None) are of one half type."""
     if not wide_when_narrow:
@@ -482,35 +543,6 @@ def _composed(body: Kernel, inputs: tuple[Value, ...], attrs: dict[str, Any], wi
         for v in (result if isinstance(result, tuple) else (result,))
     ]
     return tuple(results) if isinstance(result, tuple) else results[0]
-
-
-def _note(node: Node, inputs: tuple[Value, ...]) -> None:
-    """Store in a node of the tape what its backward rule checks and reports."""
-    if any(v.counter is not None for v in inputs):
-        node.versions = tuple(v.version for v in inputs)
-    if any(v.inference for v in inputs):
-        raise GradientError(
-            f"{node.op.name}: a value made in inference mode cannot be saved for backward; copy() it outside that mode"
-        )
-    if MODES.anomaly:
-        node.origin = "".join(traceback.format_stack(limit=8)[:-3])
-
-
-def _mark(op: Op[Any], inputs: tuple[Value, ...], values: tuple[Value, ...]) -> None:
-    """Mark results that share memory with an input, and those that may never be recorded."""
-    for value in values:
-        value.inference = MODES.inference
-    if op.view and np.may_share_memory(inputs[0].data, values[0].data):
-        base, view, counter = inputs[0], values[0], inputs[0].shared_counter()
-        view.counter = counter
-        counter.viewed = True
-        if view.node is not None:
-            view.node.counters = {0: (counter, counter.version)}
-        view.inference = view.inference or base.inference
-        if op.differentiable and (
-            (base.requires_grad and not MODES.recording) or (counter.unrecorded and counter.is_unrecorded_view(base))
-        ):
-            counter.mark_unrecorded_view(view)
 
 
 def find_op(name: str) -> Op[Any] | None:

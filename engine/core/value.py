@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.core.dtypes import DEFAULT_FLOAT, DType, dtype_of, is_float
+from engine.core.dtypes import DEFAULT_FLOAT, FLOAT_KINDS, DType, dtype_of, is_float
 from engine.core.errors import DTypeError, GradientError, ShapeError
 
 if TYPE_CHECKING:
@@ -70,11 +70,12 @@ class Node:
         origin: where it was recorded, when anomalies are to be explained.
         freed: whether a backward pass has dropped the arrays.
         tape: the number of the `tape()` it was recorded in, 0 outside of any; no path of gradients leads to another.
+        signature: what is known of such calls of the op; None if nothing is.
     """
 
     __slots__ = (
         "attrs", "counters", "freed", "hooks", "inputs", "needs_grad", "op", "origin", "outputs", "results", "seq",
-        "tape", "versions",
+        "signature", "tape", "versions",
     )  # fmt: skip
     numbers = itertools.count()
 
@@ -99,6 +100,7 @@ class Node:
         self.origin: str | None = None
         self.freed = False
         self.tape = 0
+        self.signature: Signature | None = None
         self.seq = next(Node.numbers)
 
     def output(self, index: int) -> Value:
@@ -115,6 +117,30 @@ class Node:
             v if v.node is None and v.requires_grad else Value(v.shape, v.dtype, None, v.node, v.index, v.requires_grad)
             for v in self.inputs
         )
+
+
+class Signature:
+    """One kind of call of an op.
+
+    Attributes:
+        op: the op that is called.
+        inputs: shape and dtype of each input, after promotion.
+        attrs: the attributes, complete.
+        outputs: shape and dtype of the only output.
+        rules: backward rules on arrays by the positions of the inputs they serve; None where there is no such rule.
+    """
+
+    __slots__ = ("attrs", "carries_gradient", "dtype", "inputs", "op", "outputs", "rules", "shape")
+
+    def __init__(self, op: Op[Any], inputs: tuple[Spec, ...], attrs: Mapping[str, Any], output: Spec) -> None:
+        self.op = op
+        self.inputs = inputs
+        self.attrs = attrs
+        self.outputs = (output,)
+        self.shape: Shape = output.shape
+        self.dtype: DType = output.dtype
+        self.carries_gradient = output.dtype.kind in FLOAT_KINDS
+        self.rules: dict[tuple[int, ...], Any] = {}
 
 
 class Value:

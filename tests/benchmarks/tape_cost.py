@@ -1,7 +1,8 @@
-"""What one op costs on the tape, forward and backward, on 8x8 float32, beside PyTorch eager in the same run.
+"""What one op costs on the tape, forward and backward, on 8x8 float32, beside PyTorch eager and NumPy by hand.
 
-Run by `make bench`, or with the interpreter of an environment that has torch: `tape_cost.py --peer PYTHON`. Both
-libraries stay up and are asked in turn, so that what slows the machine slows both; the figures are medians of ratios.
+Run by `make bench`, or with the interpreter of an environment that has torch: `tape_cost.py --peer PYTHON`. All sides
+stay up and are asked in turn, so that what slows the machine slows all of them; the figures are medians of CPU times
+and of ratios.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tape_worker import CHAIN, OPS
+from tape_worker import CHAIN, OPS, OPS_IN
 
 HERE = Path(__file__).parent
 
@@ -32,10 +33,10 @@ class Side:
         if self.process.stdout.readline() != "ready\n":
             raise SystemExit(f"{python} cannot run the {library} side; see above")
 
-    def ask(self, name: str, chain: int, repeats: int) -> float:
+    def ask(self, name: str, links: int, repeats: int) -> float:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        print(name, chain, repeats, file=self.process.stdin, flush=True)
+        print(name, links, repeats, file=self.process.stdin, flush=True)
         return float(self.process.stdout.readline())
 
     def close(self) -> None:
@@ -49,20 +50,18 @@ def main() -> None:
     parser.add_argument("--peer", required=True, help="a Python interpreter with torch installed")
     parser.add_argument("--rounds", type=int, default=15)
     arguments = parser.parse_args()
-    ours, theirs = Side(sys.executable, "adjoint"), Side(arguments.peer, "torch")
-    print(f"{'op':12}{'ops':>5}{'adjoint us':>12}{'torch us':>12}{'ratio':>8}   quartiles")
+    sides = [Side(sys.executable, "adjoint"), Side(arguments.peer, "torch"), Side(sys.executable, "numpy")]
+    print("| us of CPU per op | ops | Adjoint | torch eager | NumPy by hand | to torch | to NumPy |")
+    print("|---|---|---|---|---|---|---|")
     for name in OPS:
-        for chain in (1, CHAIN):
-            pairs = [
-                (ours.ask(name, chain, 400 // chain), theirs.ask(name, chain, 400 // chain))
-                for _ in range(arguments.rounds)
-            ]
-            ratios = [mine / peers for mine, peers in pairs]
-            low, middle, high = statistics.quantiles(ratios, n=4)
-            mine, peers = (statistics.median(pair[side] for pair in pairs) * 1e6 for side in (0, 1))
-            print(f"{name:12}{chain:5}{mine:12.1f}{peers:12.1f}{middle:8.2f}   {low:.2f} to {high:.2f}")
-    ours.close()
-    theirs.close()
+        for links in (1, CHAIN):
+            rounds = [[side.ask(name, links, 400 // links) for side in sides] for _ in range(arguments.rounds)]
+            ours, theirs, by_hand = (statistics.median(column) * 1e6 for column in zip(*rounds, strict=True))
+            to_torch, to_numpy = (statistics.median(row[0] / row[peer] for row in rounds) for peer in (1, 2))
+            ops = links * OPS_IN.get(name, 1)
+            print(f"| {name} | {ops} | {ours:.1f} | {theirs:.1f} | {by_hand:.1f} | {to_torch:.2f} | {to_numpy:.2f} |")
+    for side in sides:
+        side.close()
 
 
 if __name__ == "__main__":

@@ -85,20 +85,10 @@ def test_a_diamond_is_walked_once() -> None:
     x = leaf([3.0])
     square = x * x
     top = square + square
-    original = OPS["mul"].rule
-    assert original is not None
-
-    def counted(*args: object, **attrs: object) -> object:
-        calls.append(1)
-        return original(*args, **attrs)
-
-    OPS["mul"].rule = counted
-    try:
-        top.backward()
-    finally:
-        OPS["mul"].rule = original
+    square.register_hook(lambda cotangent: calls.append(cotangent.item()))
+    top.backward()
     assert grad_of(x) == [12]
-    assert len(calls) == 1
+    assert calls == [2]
 
 
 @each_row(
@@ -241,14 +231,16 @@ def test_a_hessian_vector_product_is_exact() -> None:
 
 def test_a_rule_with_too_few_answers_is_named() -> None:
     x = leaf([1.0])
-    y = x * x
     original = OPS["mul"].rule
-    OPS["mul"].rule = lambda g, y, a, b: g
+    assert original is not None
+    OPS["mul"].vjp(lambda g, y, a, b: g)
+    x * x
+    y = x * x
     try:
         with pytest.raises(GradientError, match="the rule of mul returned 1 cotangents for 2 inputs"):
             y.backward()
     finally:
-        OPS["mul"].rule = original
+        OPS["mul"].vjp(original)
 
 
 def test_a_graph_without_data_is_differentiated_into_a_graph() -> None:

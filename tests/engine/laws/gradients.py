@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 from engine.autograd.backward import pull_back
+from engine.core.dtypes import is_float
 from engine.core.modes import no_grad, tracing
 from engine.core.value import Array, Node, Value, tensor
 from engine.ops.reduce.reduce import sum as total_of
 from tests.engine.golden.samples import Order, are_compared
-from tests.engine.laws.case import Case, carries_gradient, floats, no_key
+from tests.engine.laws.case import EVERY_FLOAT, Case, carries_gradient, floats, no_key
 from tests.engine.laws.law import law
 from tests.extent import FULL
 
@@ -101,6 +102,26 @@ def the_gradient_is_the_slope(case: Case) -> None:
     gradients = pull_back(floats(outputs), [tensor(weight) for weight in weights], floats(leaves))
     changes = _along(generator, arrays)
     _assert_slope(gradients, changes, height(_shifted(arrays, changes, 1)) - height(_shifted(arrays, changes, -1)))
+
+
+@law(carries_gradient, EVERY_FLOAT)
+def a_pass_that_records_nothing_gives_the_bits_of_one_that_does(case: Case, dtype: str) -> None:
+    arrays = case.arrays(dtype)
+    for _ in range(2):  # signatures are known from the second call on
+        inputs = [tensor(array, requires_grad=is_float(array.dtype)) for array in arrays]
+        outputs = [value for value in case.call(inputs) if value.requires_grad]
+    generator = np.random.default_rng(3)
+    seeds = [tensor(generator.standard_normal(value.shape).astype(value.dtype)) for value in outputs]
+    leaves = [value for value in inputs if value.requires_grad]
+    recorded = pull_back(outputs, seeds, leaves)
+    with no_grad():
+        silent = pull_back(outputs, seeds, leaves)
+    for first, second in zip(recorded, silent, strict=True):
+        assert (first is None) == (second is None)
+        if first is not None and second is not None:
+            assert not second.requires_grad
+            assert first.spec == second.spec
+            assert first.numpy().tobytes() == second.numpy().tobytes()
 
 
 def _has_second_slope(case: Case) -> bool:
