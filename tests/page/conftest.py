@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -52,7 +53,7 @@ class Tab:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """Start Chromium once for all tests."""
+    """Start Chromium once for all tests, with one context: a page in a new one takes twice as long to show."""
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install '.[test]'")
     path = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if path is None:
@@ -60,22 +61,27 @@ def browser() -> Iterator[Any]:
     with playwright.sync_playwright() as driver:
         # The sandbox of Chromium does not start for root, and the pages are our own.
         started = driver.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        yield started
+        context = started.new_context(viewport={"width": 1280, "height": 800})
+        context.set_default_timeout(PATIENCE * 1000)
+        yield context
         started.close()
 
 
 @contextmanager
-def tab_of(browser: Any, url: str, **options: Any) -> Iterator[Tab]:
-    """Open a tab with a session of its own; fails in the end if the console has shown an error."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, **options)
-    context.set_default_timeout(PATIENCE * 1000)
-    tab = Tab(context.new_page(), url)
+def tab_of(browser: Any, url: str, color_scheme: str | None = None) -> Iterator[Tab]:
+    """Open a tab to which earlier ones have left nothing; fails in the end if the console has shown an error."""
+    page = browser.new_page()
+    browser.clear_cookies()
+    origin = "{0.scheme}://{0.netloc}".format(urlsplit(url))
+    browser.new_cdp_session(page).send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
+    page.emulate_media(color_scheme=color_scheme)
+    tab = Tab(page, url)
     tab.page.on("pageerror", lambda error: tab.errors.append(str(error)))
     tab.page.on("console", lambda message: tab.errors.append(message.text) if message.type == "error" else None)
     try:
         yield tab
     finally:
-        context.close()
+        page.close()
     assert not [error for error in tab.errors if "net::ERR" not in error and "status of 4" not in error]
 
 
