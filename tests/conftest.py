@@ -12,7 +12,7 @@ import pytest
 
 from tests.support import schedule
 from tests.support.rewriting import rewrite_share
-from tests.support.server import ServerProcess, StartServer, serving
+from tests.support.server import SHARED, ServerProcess, StartServer, serving, share_fork_server
 
 MEMORY = Path("/dev/shm")
 MEMORY_MIN = 6 * 1024**3
@@ -21,10 +21,11 @@ MEMORY_MIN = 6 * 1024**3
 ENGINE_VARIABLES = frozenset({"ADJOINT_VERIFY_PLANS"})
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Have every plan proved, and keep the folders of tests in memory: on a disk each commit of theirs waits for it.
 
-    `make chaos` uses the disk. Settings of the user's server and client do not reach those of tests.
+    `make chaos` uses the disk. Settings of the user's server and client do not reach those of tests. The processes of
+    xdist share one that servers are forked from, which takes seconds to load.
     """
     for name in [name for name in os.environ if name.startswith("ADJOINT_") and name not in ENGINE_VARIABLES]:
         del os.environ[name]
@@ -32,6 +33,10 @@ def pytest_configure() -> None:
     os.environ.setdefault("LAW_SEED", str(secrets.randbelow(10**9)))  # of tests/engine/random_graphs, in all processes
     if os.environ.get("CHAOS") != "full" and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MEMORY_MIN:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    if not hasattr(config, "workerinput"):  # no process of xdist, which may start some
+        os.environ.pop(SHARED, None)
+        if getattr(config.option, "dist", "no") != "no":
+            share_fork_server()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

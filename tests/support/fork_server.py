@@ -1,9 +1,10 @@
 """A process that has the application loaded, from which servers are forked: loading takes most of a server's start.
 
-`python -m tests.support.fork_server`, as `ForkServer` starts it, takes orders on its standard input, a socket, until
-that ends.
+`python -m tests.support.fork_server DESCRIPTOR`, as `started` runs it, takes orders on that socket until its standard
+input ends. It loads nothing before the first order. Any number of processes may send orders.
 """
 
+import atexit
 import gc
 import json
 import os
@@ -12,12 +13,13 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from tests.extent import FULL
 from tests.support.standby import ENVIRONMENT, PREPARE, use_preparation, use_standby
@@ -26,30 +28,30 @@ ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "tests.support.fork_server")
 ORDER_MAX = 1 << 17
 NUMBER = 8
-"""Bytes of a number, as pids and exit statuses are told."""
+"""Bytes of a number, as pids and exit statuses are sent."""
 
 
 class ForkedServer:
     """A server's process, with what is used here of `subprocess.Popen`."""
 
     def __init__(self, reported: socket.socket, stdout: TextIO, stderr: TextIO) -> None:
-        """`told` tells the pid, and in the end the exit status."""
+        """Read the pid from `reported`, on which the exit status follows in the end."""
         self.stdout = stdout
         self.stderr = stderr
         self.returncode: int | None = None
-        self._told = reported
+        self._reported = reported
         self.pid = _number(reported)
 
     def poll(self) -> int | None:
         """Return the exit status; None while it runs."""
-        if self.returncode is None and select.select([self._told], [], [], 0)[0]:
+        if self.returncode is None and select.select([self._reported], [], [], 0)[0]:
             self._end()
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
         """Return the exit status when it has ended; subprocess.TimeoutExpired if it does not within `timeout` s."""
         if self.returncode is None:
-            if not select.select([self._told], [], [], timeout)[0]:
+            if not select.select([self._reported], [], [], timeout)[0]:
                 raise subprocess.TimeoutExpired("a forked server", timeout or 0.0)
             self._end()
         assert self.returncode is not None
@@ -70,18 +72,17 @@ class ForkedServer:
         self.send_signal(signal.SIGKILL)
 
     def _end(self) -> None:
-        self.returncode = _number(self._told)
-        self._told.close()
+        self.returncode = _number(self._reported)
+        self._reported.close()
 
 
 class ForkServer:
-    """Forks servers from a process of its own."""
+    """Has servers forked from the process whose orders go to the socket of this name."""
 
-    def __init__(self) -> None:
-        """Start that process; it ends with this one."""
-        self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._process = subprocess.Popen(COMMAND, cwd=ROOT, stdin=theirs, env={**os.environ, **ENVIRONMENT})
+    def __init__(self, name: str) -> None:
+        """Connect to it."""
+        self._orders = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._orders.connect(f"\0{name}")
 
     def fork(self, environment: Mapping[str, str], command: Sequence[str] = ()) -> ForkedServer:
         """Return a server that is starting, set up by `environment`, which says its URL in a line.
@@ -98,31 +99,52 @@ class ForkServer:
         os.close(err)
         return ForkedServer(reported, os.fdopen(stdout), os.fdopen(stderr))
 
-    def close(self) -> None:
-        """End the process; servers of it go on."""
-        self._orders.close()
-        self._process.wait()
+
+@contextmanager
+def started() -> Iterator[str]:
+    """Run such a process and yield the name of its socket; it ends with this one. Servers of it continue."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as orders:
+        orders.bind("")  # to a name of the system's choice, which is no file's
+        name = orders.getsockname()[1:].decode()
+        process = subprocess.Popen(
+            (*COMMAND, str(orders.fileno())),
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            env={**os.environ, **ENVIRONMENT},
+            pass_fds=[orders.fileno()],
+        )
+    with process:
+        yield name
 
 
 def _number(reported: socket.socket) -> int:
-    return int.from_bytes(reported.recv(NUMBER, socket.MSG_WAITALL), "big", signed=True)
+    sent = reported.recv(NUMBER, socket.MSG_WAITALL)
+    if len(sent) < NUMBER:
+        raise RuntimeError("the process that servers are forked from has ended")
+    return int.from_bytes(sent, "big", signed=True)
 
 
-def _tell(sender: socket.socket, number: int) -> None:
+def _send(sender: socket.socket, number: int) -> None:
     sender.sendall(number.to_bytes(NUMBER, "big", signed=True))
 
 
+def _await_order(orders: socket.socket) -> None:
+    """Wait for the next order, or exit where there will be none."""
+    if orders not in select.select([orders, 0], [], [])[0]:
+        os._exit(0)
+
+
 def _obey(orders: socket.socket) -> list[str]:
-    """Fork a keeper for each order until there are no more; returns in the forked server alone, with its command."""
+    """Fork a keeper for each order; returns in the forked server alone, with its command."""
     while True:
+        _await_order(orders)
         order, ends, _, _ = socket.recv_fds(orders, ORDER_MAX, 3)
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
-        if not order:
-            os._exit(0)
         if os.fork() == 0:
             orders.close()
+            _open_nothing()
             _keep(*ends)
             os.environ.clear()
             os.environ.update(json.loads(order)["environment"])
@@ -132,8 +154,15 @@ def _obey(orders: socket.socket) -> list[str]:
             os.close(end)
 
 
+def _open_nothing() -> None:
+    """Have standard input end at once."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+
+
 def _keep(out: int, err: int, reported: int) -> None:
-    """Fork the server, in which this returns; tell its pid, and in the end its exit status."""
+    """Fork the server, in which this returns; send its pid, and in the end its exit status."""
     server = os.fork()
     if server == 0:
         os.close(reported)
@@ -145,13 +174,25 @@ def _keep(out: int, err: int, reported: int) -> None:
     os.close(out)
     os.close(err)
     with socket.socket(fileno=reported) as sender:
-        _tell(sender, server)
-        _tell(sender, os.waitstatus_to_exitcode(os.waitpid(server, 0)[1]))
+        _send(sender, server)
+        _send(sender, os.waitstatus_to_exitcode(os.waitpid(server, 0)[1]))
     os._exit(0)
 
 
-def main() -> int:
-    """Take orders; what returns from it is a server that has ended."""
+def _exit(status: int) -> NoReturn:
+    """Exit as the interpreter does, but for freeing all objects: each page of theirs would be copied for it."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def main(descriptor: int) -> NoReturn:
+    """Take orders on this socket; what returns from them is a server, which runs and exits."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    orders = socket.socket(fileno=descriptor)
+    _await_order(orders)
     # Here, since those who only give orders do without.
     from app.__main__ import main as run_command
     from app.config.settings import Settings
@@ -166,11 +207,6 @@ def main() -> int:
     load_kernels()
     if not FULL:
         train_once()
-    orders = socket.socket(fileno=os.dup(0))
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.collect()
     gc.freeze()
     command = _obey(orders)
@@ -183,8 +219,9 @@ def main() -> int:
         use_standby(prepare)
     if not command and readers:
         use_readers(readers)
-    return run_command(command) if command else run(Settings(), lambda url: print(url, flush=True))  # noqa: T201 (as a server of a process of its own says it)
+    status = run_command(command) if command else run(Settings(), lambda url: print(url, flush=True))  # noqa: T201 (as a server of a process of its own says it)
+    _exit(status)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(int(sys.argv[1]))

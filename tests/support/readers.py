@@ -184,7 +184,8 @@ def _keep(ends: Sequence[int]) -> None:
     with socket.socket(fileno=reported) as sender:
         sender.sendall(f"{reader}".encode())
         _, status = os.waitpid(reader, 0)
-        sender.sendall(f"{os.waitstatus_to_exitcode(status)}".encode())
+        with suppress(BrokenPipeError):  # the server may have ended
+            sender.sendall(f"{os.waitstatus_to_exitcode(status)}".encode())
     os._exit(0)
 
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 
 from tests.support.fork_server import ForkedServer, ForkServer
+from tests.support.fork_server import started as fork_server_started
 from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -29,6 +30,9 @@ from app.config.settings import Settings
 sys.exit(run(Settings(), lambda url: print(url, flush=True)))
 """
 COMMAND = (sys.executable, "-c", LAUNCH)
+
+SHARED = "TESTS_FORK_SERVER"
+"""Names the process that servers are forked from, where processes share one."""
 
 
 @dataclass
@@ -111,10 +115,19 @@ def run_command(arguments: Sequence[str], environment: Mapping[str, str] | None 
 
 @cache
 def fork_server() -> ForkServer:
-    """Return the process that this one has its servers forked from."""
-    started = ForkServer()
-    atexit.register(started.close)
-    return started
+    """Return the process that this one has its servers forked from, which it starts unless one is shared."""
+    return ForkServer(os.environ.get(SHARED) or _until_exit(fork_server_started()))
+
+
+def share_fork_server() -> None:
+    """Have the processes that this one starts have their servers forked from one process."""
+    os.environ[SHARED] = _until_exit(fork_server_started())
+
+
+def _until_exit(context: AbstractContextManager[str]) -> str:
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(context)
 
 
 def _run(command: Sequence[str], variables: Mapping[str, str]) -> subprocess.Popen[str]:
