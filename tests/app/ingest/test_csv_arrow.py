@@ -116,6 +116,8 @@ def compare(tmp_path_factory, monkeypatch):
 @example(case=(b"a,b\n1,-0\n1.5,-0\n", IngestOptions("x:float32[2]=a,b"), 1 << 20))
 @example(case=(b"a,b\n+5,0.5\n-0,1\n", IngestOptions("x:float64[2]=a,b"), 1))
 @example(case=(b"a;b\n1,5;2\n1.234;3\n", IngestOptions(delimiter=";", decimal="comma"), 1 << 20))
+@example(case=(b"a,b\n1e400,1\n1.5,2\n", IngestOptions("x:float64[2]=a,b"), 1 << 20))
+@example(case=(b"a,b\ninf,1\n1.5,2\n", IngestOptions("x:float64[2]=a,b"), 1 << 20))
 def test_a_file_is_read_or_refused_as_without_pyarrow(case, compare):
     with_arrow, without = compare(*case)
     assert with_arrow == without

@@ -159,6 +159,33 @@ def test_a_leader_that_has_lost_its_connection_leads_on(stand: Stand) -> None:
     guarded(first)
 
 
+def test_no_epoch_begins_while_the_leader_writes(stand: Stand) -> None:
+    first, second = stand("srv_a"), stand("srv_b")
+    assert first.beat() == 1
+    begin = (election._BEGIN_EPOCH, {"epoch": 1, "server": "srv_b"})
+    connection = second.election._connected()
+    connection.execute("SET lock_timeout = '1ms'")
+    with first.store.begin() as work:
+        first.election.guard(work)
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            connection.execute(*begin)
+    connection.execute("SET lock_timeout = 0")
+    assert connection.execute(*begin).fetchone() == (2,)
+    with pytest.raises(Superseded):
+        guarded(first)
+
+
+def test_a_candidate_that_another_one_has_overtaken_does_not_lead(stand: Stand) -> None:
+    first, second = stand("srv_a"), stand("srv_b")
+    assert first.beat() == 1
+    first.lose_connection()  # and with it the advisory lock
+    before_the_first = election._Beat(known=1, epoch=0, leader="", heartbeat=None)
+    second.election._take_over(second.election._connected(), before_the_first)
+    assert (second.election.epoch, second.changes) == (None, [])
+    assert first.beat() == 1
+    guarded(first)
+
+
 def test_a_leader_that_leaves_is_followed_at_once(stand: Stand) -> None:
     first, second = stand("srv_a"), stand("srv_b")
     assert [first.beat(), second.beat()] == [1, None]

@@ -5,10 +5,14 @@ import pytest
 
 import engine
 from engine.core.errors import EngineError
+from engine.core.modes import tracing
+from engine.core.value import Value
 from engine.execution.native import lowering
 from engine.execution.native.executor import NativeExecutor
 from engine.execution.native.loop import Blocks, Loop, LoopTables
 from engine.execution.native.lowering import address_of
+from engine.execution.plan import make_plan
+from engine.ops import OPS
 from engine.training.step import plan_evaluation
 from tests.support.rows import each_row
 
@@ -37,6 +41,8 @@ GRAPHS = {
 CONSECUTIVE = np.arange(ROWS).reshape(-1, BATCH)
 SCATTERED = np.random.default_rng(3).permutation(ROWS).reshape(-1, BATCH)
 MIXED = np.concatenate([CONSECUTIVE[:2], SCATTERED[:2], CONSECUTIVE[3:], SCATTERED[4:]])
+NEARLY = CONSECUTIVE.copy()
+NEARLY[[0, 1, 2], [0, 3, BATCH - 1]] = [39, 30, 25]  # one row of a batch is not beside the others
 
 
 def columns_of(document):
@@ -80,7 +86,7 @@ def test_one_of_the_graphs_is_cut_into_shards():
 @each_row("name", GRAPHS)
 def test_bound_and_copied_batches_have_the_same_bits(name):
     columns = columns_of(GRAPHS[name])
-    for numbers in (CONSECUTIVE, MIXED):
+    for numbers in (CONSECUTIVE, MIXED, NEARLY):
         _, loop = loop_of(GRAPHS[name], columns)
         assert loop.run(numbers) == len(numbers)
         assert loop.logged["loss"][: len(numbers)].tolist() == losses_of(GRAPHS[name], columns, numbers)
@@ -112,6 +118,18 @@ def test_rows_that_python_reads_are_copied(monkeypatch):
     assert executor.python_steps == ["tanh"]
     loop.run(CONSECUTIVE)
     assert loop.logged["loss"][: len(CONSECUTIVE)].tolist() == losses_of(GRAPHS["chains"], columns, CONSECUTIVE)
+
+
+def test_rows_that_are_an_output_are_copied():
+    column = np.random.default_rng(1).standard_normal((ROWS, 3)).astype(np.float32)
+    x = Value((BATCH, 3), column.dtype, None, name="x")
+    with tracing(lambda: pytest.fail("nothing is random")):
+        outputs = {"x": x, "y": OPS["tanh"](x)}
+    executor = NativeExecutor(make_plan({"x": x}, {}, outputs, {}), {})
+    blocks = {"x": Blocks(column, address_of(column), column.strides[0], column.strides[0])}
+    loop = Loop(executor, executor.whole, LoopTables(blocks, [], ["x", "y"]), len(CONSECUTIVE))
+    loop.run(CONSECUTIVE)
+    np.testing.assert_array_equal(loop.logged["x"], column[CONSECUTIVE])
 
 
 def test_an_index_outside_the_table_is_refused_with_its_value():
