@@ -26,7 +26,7 @@ ROOT = HERE.parents[1]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what the command line says and return the exit status."""
+    """Run the mutants that the command line names, and return the exit status."""
     options = _parser().parse_args(arguments)
     try:
         mutants = read_mutants(options.only)

@@ -1,6 +1,6 @@
 """The table of mutants: small faults, and the tests that should notice them.
 
-A fault is told as text to replace in a source file, which has to be there exactly once: so it still applies after
+A fault is given as text to replace in a source file, which has to be there exactly once: so it still applies after
 changes elsewhere in the file, and a change of the text itself is seen before any test runs.
 """
 
@@ -18,7 +18,7 @@ TABLES = ("engine", "server")
 
 
 class TableError(Exception):
-    """The table does not fit the sources or the tests; the message says where."""
+    """The table does not fit the sources or the tests; the message names the place."""
 
 
 @dataclass(frozen=True, slots=True)

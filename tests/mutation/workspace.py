@@ -43,7 +43,7 @@ class Outcome:
 
 
 class PytestError(Exception):
-    """Tests could not be run at all, which says nothing about a mutant."""
+    """Tests could not be run at all, which shows nothing about a mutant."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,7 @@ class WrongSquare(engine.Function):
 
 
 class FlatSquare(engine.Function):
-    """The square with a right gradient that does not know what it depends on."""
+    """The square with a right gradient that has no recorded dependencies."""
 
     @staticmethod
     def forward(context: Context, x: engine.Value) -> engine.Value:

@@ -114,7 +114,7 @@ def test_random_ops_draw_as_asked():
 
 
 @each_row(
-    ("call", "error", "says"),
+    ("call", "error", "message"),
     [
         (lambda: engine.vmap(energy)(X, np.ones((4, 3))), ShapeError, "5 in argument 0, 4 in argument 1"),
         (lambda: engine.vmap(energy, (None, None))(X, W), ShapeError, "in_axes"),
@@ -127,6 +127,6 @@ def test_random_ops_draw_as_asked():
         (lambda: engine.vmap(lambda x: x * float(x[0]))(X), GradientError, "no data"),
     ],
 )
-def test_what_cannot_be_batched_is_refused(call, error, says):
-    with pytest.raises(error, match=says):
+def test_what_cannot_be_batched_is_refused(call, error, message):
+    with pytest.raises(error, match=message):
         call()

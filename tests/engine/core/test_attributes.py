@@ -1,4 +1,4 @@
-"""Attributes: what each annotation takes, refuses and says of itself."""
+"""Attributes: what each annotation takes and refuses, and how it is described."""
 
 from __future__ import annotations
 

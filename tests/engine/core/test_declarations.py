@@ -1,4 +1,4 @@
-"""What ops declare: a new op needs nothing outside its declaration, and no other module knows an op by its name."""
+"""What ops declare: a new op needs nothing outside its declaration, and no other module names an op."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def computed(op: Op[Any], arrays: Sequence[Array], attrs: dict[str, Any]) -> lis
 
 
 def part(array: Array, axis: State, shard: int, count: int) -> Array:
-    """What a shard sees of an array: its part along an axis, or the whole."""
+    """What a shard has of an array: its part along an axis, or the whole."""
     if axis is None or axis == WHOLE:
         return array
     extent = array.shape[axis] // count
@@ -62,7 +62,7 @@ def check(op: Op[Any], sample: Sample, arrays: Sequence[Array]) -> int:
     for count, states in cases(op, arrays):
         for by_columns in (False, True):
             cutting = cut(Case(op, attrs, shapes, states, created, by_columns), count)
-            if cutting is not None:  # None says nothing: a value that is split is then seen by its part
+            if cutting is not None:  # None decides nothing: a shard then has its part of a value that is split
                 seen = (own if window is None else window for own, window in zip(states, cutting.windows, strict=True))
                 found.add((count, Cut(tuple(seen), cutting.states)))
     for count, cutting in found:

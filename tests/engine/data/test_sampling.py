@@ -88,7 +88,7 @@ WITHOUT = [1, 2, 3, 6, 7, 10]
 
 
 @each_row(
-    ("values", "says"),
+    ("values", "message"),
     [
         (np.array([1, np.nan, 1]), "column 'w' holds nan"),
         (np.array([1, -2, 1]), "column 'w' holds -2"),
@@ -99,9 +99,9 @@ WITHOUT = [1, 2, 3, 6, 7, 10]
         (np.zeros((3, 2)), "column 'w' must have one value a row"),
     ],
 )
-def test_columns_that_are_no_weights_are_named(values, says):
+def test_columns_that_are_no_weights_are_named(values, message):
     source = open_source({"x": np.zeros(3), "w": values}, {"x": "x"})
-    with pytest.raises(DataError, match=says):
+    with pytest.raises(DataError, match=message):
         make_sampler(Sampling(weights="w"), source, np.arange(3))
 
 
@@ -153,12 +153,12 @@ def test_class_weights_may_be_given_and_ignored_labels_do_not_count():
     assert class_weights(np.array([0]), 3, [1, 0.5, 2]).tolist() == [1, 0.5, 2]
     ignoring = class_weights(np.array([0, -100, 1, 1]), 2, "balanced", ignored=-100)
     np.testing.assert_allclose(ignoring, [3 / 2, 3 / 4])
-    for weights, says in [
+    for weights, message in [
         ([1, 2], "each of the 3 classes, not 2"),
         ([1, -1, 2], "at least 0"),
         ([1, np.inf, 2], "fin"),
     ]:
-        with pytest.raises(DataError, match=says):
+        with pytest.raises(DataError, match=message):
             class_weights(np.array([0]), 3, weights)
     for labels in ([0, 3], [-1, 0], [0.5]):
         with pytest.raises(DataError, match="integers from 0 to 2"):

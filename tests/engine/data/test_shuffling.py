@@ -1,4 +1,4 @@
-"""Every kind of shuffle visits every row once, in an order that seed and epoch tell."""
+"""Every kind of shuffle visits every row once, in an order that seed and epoch determine."""
 
 import numpy as np
 import pytest
@@ -123,7 +123,7 @@ def test_shuffles_are_read(value, shuffle):
 
 
 @each_row(
-    ("value", "pointer", "says"),
+    ("value", "pointer", "message"),
     [
         (3, "/shuffle", "must be an object"),
         ({"kind": "blocks"}, "/shuffle/kind", "one of 'rows', 'shards', 'window', 'none'"),
@@ -133,9 +133,9 @@ def test_shuffles_are_read(value, shuffle):
         ({"kind": "shards", "sizes": 2}, "/shuffle/sizes", "did you mean 'size'"),
     ],
 )
-def test_faulty_shuffles_are_findings(value, pointer, says):
+def test_faulty_shuffles_are_findings(value, pointer, message):
     reader = Reader()
     read_shuffle(reader, value, "/shuffle")
     ((place, detail),) = [(finding.pointer, finding.detail) for finding in reader.findings]
     assert place == pointer
-    assert says in detail
+    assert message in detail

@@ -124,15 +124,15 @@ def test_splits_that_leave_nothing_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("values", "says"),
+    ("values", "message"),
     [
         (np.array([0.5, 1]), "column 'class' holds fractions or NaN"),
         (np.array([np.nan, 1]), "column 'class' holds fractions or NaN"),
         (np.zeros((2, 2)), "one value a row"),
     ],
 )
-def test_columns_without_labels_are_named(values, says):
-    with pytest.raises(DataError, match=says):
+def test_columns_without_labels_are_named(values, message):
+    with pytest.raises(DataError, match=message):
         split(SPLITS["stratified"], columns={"x": np.zeros(2), "class": values})
 
 

@@ -124,7 +124,7 @@ def test_statistics_come_from_training_rows_and_survive_a_resume():
 
 
 @pytest.mark.parametrize(
-    ("values", "pointer", "told"),
+    ("values", "pointer", "message"),
     [
         ({"age": ["22"], "town": ["Ulm"]}, "/inputs/age", "texts"),
         ({"age": [22, 23], "town": ["Ulm"]}, "/inputs/town", "1 rows"),
@@ -134,7 +134,7 @@ def test_statistics_come_from_training_rows_and_survive_a_resume():
         ({"age": [22], "town": [5, "Ulm"]}, "/inputs/town", "beside"),
     ],
 )
-def test_raw_values_that_the_model_does_not_take(values, pointer, told):
+def test_raw_values_that_the_model_does_not_take(values, pointer, message):
     reader = Reader()
     section = read_section(reader, {"x": ["age", "town"]}, "")
     table = {"age": RawColumn("age", np.array([1.0, 2.0])), "town": raw_values("town", ["Ulm", "Bonn"])}
@@ -142,4 +142,4 @@ def test_raw_values_that_the_model_does_not_take(values, pointer, told):
     with pytest.raises(engine.DocumentError) as refused:
         created.encode(values, {"x": np.dtype(np.float32)}, ["x"])
     assert refused.value.findings[0].pointer == pointer
-    assert told in refused.value.findings[0].detail
+    assert message in refused.value.findings[0].detail

@@ -101,7 +101,7 @@ def test_series_are_distinguished_across_chunks(monkeypatch):
 
 
 @each_row(
-    ("document", "pointer", "says"),
+    ("document", "pointer", "message"),
     [
         ({"stride": 0}, "/windows/stride", "at least 1"),
         ({"spans": {"x": [3, 3]}}, "/windows/spans/x", "start < end"),
@@ -114,38 +114,38 @@ def test_series_are_distinguished_across_chunks(monkeypatch):
         ({"span": {}}, "/windows/span", "did you mean 'spans'"),
     ],
 )
-def test_faulty_windows_are_findings(document, pointer, says):
+def test_faulty_windows_are_findings(document, pointer, message):
     _, ((place, detail),) = read(document)
     assert place == pointer
-    assert says in detail
+    assert message in detail
 
 
 @pytest.mark.parametrize(
-    ("windows", "pointer", "says"),
+    ("windows", "pointer", "message"),
     [
         (Windows(spans={"zz": 1}), "/spans/zz", "no input called 'zz'"),
         (Windows(within="serie"), "/within", "no column called 'serie'; did you mean 'series'"),
         (Windows(spans={"x": (0, 24)}), "/spans", "takes 24 rows in order, but there are 23"),
     ],
 )
-def test_windows_that_do_not_fit_are_found_before_and_when_a_source_is_opened(windows, pointer, says):
+def test_windows_that_do_not_fit_are_found_before_and_when_a_source_is_opened(windows, pointer, message):
     ((place, detail),) = windows.problems(INPUTS, COLUMNS, ROWS)
     assert place == pointer
-    assert says in detail
+    assert message in detail
     with pytest.raises(DataError) as refusal:
         open_source(COLUMNS, INPUTS, windows)
-    assert says in str(refusal.value)
+    assert message in str(refusal.value)
 
 
 def test_columns_that_distinguish_no_series_are_refused():
     def opened(series):
         return open_source({"x": np.zeros(6), "s": series}, {"x": "x"}, Windows(spans={"x": (0, 3)}, within="s"))
 
-    for series, says in [
+    for series, message in [
         (np.arange(6), "no window of 3 rows fits within column 's', where the longest run of one value has 1"),
         (np.array([1, 1, 1, np.nan, 2, 2]), "column 's' holds NaN"),
         (np.zeros((6, 2)), "one value a row"),
         (np.zeros(5), "column 's' has 5 rows"),
     ]:
-        with pytest.raises(DataError, match=says):
+        with pytest.raises(DataError, match=message):
             opened(series)

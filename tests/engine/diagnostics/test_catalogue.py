@@ -1,4 +1,4 @@
-"""The catalogue: an entry for every op, what it says of gradients and shapes, and what is not supported."""
+"""The catalogue: an entry for every op, its notes on gradients and shapes, and what is not supported."""
 
 from __future__ import annotations
 

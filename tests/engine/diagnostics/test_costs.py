@@ -1,4 +1,4 @@
-"""What is taken is no more than what was told before."""
+"""A request takes no more memory than its estimate."""
 
 import tracemalloc
 from collections.abc import Mapping

@@ -318,10 +318,10 @@ TOO_LARGE = {
 }
 
 
-@pytest.mark.parametrize(("x", "wants", "pointer", "said"), TOO_LARGE.values(), ids=TOO_LARGE)
-def test_what_is_too_large_is_refused_before_anything_is_computed(x, wants, pointer, said, monkeypatch):
+@pytest.mark.parametrize(("x", "wants", "pointer", "message"), TOO_LARGE.values(), ids=TOO_LARGE)
+def test_what_is_too_large_is_refused_before_anything_is_computed(x, wants, pointer, message, monkeypatch):
     monkeypatch.setattr("engine.diagnostics.evaluation.derive", None)
-    with pytest.raises(engine.DocumentError, match=said) as caught:
+    with pytest.raises(engine.DocumentError, match=message) as caught:
         derived(WIDE, {"inputs": {"x": x}}, *wants)
     assert [(found.pointer, found.code) for found in caught.value.findings] == [(pointer, "limit_exceeded")]
 

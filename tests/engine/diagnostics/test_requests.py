@@ -107,13 +107,13 @@ FAULTS = {
 }
 
 
-@each_row(("want", "pointer", "code", "said"), FAULTS.values(), ids=FAULTS)
-def test_a_faulty_want_is_refused_with_its_place(want, pointer, code, said):
+@each_row(("want", "pointer", "code", "message"), FAULTS.values(), ids=FAULTS)
+def test_a_faulty_want_is_refused_with_its_place(want, pointer, code, message):
     with pytest.raises(engine.DocumentError) as caught:
         engine.compute(engine.parse_graph(DOCUMENT), {**REQUEST, "want": ["outputs", want]})
     (found,) = caught.value.findings
     assert (found.pointer, found.code) == (f"/want/1{pointer}", code)
-    assert said in found.detail
+    assert message in found.detail
 
 
 def test_every_faulty_want_is_named_at_once():

@@ -1,4 +1,4 @@
-"""Graphs as scripts: they train and evaluate where there is no engine, and come to the numbers of a fit."""
+"""Graphs as scripts: they train and evaluate where there is no engine, and compute the numbers of a fit."""
 
 from __future__ import annotations
 
@@ -201,11 +201,11 @@ def test_a_script_runs_on_made_up_numbers_and_refuses_data_that_do_not_fit(tmp_p
     faults = {"no array 'y'": {"x": good["x"]}, "shape (8, 5)": {**good, "x": np.ones((8, 5))}}
     faults["7 rows"] = {**good, "x": np.ones((7, 6))}
     program = loaded(script(LINE, "sgd"))
-    for said, arrays in faults.items():
+    for message, arrays in faults.items():
         np.savez(tmp_path / "data.npz", **arrays)
         with pytest.raises(SystemExit) as refused:
             list(program["batches"](program["read"](tmp_path / "data.npz")))
-        assert said in str(refused.value)
+        assert message in str(refused.value)
     np.savez(tmp_path / "data.npz", v=np.ones(6))
     with pytest.raises(SystemExit, match="nothing is called 'v'"):
         program["load"](tmp_path / "data.npz")

@@ -1,4 +1,4 @@
-"""A training run told in ggml's names: tensors of a context, a dataset, a fit."""
+"""A training run in ggml's names: tensors of a context, a dataset, a fit."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What the mapping table cannot tell by names alone, of elements, reductions, shapes and indices."""
+"""What the mapping table cannot express by names alone, of elements, reductions, shapes and indices."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class NotOffered(Exception):
-    """The sample asks for something that our op does not have, by design; the text says what."""
+    """The sample asks for something that our op does not have, by design; the text names it."""
 
 
 @dataclass

@@ -207,7 +207,7 @@ def generate_program(seed: int) -> Program:
 
 
 class _Generator:
-    """Draws one program, and runs it on NumPy to know shapes and ranges."""
+    """Draws one program, and runs it on NumPy to compute shapes and ranges."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance

@@ -6,7 +6,7 @@
 `write` needs torch 2.13 and NumPy; `compare` needs the repository root on PYTHONPATH too. Each program runs on
 PyTorch, and on a model of the semantics that has no in-place operations: each write makes a new tensor, and views are
 gathers from the present one. Where PyTorch accepts a program both must give the same gradients, else this script fails;
-where it refuses one, the model tells which gradients would be right.
+where it refuses one, the model computes which gradients would be right.
 """
 
 from __future__ import annotations

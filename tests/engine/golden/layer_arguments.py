@@ -1,4 +1,4 @@
-"""What the mapping table cannot tell by names alone, of linear algebra, convolutions and networks."""
+"""What the mapping table cannot express by names alone, of linear algebra, convolutions and networks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def some(call: Call) -> None:
     call.attrs["mode"] = "reduced" if call.attrs.pop("some", True) else "complete"
 
 
-def full_unless_told(call: Call) -> None:
+def full_by_default(call: Call) -> None:
     call.attrs.setdefault("full_matrices", True)
 
 

@@ -73,7 +73,7 @@ def scaled(value: Any, factor: float) -> Any:
 
 
 def on_grids(info: Any, entry: Entry) -> Iterator[tuple[Any, Any]]:
-    """Samples of an elementwise op on the numbers, one for each set of attributes, with what tells it apart."""
+    """Samples of an elementwise op on the numbers, one for each set of attributes, with what distinguishes it."""
     for dtype in SIZES:
         if dtype not in info.dtypes:
             continue

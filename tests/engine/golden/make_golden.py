@@ -152,7 +152,7 @@ def stored(store: Store, created: dict[str, Any]) -> dict[str, Any]:
 
 
 def candidates_of(info: Any, entry: Entry, left_out: Counter[str]) -> list[tuple[int, Any]]:
-    """The samples of an OpInfo that can be told in our terms."""
+    """The samples of an OpInfo that our op can express."""
     dtype = torch.float64 if torch.float64 in info.dtypes else torch.int64
     differentiable = info.supports_autograd and dtype == torch.float64 and not entry.values_only
     found = []
@@ -171,7 +171,7 @@ def candidates_of(info: Any, entry: Entry, left_out: Counter[str]) -> list[tuple
     return found
 
 
-def telling(created: dict[str, Any]) -> bool:
+def is_distinctive(created: dict[str, Any]) -> bool:
     """Tell whether second-order gradients are finite and not all zero."""
     given = [g for g in created["second"] if g is not None]
     return any(bool((g != 0).any()) for g in given) and all(bool(g.isfinite().all()) for g in given)
@@ -188,7 +188,7 @@ def samples_of(info: Any, entry: Entry, left_out: Counter[str]) -> list[dict[str
             except (RuntimeError, ValueError, NotImplementedError) as error:
                 if not again:
                     left_out[f"PyTorch refuses: {str(error).splitlines()[0][:80]}"] += 1
-    good = sorted((r for r in records if "second" in r), key=lambda r: (not telling(r), elements(r["inputs"])))
+    good = sorted((r for r in records if "second" in r), key=lambda r: (not is_distinctive(r), elements(r["inputs"])))
     for created in good[1:]:
         del created["second"]
     return records

@@ -1,10 +1,10 @@
 """Which op of ours each op of PyTorch's `op_db` is, and how its arguments become our inputs and attributes.
 
 The table is read by make_golden.py only; nothing here needs PyTorch. A key is the OpInfo's name, with "|" and its
-variant where it has one. An entry tells our op and the arguments in PyTorch's order: a plain name is an input of ours,
+variant where it has one. An entry names our op and the arguments in PyTorch's order: a plain name is an input of ours,
 in that order; a name with "=" is an attribute, under the name that `RENAMED` gives it; "*=" at the end is a list spread
-over the arguments. What cannot be told so goes through a function of `arguments` or `layer_arguments`. The op "getitem"
-stands for the brackets of a Value.
+over the arguments. What cannot be written so goes through a function of `arguments` or `layer_arguments`. The op
+"getitem" stands for the brackets of a Value.
 """
 
 from __future__ import annotations
@@ -319,7 +319,7 @@ LINEAR_ALGEBRA = {
     "qr": to("qr", "x some=", layer.some, after="qr"),
     "linalg.eigh": to("eigh", "x UPLO=", layer.either_triangle, after="abs", symmetric=True),
     "linalg.eigvalsh": to("eigvalsh", "x UPLO=", layer.either_triangle, symmetric=True),
-    "linalg.svd": to("svd", "x full_matrices=", layer.full_unless_told, after="svd"),
+    "linalg.svd": to("svd", "x full_matrices=", layer.full_by_default, after="svd"),
     "linalg.svdvals": to("svdvals"),
     "linalg.pinv": to("pinv", "x rtol= atol= hermitian=", layer.tolerance),
     "linalg.pinv|hermitian": to("pinv", "x rtol= atol= hermitian=", layer.tolerance, symmetric=True),

@@ -84,5 +84,5 @@ def _compared(order: Order) -> dict[str, set[tuple[Any, ...]]]:
 
 
 def _option(name: str, value: Any) -> tuple[Any, ...]:
-    """Return what tells options apart: their values where these are words or truth values."""
+    """Return what distinguishes options: their values where these are words or truth values."""
     return (name, value) if isinstance(value, str | bool) else (name,)

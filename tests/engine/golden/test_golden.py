@@ -76,7 +76,7 @@ def part_of_index(code: Any, inputs: list[Any]) -> Any:
 
 
 def check(what: str, ours: Value | None, theirs: Array | None, shape: Sequence[int], *, narrow: bool) -> None:
-    """Compare; a missing gradient is one of zeros. `narrow` says that PyTorch computed parts in float32."""
+    """Compare; a missing gradient is one of zeros. With `narrow`, PyTorch computed parts in float32."""
     got = np.zeros(shape) if ours is None else ours.numpy()
     want = np.zeros(shape) if theirs is None else theirs
     assert got.shape == want.shape, f"{what}: shape {got.shape}, not {want.shape}"

@@ -125,7 +125,7 @@ TRACKED = engine.tensor(W, requires_grad=True, name="w")
 
 
 @each_row(
-    ("function", "error", "says"),
+    ("function", "error", "message"),
     [
         (lambda x: ops.reshape(x, shape=(x.shape[0] * 2, 2)), AttributeValueError, "shape = .*-1"),
         (lambda x: ops.sum(x) if x.shape[0] > 50 else ops.mean(x), EngineError, "other ops"),
@@ -136,8 +136,8 @@ TRACKED = engine.tensor(W, requires_grad=True, name="w")
         (lambda x: x @ np.ones((5, 5)), ShapeError, "matmul"),
     ],
 )
-def test_what_is_no_graph_is_refused(function, error, says):
-    with pytest.raises(error, match=says):
+def test_what_is_no_graph_is_refused(function, error, message):
+    with pytest.raises(error, match=message):
         engine.capture(function, {"x": ["n", 4]})
 
 
@@ -148,7 +148,7 @@ def test_leaves_are_checked_as_in_a_document():
 
 
 @each_row(
-    ("operands", "named", "says"),
+    ("operands", "named", "message"),
     [
         ((X, Y, W), {}, "lacks 'b'"),
         ((X, Y, W, B, B), {}, "takes 4 values"),
@@ -156,7 +156,7 @@ def test_leaves_are_checked_as_in_a_document():
         ((X, Y, W, W), {}, "'b' has shape"),
     ],
 )
-def test_a_graph_called_with_other_values_says_what_it_takes(operands, named, says):
+def test_a_graph_called_with_other_values_says_what_it_takes(operands, named, message):
     function = engine.graph_function(engine.capture(model, INPUTS, PARAMETERS))
-    with pytest.raises(ShapeError, match=says):
+    with pytest.raises(ShapeError, match=message):
         function(*operands, **named)

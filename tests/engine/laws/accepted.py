@@ -61,7 +61,7 @@ ANY_DTYPE: dict[str, str] = {
     "adds and multiplies in int64, as PyTorch": "sum sum_to prod product_of_others cumsum cumprod",
     "leaves integers as they are": "floor ceil trunc abs square nan_to_num",
 }
-"""Primitives that neither promote nor mind truth values in the place of floats, and why."""
+"""Primitives that do not promote, and take truth values in the place of floats, and why."""
 
 
 @law(of_the_op=True, with_warnings=True)

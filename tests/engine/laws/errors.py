@@ -27,7 +27,7 @@ class Call(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of a call: specs, or the text of the refusal."""
+    """The result of a call: specs, or the text of the refusal."""
 
     specs: list[Spec] | None
     refusal: str
@@ -137,7 +137,7 @@ def _with_other_values(case: Case) -> Tried:
 
 
 def _tried(op: Op[Any], calls: Iterable[Call]) -> Tried:
-    """Make calls: what came of each, computing and tracing."""
+    """Make calls, and return the outcome of each, computing and tracing."""
     return [(call, _try(op, call, trace=False), _try(op, call, trace=True)) for call in calls]
 
 

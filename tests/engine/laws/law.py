@@ -1,7 +1,7 @@
 """Laws: what holds for every op of the registry, on every sample that it declares.
 
-A law is a function decorated with `law`; `broken` applies all laws to one op and returns what each broken one says. The
-samples of an op, with what is computed from them (see `Case`), are shared by all laws.
+A law is a function decorated with `law`; `broken` applies all laws to one op and returns a report of each broken one.
+The samples of an op, with what is computed from them (see `Case`), are shared by all laws.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def cases_of(op: Op[Any]) -> list[Case]:
 
 
 def broken(op: Op[Any]) -> tuple[list[str], Exception | None]:
-    """Apply all laws to an op: what each broken one says, and the first of the errors."""
+    """Apply all laws to an op; return a report of each broken one, and the first of the errors."""
     found: list[str] = []
     first: Exception | None = None
     cases = cases_of(op)

@@ -1,4 +1,4 @@
-"""The ops people look for, by family, under the names they know them by: all are there and are documented."""
+"""The ops people look for, by family, under their usual names: all are there and are documented."""
 
 import pytest
 

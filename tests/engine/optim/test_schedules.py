@@ -205,7 +205,7 @@ def test_gamma_matters_to_the_exponential_range_only(mode):
 SEQUENCE = {"kind": "sequential", "milestones": [5]}
 PLATEAU = {"kind": "reduce_on_plateau"}
 
-# A schedule, where its faults are, and what is said of each.
+# A schedule, where its faults are, and the message of each.
 REFUSED = {
     "no gamma": ({"kind": "exponential"}, {"": "exponential needs the option 'gamma' (a number)"}),
     "a negative gamma": ({"kind": "exponential", "gamma": -0.5}, {"/gamma": "gamma must be at least 0, not -0.5"}),

@@ -46,7 +46,7 @@ CLIPS: tuple[Document, ...] = ({}, {}, {"clip": {"norm": 0.5}}, {"clip": {"value
 
 
 def random_case(draw: random.Random) -> tuple[Document, RandomFit]:
-    """Return a document with all that PyTorch needs to know, and the fit."""
+    """Return a document with all that PyTorch needs, and the fit."""
     document = _stack(draw)
     batch = draw.choice((4, 8, 16))
     kind = draw.choice(OPTIMIZERS)

@@ -1,4 +1,4 @@
-"""Running random things of a seed one after the other, and telling of one that breaks the law."""
+"""Running random things of a seed one after the other, and reporting one that breaks the law."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.engine.random_graphs.steps import random_program
 from tests.engine.random_graphs.thresholds import Thresholds, random_thresholds
 
 SEED = os.environ.get("LAW_SEED", "0")
-"""Chosen anew in each run of the tests, see tests/conftest.py, unless it is given."""
+"""Chosen in each run of the tests, see tests/conftest.py, unless it is given."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Kind:
 
 
 def broken(case: Case) -> Broken | None:
-    """Run a program in every way; what it raises is told as well."""
+    """Run a program in every way; what it raises is reported as well."""
     try:
         return check(case.program, case.thresholds)
     except Exception as error:  # noqa: BLE001 - a program that ran on the tape as it was made has to run in every way

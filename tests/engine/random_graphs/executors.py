@@ -99,7 +99,7 @@ def _leaf(name: str, array: Array, *, requires_grad: bool = False) -> Value:
 
 
 def _differentiated(program: Program, graph: Trace) -> tuple[dict[str, Value], dict[str, Value]]:
-    """Return the gradients by name, and what is told of them: the sum of the losses, and derivatives by name."""
+    """Return the gradients by name, and further results: the sum of the losses, and derivatives by name."""
     if not program.losses:
         return {}, {}
     total = _total([graph.value(reference).reshape(shape=()) for reference in program.losses])
@@ -157,7 +157,7 @@ def by_numpy(plan: Plan, program: Program, runs: int) -> list[Results]:
 
 
 class Native:
-    """A plan by compiled kernels, run by as many threads as it is told."""
+    """A plan by compiled kernels, run by a given number of threads."""
 
     def __init__(self, plan: Plan, program: Program) -> None:
         """Bind the plan to memory."""

@@ -127,7 +127,7 @@ def _column(generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dt
 def finished(fit: engine.Fit) -> Results:
     """Run a fit to its end; return every loss and metric, and all that is learned."""
     results: Results = {}
-    exact = np.float64 if fit.recipe.precision == "float64" else np.float32  # metrics are told as Python's numbers
+    exact = np.float64 if fit.recipe.precision == "float64" else np.float32  # metrics are reported as Python's numbers
     with np.errstate(all="ignore"):
         while not fit.done:
             for point in fit.advance():
@@ -141,7 +141,7 @@ def finished(fit: engine.Fit) -> Results:
 
 
 def _finished_or_refused(case: RandomFit, executor: str) -> Results | str:
-    """Return what a fit comes to, or why it is refused: a part of a batch may be too small for a layer."""
+    """Return the results of a fit, or why it is refused: a part of a batch may be too small for a layer."""
     try:
         return finished(case.start(executor, 1))
     except DocumentError as error:
@@ -195,7 +195,7 @@ def _checked(case: RandomFit) -> Broken | None:
     if isinstance(expected, str) or isinstance(found, str):
         return None if expected == found else Broken("only one executor refuses", f"{expected} {found}")
     if expected.keys() != found.keys():
-        return Broken("a compiled fit tells of other things", f"{sorted(expected.keys() ^ found.keys())}")
+        return Broken("a compiled fit has other metrics", f"{sorted(expected.keys() ^ found.keys())}")
 
     # Optimizers that divide gradients by their size make steps of rounding errors: all are as uncertain as one.
     if faults := Tolerance(expected, replaying(case), common=1.0).faults(found):
@@ -208,7 +208,7 @@ def _checked(case: RandomFit) -> Broken | None:
             first.close()
             again = case.start(executor, 3)
             again.restore(checkpoint)
-            # Metrics of the steps before it was stopped are told by the first part.
+            # Metrics of the steps before it was stopped are reported by the first part.
             rest = finished(again)
             whole = {
                 name: array for name, array in (found if executor == "native" else expected).items() if name in rest

@@ -30,7 +30,7 @@ THREADS = (1, 2, 3)
 
 @dataclass(frozen=True)
 class Broken:
-    """A way in which the law is broken: which comparison tells it, and what it finds."""
+    """A way in which the law is broken: which comparison fails, and what it finds."""
 
     law: str
     detail: str

@@ -23,7 +23,7 @@ COMPOSED = (
     "hardshrink", "hardtanh", "softplus", "celu", "clamp", "isclose", "ldexp", "heaviside", "masked_fill", "ndtr",
     "where", "deg2rad", "trunc_divide", "add1", "round", "prelu",
 )  # fmt: skip
-"""Elementwise ops that no shape rule tells as such."""
+"""Elementwise ops whose shape rule does not mark them as such."""
 
 REDUCTIONS = (
     "sum", "sum", "mean", "mean", "max", "min", "logsumexp", "var", "std", "norm", "prod", "sum_of_squares",

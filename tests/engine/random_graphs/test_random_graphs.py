@@ -1,7 +1,7 @@
 """Random graphs, stacks of layers and fits, new ones in each run: the same numbers however they are run.
 
-What fails is told by a seed and a number, shrunk: `python -m tests.engine.random_graphs` runs it again, and
-LAW_SEED gives the seed of a whole run of the tests. `make chaos` runs twenty times as many.
+A failure is reported as a seed and a number, with the smallest program: `python -m tests.engine.random_graphs` runs it
+again, and LAW_SEED sets the seed of a whole run of the tests. `make chaos` runs twenty times as many.
 """
 
 import gc

@@ -1,10 +1,10 @@
 """How far compiled kernels may be from NumPy's: as far as NumPy's results move when its operations are a little off.
 
 NumPy runs the program again with every floating leaf, and every result of an op whose compiled kernel need not give the
-same bits, moved by a few units in the last place. What comes out tells for each element how well the program determines
-it: cancellation, sums of many terms, steps at a bound that a number is next to. What cancels inside an op is told by
-`cancellation.py`. A program that is suspected is run so
-more often before it is called wrong, so that no chance decides.
+same bits, moved by a few units in the last place. The result shows for each element how well the program determines
+it: cancellation, sums of many terms, steps at a bound that a number is next to. `cancellation.py` finds what cancels
+inside an op. A program that is suspected is run in this way more often before it is called wrong, so that no chance
+decides.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SAME_BITS = (
     "amax", "amin", "arange", "argmin", "bin_argmax", "diag_mask_inf", "diagonal_scatter", "eye", "full",
     "index_get", "linspace", "one_hot", "ones", "pad", "tril", "triu", "zeros",
 )  # fmt: skip
-"""Ops whose compiled kernels do what IEEE arithmetic says, as NumPy's do.
+"""Ops whose compiled kernels follow IEEE arithmetic, as NumPy's do.
 
 Products are moved all the same: sums of a few equal numbers would be too exact otherwise, as the slopes of |x| are.
 """

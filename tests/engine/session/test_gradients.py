@@ -62,7 +62,7 @@ def test_a_custom_function_of_the_caller_is_a_cotangent(program):
     x = np.array([[1.0, -1.0], [0.5, 2.0]])
     done = session.forward({"x": x}, keep=True)
     np.testing.assert_array_equal(done.outputs["y"], x * session.parameters["w"])
-    session.backward(done.tape, {"y": 3 * done.outputs["y"] ** 2})  # of sum(y ** 3), which the graph does not know
+    session.backward(done.tape, {"y": 3 * done.outputs["y"] ** 2})  # of sum(y ** 3), which is not part of the graph
     np.testing.assert_allclose(session.gradients["w"], 3 * (x * session.parameters["w"]) ** 2 * x, rtol=1e-15)
 
 

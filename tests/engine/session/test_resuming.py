@@ -11,7 +11,7 @@ WITHOUT_STATE = ("sgd", "chain")
 
 
 def steps(session, batch, count):
-    """Take steps, each by two calls on rows mixed up in another way; return what they told."""
+    """Take steps, each by two calls on rows mixed up in another way; return what they reported."""
     result = []
     for number in range(count):
         for part in (slice(0, 7), slice(7, 12)):

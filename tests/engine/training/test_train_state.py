@@ -44,10 +44,10 @@ def test_parameters_are_aligned_windows_on_one_vector_a_dtype():
     assert created.parameters["fixed"] is created.arrays["parameter:fixed"]
 
 
-def test_a_form_says_what_a_model_takes_without_taking_it():
-    form, created = StateLayout(DEFINITION, TRAINED, one_group(make_optimizer({"kind": "adam"}))), model()
+def test_a_layout_has_the_specs_of_a_state_without_allocating_it():
+    layout, created = StateLayout(DEFINITION, TRAINED, one_group(make_optimizer({"kind": "adam"}))), model()
     assert {name: (array.shape, array.dtype) for name, array in created.arrays.items()} == {
-        name: (spec.shape, spec.dtype) for name, spec in form.specs.items()
+        name: (spec.shape, spec.dtype) for name, spec in layout.specs.items()
     }
 
 

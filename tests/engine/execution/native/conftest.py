@@ -24,7 +24,7 @@ RunBoth = Callable[..., tuple[list[Array], list[Array]]]
 
 
 def run_compiled(op: str, inputs: Sequence[Array], outputs: Sequence[Array], attrs: Mapping[str, Any]) -> bool:
-    """Run the kernels of an op; tell whether they found the operands fit.
+    """Run the kernels of an op; return whether they accepted the operands.
 
     Fails where the op has no kernel for such operands.
     """

@@ -1,4 +1,4 @@
-"""The folder of machine code: what an installation compiled is used by all users, whoever may write where."""
+"""The folder of machine code: all users use what an installation compiled, also those that may not write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels are compiled once for equal sources, and a fit that waits for them says how many there are."""
+"""Kernels are compiled once for equal sources, and a fit that waits for them reports how many there are."""
 
 from __future__ import annotations
 

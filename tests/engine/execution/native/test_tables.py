@@ -77,7 +77,7 @@ def test_elements_are_picked_and_placed_along_the_last_axis(dtype: str, run_both
 def test_an_index_outside_is_reported_and_nothing_beyond_memory_is_touched(
     op: str, shapes: list[tuple[int, ...]], attrs: dict[str, Any], wrong: int, compiled: Callable[..., bool]
 ) -> None:
-    """The executor then asks NumPy's kernel, which says what is wrong."""
+    """The executor then calls NumPy's kernel, which raises the error."""
     index = np.array([[1, wrong]]).reshape(shapes[1])
     out = np.zeros({"embedding": (2, 3), "gather": (1, 2), "scatter_add": (1, 5)}[op])
     assert not compiled(op, [numbers(*shapes[0]), index], [out], attrs)

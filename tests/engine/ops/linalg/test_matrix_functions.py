@@ -1,4 +1,4 @@
-"""The exponential of matrices at known ones, and factors and solutions told with whether there are any."""
+"""The exponential of matrices at known ones, and factors and solutions with whether there are any."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ KNOWN: list[tuple[str, list[Any], dict[str, Any], Any]] = [
     ("tensordot", [np.ones((2, 3)), np.ones((2, 3))], {}, 6),
     ("tensordot", [np.ones((2, 3)), np.ones((4, 3))], {"axes": ((1,), (-1,))}, np.full((2, 4), 3)),
     ("tensordot", [np.ones(2), np.ones(3)], {"axes": 0}, np.ones((2, 3))),
-    # ggml tells a [2, 1] matrix as ne = [1, 2]: rows of a against rows of b
+    # ggml writes the shape of a [2, 1] matrix as ne = [1, 2]: rows of a against rows of b
     ("mul_mat", [[[1.0], [2]], [[3.0], [4], [5]]], {}, [[3, 6], [4, 8], [5, 10]]),
     ("out_prod", [[[1.0, 2]], [[3.0, 4, 5]]], {}, [[3, 6], [4, 8], [5, 10]]),
     # neighbours of the second batch share a matrix of the first, as i12 / r2 in ggml

@@ -38,7 +38,7 @@ def test_answers_are_known(name: str, operands: list[Any], attrs: dict[str, Any]
 
 
 @each_row(
-    ("name", "operands", "attrs", "says"),
+    ("name", "operands", "attrs", "message"),
     [
         ("histc", [np.array([1.0, INF])], {}, "no finite range"),
         ("bincount", [np.array([-1])], {}, "-1 is negative"),
@@ -46,8 +46,8 @@ def test_answers_are_known(name: str, operands: list[Any], attrs: dict[str, Any]
         ("bincount", [np.array([10**12])], {}, "must be in 0"),
     ],
 )
-def test_what_cannot_be_counted_is_refused(name: str, operands: list[Any], attrs: dict[str, Any], says: str) -> None:
-    with pytest.raises(EngineError, match=says):
+def test_what_cannot_be_counted_is_refused(name: str, operands: list[Any], attrs: dict[str, Any], message: str) -> None:
+    with pytest.raises(EngineError, match=message):
         OPS[name](*operands, **attrs)
 
 

@@ -227,7 +227,7 @@ def test_giving_up_after_the_others_have_left_is_no_fault(make: Callable[[int], 
 
 
 @pytest.mark.parametrize(
-    ("part", "says"),
+    ("part", "message"),
     [
         (
             lambda end: end.allreduce_(np.ones(4 + end.rank, "float32")),
@@ -238,11 +238,11 @@ def test_giving_up_after_the_others_have_left_is_no_fault(make: Callable[[int], 
     ],
 )
 def test_ranks_that_do_not_do_the_same_fail(
-    make: Callable[[int], Threads], part: Callable[[Any], object], says: str
+    make: Callable[[int], Threads], part: Callable[[Any], object], message: str
 ) -> None:
     for result in make(2).play(part):
         assert type(result) is CollectiveError
-        with pytest.raises(CollectiveError, match=says):
+        with pytest.raises(CollectiveError, match=message):
             raise result
 
 

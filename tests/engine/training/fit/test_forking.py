@@ -168,7 +168,7 @@ def test_a_fork_of_parameters_of_a_fit_that_ended_on_its_best_weights_takes_thos
 
 
 @pytest.mark.parametrize(
-    ("restore", "document", "recipe", "says"),
+    ("restore", "document", "recipe", "message"),
     [
         ("all", network(dropout=0.1), {}, "another graph"),
         ("all", None, {"class_weights": [1.0, 2.0, 1.0]}, "another graph"),
@@ -178,11 +178,11 @@ def test_a_fork_of_parameters_of_a_fit_that_ended_on_its_best_weights_takes_thos
         ("parameters", {**network(), "layers": [{"layer": "linear", "units": 3, "name": "head"}]}, {}, "no parameter"),
     ],
 )
-def test_what_does_not_fit_is_refused_and_changes_nothing(restore, document, recipe, says, tmp_path):
+def test_what_does_not_fit_is_refused_and_changes_nothing(restore, document, recipe, message, tmp_path):
     original = start()
     run(original, 4)
     fork = start(document, **recipe)
     before = arrays_of(fork)
-    with pytest.raises(engine.CheckpointError, match=says):
+    with pytest.raises(engine.CheckpointError, match=message):
         fork.fork(saved(original, tmp_path), restore=restore)
     assert (arrays_of(fork), fork.step) == (before, 0)

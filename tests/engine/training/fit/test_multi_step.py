@@ -87,7 +87,7 @@ def test_a_fit_ends_at_the_step_that_is_not_finite(executor):
     while not alone.done:
         alone.advance()
     assert alone.failure is not None
-    for steps in range(1, 9):  # of the first call; the clock says how many a later one takes
+    for steps in range(1, 9):  # of the first call; later ones have as many as their time allows
         fit = fit_of(recipe, executor, bad=37)
         points = [*fit.advance(steps), *fit.advance(60 - steps)]
         assert fit.failure is not None

@@ -1,4 +1,4 @@
-"""A fit that succeeds holds finite numbers only; one that does not says where the first other one came from."""
+"""A fit that succeeds holds finite numbers only; one that fails names where the first other one came from."""
 
 import math
 import re

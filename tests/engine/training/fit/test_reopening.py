@@ -358,12 +358,12 @@ def test_a_checkpoint_that_does_not_show_by_what_its_rates_came_goes_on_as_if_th
     assert rates(fit)[0] < 0.1
 
 
-@pytest.mark.parametrize("told", [5, None, ["x"], [[]]])
-def test_a_checkpoint_whose_word_on_rates_is_damaged_begins_them_again(told, tmp_path):
+@pytest.mark.parametrize("damaged", [5, None, ["x"], [[]]])
+def test_a_checkpoint_with_damaged_rates_begins_them_again(damaged, tmp_path):
     short = start(epochs=5, optimizer={"kind": "sgd", "lr": 0.1}, schedule=PLATEAU)
     run(short)
     checkpoint = saved(short, tmp_path)
-    checkpoint.cursor["rates"] = told
+    checkpoint.cursor["rates"] = damaged
     assert rates(reopened(checkpoint, epochs=7, optimizer={"kind": "sgd", "lr": 0.1}, schedule=PLATEAU)) == [0.1]
 
 

@@ -51,7 +51,7 @@ def through_plans(
         executor.inputs["x"][...], executor.inputs["y"][...] = predictions[rows], targets[rows]
         executor.run()
         tally.add(executor.outputs)
-        executor.inputs["x"][...] = 0  # what a plan holds is not what the tally knows
+        executor.inputs["x"][...] = 0  # the tally must not read the buffers of the plan
         executor.run()
     return tally.result()
 

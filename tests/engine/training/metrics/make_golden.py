@@ -92,7 +92,7 @@ def numbers(generator: np.random.Generator, shape: tuple[int, ...], offset: floa
 
 
 def case(loss: str, predictions: np.ndarray, targets: np.ndarray, measured: Measured) -> dict[str, Any]:
-    """Write down one set of predictions and what is said of it."""
+    """Write one set of predictions and its metrics."""
     metrics = [{"document": document, "values": {k: float(v) for k, v in row.items()}} for document, row in measured]
     return {"loss": loss, "predictions": predictions.tolist(), "targets": targets.tolist(), "metrics": metrics}
 

@@ -1,4 +1,4 @@
-"""Tallies: batches in, numbers of all their rows out; what they know can be kept and taken up again."""
+"""Tallies: batches in, numbers of all their rows out; their state can be saved and restored."""
 
 from __future__ import annotations
 

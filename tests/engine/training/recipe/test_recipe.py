@@ -33,7 +33,7 @@ def test_a_kind_may_be_written_alone():
     assert engine.read_recipe({"epochs": 1, "schedule": "constant"}).schedule.kind == "constant"
 
 
-def test_everything_can_be_said():
+def test_every_field_is_read():
     recipe = engine.read_recipe(
         {
             "steps": 7,
@@ -202,7 +202,7 @@ def test_groups_without_momentum_may_stand_beside_a_cycle_if_they_are_frozen():
     assert recipe.optimizer.rest.own_momentum == 0.0
 
 
-def test_what_happens_to_a_gradient_that_is_not_finite_is_said_once():
+def test_what_happens_to_a_gradient_that_is_not_finite_is_set_once():
     def nonfinite(**recipe):
         return engine.read_recipe({"epochs": 1, **recipe}).nonfinite
 

@@ -95,7 +95,7 @@ def test_evaluations_before_the_first_epoch_are_not_counted():
     assert weight(fit) == -1
 
 
-def test_what_is_better_may_be_said():
+def test_the_direction_of_improvement_can_be_set():
     fit = walk("0.0 - s", early_stopping={"patience": 1, "mode": "max"})
     assert len(numbers(fit, "validation")) == 9
     fit = walk("s", early_stopping={"patience": 1, "mode": "max"})

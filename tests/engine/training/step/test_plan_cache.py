@@ -26,7 +26,7 @@ GRAPH: dict[str, Any] = {
 
 
 def planned(cache: PlanCache, batch: int = 8, graph: dict[str, Any] = GRAPH, **options: Any) -> Plan:
-    """The plan of a training step by way of the cache, everything it is made from made anew."""
+    """The plan of a training step by way of the cache; all that it is made from is new."""
     definition = engine.parse_graph(graph)
     recipe = engine.read_recipe({"steps": 5, "optimizer": "adam", **options})
     dims = {"batch": batch}

@@ -91,11 +91,11 @@ def test_whole_numbers_include_both_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "message"),
     [("epochs.x", "'epochs' is a number"), ("optimizer.groups.2.lr", "list of 2"), ("optimizer.groups.x", "no place")],
 )
-def test_a_path_that_leads_nowhere_is_refused(path: str, said: str) -> None:
-    with pytest.raises(PathError, match=said):
+def test_a_path_that_leads_nowhere_is_refused(path: str, message: str) -> None:
+    with pytest.raises(PathError, match=message):
         replace_at(RECIPE, path, 1)
     with pytest.raises(engine.DocumentError) as caught:
         variants(kind="grid", parameters={path: [1, 2]})

@@ -1,4 +1,4 @@
-"""What a sweep may be told, and how it is told what is wrong."""
+"""The options of a sweep, and the findings for wrong ones."""
 
 from typing import Any
 

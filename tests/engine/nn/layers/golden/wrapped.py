@@ -71,7 +71,7 @@ class Encoders(nn.Module):
 
 
 class Whole(nn.Module):
-    """A transformer, each step of whose target sees those up to it."""
+    """A transformer, each step of whose target attends to those up to it."""
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class Parallel(nn.ModuleList):
 
 
 class Decoder(nn.Module):
-    """A decoder's layer, each step of which sees those up to it."""
+    """A decoder's layer, each step of which attends to those up to it."""
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
