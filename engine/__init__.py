@@ -81,6 +81,7 @@ from engine.data import (
     Windows,
     classes_of_checkpoint,
     encode_texts,
+    images_of_checkpoint,
     meta_with_classes,
     read_class_encodings,
 )
@@ -317,6 +318,7 @@ __all__ = [
     "graph_text",
     "hessian",
     "hvp",
+    "images_of_checkpoint",
     "inference_mode",
     "initializer_catalogue",
     "is_grad_enabled",

@@ -67,8 +67,11 @@ file without a header and without `columns` has the columns column_1, column_2, 
 MISSING = """Cells of a CSV file that stand for missing values beside empty ones, joined by commas: NA,?. By default \
 NA, N/A, null and nan stand for missing numbers too, and text columns that hold them are refused."""
 
-IMAGE_SIZE = """HEIGHTxWIDTH in pixels, or one side of a square, to which the images of a zip file are scaled; by \
-default they must all be of one size."""
+IMAGE_SIZE = """HEIGHTxWIDTH in pixels, or one side of a square, to which images are scaled, in a zip file or as bytes \
+in a column of Parquet or Arrow; by default they must all be of one size."""
+IMAGE_MODE = "Channels of images: grey, colours, or colours and opacity; by default RGB."
+IMAGE_DTYPE = "uint8 from 0 to 255 (the default), or float32 from 0 to 1, of images."
+LIKE_BEFORE = "With rows that are appended to a dataset or given to a model, images are read as theirs were."
 
 ACCEPTED = MappingProxyType({JSON: "InlineDataset", **{kind: None for kind in (*FORMATS, OCTETS) if kind != JSON}})
 """The media types of uploads."""
@@ -101,20 +104,22 @@ CsvOptionsDep = Annotated[IngestOptions, Depends(_csv_options)]
 """How a CSV file in the body is to be read."""
 
 
-async def _upload_reading(
+async def _reading(
     csv: CsvOptionsDep,
-    image_size: Annotated[str | None, Query(max_length=16, description=IMAGE_SIZE)] = None,
-    image_mode: Annotated[ImageMode, Query(description="Channels of images in a zip file.")] = "RGB",
-    image_dtype: Annotated[
-        ImageDtype, Query(description="uint8 from 0 to 255, or float32 from 0 to 1, of images in a zip file.")
-    ] = "uint8",
+    image_size: Annotated[str | None, Query(max_length=16, description=f"{IMAGE_SIZE} {LIKE_BEFORE}")] = None,
+    image_mode: Annotated[ImageMode | None, Query(description=f"{IMAGE_MODE} {LIKE_BEFORE}")] = None,
+    image_dtype: Annotated[ImageDtype | None, Query(description=f"{IMAGE_DTYPE} {LIKE_BEFORE}")] = None,
 ) -> IngestOptions:
     return replace(csv, image_size=image_size, image_mode=image_mode, image_dtype=image_dtype)
 
 
+ReadingDep = Annotated[IngestOptions, Depends(_reading)]
+"""How a file in the body is to be read."""
+
+
 async def read_upload_options(
     request: Request,
-    reading: Annotated[IngestOptions, Depends(_upload_reading)],
+    reading: ReadingDep,
     name: Annotated[
         str | None,
         Query(

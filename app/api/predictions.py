@@ -2,18 +2,19 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Header, Query, Request, Response
 
 from app.api.bodies import content_type, packing_of, read_body, read_json_body, receive
-from app.api.datasets import FORMATS, ZIP, CsvOptionsDep
+from app.api.datasets import FORMATS, ZIP, ReadingDep
 from app.api.deps import CheckpointId, CheckpointsDep, PredictionsDep, Services, SettingsDep, SlowDep, services_of
 from app.api.diagnostics import REFUSALS, ThreadsDep, answer_of
 from app.api.openapi_parts import binary_answer, query_parameters, upload_body
@@ -33,15 +34,27 @@ from app.domain.errors import ApiError, Finding, Invalid, UnsupportedMedia, stor
 from app.domain.frames import to_json
 from app.http.responses import select_media_type
 from app.http.validation import redact, validated, validated_text
+from app.ingest.image_zip import FILE
 from app.ingest.table_files import CSV, NDJSON, PARQUET, TABLE_TYPES
 from app.service.fits.predictions import EvaluationChoice, PredictionChoice, RowChoice, Rows
 from app.service.resources.datasets import UploadOptions
 
 routes = router("checkpoints")
 
+DIALECT = ("missing", "delimiter", "decimal", "encoding")
 NPY_BYTES_MAX = 64 * 1024**2
-TABLES: Mapping[str, str] = MappingProxyType({k: f for k, f in FORMATS.items() if k not in (JSON, NPY, ZIP)})
+TABLES: Mapping[str, str] = MappingProxyType({k: f for k, f in FORMATS.items() if k not in (JSON, NPY)})
 """The format of a table in a body by its content type."""
+IMAGE_OPTIONS = ("image_size", "image_mode", "image_dtype")
+READING: Mapping[str, Sequence[str]] = MappingProxyType(
+    {
+        "csv": ("columns", "header", *DIALECT),
+        "zip": (*DIALECT, *IMAGE_OPTIONS),
+        "parquet": IMAGE_OPTIONS,
+        "arrow": IMAGE_OPTIONS,
+    }
+)
+"""Parameters that say how a table of a format is read."""
 ANSWERS = MappingProxyType({**TABLE_TYPES, "npy": NPY})
 """The media type of each format of a response."""
 
@@ -64,11 +77,11 @@ async def _answer_type(
     return select_media_type(accept, (own, *(each for each in ANSWERS.values() if each != own)))
 
 
-async def _table_terms(request: Request, csv: CsvOptionsDep) -> UploadOptions:
+async def _table_terms(request: Request, reading: ReadingDep) -> UploadOptions:
     kind = content_type(request, packed=True)
     if kind not in TABLES:
         content_type(request)  # only tables may be compressed
-    return UploadOptions(TABLES.get(kind, "json"), None, replace(csv, content_encoding=packing_of(request)))
+    return UploadOptions(TABLES.get(kind, "json"), None, replace(reading, content_encoding=packing_of(request)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +93,11 @@ class _Call:
     slow: CapacityLimiter
     threads: CapacityLimiter
     terms: UploadOptions
+
+    def with_names(self) -> Self:
+        """Return the same call, with the names of images as a column."""
+        terms = replace(self.terms, options=replace(self.terms.options, image_names=True))
+        return replace(self, terms=terms)
 
 
 async def _call(
@@ -159,9 +177,12 @@ async def predict_with_checkpoint(
     if media == NPY:
         raise _misplaced("format", "a .npy file holds one array, and these are rows; ask for npz, csv, json or parquet")
     wanted = PredictionChoice(**_given(shape, PredictionChoice))
+    if kind == ZIP:
+        call = call.with_names()
+        wanted = wanted if wanted.id_column is not None else replace(wanted, id_column=FILE)
+    choice = _choice(request, shape)
     with ExitStack() as held:
-        rows = await _rows(call, shape, held, settings.max_upload_bytes)
-        choice = _choice(call.request, shape)
+        rows = await _rows(call, checkpoint_id, shape, choice, held, settings.max_upload_bytes)
         return await answer_of(
             request, call.threads, lambda: predictions.prediction(checkpoint_id, rows, choice, wanted, media)
         )
@@ -188,9 +209,9 @@ async def evaluate_checkpoint(
     """
     shape = await _read(call, EvaluateRequest, EvaluateOptions)
     wanted = EvaluationChoice(**_given(shape, EvaluationChoice))
+    choice = _choice(call.request, shape)
     with ExitStack() as held:
-        rows = await _rows(call, shape, held, settings.max_upload_bytes)
-        choice = _choice(call.request, shape)
+        rows = await _rows(call, checkpoint_id, shape, choice, held, settings.max_upload_bytes)
         return await answer_of(
             call.request, call.threads, lambda: predictions.evaluation(checkpoint_id, rows, choice, wanted)
         )
@@ -200,8 +221,7 @@ async def _read(call: _Call, document: type[T], options: type[RowOptions]) -> T 
     """Return what a JSON body says, or what the query says beside a table; UnsupportedMedia for any other body."""
     kind = content_type(call.request, packed=True)
     if kind in TABLES:
-        if TABLES[kind] != "csv":
-            _check_query(call.request, ("feeds", *options.model_fields))
+        _check_query(call.request, ("feeds", *options.model_fields, *READING.get(TABLES[kind], ())))
         own = {k: v for k, v in call.request.query_params.items() if k in options.model_fields}
         return validated_text(options, own)
     if kind != JSON:
@@ -245,7 +265,9 @@ def _choice(request: Request, shape: RowOptions) -> RowChoice:
     return RowChoice(feeds, shape.start or 0, shape.stop)
 
 
-async def _rows(call: _Call, shape: Any, held: ExitStack, bytes_max: int) -> Rows:
+async def _rows(
+    call: _Call, checkpoint_id: str, shape: Any, choice: RowChoice, held: ExitStack, bytes_max: int
+) -> Rows:
     """Return the rows that a request names or brings; files of theirs are gone when `held` is closed."""
     predictions = call.services.predictions
     dataset = getattr(shape, "dataset", None)
@@ -260,7 +282,7 @@ async def _rows(call: _Call, shape: Any, held: ExitStack, bytes_max: int) -> Row
         else:
             encoded = json.dumps(dataset, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass")
             await asyncio.to_thread(file.write, encoded)
-    read: Callable[[], Rows] = lambda: predictions.table_rows(folder, path, call.terms, pointer)  # noqa: E731
+    read = partial(predictions.table_rows, folder, path, call.terms, checkpoint_id, choice, pointer)
     try:
         return await to_thread.run_sync(read, limiter=call.slow)
     except ApiError as error:

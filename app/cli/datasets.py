@@ -46,8 +46,12 @@ def upload(
     decimal: DecimalOption = "point",
     encoding: EncodingOption = "utf-8",
     image_size: Annotated[str | None, typer.Option(help="HEIGHTxWIDTH to which images are scaled.")] = None,
-    image_mode: Annotated[Literal["L", "RGB", "RGBA"], typer.Option(help="Channels of images.")] = "RGB",
-    image_dtype: Annotated[Literal["uint8", "float32"], typer.Option(help="Of images: 0 to 255, or 0 to 1.")] = "uint8",
+    image_mode: Annotated[
+        Literal["L", "RGB", "RGBA"] | None, typer.Option(help="Channels of images; by default RGB.")
+    ] = None,
+    image_dtype: Annotated[
+        Literal["uint8", "float32"] | None, typer.Option(help="Of images: 0 to 255 (the default), or 0 to 1.")
+    ] = None,
     as_json: JsonOption = False,
     url: UrlOption = DEFAULT_URL,
     key_file: KeyFileOption = None,

@@ -21,7 +21,7 @@ SMALLEST_SHOWN = 12
 MATRIX_SHOWN = 10
 """Classes up to which the confusion matrix is shown."""
 
-TABLES = frozenset({".ndjson", ".jsonl", ".parquet"})
+TABLES = frozenset({".ndjson", ".jsonl", ".parquet", ".arrow", ".arrows", ".feather", ".zip"})
 """Endings of files that are tables in any case."""
 
 DEFAULT_DTYPE = "float32"
@@ -44,8 +44,8 @@ def predict(
         str,
         typer.Argument(
             metavar="DATA",
-            help=f"File of rows: csv, json, npy, npz, ndjson, parquet or safetensors; {STANDARD_INPUT} reads JSON; or "
-            f"the id of a dataset, {DATASETS.prefix}...",
+            help="File of rows: csv, json, npy, npz, ndjson, parquet, arrow, safetensors or zip of images; "
+            f"{STANDARD_INPUT} reads JSON; or the id of a dataset, {DATASETS.prefix}...",
         ),
     ],
     *,
@@ -80,10 +80,10 @@ def predict(
     A csv or npy file, or a list in JSON, holds one input. An object in JSON, an npz or safetensors file holds inputs by
     name. Rows are given the shape of the input that they fit.
 
-    A stored dataset, an ndjson or parquet file, and a csv file with columns such as x:float32[4]=a..d are tables: their
-    columns feed the inputs of the same names, and the output has class names, probabilities and numbers in the units of
-    the target, row by row. So it has with --id-column, --probabilities, --top-k or --raw, and written as csv, ndjson or
-    parquet.
+    A stored dataset, an ndjson, parquet, arrow or zip file, and a csv file with columns such as x:float32[4]=a..d are
+    tables: their columns feed the inputs of the same names, and the output has class names, probabilities and numbers
+    in the units of the target, row by row. So it has with --id-column, --probabilities, --top-k or --raw, and written
+    as csv, ndjson or parquet.
     """
     asked = {"id_column": id_column, "probabilities": probabilities or None, "top_k": top_k, "raw": raw or None}
     dialect = _dialect(missing, delimiter, decimal, encoding)

@@ -35,6 +35,8 @@ class Column:
 
     `blob` is the SHA-256 of its `.npy` file. `minimum`, `maximum` and `mean` leave missing values out and are None
     where no value is left; integers stay exact. `missing` counts NaN. `classes` names the codes of a text column.
+    `images` says how the files of images became arrays: `size` to which they were scaled, None if they were not, `mode`
+    and `dtype`.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Column:
     classes: tuple[str, ...] | None = None
     label: str | None = None
     """None of datasets from before labels were kept: it is the name."""
+    images: dict[str, Any] | None = None
 
     @property
     def title(self) -> str:

@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ingest.columns import CHUNK_BYTES, ColumnSet, ColumnWriter, pointer_to
-from app.ingest.limits import IngestError
+from app.ingest.image_column import BinaryColumn
+from app.ingest.limits import IngestError, IngestOptions
 from app.ingest.values import CLASS, CONSECUTIVE, FLOAT64, ColumnPlan, ValueColumn, precision_lost
 
 _FLOATS = {size: np.dtype(np.float32) for size in (1, 2)}
 """For each size of an integer type in bytes, the float type that represents all its values; float64 is checked."""
 _ZERO = (0, False)
-_TEXT_BYTES = 64
+_TEXT_BYTES, _IMAGE_BYTES = 64, 1 << 20
 _CODE_BYTES = 8
 
 
@@ -49,12 +50,15 @@ def require_arrow(what: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ArrowField:
-    """A column: its dtype, None for text; the shape of a row; and of dates and times how many units make a second."""
+    """A column: its dtype, None for text and images; the shape of a row; of dates and times how many units make a
+    second; and whether it holds images.
+    """
 
     name: str
     dtype: np.dtype[Any] | None
     shape: tuple[int, ...] = ()
     per_second: float | None = None
+    images: bool = False
 
     @property
     def pointer(self) -> str:
@@ -63,7 +67,9 @@ class ArrowField:
 
     @property
     def row_bytes(self) -> int:
-        """How many bytes a row takes, of a text about."""
+        """How many bytes a row takes, of a text or an image about."""
+        if self.images:
+            return _IMAGE_BYTES
         return int(np.prod(self.shape)) * (self.dtype.itemsize if self.dtype else _TEXT_BYTES)
 
 
@@ -143,8 +149,13 @@ class TextColumn:
         self._column.finish()
 
 
-def open_column(field: ArrowField, columns: ColumnSet) -> NumberColumn | TextColumn:
-    """Start a column."""
+AnyColumn = NumberColumn | TextColumn | BinaryColumn
+
+
+def open_column(field: ArrowField, columns: ColumnSet, options: IngestOptions) -> AnyColumn:
+    """Start a column; `options` say how images are read."""
+    if field.images:
+        return BinaryColumn(field.name, columns, options)
     return TextColumn(field, columns) if field.dtype is None else NumberColumn(field, columns)
 
 

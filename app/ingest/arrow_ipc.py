@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from app.ingest.arrow_columns import (
+    AnyColumn,
     ArrowField,
-    NumberColumn,
-    TextColumn,
     batch_rows,
     missing_value,
     open_column,
@@ -28,9 +27,11 @@ _STREAM_MAGIC = b"\xff\xff\xff\xff"
 _FEATHER_1 = b"FEA1"
 _PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 _DAYS = 1 / 86400
+_IMAGE_FIELDS = {"bytes", "path"}
+"""Of a structure that holds an image, as the library Datasets of Hugging Face writes it."""
 
 
-def read_arrow(file: BufferedReader, size_bytes: int, columns: ColumnSet, _options: IngestOptions) -> None:
+def read_arrow(file: BufferedReader, size_bytes: int, columns: ColumnSet, options: IngestOptions) -> None:
     """Read every column under its own name."""
     arrow = require_arrow("Arrow")
     head = file.peek(len(FILE_MAGIC))
@@ -42,16 +43,20 @@ def read_arrow(file: BufferedReader, size_bytes: int, columns: ColumnSet, _optio
         # Not closed here: what was read of it may outlive an error. It goes with the last reference.
         mapped = mmap.mmap(file.fileno(), size_bytes, access=mmap.ACCESS_READ)
         try:
-            _read(arrow, arrow.py_buffer(mapped), head.startswith(FILE_MAGIC), columns)
+            _read(arrow, arrow.py_buffer(mapped), head.startswith(FILE_MAGIC), columns, options)
+        except UnicodeDecodeError:
+            raise IngestError(
+                "bad_name", "/columns", "the name of a column is not UTF-8; write the file again"
+            ) from None
         except (arrow.ArrowException, OSError) as error:
             if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno is not None):
                 raise
             raise _unreadable() from None
 
 
-def _read(arrow: Any, buffer: Any, is_file: bool, columns: ColumnSet) -> None:
-    options = arrow.ipc.IpcReadOptions(use_threads=False)
-    with (arrow.ipc.open_file if is_file else arrow.ipc.open_stream)(buffer, options=options) as reader:
+def _read(arrow: Any, buffer: Any, is_file: bool, columns: ColumnSet, options: IngestOptions) -> None:
+    plain = arrow.ipc.IpcReadOptions(use_threads=False)
+    with (arrow.ipc.open_file if is_file else arrow.ipc.open_stream)(buffer, options=plain) as reader:
         names = reader.schema.names
         if not names:
             raise IngestError("no_columns", "/columns", "the file holds no columns; a data set needs at least one")
@@ -59,7 +64,7 @@ def _read(arrow: Any, buffer: Any, is_file: bool, columns: ColumnSet) -> None:
         for number, name in enumerate(names, 1):
             columns.check_name(name, f"column {number}")
         columns.reserve(names)
-        writers: list[NumberColumn | TextColumn] = []
+        writers: list[AnyColumn] = []
         row = step = 0
         for batch in _batches(reader, is_file):
             batch.validate(full=True)
@@ -68,7 +73,7 @@ def _read(arrow: Any, buffer: Any, is_file: bool, columns: ColumnSet) -> None:
             arrays = [_plain(arrow, array, name) for name, array in zip(names, batch.columns, strict=True)]
             if not writers:
                 fields = [_field(arrow, array, name) for name, array in zip(names, arrays, strict=True)]
-                writers, step = [open_column(field, columns) for field in fields], batch_rows(fields)
+                writers, step = [open_column(field, columns, options) for field in fields], batch_rows(fields)
             columns.check_shape(names[0], np.dtype(np.int8), (row + batch.num_rows,))
             for start in range(0, batch.num_rows, step):
                 for writer, array in zip(writers, arrays, strict=True):
@@ -92,6 +97,9 @@ def _plain(arrow: Any, array: Any, name: str) -> Any:
     if isinstance(array, arrow.ExtensionArray):
         array = array.storage
     kinds = arrow.types
+    if kinds.is_struct(array.type) and {field.name for field in array.type} == _IMAGE_FIELDS:
+        found = arrow.compute.struct_field(array, "bytes")
+        array = found if _is_bytes(kinds, found.type) else array
     if kinds.is_dictionary(array.type) and not _is_text(arrow, array.type.value_type):
         array = array.dictionary_decode()
     if kinds.is_decimal(array.type):
@@ -109,13 +117,17 @@ def _field(arrow: Any, array: Any, name: str) -> ArrowField:
         array, type_ = array.flatten(), type_.value_type
     if _is_text(arrow, type_.value_type if kinds.is_dictionary(type_) else type_) and not shape:
         return ArrowField(name, None)
+    if _is_bytes(kinds, type_) and not shape:
+        return ArrowField(name, None, images=True)
     if kinds.is_null(type_) and not shape:
         return ArrowField(name, np.dtype(np.float32))
     per_second = _per_second(kinds, type_)
     if per_second is not None and not shape:
         return ArrowField(name, np.dtype(np.int64), (), per_second)
     if not (kinds.is_boolean(type_) or kinds.is_integer(type_) or kinds.is_floating(type_)):
-        what = "a list is of numbers" if shape else "use whole numbers, floats, truth values, dates, times or text"
+        what = (
+            "a list is of numbers" if shape else "use whole numbers, floats, truth values, dates, times, text or images"
+        )
         raise _no_type(name, f"its type is not taken; {what}")
     return ArrowField(name, np.dtype(type_.to_pandas_dtype()), tuple(shape))
 
@@ -123,6 +135,10 @@ def _field(arrow: Any, array: Any, name: str) -> ArrowField:
 def _is_text(arrow: Any, type_: Any) -> bool:
     kinds = arrow.types
     return bool(kinds.is_string(type_) or kinds.is_large_string(type_) or kinds.is_string_view(type_))
+
+
+def _is_bytes(kinds: Any, type_: Any) -> bool:
+    return bool(kinds.is_binary(type_) or kinds.is_large_binary(type_) or kinds.is_binary_view(type_))
 
 
 def _per_second(kinds: Any, type_: Any) -> float | None:

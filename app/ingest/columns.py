@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from app.domain.column_labels import column_identifier, label_fault
 from app.domain.documents import escape
-from app.ingest.limits import IngestError, IngestLimits, too_large
+from app.ingest.limits import ImageOptions, IngestError, IngestLimits, too_large
 from app.ingest.npy_header import canonical_header
 
 
@@ -79,7 +79,7 @@ class IngestedColumn:
     """One finished column: `rows` values of `dtype`, each of `shape`, in the `.npy` file at `path`.
 
     `name` is the identifier of the `label`, by which the file calls the column. `minimum`, `maximum` and `mean` are
-    over finite values; `missing` counts NaN; `classes` names the codes of text.
+    over finite values; `missing` counts NaN; `classes` names the codes of text; `images` says how images became arrays.
     """
 
     name: str
@@ -92,6 +92,7 @@ class IngestedColumn:
     missing: int
     classes: tuple[str, ...] | None = None
     label: str | None = None
+    images: ImageOptions | None = None
 
 
 def pointer_to(name: str) -> str:
@@ -112,6 +113,7 @@ class ColumnWriter:
         self.dtype = dtype.newbyteorder("<")
         self.shape = shape
         self.classes: tuple[str, ...] | None = None
+        self.images: ImageOptions | None = None
         self.holds_codes = False
         """Whether the values are codes of texts, of which -1 is a missing one."""
         self._owner = owner
@@ -189,6 +191,7 @@ class ColumnWriter:
             mean=seen.mean,
             missing=seen.missing,
             classes=self.classes,
+            images=self.images,
         )
 
 

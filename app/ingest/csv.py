@@ -179,10 +179,12 @@ def read_csv(file: BufferedReader, size_bytes: int, columns: ColumnSet, options:
     _read_rows(records, len(first), readings)
 
 
-def read_named_rows(file: BufferedReader, columns: ColumnSet, options: IngestOptions, taken: str) -> list[str]:
+def read_named_rows(
+    file: BufferedReader, columns: ColumnSet, options: IngestOptions, taken: Sequence[str]
+) -> list[str]:
     """Read a file with a header whose first column names its rows: return the names, and write the other columns.
 
-    They follow a column `taken`, as none of them may be called.
+    They follow the columns `taken`, as none of them may be called.
     """
     dialect = detect_dialect(file.peek(SAMPLE_BYTES)[:SAMPLE_BYTES], options)
     records = RecordReader(file, columns.limits, dialect)
@@ -190,11 +192,11 @@ def read_named_rows(file: BufferedReader, columns: ColumnSet, options: IngestOpt
     if len(first) < 2:
         raise IngestError("bad_labels", "", "the CSV file needs a header, a column of file names and a further column")
     columns.check_count(len(first))
-    if any(column_identifier(name) == taken for name in first[1:]):
-        raise IngestError(
-            "duplicate_name", pointer_to(taken), f"a column of the CSV file is called {taken!r}; rename it"
-        )
-    columns.reserve([taken, *first[1:]])
+    found = next((name for name in map(column_identifier, first[1:]) if name in taken), None)
+    if found is not None:
+        detail = f"a column of the CSV file is called {found!r}; rename it"
+        raise IngestError("duplicate_name", pointer_to(found), detail)
+    columns.reserve([*taken, *first[1:]])
     groups = [CellGroup(ColumnPlan(name), (place,)) for place, name in enumerate(first[1:], 1)]
     missing = frozenset(options.missing)
     readings = _open(groups, columns, "line 1", doubtful=False, missing=missing, decimal=dialect.decimal)

@@ -2,7 +2,8 @@
 
 Where images lie in several folders beside each other, the name of its folder is the class of an image. A CSV file in
 the archive has the names of the images in its first column, relative to the folder in which it lies itself; its other
-columns become columns of the dataset, and rows are in its order.
+columns become columns of the dataset, and rows are in its order. Where images are to be predicted, their names are a
+column in place of those of their folders.
 """
 
 import re
@@ -11,14 +12,17 @@ from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import PurePosixPath
 
-from app.ingest.columns import ColumnSet, ColumnWriter
+import numpy as np
+
+from app.ingest.columns import ColumnSet
 from app.ingest.csv import read_named_rows
-from app.ingest.images import CHANNELS, ENDINGS, ImageDecoder, ImageFormat, image_format
+from app.ingest.image_column import ImageColumn
+from app.ingest.images import ENDINGS, ImagePlace
 from app.ingest.limits import IngestError, IngestLimits, IngestOptions, too_large
 from app.ingest.values import CLASS, ColumnPlan, ValueColumn
 from app.ingest.zip_directory import Member, Rules, member_source, read_directory
 
-IMAGE, LABEL = "image", "label"
+IMAGE, LABEL, FILE = "image", "label", "file"
 """Names of the columns."""
 _PATH = re.compile(
     r"(?![A-Za-z]:)(?:(?!\.{1,2}/)[^/\\\x00-\x1f\x7f]{1,200}/){0,16}(?:(?!\.{1,2}\Z)[^/\\\x00-\x1f\x7f]{1,200})?"
@@ -26,6 +30,8 @@ _PATH = re.compile(
 """Folders and a name, neither of which leads upwards; a folder ends with `/`."""
 _OF_SYSTEMS = re.compile(r"(?:.*/)?(?:__MACOSX/.*|\.DS_Store|Thumbs\.db|desktop\.ini)", re.DOTALL)
 """What programs that write archives add to them."""
+_SHOWN = 64
+"""How many characters of a name messages show, from its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,32 +46,35 @@ class _Entry:
         return PurePosixPath(self.member.name)
 
     @property
-    def pointer(self) -> str:
-        return f"/members/{self.number}"
+    def place(self) -> ImagePlace:
+        name = self.member.name
+        return ImagePlace(f"/members/{self.number}", repr(name if len(name) <= _SHOWN else f"...{name[-_SHOWN:]}"))
 
 
 def read_image_zip(file: BufferedReader, size_bytes: int, columns: ColumnSet, options: IngestOptions) -> None:
     """Read the images as the column `image` and what labels them as further columns."""
-    format = image_format(options)
-    decoder = ImageDecoder(format, columns.limits)
+    column = ImageColumn(IMAGE, columns, options)
     images, tables = _members(file, size_bytes, columns.limits)
     if tables:
         images = _read_labels(file, tables, images, columns, options)
+    elif options.image_names:
+        columns.reserve([IMAGE, FILE])
     else:
         _write_folders(images, columns)
-    writer: ColumnWriter | None = None
+    if options.image_names:
+        _write_names(images, columns)
     for entry in images:
-        with member_source(file, entry.member, entry.number) as source:
-            data = source.read(source.remaining)
+        data = _read(file, entry)
         _check_ending(data, entry)
-        pixels = decoder.decode(data, entry.pointer)
-        writer = writer or _open(columns, format, pixels.shape, len(images))
-        writer.append(pixels)
+        column.add(data, entry.place, len(images))
 
 
-def _open(columns: ColumnSet, format: ImageFormat, shape: tuple[int, ...], rows: int) -> ColumnWriter:
-    columns.check_shape(IMAGE, format.dtype, (rows, *shape))
-    return columns.open(IMAGE, format.dtype, (CHANNELS[format.mode], *shape[1:]))
+def _read(file: BufferedReader, entry: _Entry) -> bytes:
+    try:
+        with member_source(file, entry.member, entry.number) as source:
+            return source.read(source.remaining)
+    except IngestError as error:
+        raise entry.place.error(error.code, error.detail) from None
 
 
 def _members(file: BufferedReader, size_bytes: int, limits: IngestLimits) -> tuple[list[_Entry], list[_Entry]]:
@@ -85,10 +94,10 @@ def _members(file: BufferedReader, size_bytes: int, limits: IngestLimits) -> tup
         ending = entry.path.suffix.lower()
         if ending not in ENDINGS and ending != ".csv":
             detail = "only images (.png, .jpg, .jpeg) and a CSV file are taken; leave other files out"
-            raise IngestError("bad_name", entry.pointer, detail)
+            raise entry.place.error("bad_name", detail)
         most = limits.max_image_bytes if ending in ENDINGS else limits.max_json_bytes
         if member.size_bytes > most:
-            raise too_large("expanded_too_large", entry.pointer, "bytes in a member", most)
+            raise too_large("expanded_too_large", entry.place.pointer, f"bytes in {entry.place.name}", most)
         (images if ending in ENDINGS else tables).append(entry)
     if not images:
         raise IngestError("no_rows", "", "the archive holds no images; a data set needs at least one")
@@ -99,7 +108,7 @@ def _check_ending(data: bytes, entry: _Entry) -> None:
     """Refuse an image that is of another kind than its name says."""
     if not data.startswith(ENDINGS[entry.path.suffix.lower()]):
         detail = "the image is not what the ending of its name says (.png, .jpg); give it the right one"
-        raise IngestError("bad_image", entry.pointer, detail)
+        raise entry.place.error("bad_image", detail)
 
 
 def _write_folders(images: Sequence[_Entry], columns: ColumnSet) -> None:
@@ -116,27 +125,37 @@ def _write_folders(images: Sequence[_Entry], columns: ColumnSet) -> None:
     label.finish()
 
 
+def _write_names(images: Sequence[_Entry], columns: ColumnSet) -> None:
+    """Write the names of the images as classes, of which each image has its own."""
+    names = [entry.member.name for entry in images]
+    order = sorted(range(len(names)), key=names.__getitem__)
+    codes = np.empty(len(names), np.int64)
+    codes[order] = np.arange(len(names))
+    writer = columns.open(FILE, codes.dtype, ())
+    writer.append(codes)
+    writer.classes = tuple(sorted(names))
+
+
 def _read_labels(
     file: BufferedReader, tables: Sequence[_Entry], images: Sequence[_Entry], columns: ColumnSet, options: IngestOptions
 ) -> list[_Entry]:
     """Write the other columns of the CSV file, and return the images in the order of its rows."""
     if len(tables) > 1:
-        raise IngestError("bad_labels", tables[1].pointer, "the archive has several CSV files; leave one of them")
+        raise tables[1].place.error("bad_labels", "the archive has several CSV files; leave one of them")
     table = tables[0]
     path = columns.target / "labels.tmp"
-    with member_source(file, table.member, table.number) as source:
-        path.write_bytes(source.read(source.remaining))
+    path.write_bytes(_read(file, table))
     with path.open("rb") as opened:
         path.unlink()
-        names = read_named_rows(opened, columns, options, taken=IMAGE)
+        names = read_named_rows(opened, columns, options, taken=(IMAGE, FILE) if options.image_names else (IMAGE,))
     by_path = {entry.path: entry for entry in images}
     folder = table.path.parent
     ordered = list(_find(names, by_path, folder))
     unnamed = by_path.keys() - {entry.path for entry in ordered}
     if unnamed:
-        number = min(by_path[path].number for path in unnamed)
+        first = min((by_path[path] for path in unnamed), key=lambda entry: entry.number)
         detail = "the CSV file does not name this image in its first column; add it there, or leave it out"
-        raise IngestError("bad_labels", f"/members/{number}", detail)
+        raise first.place.error("bad_labels", detail)
     return ordered
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ingest.limits import ImageMode, IngestError, IngestLimits, IngestOptions, too_large
+from app.ingest.limits import ImageMode, ImageOptions, IngestError, IngestLimits
 
 CHANNELS: dict[ImageMode, int] = {"L": 1, "RGB": 3, "RGBA": 4}
 PNG, JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
@@ -59,14 +59,26 @@ class ImageFormat:
     dtype: np.dtype[Any]
 
 
-def image_format(options: IngestOptions) -> ImageFormat:
+@dataclass(frozen=True, slots=True)
+class ImagePlace:
+    """Where an image is: a JSON pointer, and the beginning of messages about it ("row 3 of column 'photo'")."""
+
+    pointer: str
+    name: str
+
+    def error(self, code: str, what: str) -> IngestError:
+        """Return an error of this image."""
+        return IngestError(code, self.pointer, f"{self.name}: {what}")
+
+
+def image_format(options: ImageOptions) -> ImageFormat:
     """Return what the options ask for.
 
     Raises:
         IngestError: `bad_image_size`: the size is no HEIGHTxWIDTH.
     """
-    size = None if options.image_size is None else _size(options.image_size)
-    return ImageFormat(options.image_mode, size, np.dtype(options.image_dtype))
+    size = None if options.size is None else _size(options.size)
+    return ImageFormat(options.mode, size, np.dtype(options.dtype))
 
 
 def _size(text: str) -> tuple[int, int]:
@@ -90,43 +102,45 @@ class ImageDecoder:
         self._limits = limits
         self._size = format.size
         if self._size is not None:
-            self._check_pixels(self._size, "/image_size")
+            self._check_pixels(self._size, ImagePlace("/image_size", "image_size"))
 
-    def decode(self, data: bytes, pointer: str) -> NDArray[Any]:
-        """Return [channels, height, width]; `pointer` names the image in errors."""
+    def decode(self, data: bytes, place: ImagePlace) -> NDArray[Any]:
+        """Return [channels, height, width]; errors name the image by its `place`."""
         try:
-            with self._opened(data, pointer) as image:
-                self._check_header(image, data, pointer)
-                return self._array(self._converted(image, pointer))
+            with self._opened(data, place) as image:
+                self._check_header(image, data, place)
+                return self._array(self._converted(image, place))
         except MemoryError:
             raise
         except _FAULTS:
-            raise IngestError("bad_image", pointer, "the image is damaged or cut off; save it again") from None
+            raise place.error("bad_image", "the image is damaged or cut off; save it again") from None
 
-    def _opened(self, data: bytes, pointer: str) -> Any:
+    def _opened(self, data: bytes, place: ImagePlace) -> Any:
         if data.startswith(PNG):
             return self._pillow.PngImagePlugin.PngImageFile(io.BytesIO(data))
         if data.startswith(JPEG):
             return self._pillow.JpegImagePlugin.JpegImageFile(io.BytesIO(data))
-        raise IngestError("bad_image", pointer, "this is neither PNG nor JPEG, by its first bytes; save it as one")
+        raise place.error("bad_image", "this is neither PNG nor JPEG, by its first bytes; save it as one")
 
-    def _check_header(self, image: Any, data: bytes, pointer: str) -> None:
-        self._check_pixels(image.size, pointer)
+    def _check_header(self, image: Any, data: bytes, place: ImagePlace) -> None:
+        self._check_pixels(image.size, place)
         if data.startswith(PNG):
             if data[_DEPTH_OFFSET] > _LARGEST_DEPTH:
-                raise _unsupported(pointer, "it has 16 bits a sample; save it with 8, or send arrays as npz")
+                raise _unsupported(place, "it has 16 bits a sample; save it with 8, or send arrays as npz")
             if image.is_animated:
-                raise _unsupported(pointer, "it is animated; save each frame as an image")
+                raise _unsupported(place, "it is animated; save each frame as an image")
             if not data.endswith(_END_OF_PNG):
-                raise IngestError("bad_image", pointer, "the image does not end where its file ends; save it again")
+                raise place.error("bad_image", "the image does not end where its file ends; save it again")
         if image.mode in ("CMYK", "YCCK"):
-            raise _unsupported(pointer, "its colours are those of print (CMYK); convert it to RGB")
+            raise _unsupported(place, "its colours are those of print (CMYK); convert it to RGB")
 
-    def _check_pixels(self, size: tuple[int, int], pointer: str) -> None:
-        if size[0] * size[1] > self._limits.max_image_pixels:
-            raise too_large("too_many_pixels", pointer, "pixels in an image", self._limits.max_image_pixels)
+    def _check_pixels(self, size: tuple[int, int], place: ImagePlace) -> None:
+        most = self._limits.max_image_pixels
+        if size[0] * size[1] > most:
+            detail = f"more than {most} pixels in an image; this server takes no more"
+            raise IngestError("too_many_pixels", place.pointer, f"{place.name}: {detail}", limit=most)
 
-    def _converted(self, image: Any, pointer: str) -> Any:
+    def _converted(self, image: Any, place: ImagePlace) -> Any:
         """Return the image upright, in the mode and size that are asked for."""
         image.load()
         upright = self._pillow.ImageOps.exif_transpose(image)
@@ -134,14 +148,14 @@ class ImageDecoder:
         if mode != "RGBA" and upright.has_transparency_data:
             upright = upright.convert("RGBA")
             if upright.getchannel("A").getextrema() != (255, 255):
-                raise _unsupported(pointer, "it is transparent; say image_mode=RGBA, or save it over a background")
+                raise _unsupported(place, "it is transparent; say image_mode=RGBA, or save it over a background")
             upright = upright.convert("RGB")
         if upright.mode != mode:
             upright = upright.convert(mode)
         found = (upright.height, upright.width)
         if self._format.size is None and found != (self._size or found):
             detail = f"it has {found[0]}x{found[1]} pixels, and the first one {'{}x{}'.format(*self._size or found)}"
-            raise IngestError("unequal_images", pointer, f"{detail}; say image_size=HEIGHTxWIDTH to scale them")
+            raise place.error("unequal_images", f"{detail}; say image_size=HEIGHTxWIDTH to scale them")
         self._size = self._size or found
         if found != self._size:
             bilinear = self._pillow.Image.Resampling.BILINEAR
@@ -156,5 +170,5 @@ class ImageDecoder:
         return pixels
 
 
-def _unsupported(pointer: str, why: str) -> IngestError:
-    return IngestError("unsupported_image", pointer, f"the image is not taken: {why}")
+def _unsupported(place: ImagePlace, why: str) -> IngestError:
+    return place.error("unsupported_image", f"the image is not taken: {why}")

@@ -21,7 +21,7 @@ from app.ingest.derived import DERIVED, read_derived
 from app.ingest.image_zip import read_image_zip
 from app.ingest.images import load_pillow
 from app.ingest.json_columns import read_json, read_ndjson
-from app.ingest.limits import IngestError, IngestLimits, IngestOptions, domain_error
+from app.ingest.limits import ImageOptions, IngestError, IngestLimits, IngestOptions, domain_error
 from app.ingest.npy import read_npy
 from app.ingest.npz import read_npz
 from app.ingest.packed import PACKING_BYTES, load_packing, packing, unpack
@@ -30,6 +30,10 @@ from app.ingest.reader_processes import Process
 from app.ingest.safetensors import read_safetensors
 
 ZIP = "zip"
+WITH_IMAGES = frozenset({ZIP, "parquet", "arrow"})
+"""Formats of files that may hold images."""
+_IMAGE_OPTIONS = ("image_size", "image_mode", "image_dtype")
+_IMAGE_FILES = "zip files of images, and for Parquet and Arrow with images as bytes"
 Reader = Callable[[BufferedReader, int, ColumnSet, IngestOptions], None]
 
 READERS: Mapping[str, Reader] = MappingProxyType(
@@ -97,6 +101,10 @@ def read_file(path: Path, format: str, target: Path, options: IngestOptions, lim
             detail = f"reading this takes more than {limits.memory_bytes} bytes of memory; send .npy instead"
             raise IngestError("too_much_memory", "", detail, limit=limits.memory_bytes) from None
     rows, finished = columns.finish()
+    asked = next((name for name in _IMAGE_OPTIONS if getattr(options, name) is not None), None)
+    if asked is not None and not any(column.images for column in finished):
+        detail = f"the {asked} option is for images, and no column of the file holds any as bytes; leave it out"
+        raise IngestError("conflict", f"/{asked}", detail)
     return IngestResult(columns.dataset_name, rows, finished)
 
 
@@ -112,7 +120,7 @@ def _read_unpacked(file: BufferedReader, reader: Reader, columns: ColumnSet, opt
 def time_bytes(path: Path, format: str, limits: IngestLimits) -> int:
     """Return the bytes of a file for which time is allowed: of a compressed one, or of images, more than it has."""
     with _open(path) as file:
-        packed = format == ZIP or packing(file.peek(PACKING_BYTES)) is not None
+        packed = format in WITH_IMAGES or packing(file.peek(PACKING_BYTES)) is not None
         return os.fstat(file.fileno()).st_size * (limits.usual_ratio if packed else 1)
 
 
@@ -126,9 +134,9 @@ def _check_options(format: str, options: IngestOptions) -> None:
         # A zip file may hold a CSV file.
         if getattr(options, name) != getattr(usual, name) and format not in ("csv", ZIP):
             raise IngestError("conflict", f"/{name}", f"the {name} option is for CSV files, and this is {format}")
-    for name in ("image_size", "image_mode", "image_dtype"):
-        if getattr(options, name) != getattr(usual, name) and format != ZIP:
-            raise IngestError("conflict", f"/{name}", f"the {name} option is for zip files of images, not {format}")
+    for name in _IMAGE_OPTIONS:
+        if getattr(options, name) is not None and format not in WITH_IMAGES:
+            raise IngestError("conflict", f"/{name}", f"the {name} option is for {_IMAGE_FILES}, not {format}")
     if options.column is not None and format != "npy":
         raise IngestError("conflict", "/column", f"the column option is for .npy files, and this is {format}")
 
@@ -164,9 +172,14 @@ def decode_request(line: bytes) -> IngestRequest:
         path=Path(fields["path"]),
         format=fields["format"],
         target=Path(fields["target"]),
-        options=IngestOptions(**{**fields["options"], "missing": tuple(fields["options"]["missing"])}),
+        options=_decode_options(fields["options"]),
         limits=IngestLimits(**fields["limits"]),
     )
+
+
+def _decode_options(fields: dict[str, Any]) -> IngestOptions:
+    images = {name: ImageOptions(**of_column) for name, of_column in fields["images"].items()}
+    return IngestOptions(**{**fields, "missing": tuple(fields["missing"]), "images": images})
 
 
 def encode_verdict(verdict: IngestResult | IngestError) -> bytes:
@@ -196,7 +209,9 @@ def decode_verdict(line: bytes, target: Path) -> IngestResult | IngestError:
 
 def _decode_column(fields: dict[str, Any], path: Path) -> IngestedColumn:
     classes = fields["classes"]
-    read = {"path": path, "shape": tuple(fields["shape"]), "classes": None if classes is None else tuple(classes)}
+    images = None if fields["images"] is None else ImageOptions(**fields["images"])
+    read = {"path": path, "shape": tuple(fields["shape"]), "images": images}
+    read["classes"] = None if classes is None else tuple(classes)
     return IngestedColumn(**fields | read)
 
 

@@ -1,6 +1,7 @@
 """Limits, options and errors of the readers of uploads."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from app.domain.errors import ApiError, Finding, Invalid, StorageFull, TooLarge
@@ -93,6 +94,22 @@ ImageMode = Literal["L", "RGB", "RGBA"]
 """Channels of images: grey, colours, colours and opacity, as Pillow names them."""
 ImageDtype = Literal["uint8", "float32"]
 
+
+@dataclass(frozen=True, slots=True)
+class ImageOptions:
+    """How images become arrays.
+
+    Attributes:
+        size: HEIGHTxWIDTH to which they are scaled; None: they must be of one size.
+        mode: their channels.
+        dtype: uint8 from 0 to 255, or float32 from 0 to 1.
+    """
+
+    size: str | None = None
+    mode: ImageMode = "RGB"
+    dtype: ImageDtype = "uint8"
+
+
 Delimiter = Literal["auto", "comma", "semicolon", "tab", "bar", ",", ";", "\t", "|"]
 """What separates the cells of a CSV file: a name, or the character itself."""
 
@@ -109,9 +126,11 @@ class IngestOptions:
         decimal: whether a point or a comma begins the fraction of a number in a CSV file.
         encoding: the encoding of a CSV file.
         missing: cells of a CSV file that stand for missing values, beside empty ones.
-        image_size: HEIGHTxWIDTH to which images are scaled; None: they must be of one size.
+        image_size: HEIGHTxWIDTH to which images are scaled; None leaves that to `images`, as of the next two.
         image_mode: the channels of images.
         image_dtype: uint8 from 0 to 255, or float32 from 0 to 1.
+        images: how the images of a column, by its identifier, are read where the three fields before leave it open.
+        image_names: whether a zip file of images has a column of their file names instead of one of their folders.
         content_encoding: how the file is said to be compressed; None leaves that to its first bytes.
     """
 
@@ -124,8 +143,16 @@ class IngestOptions:
     encoding: Literal["utf-8", "latin-1", "windows-1252"] = "utf-8"
     content_encoding: Packing | None = None
     image_size: str | None = None
-    image_mode: ImageMode = "RGB"
-    image_dtype: ImageDtype = "uint8"
+    image_mode: ImageMode | None = None
+    image_dtype: ImageDtype | None = None
+    images: Mapping[str, ImageOptions] = field(default_factory=dict)
+    image_names: bool = False
+
+    def of_images(self, column: str) -> ImageOptions:
+        """Return how the images of the column with the identifier `column` are read."""
+        usual = self.images.get(column, ImageOptions())
+        size = usual.size if self.image_size is None else self.image_size
+        return ImageOptions(size, self.image_mode or usual.mode, self.image_dtype or usual.dtype)
 
 
 LONGEST = 512

@@ -38,7 +38,8 @@ def check_pages(file: BufferedReader, chunk: Chunk, page_bytes_max: int) -> None
         if packed < 0 or unpacked < 0 or position > chunk.end:
             raise IngestError("bad_offsets", chunk.leaf.pointer, "a page does not lie within its column")
         if unpacked > page_bytes_max:
-            raise too_large("page_too_large", chunk.leaf.pointer, "bytes in a page once unpacked", page_bytes_max)
+            what = "bytes in a page once unpacked (pyarrow writes smaller ones with write_batch_size=16)"
+            raise too_large("page_too_large", chunk.leaf.pointer, what, page_bytes_max)
         values += _values(header, unpacked, first=values == 0)
     if values != chunk.values:
         raise malformed("counts other values than its pages have")
@@ -77,10 +78,12 @@ def _values(header: Struct, unpacked: int, *, first: bool) -> int:
 
 _PAGES_PER_MEMORY = 8
 """Divisor of the memory limit for one page, which is in memory compressed, uncompressed, and as values."""
+_IMAGE_PAGES_PER_MEMORY = 4
+"""The same for images, which are values a few at a time. Writers put 1,024 rows in a page, whatever their size."""
 _BUFFER_BYTES = MIB
 
 
-def read_parquet(file: BufferedReader, size_bytes: int, columns: ColumnSet, _options: IngestOptions) -> None:
+def read_parquet(file: BufferedReader, size_bytes: int, columns: ColumnSet, options: IngestOptions) -> None:
     """Read every column under its own name."""
     arrow = require_arrow("Parquet")
     footer = read_footer(file, size_bytes, columns.limits, columns.check_name)
@@ -89,10 +92,11 @@ def read_parquet(file: BufferedReader, size_bytes: int, columns: ColumnSet, _opt
         shape = (footer.rows, widths[leaf.name]) if leaf.in_list else (footer.rows,)
         columns.check_shape(leaf.name, leaf.dtype or np.dtype(np.int64), shape)
     for chunk in footer.chunks:
-        check_pages(file, chunk, columns.limits.memory_bytes // _PAGES_PER_MEMORY)
+        pages = _IMAGE_PAGES_PER_MEMORY if chunk.leaf.images else _PAGES_PER_MEMORY
+        check_pages(file, chunk, columns.limits.memory_bytes // pages)
     columns.reserve([leaf.name for leaf in footer.leaves])
     fields = [_field(leaf, widths[leaf.name]) for leaf in footer.leaves]
-    writers = [open_column(field, columns) for field in fields]
+    writers = [open_column(field, columns, options) for field in fields]
     row = 0
     for batch in _batches(arrow, file, footer, batch_rows(fields)):
         for writer, array in zip(writers, batch, strict=True):
@@ -105,7 +109,7 @@ def read_parquet(file: BufferedReader, size_bytes: int, columns: ColumnSet, _opt
 
 
 def _field(leaf: Leaf, width: int) -> ArrowField:
-    return ArrowField(leaf.name, leaf.dtype, (width,) if leaf.in_list else (), leaf.per_second)
+    return ArrowField(leaf.name, leaf.dtype, (width,) if leaf.in_list else (), leaf.per_second, leaf.images)
 
 
 def _width(leaf: Leaf, footer: Footer) -> int:
@@ -121,14 +125,15 @@ def _batches(arrow: Any, file: BufferedReader, footer: Footer, rows: int) -> Ite
     try:
         source = arrow.parquet.ParquetFile(
             BufferedReader(_Rewritten(file, footer), _BUFFER_BYTES),
-            read_dictionary=[".".join(leaf.path) for leaf in footer.leaves if leaf.dtype is None],
+            read_dictionary=[".".join(leaf.path) for leaf in footer.leaves if leaf.is_text],
             buffer_size=_BUFFER_BYTES,
             pre_buffer=False,
             memory_map=False,
         )
         for batch in source.iter_batches(rows, use_threads=False):
             batch.validate(full=True)  # reading checks neither that texts are UTF-8 nor that codes have one
-            yield batch.columns
+            # Of a structure, only the bytes of the images are read.
+            yield [array.flatten()[0] if arrow.types.is_struct(array.type) else array for array in batch.columns]
     except MemoryError:
         raise
     except (arrow.ArrowException, OSError) as error:

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BufferedReader
-from itertools import pairwise
+from itertools import compress, pairwise
 
 from app.ingest import thrift
 from app.ingest.limits import IngestError, IngestLimits, too_large
@@ -63,7 +63,9 @@ def read_footer(file: BufferedReader, size_bytes: int, limits: IngestLimits, che
         raise IngestError("no_rows", "", "the file has no rows; a data set needs at least one")
     chunks = sorted((chunk for group in groups for chunk in _chunks(group, leaves, start)), key=lambda each: each.start)
     _check_apart(chunks)
-    return Footer(leaves, rows, tuple(chunks), start, _encode_footer(leaves, rows, groups))
+    read = tuple(leaf for leaf in leaves if not leaf.unread)
+    kept = tuple(chunk for chunk in chunks if not chunk.leaf.unread)
+    return Footer(read, rows, kept, start, _encode_footer(leaves, rows, groups))
 
 
 def _raw_footer(file: BufferedReader, size_bytes: int, limits: IngestLimits) -> tuple[int, bytes]:
@@ -135,21 +137,22 @@ def _check_apart(chunks: list[Chunk]) -> None:
 
 def _encode_footer(leaves: tuple[Leaf, ...], rows: int, groups: list[Struct]) -> bytes:
     """Encode a footer that holds the checked fields only."""
-    root = {4: Field(thrift.BINARY, b"schema"), 5: Field(thrift.I32, len(leaves))}
-    elements = [root, *(element for leaf in leaves for element in leaf.elements)]
+    read = [not leaf.unread for leaf in leaves]
+    root = {4: Field(thrift.BINARY, b"schema"), 5: Field(thrift.I32, sum(read))}
+    elements = [root, *(element for leaf in leaves if not leaf.unread for element in leaf.elements)]
     encoded = thrift.encode(
         {
             1: Field(thrift.I32, _VERSION),
             2: Field(thrift.LIST, Sequence(thrift.STRUCT, elements)),
             3: Field(thrift.I64, rows),
-            4: Field(thrift.LIST, Sequence(thrift.STRUCT, [_group(group) for group in groups])),
+            4: Field(thrift.LIST, Sequence(thrift.STRUCT, [_group(group, read) for group in groups])),
         }
     )
     return encoded + _TAIL.pack(len(encoded), MAGIC)
 
 
-def _group(group: Struct) -> Struct:
-    columns = [_column(column) for column in listed(group, 1, thrift.STRUCT)]
+def _group(group: Struct, read: list[bool]) -> Struct:
+    columns = [_column(column) for column in compress(listed(group, 1, thrift.STRUCT), read)]
     kept = {number: group[number] for number in _GROUP_FIELDS if number in group}
     return {**kept, 1: Field(thrift.LIST, Sequence(thrift.STRUCT, columns))}
 

@@ -1,4 +1,7 @@
-"""The schema of a Parquet file: flat columns of numbers, truth values and texts, and lists of numbers; nothing else."""
+"""The schema of a Parquet file: columns of numbers, truth values, texts, lists of numbers, and images; nothing else.
+
+An image is a value of bytes, or a structure of `bytes` and `path`, as the library Datasets of Hugging Face writes it.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -43,13 +46,15 @@ _ADVICE: Mapping[tuple[int, int | None], str] = MappingProxyType(
     }
 )
 _HALF_BYTES = 2
+_IMAGE_FIELDS = {"bytes", "path"}
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A column: its dtype, None for text; whether each row is a list; and its elements in the schema, and its path.
+    """A column: its dtype, None for text and images; whether each row is a list; its elements in the schema, its path.
 
-    `per_second` is how many units make a second, if it holds dates or times.
+    `per_second` is how many units make a second, if it holds dates or times. `images`: whether it holds images.
+    `unread`: whether its values are not read.
     """
 
     name: str
@@ -59,11 +64,18 @@ class Leaf:
     path: tuple[str, ...]
     elements: tuple[Struct, ...]
     per_second: float | None = None
+    images: bool = False
+    unread: bool = False
 
     @property
     def pointer(self) -> str:
         """JSON pointer to the column."""
         return pointer_to(self.name)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it holds texts."""
+        return self.dtype is None and not self.images
 
 
 def read_schema(elements: list[Struct], limits: IngestLimits, check_name: CheckName) -> tuple[Leaf, ...]:
@@ -79,7 +91,7 @@ def read_schema(elements: list[Struct], limits: IngestLimits, check_name: CheckN
     for number in range(1, count + 1):
         element = _next(rest)
         check_name(_name(element), f"column {number}")
-        leaves.append(_column(element, rest))
+        leaves += _image(element, rest) if _is_structure(element) else [_column(element, rest)]
     if next(rest, None) is not None:
         raise malformed("has a schema with more elements than it counts")
     return tuple(leaves)
@@ -94,7 +106,7 @@ def _next(rest: Iterator[Struct]) -> Struct:
 
 def _column(element: Struct, rest: Iterator[Struct]) -> Leaf:
     name = _name(element)
-    if optional(element, 3, thrift.I32) not in (_REQUIRED, _OPTIONAL):
+    if _is_repeated(element):
         raise _no_type(name, "it is repeated without being a list")
     if 5 not in element:
         return _leaf((element,))
@@ -103,9 +115,45 @@ def _column(element: Struct, rest: Iterator[Struct]) -> Leaf:
     middle, last = _next(rest), _next(rest)
     if required(middle, 3, thrift.I32) != _REPEATED or optional(middle, 5, thrift.I32) != 1 or 5 in last:
         raise _no_type(name, "a list is of numbers, not of lists or structures")
-    if optional(last, 3, thrift.I32) not in (_REQUIRED, _OPTIONAL):
+    if _is_repeated(last):
         raise _no_type(name, "a list is of numbers, not of lists or structures")
     return _leaf((element, middle, last))
+
+
+def _is_structure(element: Struct) -> bool:
+    return optional(element, 5, thrift.I32) == len(_IMAGE_FIELDS) and not _is_list(element)
+
+
+def _image(element: Struct, rest: Iterator[Struct]) -> list[Leaf]:
+    """Read a structure of the bytes of an image and its path, in any order; the path is not read."""
+    name, fields = _name(element), (_next(rest), _next(rest))
+    names = [_name(field) for field in fields]
+    flat = not any(5 in field for field in fields) and not any(map(_is_repeated, (element, *fields)))
+    if not flat or set(names) != _IMAGE_FIELDS or required(fields[names.index("bytes")], 1, thrift.I32) != _BYTE_ARRAY:
+        raise _no_type(name, "a column is flat, a list, or a structure of the bytes and the path of an image")
+    group = {**_plain(element), 5: Field(thrift.I32, 1)}
+    return [
+        Leaf(
+            name,
+            None,
+            False,
+            required(field, 1, thrift.I32),
+            (name, own),
+            (group, _plain(field)),
+            images=True,
+            unread=own == "path",
+        )
+        for own, field in zip(names, fields, strict=True)
+    ]
+
+
+def _is_repeated(element: Struct) -> bool:
+    return optional(element, 3, thrift.I32) not in (_REQUIRED, _OPTIONAL)
+
+
+def _plain(element: Struct) -> Struct:
+    """Return an element of the schema without annotations."""
+    return {number: element[number] for number in _KEPT if number in element and number not in _ANNOTATIONS}
 
 
 def _leaf(elements: tuple[Struct, ...]) -> Leaf:
@@ -114,14 +162,20 @@ def _leaf(elements: tuple[Struct, ...]) -> Leaf:
     per_second = _per_second(last)
     # Without its annotations a date is read as the number that it is stored as.
     last = last if per_second is None else {number: last[number] for number in last if number not in _ANNOTATIONS}
-    dtype = _dtype(last, name)
+    images = _is_bytes(last)
+    dtype = None if images else _dtype(last, name)
     if dtype is None and in_list:
-        raise _no_type(name, "a list is of numbers, not of texts")
+        raise _no_type(name, "a list is of numbers, not of texts or images")
     kept = tuple(
         {number: element[number] for number in _KEPT if number in element} for element in (*elements[:-1], last)
     )
     path = tuple(_name(element) for element in elements)
-    return Leaf(name, dtype, in_list, required(last, 1, thrift.I32), path, kept, per_second)
+    return Leaf(name, dtype, in_list, required(last, 1, thrift.I32), path, kept, per_second, images)
+
+
+def _is_bytes(element: Struct) -> bool:
+    """Whether a column holds bytes of which the file does not say what they are."""
+    return optional(element, 1, thrift.I32) == _BYTE_ARRAY and not element.keys() & set(_ANNOTATIONS)
 
 
 def _per_second(element: Struct) -> float | None:
@@ -165,7 +219,7 @@ def _dtype(element: Struct, name: str) -> np.dtype[Any] | None:
         return None
     stored = _STORED.get((physical, converted))
     if stored is None:
-        usual = "its type is not taken; use whole numbers, floats, truth values, dates, times or text"
+        usual = "its type is not taken; use whole numbers, floats, truth values, dates, times, text or images"
         raise _no_type(name, _ADVICE.get((physical, converted), usual))
     return np.dtype(stored)
 

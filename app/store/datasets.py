@@ -145,4 +145,5 @@ def _column(row: Any) -> Column:
         missing=row.missing,
         classes=None if row.classes is None else tuple(row.classes),
         label=row.label,
+        images=row.images,
     )

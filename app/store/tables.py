@@ -185,6 +185,7 @@ dataset_columns = Table(
     Column("missing", BigInteger, nullable=False),
     Column("classes", JsonText),
     Column("label", Text),
+    Column("images", JsonText),
     PrimaryKeyConstraint("dataset_id", "position"),
 )
 

@@ -13,6 +13,7 @@ from engine.data.class_encoding import (
     read_classes,
 )
 from engine.data.findings import DataFinding, find_imbalance, find_row_names
+from engine.data.image_encoding import ImageEncoding, images_of_checkpoint, meta_with_images
 from engine.data.loader import Batch, DataLoader, Prefetcher, prefetch_depth
 from engine.data.normalization import MinMax, Normalization, Robust, Standard, fit_scales, read_normalize
 from engine.data.sampling import Sampler, Sampling, class_weights, make_sampler
@@ -30,6 +31,7 @@ __all__ = [
     "ClassEncoding",
     "DataFinding",
     "DataLoader",
+    "ImageEncoding",
     "Labels",
     "MinMax",
     "Normalization",
@@ -54,8 +56,10 @@ __all__ = [
     "fit_scales",
     "grouped_split",
     "held_out_rows",
+    "images_of_checkpoint",
     "make_sampler",
     "meta_with_classes",
+    "meta_with_images",
     "open_source",
     "prefetch_depth",
     "read_class_encodings",

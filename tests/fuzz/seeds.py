@@ -11,7 +11,19 @@ import engine
 from app.domain.frames import Step, StepAccepted, to_frame
 from app.ingest.encoding import safetensors_body
 from app.worker.session.wal import to_record
-from tests.security.corpus import arrow, csv, images, json_bodies, json_columns, ndjson, npy, npz, parquet, safetensors
+from tests.security.corpus import (
+    arrow,
+    csv,
+    image_tables,
+    images,
+    json_bodies,
+    json_columns,
+    ndjson,
+    npy,
+    npz,
+    parquet,
+    safetensors,
+)
 
 SMALL = 2048
 _CORPUS = {
@@ -40,9 +52,9 @@ _GOOD: Mapping[str, Sequence[bytes]] = {
         _saved(np.savez, x=np.arange(4), y=np.asfortranarray(np.ones((4, 2), bool))),
         _saved(np.savez_compressed, x=np.arange(40), y=np.zeros(40, np.float16)),
     ],
-    "arrow": arrow.GOOD,
+    "arrow": arrow.GOOD + image_tables.GOOD["arrow"],
     "zip": images.GOOD,
-    "parquet": [parquet.GOOD, parquet.CODED],
+    "parquet": [parquet.GOOD, parquet.CODED, *image_tables.GOOD["parquet"]],
     "safetensors": [safetensors_body({"x": np.ones((2, 2), np.float32), "y": np.ones(2, np.uint8)}, {"a": "b"})],
     "csv": [b'a,b,c\n1,2.5,x\n3,,"y, ""z"""\r\n', b"a,b\n1,2\n3,4\n5,6\n", "\u00e9\n".encode()],
     "json": [_encode({"name": "n", "columns": _COLUMNS})],

@@ -21,6 +21,14 @@ class InlineDataset(BaseModel):
     columns: dict[str, TensorDocument]
 
 
+class ImageFormat(ResourceShape):
+    """How files of images became arrays."""
+
+    size: str | None = Field(description="HEIGHTxWIDTH to which they were scaled; null if they were of one size.")
+    mode: Literal["L", "RGB", "RGBA"] = Field(description="Channels.")
+    dtype: Literal["uint8", "float32"] = Field(description="uint8 from 0 to 255, or float32 from 0 to 1.")
+
+
 class DatasetColumn(ResourceShape):
     """A column; shape does not include the rows."""
 
@@ -33,6 +41,7 @@ class DatasetColumn(ResourceShape):
     mean: float | None
     missing: int
     classes: list[str] | None
+    images: ImageFormat | None = Field(description="How files of images became this column; null for other columns.")
 
     @field_validator("label", mode="before")
     @classmethod

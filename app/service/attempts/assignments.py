@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import engine
 from app.domain.errors import CheckpointCorrupt, Corrupt, TooLarge
@@ -27,6 +27,7 @@ from app.service.resources.model_classes import (
     text_names,
     validation_encodings,
 )
+from app.service.resources.model_images import recipe_images
 from app.store.unit_of_work import Store, UnitOfWork
 
 _logger = logging.getLogger(__name__)
@@ -141,12 +142,13 @@ class Assignments:
         encodings = column_encodings(model_classes(fit.request, inputs, datasets), feeds, inputs, datasets)
         held_out = validation_encodings(fit.request, encodings, inputs, validation)
         resume_points = {each.id: self._resume_points.select(each, checkpoints) for each, checkpoints in checkpoints}
+        images = recipe_images(fit.request, inputs, datasets)
         return Assignment(
             fit_id=fit.id,
             attempt=fit.attempt,
             token=claim.token,
             definition=graph.definition,
-            request=recipe_of(fit.request),
+            request={**recipe_of(fit.request), **images},
             columns=self._columns(datasets),
             validation_columns=self._columns(validation) if validation else None,
             recodings=recoding_tables(datasets, encodings),
@@ -159,7 +161,7 @@ class Assignments:
             replicas=replicas_of(fit.request),
             sweep=None
             if fit.sweep is None
-            else self._build_sweep_share(fit, variants, resume_points, runtime).to_json(),
+            else self._build_sweep_share(fit, variants, resume_points, runtime, images).to_json(),
             fork=resume_points[fit.id].fork,
             reopened_at=fit.reopened_at,
             checkpoint_seconds=self._terms.checkpoint_seconds,
@@ -205,13 +207,14 @@ class Assignments:
         variants: Sequence[FitRecord],
         resume_points: Mapping[str, ResumePoint],
         runtime: Runtime,
+        images: Mapping[str, Any],
     ) -> SweepShare:
         """Return the part of the assignment that describes the variants of a sweep."""
         terms = sweep_config_of(sweep)
         shares = [
             VariantShare(
                 fit_id=fit.id,
-                request=recipe_of(fit.request),
+                request={**recipe_of(fit.request), **images},
                 resume_from=resume_points[fit.id].resume_from if fit.id in resume_points else None,
                 reached=VariantConfig(**(fit.variant or {})).reached,
                 ended=fit.terminal,

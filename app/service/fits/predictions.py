@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,13 @@ from app.domain.errors import Finding, NotFound, storage_faults
 from app.domain.frames import to_json
 from app.domain.records import CheckpointRecord, DatasetRecord
 from app.domain.table_orders import RowFiles, TableEvaluation, TablePrediction
+from app.ingest.ingest import WITH_IMAGES
 from app.service.fits.inputs import resolve_datasets
 from app.service.resources.checkpoints import Checkpoints
 from app.service.resources.datasets import Ingestion, UploadOptions
 from app.service.resources.engine_documents import engine_faults, invalid, read_definition
 from app.service.resources.model_classes import class_faults, column_encodings, recoding_tables
+from app.service.resources.model_images import model_image_options
 from app.service.resources.storage import StorageContext
 from app.service.resources.workers import ComputeRequest, ModelReference
 
@@ -120,8 +122,17 @@ class Predictions:
             (Path(name) / "columns").mkdir()
             yield Path(name)
 
-    def table_rows(self, folder: Path, file: Path, terms: UploadOptions, pointer: str = "") -> Rows:
-        """Return the rows of the `file` in an `upload_folder`; raise Invalid if it is not a table."""
+    def table_rows(
+        self, folder: Path, file: Path, terms: UploadOptions, checkpoint_id: str, choice: RowChoice, pointer: str = ""
+    ) -> Rows:
+        """Return the rows of the `file` in an `upload_folder`, with images as the model of a checkpoint takes them.
+
+        Raise Invalid if it is not a table.
+        """
+        if terms.format in WITH_IMAGES:
+            model = self._model(checkpoint_id)
+            feeds = {**(model.of_fit.get("feeds") or {}), **choice.feeds}
+            terms = replace(terms, options=model_image_options(terms.options, model.source["meta"], feeds))
         record, files = self._ingestion.read_table(file, terms, folder / "columns")
         return Rows((record,), files, pointer)
 
@@ -298,7 +309,8 @@ def _column_findings(
             )
             if not windowed and not agree:
                 detail = f"column {wanted[:64]!r} of {dataset.id} has rows of shape {list(column.shape)}, and input"
-                detail = f"{detail} {name[:64]!r} takes {list(shape[1:])}; name another column for it in feeds"
+                advice = "say image_size and image_mode as for the training data, or " if column.images else ""
+                detail = f"{detail} {name[:64]!r} takes {list(shape[1:])}; {advice}name another column for it in feeds"
                 yield Finding(rows.pointer, "shape_mismatch", detail)
                 break
 

@@ -5,7 +5,7 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +219,7 @@ def _column(column: IngestedColumn, blob: str) -> Column:
         missing=column.missing,
         classes=column.classes,
         label=column.label,
+        images=None if column.images is None else asdict(column.images),
     )
 
 

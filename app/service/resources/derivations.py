@@ -17,6 +17,7 @@ from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.datasets import Ingestion, UploadOptions
 from app.service.resources.engine_documents import invalid
 from app.service.resources.idempotency import SaveResponse
+from app.service.resources.model_images import dataset_image_options
 from app.store.blobs.store import BlobWriter
 from app.store.unit_of_work import Store, UnitOfWork
 
@@ -56,7 +57,8 @@ class Derivations:
             stored.add(blob.digest)
             with storage_faults("the rows of this upload"):
                 folder = Path(held.enter_context(tempfile.TemporaryDirectory(dir=self._ingestion.scratch)))
-            rows, paths = self._ingestion.read_table(self._ingestion.path(blob), terms, folder)
+            reading = replace(terms, options=dataset_image_options(terms.options, base))
+            rows, paths = self._ingestion.read_table(self._ingestion.path(blob), reading, folder)
             origin = {"kind": "append", "datasets": [dataset_id], "rows": rows.rows, "digest": blob.digest}
             made = self._join([base, rows], [self._paths(base), paths], stored)
             made = replace(made, name=terms.name or base.name, version=base.version + 1, origin=origin)

@@ -46,6 +46,39 @@ def frame_arrays(frame: Any) -> dict[str, NDArray[Any]]:
     return {str(name): _column(str(name), frame[name]) for name in names}
 
 
+def has_images(frame: Any) -> bool:
+    """Whether a data frame has a column of bytes, or of structures of bytes."""
+    if not is_frame(frame):
+        return False
+    names = frame.column_names if hasattr(frame, "column_names") else list(frame.columns)
+    return any(_holds_bytes(frame[name]) for name in names)
+
+
+def _holds_bytes(column: Any) -> bool:
+    kind = str(getattr(column, "dtype", getattr(column, "type", ""))).lower()
+    if kind != "object":
+        return kind.startswith(("binary", "large_binary", "struct<", "struct({"))
+    first = next((value for value in column if not _is_missing(value)), None)
+    return isinstance(first, bytes) or (isinstance(first, Mapping) and isinstance(first.get("bytes"), bytes))
+
+
+def arrow_stream(frame: Any) -> bytes:
+    """Return a data frame as an Arrow IPC stream.
+
+    Raises:
+        ImportError: pyarrow is not installed.
+    """
+    arrow = optional_module("pyarrow", "uploading a data frame with images")
+    if hasattr(frame, "__arrow_c_stream__"):
+        table = arrow.table(frame)
+    else:
+        table = arrow.table({str(name): arrow.array(frame[name]) for name in frame.columns})
+    sink = io.BytesIO()
+    with arrow.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
 def has_text(arrays: Mapping[str, NDArray[Any]]) -> bool:
     """Whether a column holds text, for which CSV is needed."""
     return any(array.dtype.kind in "OUT" for array in arrays.values())

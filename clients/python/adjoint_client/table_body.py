@@ -8,10 +8,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from adjoint_client.frames import CSV, csv_bytes, frame_arrays, has_text
+from adjoint_client.frames import CSV, arrow_stream, csv_bytes, frame_arrays, has_images, has_text
 from adjoint_client.generated.records import Dataset
 from adjoint_client.safetensors import encode
-from adjoint_client.uploads import SAFETENSORS, content_type
+from adjoint_client.uploads import CONTENT_TYPES, SAFETENSORS, content_type
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 Delimiter = Literal["auto", "comma", "semicolon", "tab", "bar", ",", ";", "\t", "|"]
 """What separates the cells of a CSV file: a name, or the character itself."""
+ImageMode = Literal["L", "RGB", "RGBA"]
+"""Channels of images: grey, colours, or colours and opacity."""
+ImageDtype = Literal["uint8", "float32"]
 
 BLOCK_BYTES = 1 << 20
 DATASET_ID = "ds_"
@@ -47,7 +50,8 @@ def table_body(
     `dialect` are parameters of `csv_dialect`: how a CSV file is written.
 
     Raises:
-        TypeError: a column of a data frame holds something else than numbers, texts, or equally long lists.
+        TypeError: a column of a data frame holds something else than numbers, texts, images, or equally long lists.
+        ImportError: a data frame holds images, and pyarrow is not installed.
         ValueError: the name of a file has no ending of a format that the server takes.
     """
     options = {"columns": columns, "header": None if header is None else str(header).lower()}
@@ -58,6 +62,9 @@ def table_body(
     if isinstance(source, str | PathLike):
         path = Path(source)
         return TableBody(lambda: blocks(path), path.stat().st_size, content_type(path), query)
+    if has_images(source):
+        stream = arrow_stream(source)
+        return TableBody(lambda: stream, len(stream), CONTENT_TYPES[".arrows"], query)
     arrays = frame_arrays(source)
     as_csv = columns is not None or has_text(arrays)
     table = csv_bytes(arrays) if as_csv else encode(arrays)
@@ -77,10 +84,10 @@ def csv_dialect(missing: Sequence[str] | str, delimiter: str, decimal: str, enco
     return {name: value for name, (value, default) in given.items() if value != default}
 
 
-def image_options(size: str | None, mode: str, dtype: str) -> dict[str, str]:
-    """Return how images are read as parameters of a query; what is the default is left out."""
-    given = {"image_size": (size, None), "image_mode": (mode, "RGB"), "image_dtype": (dtype, "uint8")}
-    return {name: value for name, (value, default) in given.items() if value is not None and value != default}
+def image_options(size: str | None, mode: ImageMode | None, dtype: ImageDtype | None) -> dict[str, str]:
+    """Return how images are read as parameters of a query; what is None is left out."""
+    given = {"image_size": size, "image_mode": mode, "image_dtype": dtype}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def stored_ids(source: Any) -> str | list[str] | None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from engine.core.errors import CheckpointError, EngineError, GradientError
 from engine.core.fingerprint import fingerprint
 from engine.core.value import Array
-from engine.data import DataFinding, RoundedInput, meta_with_classes
+from engine.data import DataFinding, RoundedInput, meta_with_classes, meta_with_images
 from engine.data.checkpoint import SCALES, Checkpoint
 from engine.data.table import Preprocessing, meta_with_preprocessing, preprocessing_of_checkpoint
 from engine.graph.definition import Definition
@@ -140,6 +140,7 @@ class FitProgress:
         checkpoint.state.update({SCALES + n: array.copy() for n, array in self._examples.scales.to_arrays().items()})
         checkpoint.meta = {"graph": self._examples.digest, "fingerprint": fingerprint(self.execution.executor)}
         checkpoint.meta = meta_with_classes(checkpoint.meta, self.recipe.classes)
+        checkpoint.meta = meta_with_images(checkpoint.meta, self.recipe.images)
         checkpoint.meta = meta_with_preprocessing(checkpoint.meta, self.preprocessing)
         return checkpoint
 

@@ -113,6 +113,7 @@ class Recipe:
         feeds: the column of each input, where it has another name.
         columns: the raw columns of inputs that are preprocessed, and what is done to them.
         classes: the class names of each input whose data were text, in the order of their numbers.
+        images: how files of images became the columns of inputs, see `ImageEncoding`; kept in checkpoints.
         preset: defaults of other fields; "ggml_opt_fit" has the semantics of that function: adamw without decay, rows
             with uncertainties, and whole batches in training and validation.
     """
@@ -162,6 +163,7 @@ class Recipe:
     classes: Annotated[
         Mapping[str, ClassEncoding], Reads(read_classes, "an object: for each input its class names")
     ] = field(default_factory=dict)
+    images: dict[str, Any] = field(default_factory=dict)
     preset: Literal["ggml_opt_fit"] | None = None
 
     def column_of(self, name: str) -> str:

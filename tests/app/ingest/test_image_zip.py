@@ -1,6 +1,7 @@
 """Zip files of images: pixels as Pillow reads them, labels, and hostile files."""
 
 import io
+import zipfile
 
 import numpy as np
 import pytest
@@ -12,12 +13,17 @@ from tests.security.corpus.images import REFUSED, archive, picture, zip_of
 pytest.importorskip("PIL")
 from PIL import Image
 
+OF_ONE_FILE = {"bad_image", "too_many_pixels", "unsupported_image", "unequal_images"}
+
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_hostile_file_is_refused_with_its_code(name, refusal):
     data, code = REFUSED[name]
     error = refusal(data, "zip")
     assert error.code == code, error.detail
+    if error.code in OF_ONE_FILE:
+        member = zipfile.ZipFile(io.BytesIO(data)).infolist()[int(error.pointer.removeprefix("/members/"))]
+        assert error.detail.startswith(f"{member.filename!r}: ")
 
 
 def encoded(pixels, format="PNG", mode=None, **options):
@@ -132,3 +138,36 @@ def test_without_the_extra_advice_is_given(refusal, monkeypatch):
     assert error.code == "extra_missing"
     assert "adjoint-server[images]" in error.detail
     assert load_pillow() is not None
+
+
+def test_names_of_images_are_a_column_in_place_of_labels(arrays, read, colours):
+    names = ("b/red/1.png", "a.png", "b/blue/1.png", "b/red/0.png")
+    data = archive(*((name, encoded(image)) for name, image in zip(names, colours, strict=True)))
+    found = arrays(data, "zip", image_names=True)
+    np.testing.assert_array_equal(found["image"], colours.transpose(0, 3, 1, 2))
+    columns = {column.name: column for column in read(data, "zip", image_names=True).columns}
+    assert list(columns) == ["image", "file"]
+    assert [columns["file"].classes[code] for code in found["file"]] == list(names)
+
+
+def test_names_of_images_stand_beside_the_columns_of_a_csv_file(arrays, read, colours):
+    images = [(f"{k}.png", encoded(image)) for k, image in enumerate(colours)]
+    table = b"n,price,kind\n2.png,1,b\n0.png,2,a\n3.png,3,a\n1.png,4,b\n"
+    data = archive(*images, ("labels.csv", table))
+    found = arrays(data, "zip", image_names=True)
+    np.testing.assert_array_equal(found["image"], colours[[2, 0, 3, 1]].transpose(0, 3, 1, 2))
+    np.testing.assert_array_equal(found["price"], [1, 2, 3, 4])
+    np.testing.assert_array_equal(found["file"], [2, 0, 3, 1])
+    columns = [column.name for column in read(data, "zip", image_names=True).columns]
+    assert columns == ["image", "file", "price", "kind"]
+
+
+def test_more_names_than_classes_may_be_are_taken(arrays):
+    images = [(f"{k}.png", picture()) for k in range(8)]
+    found = arrays(archive(*images), "zip", limits=IngestLimits(max_classes=3), image_names=True)
+    assert sorted(found["file"]) == list(range(8))
+
+
+def test_a_long_name_is_shown_from_its_end(refusal):
+    error = refusal(archive((f"{'a' * 100}/{'b' * 60}.png", b"")), "zip")
+    assert error.detail.startswith(f"'...{'b' * 60}.png': ")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from app.ingest.ingest import READERS, read_file
 from app.ingest.limits import MIB, IngestError, IngestLimits, IngestOptions
-from tests.security.corpus import arrow, images, parquet
+from tests.security.corpus import arrow, image_tables, images, parquet
 
 LIMITS = IngestLimits(max_expanded_bytes=MIB, max_npy_header_bytes=4096, max_header_bytes=4096)
 INTERESTING = [0, 1, 0x7F, 0x80, 0xFF, *b"\"'\\{}[](),.:-+eE_nN09\n\r\0"]
@@ -46,8 +46,8 @@ GOOD = {
         saved(np.savez, x=np.arange(4), y=np.asfortranarray(np.ones((4, 2), bool))),
         saved(np.savez_compressed, x=np.arange(400), y=np.zeros(400, np.float16)),
     ],
-    "arrow": arrow.GOOD,
-    "parquet": [parquet.GOOD, parquet.CODED],
+    "arrow": arrow.GOOD + image_tables.GOOD["arrow"],
+    "parquet": [parquet.GOOD, parquet.CODED, *image_tables.GOOD["parquet"]],
     "safetensors": [safetensors()],
     "csv": [b'a,b,c\n1,2.5,x\n3,,"y, ""z"""\r\n', b"a,b\n1,2\n3,4\n5,6\n", "é\n".encode()],
     "json": [json.dumps({"name": "n", "columns": COLUMNS}).encode()],

@@ -86,8 +86,8 @@ def refused() -> dict[str, tuple[bytes, str]]:
         "no pixels": (archive(("a.png", png(0, 0))), "bad_image"),
         "a wrong checksum within": (archive(("a.png", png(3, 2, data=pixels).replace(b"IDAT", b"IDAU"))), "bad_image"),
         "a bomb": (archive(("a.png", png(60_000, 60_000, data=bytes(1000)))), "too_many_pixels"),
-        "a bomb of JPEG": (archive(("a.jpg", _resized(jpeg, 65_000, 65_000))), "too_many_pixels"),
-        "a text that expands": (archive(("a.png", png(3, 2, data=pixels, more=_text(64 << 20)))), "bad_image"),
+        "a bomb of JPEG": (archive(("a.jpg", resized(jpeg, 65_000, 65_000))), "too_many_pixels"),
+        "a text that expands": (archive(("a.png", png(3, 2, data=pixels, more=text(64 << 20)))), "bad_image"),
         "16 bits a sample": (archive(("a.png", png(3, 2, depth=16, data=pixels))), "unsupported_image"),
         "16 bits of grey": (archive(("a.png", picture(mode="I;16"))), "unsupported_image"),
         "CMYK": (archive(("a.jpg", picture("JPEG", "CMYK"))), "unsupported_image"),
@@ -118,11 +118,11 @@ def _twice(name: str, data: bytes) -> bytes:
     return archive((name, data), (name.replace("a", "b"), data)).replace(b"b.png", b"a.png")
 
 
-def _text(size: int) -> bytes:
+def text(size: int) -> bytes:
     return chunk(b"zTXt", b"Comment\0\0" + zlib.compress(bytes(size)))
 
 
-def _resized(jpeg: bytes, width: int, height: int) -> bytes:
+def resized(jpeg: bytes, width: int, height: int) -> bytes:
     """A JPEG whose frame header says another size."""
     place = jpeg.index(b"\xff\xc0") + 5
     return jpeg[:place] + struct.pack(">2H", height, width) + jpeg[place + 4 :]

@@ -185,7 +185,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "decimals": (file(of_type(INT32, f6=number(5))), "bad_dtype"),
     "dates in a type that has none": (file(of_type(FLOAT, f10=logical(6))), "bad_dtype"),
     "a time of no unit": (file(of_type(INT64, f10=logical(7))), "bad_dtype"),
-    "bytes": (file(of_type(TEXT)), "bad_dtype"),
+    "bytes of one length": (file(of_type(FIXED, f2=number(3))), "bad_dtype"),
     "JSON": (file(of_type(TEXT, f10=logical(12))), "bad_dtype"),
     "a variant": (file(of_type(TEXT, f10=logical(16))), "bad_dtype"),
     "integers of 7 bits": (

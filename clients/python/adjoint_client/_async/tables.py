@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from adjoint_client._async.transport import AsyncTransport
 from adjoint_client.generated.records import Checkpoint, Evaluation
-from adjoint_client.table_body import BLOCK_BYTES, Delimiter, csv_dialect, query_of, stored_ids, table_body
+from adjoint_client.table_body import (
+    BLOCK_BYTES,
+    Delimiter,
+    ImageDtype,
+    ImageMode,
+    csv_dialect,
+    image_options,
+    query_of,
+    stored_ids,
+    table_body,
+)
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -66,6 +76,9 @@ class AsyncTableCalls:
         delimiter: Delimiter = "auto",
         decimal: Literal["point", "comma"] = "point",
         encoding: Literal["utf-8", "latin-1", "windows-1252"] = "utf-8",
+        image_size: str | None = None,
+        image_mode: ImageMode | None = None,
+        image_dtype: ImageDtype | None = None,
     ) -> dict[str, NDArray[Any]]:
         """Predict the rows of a stored dataset, or of a table: arrays by column, a data frame or a file.
 
@@ -91,6 +104,9 @@ class AsyncTableCalls:
             delimiter: what separates the cells of a CSV file.
             decimal: what begins the fraction of a number in a CSV file.
             encoding: the encoding of a CSV file.
+            image_size: the size of images ("32x32") in zip, Parquet and Arrow files; by default that of training.
+            image_mode: their channels, likewise.
+            image_dtype: their dtype, likewise.
 
         Raises:
             ServerError: the rows do not suit the model; `findings` say where.
@@ -106,6 +122,7 @@ class AsyncTableCalls:
             "stop": stop,
         }
         dialect = csv_dialect(missing, delimiter, decimal, encoding)
+        dialect |= image_options(image_size, image_mode, image_dtype)
         kind = "npz" if path is None else FORMATS.get(Path(path).suffix.lower())
         if kind is None:
             raise ValueError(f"{path} has none of the endings {', '.join(FORMATS)}; rename it")
@@ -142,6 +159,9 @@ class AsyncTableCalls:
         delimiter: Delimiter = "auto",
         decimal: Literal["point", "comma"] = "point",
         encoding: Literal["utf-8", "latin-1", "windows-1252"] = "utf-8",
+        image_size: str | None = None,
+        image_mode: ImageMode | None = None,
+        image_dtype: ImageDtype | None = None,
     ) -> Evaluation:
         """Compute loss, metrics and a report on the rows of a stored dataset, or of a table (see `predict_table`).
 
@@ -161,6 +181,9 @@ class AsyncTableCalls:
             delimiter: what separates the cells of a CSV file.
             decimal: what begins the fraction of a number in a CSV file.
             encoding: the encoding of a CSV file.
+            image_size: the size of images ("32x32") in zip, Parquet and Arrow files; by default that of training.
+            image_mode: their channels, likewise.
+            image_dtype: their dtype, likewise.
 
         Raises:
             ServerError: the rows or metrics do not suit the model; `findings` say where.
@@ -169,6 +192,7 @@ class AsyncTableCalls:
         options = {"batch_size": batch_size, "bins": bins, "points": points, "threshold": threshold}
         options |= {"start": start, "stop": stop}
         dialect = csv_dialect(missing, delimiter, decimal, encoding)
+        dialect |= image_options(image_size, image_mode, image_dtype)
         request = self._table_request(source, options, feeds, columns, header, dialect)
         if metrics is not None:
             if "json" not in request:

@@ -29,7 +29,7 @@ from adjoint_client.generated.records import Session as SessionInfo
 from adjoint_client.gradcheck import GradientChecks
 from adjoint_client.operation import answer_of, find_operation
 from adjoint_client.references import reference, references, session_request
-from adjoint_client.table_body import Delimiter, csv_dialect, image_options, table_body
+from adjoint_client.table_body import Delimiter, ImageDtype, ImageMode, csv_dialect, image_options, table_body
 from adjoint_client.tensors import all_to_wire
 from adjoint_client.waiting import PATIENCE_SECONDS
 
@@ -131,12 +131,13 @@ class Client(Resources, Datasets, Catalogues):
         decimal: Literal["point", "comma"] = "point",
         encoding: Literal["utf-8", "latin-1", "windows-1252"] = "utf-8",
         image_size: str | None = None,
-        image_mode: Literal["L", "RGB", "RGBA"] = "RGB",
-        image_dtype: Literal["uint8", "float32"] = "uint8",
+        image_mode: ImageMode | None = None,
+        image_dtype: ImageDtype | None = None,
     ) -> Dataset:
         """Store a dataset: arrays by column, a data frame, or a file (csv, json, ndjson, npy, npz, parquet, zip, ...).
 
-        A data frame is one of pandas or polars, or a table of Arrow; texts in it become classes.
+        A data frame is one of pandas or polars, or a table of Arrow; texts in it become classes, and bytes images (this
+        needs pyarrow).
 
         `columns` selects and groups the columns of a CSV file or data frame by name, as in
         `x:float32[4]=sepal_length..petal_width,species:class`, or by position if a file has no header, as in
@@ -144,9 +145,10 @@ class Client(Resources, Datasets, Catalogues):
         decide, which refuses a file where that is not clear. `missing` are cells of a CSV file that stand for missing
         values beside empty ones: `["NA", "?"]`; `delimiter`, `decimal` and `encoding` say how the file is written.
 
-        A zip file holds PNG and JPEG images, labelled by folders or by a CSV file in it; they become a column `image`
-        [channels, height, width], scaled to `image_size` ("32x32"), with the channels of `image_mode`, as
-        `image_dtype`.
+        A zip file holds PNG and JPEG images, labelled by folders or by a CSV file in it; they become a column `image`.
+        Parquet and Arrow files and data frames may hold them as columns of bytes. Images become [channels, height,
+        width], scaled to `image_size` ("32x32"; by default they must be of one size), with the channels of `image_mode`
+        (RGB), as `image_dtype` (uint8, from 0 to 255).
 
         Raises:
             ServerError: the server cannot read the data; `findings` say where.

@@ -144,6 +144,7 @@ class Dataset(Record):
 class DatasetColumn(Record):
     """A column; shape does not include the rows."""
 
+    _records: ClassVar[Mapping[str, str]] = {"images": "ImageFormat"}
     name: "str"
     label: "str"
     dtype: "str"
@@ -153,6 +154,7 @@ class DatasetColumn(Record):
     mean: "float | None"
     missing: "int"
     classes: "list[str] | None"
+    images: "ImageFormat | None"
 
 
 class DatasetFinding(Record):
@@ -375,6 +377,14 @@ class GraphSummary(Record):
     digest: "str"
     parameter_count: "int"
     created_at: "datetime"
+
+
+class ImageFormat(Record):
+    """How files of images became arrays."""
+
+    size: "str | None"
+    mode: 'Literal["L", "RGB", "RGBA"]'
+    dtype: 'Literal["uint8", "float32"]'
 
 
 class ParameterSummary(Record):

@@ -1195,6 +1195,7 @@ class DatasetColumn(TypedDict):
     mean: "float | None"
     missing: "int"
     classes: "list[str] | None"
+    images: "ImageFormat | None"
 
 
 class DatasetFinding(TypedDict):
@@ -2354,6 +2355,14 @@ class HvpWant(TypedDict):
     """The Hessian times a vector, without forming it."""
 
     hvp: "HessianProductSpec"
+
+
+class ImageFormat(TypedDict):
+    """How files of images became arrays."""
+
+    size: "str | None"
+    mode: 'Literal["L", "RGB", "RGBA"]'
+    dtype: 'Literal["uint8", "float32"]'
 
 
 InitializerChoice = Union[

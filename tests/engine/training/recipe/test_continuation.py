@@ -136,6 +136,7 @@ FIXED = {
     "activations": "float16",
     "validation": {"split": 0.5},
     "feeds": {"x": "y"},
+    "images": {"x": {"size": None, "mode": "L", "dtype": "uint8"}},
     "preset": "ggml_opt_fit",
 }
 
