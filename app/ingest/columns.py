@@ -71,7 +71,10 @@ class Statistics:
 
 
 CHUNK_BYTES = 4 << 20
-_BUFFER_BYTES = 8 << 10  # a file of 10 000 columns buffers 80 MB at most
+_BUFFER_BYTES, _SMALL_BUFFER_BYTES, _BUFFERED_BYTES = 64 << 10, 4 << 10, 32 << 20
+"""A column is written in pieces of the first size; once all columns together buffer the third, of the second. A file of
+10 000 columns buffers 72 MiB at most.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,8 @@ class ColumnWriter:
         self._elements = 0
         self._pending: list[bytes] = []
         self._pending_bytes = 0
-        self._path.write_bytes(canonical_header(self.dtype, (0, *self.shape)))
+        self._counted = 0
+        self._in_file = False
 
     def append(self, block: NDArray[Any]) -> None:
         """Add values in row-major order; a block may end within a row. Converts the byte order only."""
@@ -133,48 +137,85 @@ class ColumnWriter:
         if flat.dtype.kind == "b" and flat.view(np.uint8).max(initial=0) > 1:
             raise IngestError("bad_value", pointer_to(self.name), "a boolean byte is neither 0 nor 1; save it as uint8")
         self._owner.spend(self.name, flat.nbytes)
-        self._statistics.add_codes(flat) if self.holds_codes else self._statistics.add(flat)
         self._elements += flat.size
         if flat.nbytes >= _BUFFER_BYTES:
-            self._flush(flat.data.cast("B"))
+            self._flush()
+            self._count(flat)
+            self._write(flat.data.cast("B"))
             return
         self._pending.append(flat.tobytes())
         self._pending_bytes += flat.nbytes
-        if self._pending_bytes >= _BUFFER_BYTES:
+        self._owner.buffered_bytes += flat.nbytes
+        full = self._owner.buffered_bytes > _BUFFERED_BYTES
+        if self._pending_bytes >= (_SMALL_BUFFER_BYTES if full else _BUFFER_BYTES):
             self._flush()
 
-    def _flush(self, last: bytes | memoryview = b"") -> None:
-        # Opened for each flush: there may be many more columns than this process may hold open files.
-        with self._path.open("ab", buffering=0) as file:
-            _write_all(file, b"".join(self._pending))
-            _write_all(file, last)
+    def _count(self, block: NDArray[Any]) -> None:
+        self._statistics.add_codes(block) if self.holds_codes else self._statistics.add(block)
+
+    def _count_pending(self) -> None:
+        """Bring the statistics up to date: they are made of many short blocks at once."""
+        fresh = b"".join(self._pending[self._counted :])
+        self._counted = len(self._pending)
+        self._count(np.frombuffer(fresh, self.dtype))
+
+    def _take_pending(self) -> bytes:
+        self._count_pending()
+        pending = b"".join(self._pending)
+        self._owner.buffered_bytes -= self._pending_bytes
         self._pending.clear()
-        self._pending_bytes = 0
+        self._pending_bytes = self._counted = 0
+        return pending
+
+    def _flush(self) -> None:
+        if self._pending:
+            self._write(self._take_pending())
+
+    def _write(self, data: bytes | memoryview) -> None:
+        # Opened for each write: there may be many more columns than this process may hold open files.
+        with self._path.open("ab", buffering=0) as file:
+            if not self._in_file:
+                _write_all(file, canonical_header(self.dtype, (0, *self.shape)))
+                self._in_file = True
+            _write_all(file, data)
 
     def convert(self, dtype: np.dtype[Any], function: Callable[[NDArray[Any]], NDArray[Any]]) -> None:
         """Replace what was written so far by `function` of it, in `dtype`."""
-        self._flush()
-        old = self._path.with_suffix(".old")
-        self._path.rename(old)
         source_dtype, elements = self.dtype, self._elements
+        pending, was_in_file = self._take_pending(), self._in_file
+        old = self._path.with_suffix(".old")
+        if was_in_file:
+            self._path.rename(old)
         self._owner.refund(elements * source_dtype.itemsize)
         self.dtype = dtype.newbyteorder("<")
         self._start()
-        for block in _stored_blocks(old, source_dtype, (0, *self.shape), elements):
-            self.append(function(block))
-        old.unlink()
+        if was_in_file:
+            in_file = elements - len(pending) // source_dtype.itemsize
+            for block in _stored_blocks(old, source_dtype, (0, *self.shape), in_file):
+                self.append(function(block))
+            old.unlink()
+        if pending:
+            self.append(function(np.frombuffer(pending, source_dtype)))
 
     @property
     def holds_nothing(self) -> bool:
         """Whether every value so far is missing."""
+        if self._statistics.count == 0:
+            self._count_pending()
         return self._statistics.count == 0
 
     def finish(self) -> int:
         """Write what is buffered and the header with the true number of rows, which is returned."""
-        self._flush()
         rows = self._elements // prod(self.shape)
-        with self._path.open("r+b") as file:
-            file.write(canonical_header(self.dtype, (rows, *self.shape)))
+        pending, header = self._take_pending(), canonical_header(self.dtype, (rows, *self.shape))
+        if self._in_file:
+            if pending:
+                self._write(pending)
+            with self._path.open("r+b", buffering=0) as file:
+                _write_all(file, header)
+        else:
+            with self._path.open("xb", buffering=0) as file:
+                _write_all(file, header + pending)
         return rows
 
     def report(self) -> IngestedColumn:
@@ -220,6 +261,8 @@ class ColumnSet:
         """By the identifiers of the columns."""
         self._places: dict[str, int] = {}
         self._left = limits.max_expanded_bytes
+        self.buffered_bytes = 0
+        """Of all columns together, kept by their writers."""
 
     def check_name(self, name: str, where: str) -> None:
         """Refuse a label that is malformed or taken; `where` names it in the message ("column 3")."""

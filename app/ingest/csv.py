@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.domain.column_labels import column_identifier
+from app.ingest.arrow_columns import load_arrow
 from app.ingest.classes import MISSING, OR_DECLARE, Locate, looks_like_number, reads_as_number
 from app.ingest.columns import ColumnSet, pointer_to
-from app.ingest.csv_arrow import ArrowRecords, load_csv_arrow
+from app.ingest.csv_arrow import ArrowRecords
 from app.ingest.csv_dialect import SAMPLE_BYTES, detect_dialect, with_points
 from app.ingest.csv_header import (
     CellGroup,
@@ -91,14 +92,16 @@ def _parse_truth(cells: list[str], expected: ExpectedColumn, locate: Locate) -> 
 
 def _parse_mixed(cells: list[str], expected: ExpectedColumn, locate: Locate) -> Block:
     """Tell numbers, missing ones and texts apart, cell by cell."""
-    odd = [k for k, cell in enumerate(cells) if cell not in MISSING and not _is_number(cell)]
+    distinct_numbers = {cell for cell in set(cells) if _is_number(cell)}
+    taken = distinct_numbers | MISSING
+    odd = [k for k, cell in enumerate(cells) if cell not in taken]
     if not odd:
         numbers = np.array([nan if cell in MISSING else float(cell) for cell in cells], np.float64)
         return _kept(numbers, cells, expected, locate)
     first = odd[0]
     if expected.number or looks_like_number(cells[first]):
         raise _bad_number(cells[first], expected, locate(first))
-    if any(_is_number(cell) for cell in cells):
+    if distinct_numbers:
         raise _mixed(first, expected.pointer, locate)
     return cells
 
@@ -173,7 +176,7 @@ def read_csv(file: BufferedReader, size_bytes: int, columns: ColumnSet, options:
     )
     if not named:
         records.rewind()
-    arrow = load_csv_arrow() if size_bytes >= ARROW_BYTES else None
+    arrow = load_arrow() if size_bytes >= ARROW_BYTES else None
     if arrow is not None:
         records.use_arrow(arrow, len(first), options.missing)
     _read_rows(records, len(first), readings)
@@ -282,7 +285,7 @@ def _add_arrays(block: ArrowRecords, reading: _Reading, locate: Locate) -> bool:
     if dtype == "bool":
         return False
     whole = "uint64" if dtype == "uint64" else "int64"
-    numbers = block.numbers(reading.cells, whole, exact=dtype is None, decimal_comma=reading.decimal_comma)
+    numbers = block.numbers(reading.cells, whole, exact=dtype is None)
     if numbers is not None:
         column.add(numbers, locate)
     return numbers is not None

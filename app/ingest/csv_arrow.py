@@ -1,176 +1,233 @@
-"""Blocks of CSV records as Arrow arrays, read by pyarrow (extra `parquet`) where it is certain to read what we read.
+"""Blocks of CSV records as Arrow arrays (pyarrow, extra `parquet`), where the values are certain to be as we read them.
 
-pyarrow divides records into cells and converts texts to numbers. It takes more notations than this service does: what
-it would take and we refuse, and all that needs an error message, is left to `csv_records` and `csv`.
+All cells of a block are one array of texts, and all its numbers are converted by one call: a file of thousands of
+columns is read as fast as one of twenty. pyarrow takes more notations than this service does: what it would take and we
+refuse, and all that needs an error message, is left to `csv_records` and `csv`.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ingest.arrow_columns import load_arrow
 from app.ingest.classes import MISSING
-from app.ingest.sources import BOM
+from app.ingest.csv_split import Cells, split_cells
 from app.ingest.values import CONSECUTIVE, LONG_NUMBER
 
-_NUMBERS = b"0123456789+-.eE"
-_NUMBERS_WITH_COMMA = b"0123456789+-,eE"
-_FRACTION = (b".", b",", b"e", b"E")
-_ROOM_BYTES = 100 << 20
-_QUOTE, _LINE_END = ord('"'), ord("\n")
-
-
-@cache
-def load_csv_arrow() -> Any:
-    """Load and return pyarrow with its reader of CSV; None if the extra is not installed."""
-    arrow = load_arrow()
-    if arrow is not None:
-        import_module("pyarrow.csv")
-    return arrow
+_DIGIT, _POINT, _EXPONENT, _OTHER = range(4)
+"""Kinds of characters; that of a cell is the highest one of its characters. Signs count as digits."""
 
 
 @dataclass(frozen=True, slots=True)
+class _Numbers:
+    """The columns of a block as numbers.
+
+    Attributes:
+        values: float64 [columns, rows], NaN where a cell is empty or missing, and in columns that are not `taken`.
+        taken: the columns that hold numbers only, none of them infinite, or written as another one than the 0 it reads.
+        whole: the columns of whole numbers, without missing ones.
+        exact: the columns without a number so large that float64 may round it.
+        negative: the columns that hold a number below 0.
+    """
+
+    values: NDArray[np.float64]
+    taken: list[bool]
+    whole: list[bool]
+    exact: list[bool]
+    negative: list[bool]
+
+    def row_major(self, places: Sequence[int]) -> NDArray[np.float64]:
+        """Return the numbers at some places of each record, row after row."""
+        return self.values[places[0]] if len(places) == 1 else self.values[list(places)].T.reshape(-1)
+
+
 class ArrowRecords:
-    """Consecutive records, one on each line: an array of texts for each cell, null where it is empty or missing."""
+    """Consecutive records, one on each line."""
 
-    arrow: Any
-    cells: Sequence[Any]
-    lines: range
+    numeric = False
+    """Whether all cells are certain to hold characters of numbers only, as in `Records`."""
 
-    @property
-    def numeric(self) -> bool:
-        """Whether all cells are certain to hold characters of numbers only, as in `Records`."""
-        return False
+    def __init__(self, reader: "ArrowRecordReader", cells: Cells, lines: range) -> None:
+        self.lines = lines
+        self._reader = reader
+        self._arrow = reader.arrow
+        self._cells = cells
+        self._lengths = np.diff(cells.offsets).reshape(len(lines), -1)
+        self._width = self._lengths.shape[1]
+        self._missing = self._lengths == 0
+        if reader.missing:
+            words = self._are_among(self._strings(cells.texts, ~self._missing), reader.missing)
+            self._missing |= words.reshape(self._missing.shape)
+        self._texts = self._strings(cells.texts, ~self._missing)
 
     def columns(self, places: Sequence[int]) -> list[str]:
         """Return the cells at some places of each record, in row-major order."""
-        columns = [[cell or "" for cell in self.cells[place].to_pylist()] for place in places]
+        columns = [[cell or "" for cell in self._column(place).to_pylist()] for place in places]
         return columns[0] if len(columns) == 1 else [cell for row in zip(*columns, strict=True) for cell in row]
 
     def texts(self, place: int) -> tuple[list[str], NDArray[np.int64]]:
         """Return the different texts of a column in order of appearance, and for each cell its place there or -1."""
-        encoded = self.cells[place].dictionary_encode()
-        return encoded.dictionary.to_pylist(), encoded.indices.cast("int64").fill_null(-1).to_numpy()
+        encoded = self._column(place).dictionary_encode()
+        codes = encoded.indices.fill_null(-1) if encoded.null_count else encoded.indices
+        return encoded.dictionary.to_pylist(), codes.to_numpy().astype(np.int64)
 
-    def numbers(self, places: Sequence[int], whole: str, *, exact: bool, decimal_comma: bool) -> NDArray[Any] | None:
+    def numbers(self, places: Sequence[int], whole: str, *, exact: bool) -> NDArray[Any] | None:
         """Return numbers in row-major order: of the dtype `whole` if all cells are such, else float64 with NaN.
 
         None if a cell may be anything else, or closer to 0 than any float64, or, with `exact`, if float64 may round it.
         """
-        arrays = [_written_as_numbers(self.arrow, self.cells[place], decimal_comma) for place in places]
-        if any(array is None for array in arrays):
+        numbers = self._numbers
+        if not all(numbers.taken[place] for place in places):
             return None
-        columns = [self._parse(array, whole, exact=exact) for array in arrays]
-        if len({column.dtype for column in columns if column is not None}) > 1:
-            # Not by casting whole numbers: -0 has a sign as a float only.
-            columns = [self._parse(array, None, exact=exact) for array in arrays]
-        read = [column for column in columns if column is not None]
-        if len(read) < len(places):
+        if all(numbers.whole[place] for place in places):
+            return self._whole_numbers(places, whole)
+        if exact and not all(numbers.exact[place] for place in places):
             return None
-        return read[0] if len(read) == 1 else np.stack(read, axis=1).reshape(-1)
+        return numbers.row_major(places)
 
-    def _parse(self, array: Any, whole: str | None, *, exact: bool) -> NDArray[Any] | None:
-        """Return the numbers of a column, all whole or all of float64; without `whole` the latter."""
-        written = _text_bytes(array)
+    def _whole_numbers(self, places: Sequence[int], dtype: str) -> NDArray[Any] | None:
+        numbers = self._numbers
+        if all(numbers.exact[place] for place in places):
+            if dtype == "uint64" and any(numbers.negative[place] for place in places):
+                return None
+            return numbers.row_major(places).astype(dtype)
         try:
-            if whole and not array.null_count and not any(mark in written for mark in _FRACTION):
-                return np.asarray(array.cast(whole).to_numpy())
-            numbers: NDArray[np.float64] = array.cast("float64").to_numpy(zero_copy_only=False)
-        except self.arrow.ArrowInvalid:
+            columns = [self._column(place).cast(dtype).to_numpy() for place in places]
+        except self._arrow.ArrowInvalid:
             return None
-        if np.isinf(numbers).any() or (exact and not _is_exact(numbers)):
-            return None
-        return None if _may_vanish(self.arrow, array, written, numbers) else numbers
+        return np.stack(columns, axis=1).reshape(-1)
+
+    @cached_property
+    def _numbers(self) -> _Numbers:
+        missing = self._missing.copy()
+        kinds = self._kinds(missing)
+        missing |= self._missing_words(kinds == _OTHER)
+        kinds[missing] = _DIGIT
+        highest = kinds.max(axis=0)
+        taken = highest < _OTHER
+        values = self._parse(~missing, taken)
+        sizes = np.abs(values)
+        taken &= ~np.isinf(sizes).any(axis=0) & ~self._vanish((values == 0) & (kinds == _EXPONENT))
+        whole = taken & (highest == _DIGIT) & ~missing.any(axis=0)
+        return _Numbers(
+            np.ascontiguousarray(values.T),
+            taken.tolist(),
+            whole.tolist(),
+            np.logical_not(np.any(sizes >= CONSECUTIVE, axis=0)).tolist(),
+            np.any(values < 0, axis=0).tolist(),
+        )
+
+    def _kinds(self, empty: NDArray[np.bool_]) -> NDArray[np.uint8]:
+        """Return the kind of each cell [rows, columns]; a very long number may be close to 0 without an exponent."""
+        # The byte at the end is the one behind the last cell, for empty cells there.
+        characters = np.frombuffer(self._cells.texts.translate(self._reader.kinds) + b"\0", np.uint8)
+        kinds = np.maximum.reduceat(characters, self._cells.offsets[:-1]).reshape(empty.shape)
+        kinds[empty] = _DIGIT
+        kinds[(kinds == _POINT) & (self._lengths >= LONG_NUMBER)] = _EXPONENT
+        return kinds
+
+    def _missing_words(self, other: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which cells stand for missing numbers, in columns that hold other cells too."""
+        mixed = other.any(axis=0) & ~(other | self._missing).all(axis=0)
+        found = np.zeros_like(other)
+        asked = np.flatnonzero(other & mixed)
+        if asked.size:
+            words = self._arrow.array(sorted(MISSING))
+            found.reshape(-1)[asked] = self._are_among(self._texts.take(self._arrow.array(asked)), words)
+        return found
+
+    def _parse(self, given: NDArray[np.bool_], taken: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return the numbers [rows, columns] of the columns that are `taken`; from which those that hold others go."""
+        taken[list(self._reader.unreadable)] = False
+        texts = self._cells.texts.translate(_POINTS) if self._reader.decimal_comma else self._cells.texts
+        try:
+            return self._cast(texts, given & taken)
+        except self._arrow.ArrowInvalid:
+            columns = self._gather(self._strings(texts, given), np.flatnonzero(taken).tolist())
+            for place, column in columns.items():
+                if not self._reads(column):
+                    taken[place] = False
+                    self._reader.unreadable.add(place)
+            return self._cast(texts, given & taken)
+
+    def _reads(self, column: Any) -> bool:
+        try:
+            column.cast("float64")
+        except self._arrow.ArrowInvalid:
+            return False
+        return True
+
+    def _cast(self, texts: bytes, given: NDArray[np.bool_]) -> NDArray[np.float64]:
+        numbers: NDArray[np.float64] = self._strings(texts, given).cast("float64").to_numpy(zero_copy_only=False)
+        return numbers.reshape(given.shape)
+
+    def _vanish(self, zeros: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return the columns in which some of the `zeros` is written as another number."""
+        found = np.zeros_like(zeros)
+        asked = np.flatnonzero(zeros)
+        if asked.size:
+            texts = self._texts.take(self._arrow.array(asked))
+            matches = self._arrow.compute.match_substring_regex(texts, "^[^eE]*[1-9]")
+            found.reshape(-1)[asked] = matches.to_numpy(zero_copy_only=False)
+        columns: NDArray[np.bool_] = np.logical_or.reduce(found, axis=0)
+        return columns
+
+    def _column(self, place: int) -> Any:
+        """Return the texts of a column."""
+        others = self._others
+        return others[place] if place in others else self._gather(self._texts, [place])[place]
+
+    @cached_property
+    def _others(self) -> dict[int, Any]:
+        """The texts of each column that holds others than numbers."""
+        return self._gather(self._texts, [place for place, taken in enumerate(self._numbers.taken) if not taken])
+
+    def _gather(self, strings: Any, places: Sequence[int]) -> dict[int, Any]:
+        """Return columns by place out of all cells, at the cost of one call for all of them."""
+        rows = len(self.lines)
+        cells = np.add.outer(np.array(places, np.int64), np.arange(rows) * self._width)
+        gathered = strings.take(self._arrow.array(cells.reshape(-1)))
+        return {place: gathered.slice(number * rows, rows) for number, place in enumerate(places)}
+
+    def _strings(self, texts: bytes, given: NDArray[np.bool_]) -> Any:
+        """Return all cells as an array of texts, of which those that are not `given` are null."""
+        bits = np.packbits(given.reshape(-1), bitorder="little")
+        buffers = [self._arrow.py_buffer(part) for part in (self._cells.offsets, texts, bits)]
+        return self._arrow.StringArray.from_buffers(given.size, *buffers)
+
+    def _are_among(self, strings: Any, words: Any) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = self._arrow.compute.is_in(strings, words).to_numpy(zero_copy_only=False)
+        return found
 
 
-def _written_as_numbers(arrow: Any, array: Any, decimal_comma: bool) -> Any:
-    """Return texts that have no characters but those of numbers, with a point before the fraction; None if they do."""
-    allowed = _NUMBERS_WITH_COMMA if decimal_comma else _NUMBERS
-    if _text_bytes(array).translate(None, allowed):
-        missing = arrow.compute.is_in(array, arrow.array(sorted(MISSING), array.type))
-        array = arrow.compute.replace_with_mask(array, missing, arrow.scalar(None, array.type))
-        if _text_bytes(array).translate(None, allowed):
-            return None
-    return arrow.compute.replace_substring(array, ",", ".") if decimal_comma else array
-
-
-def _text_bytes(array: Any) -> bytes:
-    """Return the bytes of all texts of an array, one after the other."""
-    _, offsets, data = array.buffers()
-    places = np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1]
-    return b"" if data is None else bytes(memoryview(data)[places[0] : places[-1]])
-
-
-def _is_exact(numbers: NDArray[np.float64]) -> bool:
-    return not (np.abs(numbers) >= CONSECUTIVE).any()
-
-
-def _may_vanish(arrow: Any, array: Any, written: bytes, numbers: NDArray[np.float64]) -> bool:
-    """Return whether a number that is read as 0 is written as another one."""
-    zeros = np.flatnonzero(numbers == 0)
-    if not zeros.size or not (b"e" in written or b"E" in written or _longest(arrow, array) >= LONG_NUMBER):
-        return False
-    return bool(arrow.compute.any(arrow.compute.match_substring_regex(array.take(zeros), "^[^eE]*[1-9]")).as_py())
-
-
-def _longest(arrow: Any, array: Any) -> int:
-    return arrow.compute.max(arrow.compute.binary_length(array)).as_py() or 0
+_POINTS = bytes(range(256)).replace(b",", b".")
 
 
 class ArrowRecordReader:
-    """Divides blocks of records of `width` cells, `missing` ones of which become null."""
+    """Divides blocks of records of `width` cells, of which `missing` ones and empty ones become null."""
 
-    def __init__(self, arrow: Any, width: int, delimiter: str, missing: Sequence[str]) -> None:
-        self._arrow = arrow
+    def __init__(self, arrow: Any, width: int, delimiter: str, missing: Sequence[str], *, decimal_comma: bool) -> None:
+        self.arrow = arrow
+        self.missing = arrow.array(missing, arrow.string())
+        self.decimal_comma = decimal_comma
+        self.kinds = _kinds_by_character("," if decimal_comma else ".")
+        self.unreadable: set[int] = set()
+        """Columns that hold characters of numbers only, in an order that no number has: dates such as 2024-12-31."""
+        self._width = width
         self._mark = ord(delimiter)
-        self._names = [str(place) for place in range(width)]
-        csv = arrow.csv
-        self._plain = csv.ParseOptions(delimiter=delimiter, quote_char=False, ignore_empty_lines=False)
-        self._quoted = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=False)
-        self._convert = csv.ConvertOptions(
-            column_types=dict.fromkeys(self._names, arrow.string()),
-            check_utf8=False,
-            null_values=["", *missing],
-            strings_can_be_null=True,
-        )
-
-    def has_room(self, data: bytes) -> bool:
-        """Return whether there is memory for a block: pyarrow reserves the bytes of all cells for each column."""
-        return len(data) * len(self._names) <= _ROOM_BYTES
 
     def read(self, data: bytes, lines: range) -> ArrowRecords | None:
         """Read UTF-8 whose `lines` all end with a line feed, none of them blank; None if that needs more care."""
-        quotes = b'"' in data
-        if data.startswith(BOM) or (quotes and not _is_quoted_regularly(data, self._mark)):
-            return None
-        options = self._arrow.csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=self._names)
-        try:
-            table = self._arrow.csv.read_csv(
-                self._arrow.BufferReader(data), options, self._quoted if quotes else self._plain, self._convert
-            )
-        except self._arrow.ArrowInvalid:
-            return None
-        if table.num_rows != len(lines):
-            return None
-        return ArrowRecords(self._arrow, [column.combine_chunks() for column in table.columns], lines)
+        cells = split_cells(data, self._mark, self._width, len(lines))
+        return None if cells is None else ArrowRecords(self, cells, lines)
 
 
-def _is_quoted_regularly(data: bytes, mark: int) -> bool:
-    """Return whether quotes stand around whole cells, and inside of them only twice (RFC 4180)."""
-    characters = np.frombuffer(data, np.uint8)
-    places = np.flatnonzero(characters == _QUOTE)
-    if len(places) % 2:
-        return False
-    opened, closed = places[::2], places[1::2]
-    before = np.where(opened == 0, _LINE_END, characters[opened - 1])
-    # The block ends with a line feed, so that something follows each quote.
-    return _are_borders(before, mark) and _are_borders(characters[closed + 1], mark)
-
-
-def _are_borders(characters: NDArray[np.uint8], mark: int) -> bool:
-    return bool(((characters == mark) | (characters == _LINE_END) | (characters == _QUOTE)).all())
+def _kinds_by_character(point: str) -> bytes:
+    kinds = bytearray([_OTHER]) * 256
+    for characters, kind in (("0123456789+-", _DIGIT), (point, _POINT), ("eE", _EXPONENT)):
+        for character in characters:
+            kinds[ord(character)] = kind
+    return bytes(kinds)

@@ -12,7 +12,9 @@ from app.ingest.csv_dialect import Dialect
 from app.ingest.limits import IngestError, IngestLimits, too_large
 from app.ingest.sources import BOM, decode, line_pointer
 
-_BLOCK_BYTES = 1 << 20
+_BLOCK_BYTES, _BLOCK_BYTES_MAX = 1 << 20, 4 << 20
+_COLUMN_BYTES = 16 << 10
+"""About as many bytes of each column are in a block, within the bounds above: a column costs time in every one."""
 _NUMBERS = b"0123456789+-.eE\n"
 
 
@@ -50,6 +52,7 @@ class RecordReader:
         dialect = dialect or Dialect()
         self._encoding = dialect.encoding
         self._delimiter = dialect.delimiter
+        self._decimal_comma = dialect.decimal == "comma"
         mark = dialect.delimiter.encode()
         self._not_separators = bytes(set(range(256)) - set(mark + b"\n"))
         self._numbers_and_separators = _NUMBERS + mark
@@ -74,14 +77,15 @@ class RecordReader:
 
     def use_arrow(self, arrow: Any, width: int, missing: Sequence[str]) -> None:
         """Have further blocks read by pyarrow where that is certain to read the same."""
-        self._arrow = ArrowRecordReader(arrow, width, self._delimiter, missing)
+        self._arrow = ArrowRecordReader(arrow, width, self._delimiter, missing, decimal_comma=self._decimal_comma)
 
     def blocks(self, width: int) -> Iterator[Records | ArrowRecords]:
         """Yield all further records, each of which must have `width` cells."""
         row_separators = self._delimiter.encode() * (width - 1) + b"\n"
-        while data := self._whole_records(min(_BLOCK_BYTES, self._limits.max_record_bytes)):
+        size = max(_BLOCK_BYTES, min(width * _COLUMN_BYTES, _BLOCK_BYTES_MAX))
+        while data := self._whole_records(min(size, self._limits.max_record_bytes)):
             block = self._regular_block(data, width, row_separators) or self._careful_block(data, width)
-            if block.cells:
+            if block.lines:
                 yield block
 
     def _whole_records(self, size: int) -> bytes:
@@ -115,7 +119,7 @@ class RecordReader:
         return block
 
     def _arrow_block(self, data: bytes, lines: range) -> ArrowRecords | None:
-        if self._arrow is None or not self._arrow.has_room(data):
+        if self._arrow is None:
             return None
         text = decode(data, lines.start, self._encoding)
         return self._arrow.read(data if self._encoding == "utf-8" else text.encode(), lines)

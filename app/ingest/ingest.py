@@ -16,7 +16,6 @@ from app.ingest.arrow_columns import load_arrow
 from app.ingest.arrow_ipc import read_arrow
 from app.ingest.columns import ColumnSet, IngestedColumn, column_path
 from app.ingest.csv import ARROW_BYTES, read_csv
-from app.ingest.csv_arrow import load_csv_arrow
 from app.ingest.derived import DERIVED, read_derived
 from app.ingest.image_zip import read_image_zip
 from app.ingest.images import load_pillow
@@ -70,7 +69,7 @@ def prepare(path: Path, format: str) -> None:
         name = packing(file.peek(PACKING_BYTES))
         load_packing(name)
         if format == "csv" and (name is not None or os.fstat(file.fileno()).st_size >= ARROW_BYTES):
-            load_csv_arrow()
+            load_arrow()
 
 
 def read_file(path: Path, format: str, target: Path, options: IngestOptions, limits: IngestLimits) -> IngestResult:

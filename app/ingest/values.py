@@ -199,7 +199,7 @@ class ValueColumn:
             return self._cast_to_float(block, dtype, locate)
         if block.dtype.kind == "f" and dtype.kind in "iu":
             raise self._not_whole(block, dtype, locate)
-        if block.dtype.kind == dtype.kind == "b":
+        if block.dtype == dtype:
             return block
         taken = "iu" if self.plan.dtype is None else "iub"
         if block.dtype.kind not in "iu" or dtype.kind not in taken:
@@ -211,8 +211,11 @@ class ValueColumn:
         return block.astype(dtype)
 
     def _cast_to_float(self, block: NDArray[Any], dtype: np.dtype[Any], locate: Locate) -> NDArray[Any]:
-        with np.errstate(over="ignore"):
-            cast = block.astype(np.float64, copy=False).astype(dtype)
+        if block.dtype == dtype:
+            cast = block
+        else:
+            with np.errstate(over="ignore"):
+                cast = block.astype(np.float64, copy=False).astype(dtype)
         outside = np.isinf(cast)
         if outside.any():
             raise self._out_of_range(outside, dtype, locate)

@@ -50,20 +50,29 @@ def main() -> None:
 
 
 def write_files(folder: Path, rows: int) -> list[Path]:
-    """Write a table of 20 columns: floats of all digits, numbers of two decimals, whole numbers, texts."""
+    """Write a table of 20 columns, as Parquet too, and CSV files of 300 and 2,000 columns with as many cells."""
     random = np.random.default_rng(0)
-    columns = {f"float{place}": pa.array(random.normal(size=rows)) for place in range(8)}
-    columns |= {f"price{place}": pa.array(random.normal(0, 100, rows).round(2)) for place in range(4)}
-    columns |= {f"count{place}": pa.array(random.integers(0, 10 ** (place + 2), rows)) for place in range(5)}
-    for kinds in (3, 50, 1000):
-        codes = pa.array(random.integers(0, kinds, rows))
-        columns[f"text{kinds}"] = pa.array([f"kind {kind}" for kind in range(kinds)]).take(codes)
-    table = pa.table(columns)
-    paths = [folder / "plain.csv", folder / "quoted.csv", folder / "table.parquet"]
-    for path, quoting in zip(paths, ("none", "all_valid"), strict=False):
-        pa.csv.write_csv(table, path, pa.csv.WriteOptions(quoting_style=quoting))
-    pa.parquet.write_table(table, paths[-1])
-    return paths
+    table = make_table(random, rows, 1)
+    parquet = folder / "table.parquet"
+    pa.parquet.write_table(table, parquet)
+    files = {"plain": (table, "none"), "quoted": (table, "all_valid")}
+    files |= {f"columns{20 * copies}": (make_table(random, rows // copies, copies), "none") for copies in (15, 100)}
+    for name, (content, quoting) in files.items():
+        pa.csv.write_csv(content, folder / f"{name}.csv", pa.csv.WriteOptions(quoting_style=quoting))
+    return [*(folder / f"{name}.csv" for name in files), parquet]
+
+
+def make_table(random: np.random.Generator, rows: int, copies: int) -> pa.Table:
+    """Return so many times 20 columns: floats of all digits, numbers of two decimals, whole numbers, texts."""
+    columns: dict[str, pa.Array] = {}
+    for copy in range(copies):
+        columns |= {f"float{copy}_{place}": pa.array(random.normal(size=rows)) for place in range(8)}
+        columns |= {f"price{copy}_{place}": pa.array(random.normal(0, 100, rows).round(2)) for place in range(4)}
+        columns |= {f"count{copy}_{place}": pa.array(random.integers(0, 100 * 10**place, rows)) for place in range(5)}
+        for kinds in (3, 50, 1000):
+            codes = pa.array(random.integers(0, kinds, rows))
+            columns[f"text{copy}_{kinds}"] = pa.array([f"kind {kind}" for kind in range(kinds)]).take(codes)
+    return pa.table(columns)
 
 
 def compare(path: Path, readers: dict[str, Callable[[Path], float | None]], repeats: int) -> None:

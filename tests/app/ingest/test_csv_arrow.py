@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from app.ingest import csv, csv_arrow, csv_records
+from app.ingest import arrow_columns, csv, csv_records
 from app.ingest.ingest import read_file
 from app.ingest.limits import IngestError, IngestLimits, IngestOptions
 from tests.app.ingest.messy import MESSY
@@ -62,6 +62,34 @@ def files(draw):
     return data, options, draw(st.sampled_from((1, 30, 100, 1 << 20)))
 
 
+FAULTLESS = (
+    ("1", "-17", "007"),
+    ("1.5", "-2.25e3", "0"),
+    ("", "NA", "1.5"),
+    ("red", "größe", ""),
+    ("2024-01-02", "a b"),
+)
+ODD = (*NUMBERS, *WORDS, *TEXTS)
+
+
+@st.composite
+def wide_files(draw):
+    """Files of many columns, most of them faultless, as `files` has them of few."""
+    random = draw(st.randoms(use_true_random=False))
+    width, rows = random.randint(50, 200), random.randint(1, 8)
+    kinds = [random.choice(FAULTLESS) for _ in range(width)]
+    table = [[random.choice(kind) for kind in kinds] for _ in range(rows)]
+    for _ in range(random.choice((0, 0, 1, 3))):
+        random.choice(table)[random.randrange(width)] = random.choice(ODD)
+    some = random.choice(("needed", "all"))
+    lines = [",".join(_cell(cell, ",", some, draw) for cell in row) for row in table]
+    data = "\n".join([",".join(f"column{place}" for place in range(width)), *lines, ""]).encode()
+    group = f"x:float32[{width}]=column0..column{width - 1}"
+    spec = random.choice((None, None, group, ",".join(f"column{place}" for place in range(0, width, 3))))
+    options = IngestOptions(spec, missing=random.choice(((), ("red",), ("1.5", "NA"))))
+    return data, options, random.choice((1, 1000, 4000, 1 << 20))
+
+
 def _cell(cell, mark, quoting, draw):
     quoted = '"' + cell.replace('"', '""') + '"'
     if quoting == "all" or (quoting == "some" and draw(st.booleans())):
@@ -96,13 +124,14 @@ def outcome(folder, data, options):
 def compare(tmp_path_factory, monkeypatch):
     """`compare(data, options, block)`: read by pyarrow from the first block on, and without it."""
     monkeypatch.setattr(csv, "ARROW_BYTES", 0)
+    monkeypatch.setattr(csv_records, "_COLUMN_BYTES", 0)
 
     def outcomes(data, options, block):
         monkeypatch.setattr(csv_records, "_BLOCK_BYTES", block)
         folder = tmp_path_factory.mktemp("files")
         with_arrow = outcome(folder / "arrow", data, options)
         with monkeypatch.context() as without:
-            without.setattr(csv, "load_csv_arrow", lambda: None)
+            without.setattr(csv, "load_arrow", lambda: None)
             return with_arrow, outcome(folder / "plain", data, options)
 
     return outcomes
@@ -119,6 +148,13 @@ def compare(tmp_path_factory, monkeypatch):
 @example(case=(b"a,b\n1e400,1\n1.5,2\n", IngestOptions("x:float64[2]=a,b"), 1 << 20))
 @example(case=(b"a,b\ninf,1\n1.5,2\n", IngestOptions("x:float64[2]=a,b"), 1 << 20))
 def test_a_file_is_read_or_refused_as_without_pyarrow(case, compare):
+    with_arrow, without = compare(*case)
+    assert with_arrow == without
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(case=wide_files())
+def test_a_wide_file_is_read_or_refused_as_without_pyarrow(case, compare):
     with_arrow, without = compare(*case)
     assert with_arrow == without
 
@@ -158,6 +194,20 @@ def test_usual_files_are_read_by_pyarrow(name, compare, monkeypatch):
     assert taken.count(True) >= 4
 
 
+def test_a_file_of_2000_columns_is_read_by_pyarrow(compare, monkeypatch):
+    taken = []
+    reads = csv._add_arrays
+    monkeypatch.setattr(csv, "_add_arrays", lambda *given: taken.append(reads(*given)) or taken[-1])
+    header = ",".join(f"c{place}" for place in range(2000))
+    row = ",".join(["1.5", "2", "red", "2024-01-02", ""] * 400)
+    data = "\n".join([header, *[row] * 8, ""]).encode()
+    with_arrow, without = compare(data, IngestOptions(), 2 * len(row))
+    assert with_arrow == without
+    # The first blocks of the columns of texts show that they are such.
+    assert taken.count(False) == 800
+    assert taken.count(True) >= 2000 * 2
+
+
 def test_blank_and_ragged_lines_are_found_between_records_that_pyarrow_reads(compare):
     for fault in ("\n", "1\n", "1,2,3\n", '"1,2\n', "1,\0\n"):
         data = ("a,b\n" + "1,2\n" * 500 + fault + "1,2\n" * 500).encode()
@@ -167,6 +217,6 @@ def test_blank_and_ragged_lines_are_found_between_records_that_pyarrow_reads(com
 
 
 def test_other_readers_do_not_load_pyarrow_for_small_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv, "load_csv_arrow", lambda: pytest.fail("pyarrow is loaded"))
+    monkeypatch.setattr(csv, "load_arrow", lambda: pytest.fail("pyarrow is loaded"))
     assert outcome(tmp_path / "small", b"a,b\n1,2\n", IngestOptions())[0] == 1
-    assert csv_arrow.load_csv_arrow() is not None
+    assert arrow_columns.load_arrow() is not None
