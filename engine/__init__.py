@@ -157,6 +157,7 @@ from engine.training.check import FitEstimate, check_fit
 from engine.training.class_output import ClassOutput
 from engine.training.column_info import ColumnInfo
 from engine.training.distributed.collective import Alone, Collective
+from engine.training.distributed.gloo import join_ranks, lead_ranks
 from engine.training.distributed.shared_memory import Rendezvous
 from engine.training.evaluation import EvaluationOptions, evaluate
 from engine.training.execution import Execution
@@ -323,8 +324,10 @@ __all__ = [
     "initializer_catalogue",
     "is_grad_enabled",
     "jacobian",
+    "join_ranks",
     "jvp",
     "layer_catalogue",
+    "lead_ranks",
     "linearize",
     "load_common_kernels",
     "loss_catalogue",

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from app.domain.errors import BadMessage
+from app.domain.replicas import Placement
 
 Outcome = Literal["succeeded", "cancelled", "drained"]
 
@@ -28,6 +29,7 @@ class Assignment:
     `recodings` and `validation_recodings` hold, for text columns whose files are numbered otherwise than the model,
     a table for each file, None for one that needs none: the model's number by that of the file.
     `texts` and `validation_texts` hold what the codes of text columns stand for, where these are preprocessed.
+    `placement` is where replicas run on a cluster; one on a node of its own has a `replica` (see `ReplicaShare`).
     `kill_at_op` is for tests: the operation on the disk before which the process is killed (see `app.system.durable`).
     """
 
@@ -42,6 +44,8 @@ class Assignment:
     staging: str
     runtime: dict[str, Any]
     replicas: int = 1
+    placement: Placement = "node"
+    replica: dict[str, Any] | None = None
     sweep: dict[str, Any] | None = None
     fork: Literal["all", "parameters"] | None = None
     reopened_at: int | None = None

@@ -27,6 +27,7 @@ def opened_runner(settings: Settings, store: Store, clock: Clock, staging: Path)
         folder=None if settings.ray_folder is None else str(settings.ray_folder),
         blob_url=None if settings.blob_url is None else settings.blob_url.get_secret_value(),
         cache_bytes=settings.blob_cache_bytes,
+        lease_seconds=settings.lease_seconds,
     )
     runner = RayRunner(clock, local, terms, settings.log_format, str(staging))
     runner.open()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]  # it has no types
 
+from app.domain.replicas import EXIT_PEER_LOST
 from app.runner.port import ExitReason
 from app.system import control_groups
 from app.system.control_groups import ROOT
@@ -44,6 +45,8 @@ def classify_exit(status: int, *, memory_ran_out: bool | None = False) -> tuple[
         return "finished", "the process ended by itself"
     if status == BLAS_ABORT:
         return "blas_abort", "the linear algebra library ended the process, which it does when it finds no memory"
+    if status == EXIT_PEER_LOST:
+        return "node_lost", "another replica of the fit, or the connection to it, was lost"
     if status == SIGKILL_EXIT_CODE or (status == -signal.SIGKILL and memory_ran_out):
         return "out_of_memory", "the process was killed by the system, since memory had run out"
     if status == -signal.SIGKILL:

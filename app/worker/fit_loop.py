@@ -79,23 +79,29 @@ def run_fit(
         return to_verdict(error, assignment)
 
 
-def run_rank(assignment: Assignment, collective: engine.Collective) -> None:
-    """Run `assignment` as another rank than 0; it reports to rank 0 only.
+def run_rank(assignment: Assignment, collective: engine.Collective, *, verifies: bool = False) -> Failed | None:
+    """Run `assignment` as another rank than 0; it reports to rank 0 only. Return with what it has failed, if it has.
 
-    Raises CollectiveError if the others are lost.
+    It `verifies` its files if they are not those of rank 0. Raises CollectiveError if the others are lost.
     """
     try:
         runtime = select_executor(Runtime.from_json(assignment.runtime), collective)
         check = BackgroundVerifier()
         with closing(_prepare_fit(assignment, runtime, collective, check)) as fit:
-            # Rank 0 verifies the files; no step runs without it.
-            check.close()
+            # No step runs without rank 0, which verifies the files that it shares with this one.
+            if verifies:
+                check.finish()
+            else:
+                check.close()
             while not fit.done and agree_on_stop(collective, None) is None:
                 fit.advance()
     except engine.CollectiveError:
         raise
     except Exception as error:  # noqa: BLE001 - the server gets a verdict for every error
-        collective.abort(encode(to_verdict(error, assignment)))
+        verdict = to_verdict(error, assignment)
+        collective.abort(encode(verdict))
+        return verdict
+    return None
 
 
 def _run_rank_zero(

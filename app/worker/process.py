@@ -13,6 +13,7 @@ from typing import NoReturn
 
 import engine
 from app.domain.messages import Assignment, ComputeAssignment, Failed, Finished, Started
+from app.domain.replicas import ReplicaShare
 from app.domain.runtime import Runtime
 from app.system.durable import Durable
 from app.worker import ranks
@@ -20,6 +21,7 @@ from app.worker.compute.process import ComputeProcess
 from app.worker.control import EXIT_SERVER_GONE, Control
 from app.worker.fit_loop import RungReached, run_fit, run_rank
 from app.worker.process_group import EXIT_FAULT, EXIT_OK, exit_with_parent
+from app.worker.replica import serve_replica
 from app.worker.reporter import Reporter
 from app.worker.resources import apply_runtime, confine
 from app.worker.session.process_main import SessionProcess
@@ -34,7 +36,8 @@ _logger = logging.getLogger(__name__)
 def run_worker(channel: socket.socket, frames: socket.socket | None, parent: int) -> NoReturn:
     """Run the assignment that arrives over `channel`, and exit.
 
-    `frames` is the socket for the steps of a session or computations; `parent` is the fork server's pid.
+    `frames` is the socket for the steps of a session or computations, or that at which the first of the replicas on
+    several nodes listens for the others; `parent` is the fork server's pid.
     """
     status = EXIT_FAULT
     try:
@@ -56,7 +59,9 @@ def _serve(channel: socket.socket, frames: socket.socket | None) -> None:
     runtime = Runtime.from_json(assignment.runtime)
     apply_runtime(runtime)
     confine(assignment, runtime)
-    if isinstance(assignment, Assignment):
+    if isinstance(assignment, Assignment) and assignment.replica is not None:
+        serve_replica(assignment, ReplicaShare.from_json(assignment.replica), frames, reporter, control)
+    elif isinstance(assignment, Assignment):
         _serve_fit(assignment, channel, reporter, control)
     else:
         assert frames is not None  # sessions and computations have one

@@ -65,7 +65,7 @@ class RankProcesses:
             self._pids.clear()
 
 
-def fork_ranks(size: int, channel: socket.socket, follow: Callable[[engine.Collective], None]) -> RankProcesses:
+def fork_ranks(size: int, channel: socket.socket, follow: Callable[[engine.Collective], object]) -> RankProcesses:
     """Make this process rank 0 of `size`: fork the others, which call `follow` and exit. No thread may be running.
 
     `channel` belongs to rank 0: the others close it, or the server would not notice when rank 0 exits. Limits,
@@ -86,7 +86,7 @@ def fork_ranks(size: int, channel: socket.socket, follow: Callable[[engine.Colle
 
 
 def _serve_rank(
-    rank: int, rendezvous: engine.Rendezvous, parent: int, follow: Callable[[engine.Collective], None]
+    rank: int, rendezvous: engine.Rendezvous, parent: int, follow: Callable[[engine.Collective], object]
 ) -> NoReturn:
     status = EXIT_FAULT
     try:

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -18,10 +19,14 @@ from types import MappingProxyType
 import psutil  # type: ignore[import-untyped]  # it has no types
 
 from tests.support.gate import VARIABLE, Gate
+from tests.support.hosts import SecondHost
 from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 MISSING = "" if importlib.util.find_spec("ray") else "Ray is not installed: pip install 'adjoint-server[cluster]'"
+
+ACTOR = re.compile(r"ray::(Attempt|Replicated)Actor")
+"""How Ray names the processes of attempts; that of rank 0 is another one if each replica has an actor."""
 
 OBJECT_BYTES = 100_000_000
 """The least that Ray takes for objects, nearly."""
@@ -47,15 +52,16 @@ if any(word.endswith("default_worker.py") for word in sys.orig_argv) and "{VARIA
 class RayCluster:
     """A running cluster. Fits on it heed the `gate`."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, environment: Mapping[str, str], host: str) -> None:
         """Start a head that runs no fits; all files are in `folder`, whose path is short.
 
-        Nodes have these variables in their `environment`.
+        Nodes have these variables in their `environment`, and `host` as their address.
         """
+        self._host = host
         self.folder = folder
         self._environment = environment
         self.port = _free_port()
-        self.address = f"127.0.0.1:{self.port}"
+        self.address = f"{host}:{self.port}"
         self.token = folder / "token"
         self.token.write_text(secrets.token_hex(16))
         self.gate = Gate(folder / "gate")
@@ -74,19 +80,22 @@ class RayCluster:
         """The environment of servers that use the cluster."""
         return {
             "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.token),
-            "ADJOINT_RUNNER": "ray", "ADJOINT_RAY_ADDRESS": self.address,
+            "ADJOINT_RUNNER": "ray", "ADJOINT_RAY_ADDRESS": self.address, "ADJOINT_RAY_NODE_ADDRESS": self._host,
             "ADJOINT_RAY_FOLDER": str(self.folder / "node"),
         }  # fmt: skip
 
-    def add_node(self, cpus: int = 2, versions: Mapping[str, str] | None = None) -> int:
-        """Start a further node, and return its process group; it says that it has these `versions`, if any."""
+    def add_node(self, cpus: int = 2, versions: Mapping[str, str] | None = None, host: SecondHost | None = None) -> int:
+        """Start a further node, and return its process group; it says that it has these `versions`, if any.
+
+        It is on this machine, unless another `host` is given.
+        """
         said = {} if versions is None else {VERSIONS: json.dumps(dict(versions))}
-        return self._start(f"--address={self.address}", f"--num-cpus={cpus}", variables=said)
+        return self._start(f"--address={self.address}", f"--num-cpus={cpus}", variables=said, host=host)
 
     def actors(self) -> list[psutil.Process]:
         """Return the processes of the attempts that run on nodes that were not killed."""
         found = psutil.process_iter(["cmdline", "ppid"])
-        named = [each for each in found if "ray::AttemptActor" in "".join(each.info["cmdline"] or ())]
+        named = [each for each in found if ACTOR.search("".join(each.info["cmdline"] or ()))]
         return [each for each in named if _group_of(each.info["ppid"]) in self._groups]
 
     def kill_node(self, group: int) -> None:
@@ -118,14 +127,18 @@ class RayCluster:
             with suppress(psutil.NoSuchProcess):
                 each.kill()
 
-    def _start(self, *options: str, variables: Mapping[str, str] = MappingProxyType({})) -> int:
+    def _start(
+        self, *options: str, variables: Mapping[str, str] = MappingProxyType({}), host: SecondHost | None = None
+    ) -> int:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ADJOINT_", "RAY_"))}
         environment = {
             **inherited, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.token), "PYTHONPATH": self._paths,
             VARIABLE: str(self.gate.path), **self._environment, **variables,
         }  # fmt: skip
         command = [
-            str(Path(sys.executable).with_name("ray")), "start", *options, "--node-ip-address=127.0.0.1",
+            *(() if host is None else host.command),
+            str(Path(sys.executable).with_name("ray")), "start", *options,
+            f"--node-ip-address={self._host if host is None else host.there}",
             f"--object-store-memory={OBJECT_BYTES}", "--disable-usage-stats",
         ]  # fmt: skip
         with (self.folder / "start.log").open("ab") as log:
@@ -137,11 +150,14 @@ class RayCluster:
 
 
 @contextmanager
-def ray_cluster(environment: Mapping[str, str] = MappingProxyType({})) -> Iterator[RayCluster]:
-    """Run a cluster for the length of the block; its nodes have these variables in their environment."""
+def ray_cluster(environment: Mapping[str, str] = MappingProxyType({}), host: str = "127.0.0.1") -> Iterator[RayCluster]:
+    """Run a cluster for the length of the block; its nodes have these variables in their environment.
+
+    Those of this machine have the address `host`.
+    """
     # The paths of its sockets must be short.
     folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))
-    cluster = RayCluster(folder, environment)
+    cluster = RayCluster(folder, environment, host)
     try:
         yield cluster
     finally:

@@ -95,6 +95,14 @@ class ResourcesChoice(RequestShape):
     replicas: Annotated[int, Field(ge=1, le=16)] | None = Field(
         default=None, description="Processes that share each batch, 1 to 16; default 1."
     )
+    placement: Literal["node", "pack", "spread"] | None = Field(
+        default=None,
+        description=(
+            'Where the replicas run on a cluster: together on one "node", the default; "pack", on as few nodes as '
+            'possible; "spread", on as many as possible. Numbers do not depend on it. Without a cluster all are on '
+            "the server's machine."
+        ),
+    )
     timeout_seconds: TimeoutSeconds | None = Field(default=None, description=f"{TIMEOUT} By default unlimited.")
     deadline: Deadline | None = Field(default=None, description=f"{DEADLINE} By default never.")
 

@@ -34,12 +34,18 @@ from app.runner.cluster.protocol import (
     Release,
     Send,
     Start,
+    StartReplicas,
     from_text,
     to_text,
 )
+from app.runner.cluster.replica_follower import ReplicaFollower, list_groups, remove_groups
 from app.system.log import LogFormat, configure_log
 
 LINE_BYTES_MAX = 1 << 30
+
+FINISH_SECONDS = 4.0
+"""How long the bridge goes on when its server ends, until actors that it is ending have ended."""
+
 
 _logger = logging.getLogger(__name__)
 
@@ -64,7 +70,8 @@ class Bridge:
         if isinstance(order, Adopt):
             await self._adopt([Adopted(**each) for each in order.attempts], kill_others=order.all)
         elif isinstance(order, Start):
-            follower = self._followers[order.token] = self._follower(order.token, order.staging, 0)
+            has_group = isinstance(order, StartReplicas)
+            follower = self._followers[order.token] = self._follower(order.token, order.staging, 0, has_group=has_group)
             follower.start(order, self._terms)
         elif (known := self._followers.get(order.token)) is not None:
             match order:
@@ -81,12 +88,18 @@ class Bridge:
                 case Acknowledge(_, int(number)):
                     known.acknowledge(number)
 
+    async def finish(self) -> None:
+        """Wait until actors have ended and what they had reserved is free, for at most FINISH_SECONDS."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=FINISH_SECONDS)
+
     async def _adopt(self, attempts: list[Adopted], *, kill_others: bool) -> None:
         """Go on with the attempts that have an actor, and end actors that belong to none."""
         import ray
 
         wanted = {attempt.token: attempt for attempt in attempts}
         found = []
+        groups = await asyncio.to_thread(list_groups)
         for name in await asyncio.to_thread(ray.util.list_named_actors):
             try:
                 actor = await asyncio.to_thread(ray.get_actor, name)
@@ -96,15 +109,20 @@ class Bridge:
                 attempt = wanted[name]
                 if (earlier := self._followers.get(name)) is not None:
                     earlier.cancel()
-                self._followers[name] = follower = self._follower(name, attempt.staging, attempt.received)
+                self._followers[name] = follower = self._follower(
+                    name, attempt.staging, attempt.received, has_group=name in groups
+                )
                 follower.adopt(actor)
                 found.append(name)
             elif kill_others:
                 self._spawn(close_actor(actor))
+        unused = (groups if kill_others else groups & wanted.keys()) - {*found}
+        await asyncio.to_thread(remove_groups, unused)
         self.emit(Found(found))
 
-    def _follower(self, token: str, staging: str, received: int) -> Follower:
-        return Follower(token, staging, received, self._nodes, self.emit)
+    def _follower(self, token: str, staging: str, received: int, *, has_group: bool) -> Follower:
+        kind = ReplicaFollower if has_group else Follower
+        return kind(token, staging, received, self._nodes, self.emit)
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.create_task(work)
@@ -119,6 +137,7 @@ async def serve(orders: socket.socket, terms: Connect) -> None:
     bridge.emit(Connected())
     while line := await reader.readline():
         await bridge.handle(from_text(line))
+    await bridge.finish()
 
 
 def main(log_format: str = "auto") -> None:

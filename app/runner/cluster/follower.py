@@ -12,7 +12,7 @@ from typing import Any
 from app.domain.messages import About, CheckpointWritten, GradientWritten, Heartbeat, Log, Message, decode, encode
 from app.runner.cluster.actor_end import close_actor, kill_actor
 from app.runner.cluster.connection import is_node_lost
-from app.runner.cluster.host import EXIT
+from app.runner.cluster.host import EXIT, AttemptHost
 from app.runner.cluster.outbox import file_of
 from app.runner.cluster.protocol import Ended, Event, Reported, Start, from_text
 from app.system.durable import Durable
@@ -159,10 +159,7 @@ class Follower:
     def _create(self, order: Start, terms: dict[str, Any]) -> Any:
         import ray
 
-        from app.runner.cluster.actor import AttemptActor
-
-        memory = {} if order.memory_bytes is None else {"memory": order.memory_bytes}
-        actor: Any = ray.remote(AttemptActor)
+        actor: Any = ray.remote(self._actor_type())
         self._selector = self._nodes.selector()
         return actor.options(
             name=self._token,
@@ -170,10 +167,17 @@ class Follower:
             max_restarts=0,
             max_task_retries=0,
             max_concurrency=4,
-            num_cpus=order.cpus,
-            label_selector=self._selector,
-            **memory,
+            **self._placement(order),
         ).remote(order.assignment, terms)
+
+    def _actor_type(self) -> type[AttemptHost]:
+        from app.runner.cluster.actor import AttemptActor
+
+        return AttemptActor
+
+    def _placement(self, order: Start) -> dict[str, Any]:
+        """Return the options of the actor that say where it runs, and what it takes there."""
+        return {**resources_of(order), "label_selector": self._selector}
 
     async def _follow_placed(self, order: Start | None) -> bool:
         """Follow the actor to its end; False if its node must not run the attempt, and another one may."""
@@ -219,8 +223,7 @@ class Follower:
                 return None
             if not said and time.monotonic() - since > PLACING_SECONDS:
                 said = True
-                needed = f"{order.cpus} CPUs" + (f" and {order.memory_bytes} bytes" if order.memory_bytes else "")
-                self._report(Log("info", f"the fit is waiting for a Ray node with {needed} free", "waiting_for_node"))
+                self._report(Log("info", f"the fit is waiting for {order.needs}", "waiting_for_node"))
 
     async def _pass_on(self) -> bool:
         """Pass the next reports on; True if the process has exited."""
@@ -311,6 +314,12 @@ class Follower:
         if not self._ended.is_set():
             self._ended.set()
             self._emit(ended)
+
+
+def resources_of(order: Start) -> dict[str, Any]:
+    """Return what an actor takes of its node, as options of Ray."""
+    memory = {} if order.memory_bytes is None else {"memory": order.memory_bytes}
+    return {"num_cpus": order.cpus, **memory}
 
 
 async def _result(reference: Any) -> Any:

@@ -152,9 +152,12 @@ class AttemptHost:
         )
         return self._inputs
 
+    def _start(self, runner: LocalRunner, assignment: Assignment) -> Handle:
+        return runner.start(assignment)
+
     def _run_process(self, assignment: Assignment) -> None:
         self._runner = runner = LocalRunner(SystemClock())
-        handle = runner.start(assignment)
+        handle = self._start(runner, assignment)
         touched_at = time.monotonic()
         while handle in runner.known():
             while self._commands:
@@ -183,8 +186,11 @@ class AttemptHost:
         self._outbox.add(REPORT, encode(message).decode(), file_of(message))
 
     def _end(self, exited: Exited) -> None:
-        ended = Ended(exited.handle.token, exited.reason, exited.detail, exited.asked, exited.with_server)
-        self._outbox.add(EXIT, to_text(ended).decode())
+        self._outbox.add(EXIT, to_text(self._settle(exited)).decode())
+
+    def _settle(self, exited: Exited) -> Ended:
+        """Return how the attempt has ended, when its process has exited."""
+        return Ended(exited.handle.token, exited.reason, exited.detail, exited.asked, exited.with_server)
 
     def close(self) -> None:
         """Kill the process, and delete what it has written; again changes nothing."""

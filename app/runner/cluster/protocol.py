@@ -17,7 +17,8 @@ from app.runner.port import ExitReason
 class Connect:
     """To the bridge, first: which cluster, and what nodes need.
 
-    `namespace` keeps the actors of one database apart; `blob_url` is None where all nodes see the server's files.
+    `namespace` keeps the actors of one database apart; `blob_url` is None where all nodes see the server's files. A
+    replica that does not send a heartbeat for `lease_seconds` is lost.
     """
 
     address: str
@@ -26,6 +27,7 @@ class Connect:
     folder: str | None
     blob_url: str | None
     cache_bytes: int
+    lease_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,31 @@ class Start:
     staging: str
     cpus: int
     memory_bytes: int | None
+
+    @property
+    def needs(self) -> str:
+        """What it takes, in words."""
+        return f"a Ray node with {self.amount} free"
+
+    @property
+    def amount(self) -> str:
+        """What it takes of a node, in words."""
+        return f"{self.cpus} CPUs" + (f" and {self.memory_bytes} bytes" if self.memory_bytes else "")
+
+
+@dataclass(frozen=True, slots=True)
+class StartReplicas(Start):
+    """To the bridge: run each of so many replicas in an actor of its own, all of one placement group.
+
+    `cpus` and `memory_bytes` are those of one replica; `strategy` is Ray's.
+    """
+
+    replicas: int
+    strategy: Literal["PACK", "SPREAD"]
+
+    @property
+    def needs(self) -> str:
+        return f"Ray nodes with {self.amount} free for each of {self.replicas} replicas"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +144,20 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """From the bridge: the attempt's process has exited, as in `port.Exited`."""
+    """From the bridge: the attempt's process has exited, as in `port.Exited`.
+
+    `lost_node` is the id of a node of its replicas that was lost.
+    """
 
     token: str
     reason: ExitReason
     detail: str
     asked: bool = False
     with_server: bool = False
+    lost_node: str | None = None
 
 
-Order = Start | Adopt | Send | Kill | Acknowledge | Release
+Order = Start | StartReplicas | Adopt | Send | Kill | Acknowledge | Release
 Event = Connected | Refused | Found | Reported | Ended
 
 _KINDS: Mapping[str, type[Any]] = MappingProxyType(
@@ -135,6 +166,7 @@ _KINDS: Mapping[str, type[Any]] = MappingProxyType(
         for kind in (
             Connect,
             Start,
+            StartReplicas,
             Adopt,
             Send,
             Kill,

@@ -30,6 +30,7 @@ from app.runner.cluster.protocol import (
     Reported,
     Send,
     Start,
+    StartReplicas,
 )
 from app.runner.local import LocalRunner
 from app.runner.port import Exited, Handle, Report
@@ -111,17 +112,7 @@ class RayRunner:
             return self._local.start(assignment, frames)
         handle = Handle(assignment.owner_id, assignment.attempt, assignment.token)
         self._attempts[assignment.token] = _Remote(handle, assignment.staging)
-        threads = Runtime.from_json(assignment.runtime).threads
-        memory = assignment.memory_bytes
-        self._send(
-            Start(
-                assignment.token,
-                encode(assignment).decode(),
-                assignment.staging,
-                threads * assignment.replicas,
-                None if memory is None else memory * assignment.replicas,
-            )
-        )
+        self._send(_order_of(assignment))
         return handle
 
     def stop(self, handle: Handle, kind: Literal["cancel", "drain"], grace: float) -> None:
@@ -298,3 +289,14 @@ class RayRunner:
             return timeout
         left = max(0.0, min(moments) - self._clock.monotonic())
         return left if timeout is None else min(left, timeout)
+
+
+def _order_of(assignment: Assignment) -> Start:
+    """Return the order to run an attempt; replicas on one node share its memory, and are one actor."""
+    text, staging, replicas = encode(assignment).decode(), assignment.staging, assignment.replicas
+    threads, memory = Runtime.from_json(assignment.runtime).threads, assignment.memory_bytes
+    if assignment.placement == "node":
+        total = None if memory is None else memory * replicas
+        return Start(assignment.token, text, staging, threads * replicas, total)
+    strategy: Literal["PACK", "SPREAD"] = "PACK" if assignment.placement == "pack" else "SPREAD"
+    return StartReplicas(assignment.token, text, staging, threads, memory, replicas, strategy)

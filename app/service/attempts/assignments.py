@@ -12,6 +12,7 @@ from app.domain.errors import CheckpointCorrupt, Corrupt, TooLarge
 from app.domain.fit import TERMINAL, FitRecord, Origin, SweepConfig, VariantConfig, sweep_config_of
 from app.domain.messages import Assignment, Log, SweepShare, VariantShare
 from app.domain.records import CheckpointRecord, DatasetRecord
+from app.domain.replicas import placement_of
 from app.domain.runtime import Runtime, allot
 from app.service.attempts.checkpoint_import import SpoolDirs
 from app.service.attempts.leadership import SOLE_SERVER, Leadership
@@ -159,6 +160,7 @@ class Assignments:
             staging=str(self._spool.create(claim.token)),
             runtime=runtime.to_json(),
             replicas=replicas_of(fit.request),
+            placement=placement_of(fit.request),
             sweep=None
             if fit.sweep is None
             else self._build_sweep_share(fit, variants, resume_points, runtime, images).to_json(),

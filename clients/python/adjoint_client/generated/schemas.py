@@ -4236,6 +4236,7 @@ class ResourcesChoice(TypedDict):
     threads: NotRequired["int | None"]
     affinity: NotRequired["Sequence[int] | None"]
     replicas: NotRequired["int | None"]
+    placement: NotRequired['Literal["node", "pack", "spread"] | None']
     timeout_seconds: NotRequired["float | None"]
     deadline: NotRequired["str | None"]
 

@@ -61,12 +61,29 @@ class FakeRay(ModuleType):
         self.killed: list[Any] = []
         """The actors that were killed, in order."""
         self.on_kill: Callable[[Any], object] = lambda _actor: None
+        self.groups: dict[str, str] = {}
+        """The placement groups, by name, and their states."""
+        self.util = self
 
     def kill(self, actor: Any, *, no_restart: bool) -> None:
         """Note the kill."""
         assert no_restart
         self.killed.append(actor)
         self.on_kill(actor)
+
+    def placement_group_table(self) -> dict[str, dict[str, str]]:
+        """Return all groups."""
+        return {f"id of {name}": {"name": name, "state": state} for name, state in self.groups.items()}
+
+    def get_placement_group(self, name: str) -> str:
+        """Return a group that is not removed."""
+        if self.groups.get(name, "REMOVED") == "REMOVED":
+            raise ValueError("there is no such group")
+        return name
+
+    def remove_placement_group(self, group: str) -> None:
+        """Remove a group, which was returned."""
+        self.groups[group] = "REMOVED"
 
 
 @pytest.fixture

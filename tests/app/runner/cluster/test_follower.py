@@ -214,11 +214,11 @@ def test_actors_of_nobody_are_closed_and_those_that_are_wanted_go_on(
     async def run() -> dict[str, Actor]:
         actors = {TOKEN: Actor(), "stray": Actor()}
         ray.on_kill = lambda actor: actor.die()
-        monkeypatch.setattr(ray, "util", ray, raising=False)
+        ray.groups = {TOKEN: "CREATED", "stray": "CREATED", "former": "REMOVED"}
         monkeypatch.setattr(ray, "list_named_actors", lambda: [*actors, "dead"], raising=False)
         monkeypatch.setattr(ray, "get_actor", lambda name: actors[name] if name in actors else _none(), raising=False)
         monkeypatch.setattr("app.runner.cluster.bridge.identity", dict)
-        bridge = Bridge(Lines(), Connect("", None, "", None, None, 0))  # type: ignore[arg-type]  # what it writes to
+        bridge = Bridge(Lines(), Connect("", None, "", None, None, 0, 0.0))  # type: ignore[arg-type]  # what it writes to
         known = {"token": TOKEN, "received": 0, "staging": str(tmp_path / "staging")}
         await bridge.handle(Adopt([known], True))
         await until(lambda: actors["stray"].asked == ["close", "kill"])
@@ -226,6 +226,7 @@ def test_actors_of_nobody_are_closed_and_those_that_are_wanted_go_on(
 
     actors = asyncio.run(asyncio.wait_for(run(), PATIENCE))
     assert actors[TOKEN].asked == []
+    assert ray.groups == {TOKEN: "CREATED", "stray": "REMOVED", "former": "REMOVED"}
 
 
 def _none() -> Any:

@@ -13,6 +13,8 @@ from engine.training.distributed.shared_memory import Rendezvous
 from tests.support.patience import PATIENCE
 from tests.support.rows import each_row
 
+from .network import over_network
+
 PIECE_BYTES = 256  # so that a test's buffers need several
 DTYPES = ["float64", "float32", "float16", "int64", "int32", "uint8", *(["bfloat16"] if BFLOAT16 else [])]
 
@@ -59,7 +61,7 @@ def over_shared_memory(size: int) -> list[Any]:
     return ends
 
 
-@pytest.fixture(params=[in_memory, over_shared_memory])
+@pytest.fixture(params=[in_memory, over_shared_memory, over_network])
 def make(request: pytest.FixtureRequest) -> Iterator[Callable[[int], Threads]]:
     created: list[Threads] = []
 
