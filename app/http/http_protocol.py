@@ -194,7 +194,12 @@ class Connection(H11Protocol):
             (HEADER.lower().encode(), request_id.encode()),
             *((name.lower().encode(), value.encode()) for name, value in error.headers.items()),
         ]
-        for event in (h11.Response(status_code=error.status, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
+        answers_head = self.conn.our_state is h11.SEND_RESPONSE and self.scope["method"] == "HEAD"
+        for event in (
+            h11.Response(status_code=error.status, headers=headers),
+            *(() if answers_head else (h11.Data(data=body),)),
+            h11.EndOfMessage(),
+        ):
             self.transport.write(self.conn.send(event) or b"")
         if self.cycle is not None and not self.cycle.response_complete:
             # The handler that reads the body gets a disconnect, and its response is discarded.
