@@ -21,6 +21,7 @@ from app.http.direct_answers import DirectAnswer, DirectAnswers
 from app.http.http_protocol import Common, Connection, ConnectionLimits
 from app.http.telemetry import RequestMetrics
 from app.service.admin.keys import KeyRing
+from tests.app.http.memory_transport import MemoryTransport
 
 WRONG_KEYS = 3
 DATE = (b"date", b"today")
@@ -124,33 +125,6 @@ def test_an_answer_has_the_headers_of_all_others() -> None:
 PLAIN = b"GET /v1/tenants/9 HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
-class Wire(asyncio.Transport):
-    """Keeps what is written."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sent = b""
-        self.closed = False
-
-    def write(self, data: Any) -> None:
-        self.sent += data
-
-    def close(self) -> None:
-        self.closed = True
-
-    def is_closing(self) -> bool:
-        return self.closed
-
-    def get_write_buffer_size(self) -> int:
-        return 0
-
-    def pause_reading(self) -> None:
-        """Go on: a test sends no more than it means to."""
-
-    def resume_reading(self) -> None:
-        """Go on."""
-
-
 class Client:
     """A connection to an application that answers 204, and to direct answers."""
 
@@ -161,7 +135,7 @@ class Client:
         config.load()
         common = Common(ConnectionLimits(), Door().answers)
         loop = asyncio.get_running_loop()
-        self.wire = Wire()
+        self.wire = MemoryTransport()
         self.connection = Connection(config, ServerState(), {}, loop, terms=ConnectionLimits(), common=common)
         self.connection.connection_made(self.wire)
 
