@@ -66,6 +66,9 @@ def array_literal(array: Array) -> str:
 IMPORTED = sys.stdlib_module_names | {"numpy", "ml_dtypes"}
 """Packages that a program may import; the source of all others is carried over."""
 
+OPERATIONS = ("STORE_NAME", "LOAD_NAME", "LOAD_GLOBAL", "IMPORT_NAME")
+"""Instructions that work on names outside of functions."""
+
 
 class Name(NamedTuple):
     """A global name of a module."""
@@ -102,14 +105,15 @@ def _read_definition(name: Name) -> Reading:
 
 
 def _reading(text: str, name: Name) -> Reading:
-    code = compile(text, "<kernel>", "exec", dont_inherit=True)
-    bound = frozenset(_names(code, ("STORE_NAME",), nested=False))
-    outer = bound | frozenset(_names(code, ("LOAD_NAME",), nested=False))
-    inner, own = _globals(code), _locals(code)
+    statement, *parts = _codes(compile(text, "<kernel>", "exec", dont_inherit=True))
+    names = [_names(part) for part in (statement, *parts)]
+    bound = frozenset(names[0]["STORE_NAME"])
+    outer = bound | names[0]["LOAD_NAME"]
+    inner, own = _globals(names[1:]), _locals(parts)
     if inner & own:
         both = min(inner & own)
         raise EngineError(f"a program cannot hold {name.name!r} of {name.module}: {both!r} has two meanings in it")
-    for module in _names(code, ("IMPORT_NAME",)):
+    for module in sorted(frozenset[str]().union(*(part["IMPORT_NAME"] for part in names))):
         if module.partition(".")[0] not in IMPORTED:
             raise EngineError(f"a program cannot hold {name.name!r} of {name.module}: it imports {module} when it runs")
     return Reading(text, bound, outer, inner, own)
@@ -134,9 +138,7 @@ def _bound(statement: ast.stmt) -> Iterable[str]:
         return (statement.name,)
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return [alias.asname or alias.name for alias in statement.names]
-    return _names(
-        compile(ast.Module([statement], []), "<module>", "exec", dont_inherit=True), ("STORE_NAME",), nested=False
-    )
+    return _names(compile(ast.Module([statement], []), "<module>", "exec", dont_inherit=True))["STORE_NAME"]
 
 
 def name_of(kernel: Any) -> Name:
@@ -164,24 +166,26 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-def _names(code: CodeType, operations: tuple[str, ...], *, nested: bool = True) -> Iterator[str]:
-    for part in _codes(code) if nested else (code,):
-        yield from (i.argval for i in dis.get_instructions(part) if i.opname in operations)
+def _names(code: CodeType) -> Mapping[str, set[str]]:
+    """Return the names that code works on by each of OPERATIONS; code within it has names of its own."""
+    names: dict[str, set[str]] = {operation: set() for operation in OPERATIONS}
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in names:
+            names[instruction.opname].add(instruction.argval)
+    return names
 
 
-def _globals(code: CodeType) -> frozenset[str]:
-    """Return the global names that functions and classes in a statement read."""
+def _globals(parts: Iterable[Mapping[str, set[str]]]) -> frozenset[str]:
+    """Return the global names that functions and classes in a statement read, given the names in their code."""
     found: set[str] = set()
-    for part in list(_codes(code))[1:]:
-        own = {*_names(part, ("STORE_NAME",), nested=False), "__module__", "__qualname__", "__name__"}
-        found.update(set(_names(part, ("LOAD_NAME",), nested=False)) - own)
-        found.update(_names(part, ("LOAD_GLOBAL",), nested=False))
+    for names in parts:
+        found |= names["LOAD_NAME"] - names["STORE_NAME"] - {"__module__", "__qualname__", "__name__"}
+        found |= names["LOAD_GLOBAL"]
     return frozenset(found)
 
 
-def _locals(code: CodeType) -> frozenset[str]:
+def _locals(parts: Iterable[CodeType]) -> frozenset[str]:
     """Return the names that belong to functions."""
-    parts = list(_codes(code))[1:]
     return frozenset(n for part in parts for n in (*part.co_varnames, *part.co_cellvars, *part.co_freevars))
 
 
