@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import engine
+from engine.execution.native.blas import numpy_blas
 from engine.execution.plan import NumpyExecutor
 from engine.training.check import ColumnInfo
 from engine.training.recipe import Recipe
@@ -27,12 +28,12 @@ DENSE = [{"layer": "linear", "units": 1024, "activation": kind} for kind in ("ta
 NETWORKS: dict[str, tuple[dict[str, Any], int]] = {
     "dense": (network([512], *DENSE), 1024),
     "convolutions": (
-        network([3, 32, 32], *BLOCK, {"layer": "max_pool2d", "kernel": 2}, *BLOCK, {"layer": "flatten"}),
+        network([3, 16, 16], *BLOCK, {"layer": "max_pool2d", "kernel": 2}, *BLOCK, {"layer": "flatten"}),
         32,
     ),
-    "strided convolutions": (network([8, 48, 48], {**BLOCK[0], "stride": 2}, *BLOCK[1:], {"layer": "flatten"}), 64),
+    "strided convolutions": (network([8, 24, 24], {**BLOCK[0], "stride": 2}, *BLOCK[1:], {"layer": "flatten"}), 64),
     "attention": (network([128, 128], ENCODER, {"layer": "flatten"}), 16),
-    "recurrence": (network([64, 32], {"layer": "lstm", "units": 192}, {"layer": "flatten"}), 32),
+    "recurrence": (network([64, 32], {"layer": "lstm", "units": 96}, {"layer": "flatten"}), 32),
 }
 
 
@@ -48,14 +49,15 @@ def prepared(name: str) -> tuple[engine.Plan, TrainState]:
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_process_takes_the_bytes_that_the_plan_says(name: str) -> None:
     plan, model = prepared(name)
-    assert plan.peak_bytes > 20e6
+    assert plan.peak_bytes > 5e6
     taken: list[int] = []
 
     def run() -> None:  # in a thread, whose workspace is its own
         tracemalloc.start()
         before = tracemalloc.get_traced_memory()[0]
         executor = NumpyExecutor(plan, model.arrays)
-        executor.run()
+        with numpy_blas().one_thread():  # others wait for work, which takes as much time again
+            executor.run()
         taken.append(tracemalloc.get_traced_memory()[1] - before)
         tracemalloc.stop()
 
