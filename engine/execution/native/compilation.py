@@ -54,6 +54,7 @@ COMMON = frozenset(
         "mul_float32",
         "neg_float32",
         "new_key_uint64",
+        "packed_product_float32",
         "places_of_largest_float32",
         "product_float32",
         "relu_backward_float32",

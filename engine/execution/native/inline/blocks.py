@@ -61,7 +61,7 @@ def product_block(
         def one(kind: tuple[int, int]) -> None:
             _product(Emitter(builder, zero), kind[0], kind[1], *rest[:-1])
 
-        _choose(builder, choice, [(kind[0] * (VECTORS + 1) + kind[1], kind) for kind in kinds], one)
+        choose(builder, choice, [(kind[0] * (VECTORS + 1) + kind[1], kind) for kind in kinds], one)
         return context.get_dummy_value()
 
     return types.void(*[types.int64] * 9, zero), generate
@@ -143,7 +143,7 @@ def gradient_block(
         def one(kind: tuple[int, int]) -> None:
             _gradient(Emitter(builder, zero), kind[0], kind[1], *rest[:-1])
 
-        _choose(builder, choice, [(kind[0] * 100 + kind[1], kind) for kind in kinds], one)
+        choose(builder, choice, [(kind[0] * 100 + kind[1], kind) for kind in kinds], one)
         return context.get_dummy_value()
 
     return types.void(*[types.int64] * 13, zero), generate
@@ -198,7 +198,7 @@ def _gradient(
                 emit.store(value, place)
 
 
-def _choose(
+def choose(
     builder: Any, choice: Any, kinds: Sequence[tuple[int, tuple[int, int]]], one: Callable[[tuple[int, int]], None]
 ) -> None:
     """Write the code of each kind, and run that which the word `choice` names."""

@@ -1,0 +1,148 @@
+"""Tiles of a matrix product in registers, and transposition by registers."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from engine.execution.native.inline.blocks import VECTORS, block_rows, choose
+from engine.execution.native.inline.vectors import INDEX, Emitter, vector_bytes
+
+
+@intrinsic
+def product_tile(
+    typing_context: Any,
+    rows: Any,
+    vectors: Any,
+    left: Any,
+    left_row: Any,
+    panel: Any,
+    depth: Any,
+    target: Any,
+    step: Any,
+    count: Any,
+    resume: Any,
+    zero: Any,
+) -> Any:
+    """target[r, c] = sum over k < depth of left[r, k] panel[k, c], added to what is there if `resume`.
+
+    `rows` is one of `block_rows()`. The panel has `vectors` registers, 1 to 3, for each k; of a row of the target the
+    first `count` numbers are written, at most what the registers hold. Rows of `left` lie `left_row` bytes apart, those
+    of the target `step`. `depth` is at least 1.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        rows, vectors, *rest = arguments
+        kinds = list(product(block_rows(), range(1, VECTORS + 1)))
+        choice = builder.add(builder.mul(rows, Emitter(builder, zero).word(VECTORS + 1)), vectors)
+
+        def one(kind: tuple[int, int]) -> None:
+            _tile(Emitter(builder, zero), kind[0], kind[1], *rest[:-1])
+
+        choose(builder, choice, [(kind[0] * (VECTORS + 1) + kind[1], kind) for kind in kinds], one)
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 10, zero), generate
+
+
+def _tile(
+    emit: Emitter,
+    rows: int,
+    vectors: int,
+    left: Any,
+    left_row: Any,
+    panel: Any,
+    depth: Any,
+    target: Any,
+    step: Any,
+    count: Any,
+    resume: Any,
+) -> None:
+    builder = emit.builder
+    masks = [emit.first_lanes(builder.sub(count, emit.word(v * emit.lanes))) for v in range(vectors)]
+    places = [
+        (emit.at(target, (step, row), (emit.word(vector_bytes()), vector)), masks[vector])
+        for row, vector in product(range(rows), range(vectors))
+    ]
+    left_rows = [emit.at(left, (left_row, row)) for row in range(rows)]
+
+    def add(index: Any, sums: list[Any]) -> list[Any]:
+        place = emit.at(panel, (index, vectors * vector_bytes()))
+        numbers = [emit.load(emit.at(place, (emit.word(vector_bytes()), v)), emit.vector) for v in range(vectors)]
+        factors = [emit.repeated(emit.load(emit.at(row, (index, emit.size)), emit.number)) for row in left_rows]
+        pairs = product(factors, numbers)
+        return [emit.multiply_add(factor, number, s) for (factor, number), s in zip(pairs, sums, strict=True)]
+
+    sums = emit.loop(depth, [emit.zeros() for _ in places], add)
+    again = builder.icmp_signed("!=", resume, emit.word(0))
+    with builder.if_else(again) as (then, otherwise):
+        with then:
+            for value, (place, mask) in zip(sums, places, strict=True):
+                emit.masked_store(builder.fadd(value, emit.masked_load(place, mask)), place, mask)
+        with otherwise:
+            for value, (place, mask) in zip(sums, places, strict=True):
+                emit.masked_store(value, place, mask)
+
+
+@intrinsic
+def transpose(
+    typing_context: Any,
+    target: Any,
+    target_step: Any,
+    source: Any,
+    source_step: Any,
+    rows: Any,
+    columns: Any,
+    zero: Any,
+) -> Any:
+    """target[c, r] = source[r, c] for as many rows as a register has lanes, or fewer, and any number of columns > 0.
+
+    Steps are in bytes from row to row.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        target, target_step, source, source_step, rows, columns, _ = arguments
+        emit = Emitter(builder, zero)
+        last = builder.sub(rows, emit.word(1))
+        starts = []
+        for row in range(emit.lanes):  # rows behind the last one are read as that
+            inside = builder.icmp_signed("<", emit.word(row), rows)
+            starts.append(builder.add(source, builder.mul(builder.select(inside, emit.word(row), last), source_step)))
+        blocks = builder.sdiv(builder.add(columns, emit.word(emit.lanes - 1)), emit.word(emit.lanes))
+
+        def block(index: Any, _: list[Any]) -> list[Any]:
+            first = builder.mul(index, emit.word(emit.lanes))
+            left = builder.sub(columns, first)
+            mask = emit.first_lanes(left)
+            read = [emit.masked_load(emit.at(start, (first, emit.size)), mask) for start in starts]
+            for column, vector in enumerate(_transposed(emit, read)):
+                inside = builder.icmp_signed("<", emit.word(column), left)
+                kept = emit.first_lanes(builder.select(inside, rows, emit.word(0)))
+                place = builder.add(target, builder.mul(builder.add(first, emit.word(column)), target_step))
+                emit.masked_store(vector, place, kept)
+            return []
+
+        emit.loop(blocks, [], block)
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 6, zero), generate
+
+
+def _transposed(emit: Emitter, vectors: list[Any]) -> list[Any]:
+    """Return the columns of a square matrix, given its rows: blocks off the diagonal change places, by powers of 2."""
+    lanes, distance = emit.lanes, 1
+    while distance < lanes:
+        keep = [lane if not lane & distance else lanes + (lane ^ distance) for lane in range(lanes)]
+        other = [(lane ^ distance) if not lane & distance else lanes + lane for lane in range(lanes)]
+        result = list(vectors)
+        for low in (row for row in range(lanes) if not row & distance):
+            pair = vectors[low], vectors[low + distance]
+            for place, lanes_taken in ((low, keep), (low + distance, other)):
+                indices = ir.Constant(ir.VectorType(INDEX, lanes), lanes_taken)
+                result[place] = emit.builder.shuffle_vector(*pair, indices)
+        vectors, distance = result, 2 * distance
+    return vectors
