@@ -6,8 +6,16 @@ import pytest
 
 from tests.app.api.conftest import PARABOLA, created
 from tests.support.server import ServerProcess, serving
+from tests.support.statements import sharing_statements
 
 CRAMPED_KEY = "correct-horse-battery-staple"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _statements() -> Iterator[None]:
+    """Compile a statement once for all stores."""
+    with sharing_statements():
+        yield
 
 
 @pytest.fixture(scope="session")
