@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tell the seed of random graphs where something failed: a process that has crashed tells none."""
+    """Print the seed of random graphs where something failed: a process that has crashed prints none."""
     if terminalreporter.stats.get("failed") or terminalreporter.stats.get("error"):
         terminalreporter.write_line(f"LAW_SEED={os.environ['LAW_SEED']}")
 
@@ -90,7 +90,7 @@ def http(server: ServerProcess) -> httpx.Client:
 
 @pytest.fixture
 def start_server(tmp_path: Path) -> Iterator[StartServer]:
-    """Start servers of a test's own, on one data directory unless told otherwise."""
+    """Start servers of a test's own, on one data directory unless another is given."""
     with ExitStack() as running:
 
         def start(data_dir: Path = tmp_path / "data", **settings: Any) -> ServerProcess:

@@ -1,4 +1,4 @@
-"""Processes under a small budget of memory, in a real server: they take turns, and each tells what it waits for."""
+"""Processes under a small budget of memory, in a real server: they take turns, and each reports what it waits for."""
 
 import signal
 import time

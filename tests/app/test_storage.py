@@ -120,7 +120,7 @@ def test_a_change_that_the_disk_refuses_is_not_acknowledged_and_the_next_one_is(
 
 
 def dies_at(server: ServerProcess) -> int:
-    """Store one graph after another, with many looks between; return which one the server did not live to tell of."""
+    """Store one graph after another, with many looks between; return which one the server ended at."""
     for number in range(1, 10):
         for path in ("/v1/system", "/v1/graphs", "/readyz", "/metrics"):
             server.http.get(path)

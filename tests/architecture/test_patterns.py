@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
-from re import _constants as words  # type: ignore[attr-defined] # how a pattern is parsed is told nowhere else
+from re import _constants as words  # type: ignore[attr-defined] # how a pattern is parsed is public nowhere else
 from re import _parser as parser  # type: ignore[attr-defined] # likewise
 from typing import Any
 

@@ -86,7 +86,7 @@ class Running:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Let it end."""
-        self._tell("quit")
+        self._send("quit")
         try:
             self._process.wait(20)
         except subprocess.TimeoutExpired:
@@ -100,12 +100,12 @@ class Running:
     def go(self, seconds: float) -> None:
         """Time it for about so long."""
         if not self.outcome.missing:
-            self._tell(f"go {seconds}")
+            self._send(f"go {seconds}")
             message = self._heard("seconds_per_step")
             if not self.outcome.missing:
                 self.outcome.seconds.append(message["seconds_per_step"])
 
-    def _tell(self, order: str) -> None:
+    def _send(self, order: str) -> None:
         assert self._process.stdin is not None
         try:
             print(order, file=self._process.stdin, flush=True)

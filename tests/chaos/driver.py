@@ -41,7 +41,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Observed:
-    """Everything that a server tells of a fit, and the files of its checkpoints."""
+    """Everything that a server reports of a fit, and the files of its checkpoints."""
 
     fit: dict[str, Any]
     rows: list[dict[str, Any]]
@@ -232,14 +232,14 @@ class Driver:
 
     def until_rows(self, fit_id: str, count: int, seconds: float = PATIENCE) -> bool:
         """Wait until the fit has so many rows; False if it ended before."""
-        told = {"ended": False}
+        found = {"ended": False}
 
         def there() -> bool:
-            told["ended"] = self.read_on(fit_id) < count and self.fit(fit_id)["terminal"]
-            return told["ended"] or len(self.read[fit_id]) >= count
+            found["ended"] = self.read_on(fit_id) < count and self.fit(fit_id)["terminal"]
+            return found["ended"] or len(self.read[fit_id]) >= count
 
         self.until(there, f"{fit_id} has no row {count} after {seconds} s", seconds)
-        return not told["ended"]
+        return not found["ended"]
 
     def until_state(self, fit_id: str, *states: str, seconds: float = PATIENCE) -> dict[str, Any]:
         """Wait until the fit is in one of `states`, and return it."""
@@ -265,11 +265,11 @@ class Driver:
             alike = (twins[other] for other in twins if self.wanted[other] == request)
             twins[key] = next(alike, "") or self.submit(f"undisturbed-{key}", request)
         self.until_terminal()
-        told = {fit_id: self.told(fit_id) for fit_id in set(twins.values())}
-        return {key: told[fit_id] for key, fit_id in twins.items()}
+        observed = {fit_id: self.observe(fit_id) for fit_id in set(twins.values())}
+        return {key: observed[fit_id] for key, fit_id in twins.items()}
 
-    def told(self, fit_id: str) -> Observed:
-        """Return everything that the server tells of a fit that has ended."""
+    def observe(self, fit_id: str) -> Observed:
+        """Return everything that the server reports of a fit that has ended."""
         checkpoints = self.asked(f"/v1/fits/{fit_id}/checkpoints", limit=1000)["data"]
         return Observed(
             fit=self.fit(fit_id),

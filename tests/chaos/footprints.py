@@ -1,7 +1,7 @@
 """What fits take of a worker's memory, measured: `python -m tests.chaos.footprints SEED COUNT EXECUTOR`.
 
 Each fit is worked on by a real worker, forked from a process that has loaded what the fork server has, and within the
-bounds that its estimate sets; the kernel tells its peak. One JSON line a fit goes to standard output.
+bounds that its estimate sets; the kernel reports its peak. One JSON line a fit goes to standard output.
 """
 
 import gc

@@ -1,6 +1,6 @@
 """What must hold whatever was killed, each a function that raises Broken where it does not.
 
-All of it is judged by what a client was told and has noted, or by what lies on the disk once the server has stopped.
+All of it is judged by what a client was sent and has noted, or by what lies on the disk once the server has stopped.
 """
 
 import hashlib
@@ -73,19 +73,22 @@ def rows_never_change(read: Sequence[Row], present: Sequence[Row]) -> None:
     _demand(not changed, f"rows {changed[:5]} are not what they were")
 
 
-def same_bits(told: Observed, undisturbed: Observed) -> None:
+def same_bits(observed: Observed, undisturbed: Observed) -> None:
     """The curve and the last checkpoint are those of a fit that nothing disturbed, bit for bit."""
-    _demand(told.fit["state"] == undisturbed.fit["state"], f"it ended as {told.fit['state']}: {told.fit['error']}")
-    _demand(told.rows == undisturbed.rows, f"rows differ: {_first_difference(told.rows, undisturbed.rows)}")
-    ours, theirs = (each.contents[each.final["id"]] for each in (told, undisturbed))
-    _demand(told.final["step"] == undisturbed.final["step"], "the last checkpoint is of another step")
+    _demand(
+        observed.fit["state"] == undisturbed.fit["state"],
+        f"it ended as {observed.fit['state']}: {observed.fit['error']}",
+    )
+    _demand(observed.rows == undisturbed.rows, f"rows differ: {_first_difference(observed.rows, undisturbed.rows)}")
+    ours, theirs = (each.contents[each.final["id"]] for each in (observed, undisturbed))
+    _demand(observed.final["step"] == undisturbed.final["step"], "the last checkpoint is of another step")
     _demand(ours == theirs, "the last checkpoint differs")
 
 
-def every_listed_checkpoint_loads(told: Observed, folder: Path) -> None:
+def every_listed_checkpoint_loads(observed: Observed, folder: Path) -> None:
     """What is listed can be fetched, is what its digest says, and holds the step that it is listed for."""
-    for listed in told.checkpoints:
-        content = told.contents[listed["id"]]
+    for listed in observed.checkpoints:
+        content = observed.contents[listed["id"]]
         digest = hashlib.sha256(content).hexdigest()
         _demand(digest == listed["digest"], f"checkpoint {listed['id']} of step {listed['step']} is damaged")
         path = folder / digest
@@ -97,17 +100,17 @@ def every_listed_checkpoint_loads(told: Observed, folder: Path) -> None:
         _demand(step == listed["step"], f"checkpoint {listed['id']} is of step {step}, not {listed['step']}")
 
 
-def attempts_go_forward(told: Observed) -> None:
-    """Attempts are numbered from 1 on, each ended before the next began; what is told of an older one never follows."""
-    attempts = told.fit["attempts"]
+def attempts_go_forward(observed: Observed) -> None:
+    """Attempts are numbered from 1 on, each ended before the next began; no report of an older one follows."""
+    attempts = observed.fit["attempts"]
     numbers = [attempt["number"] for attempt in attempts]
     _demand(numbers == [*range(1, len(numbers) + 1)], f"attempts are numbered {numbers}")
-    _demand(told.fit["attempt"] == len(numbers), "the fit counts other attempts than it lists")
+    _demand(observed.fit["attempt"] == len(numbers), "the fit counts other attempts than it lists")
     _demand(all(attempt["ended_at"] for attempt in attempts), "an attempt of a fit that has ended goes on")
     for before, after in itertools.pairwise(attempts):
         _demand(before["ended_at"] is not None, f"attempt {after['number']} began before the one before had ended")
-    acknowledged_keys = [event.body["attempt"] for event in told.events if event.kind == "state"]
-    _demand(acknowledged_keys == sorted(acknowledged_keys), f"states were told of the attempts {acknowledged_keys}")
+    acknowledged_keys = [event.body["attempt"] for event in observed.events if event.kind == "state"]
+    _demand(acknowledged_keys == sorted(acknowledged_keys), f"states were reported of the attempts {acknowledged_keys}")
 
 
 def nothing_is_left_over(data_dir: Path) -> None:
@@ -146,15 +149,15 @@ def the_database_is_whole(data_dir: Path) -> None:
 def all_hold(driver: Driver, folder: Path, *, to_the_end: bool = True) -> dict[str, Observed]:
     """Check everything once all fits have ended, then stop the server and look at what it leaves.
 
-    With `to_the_end` each fit is to come to what it comes to undisturbed. Returns what was told, by key.
+    With `to_the_end` each fit is to come to what it comes to undisturbed. Returns what was reported, by key.
     """
     journal = driver.journal
     no_acknowledged_fit_is_lost(journal, lambda fit_id: driver.answered("GET", f"/v1/fits/{fit_id}").is_success)
     for key in driver.wanted:
         driver.post(key)
     one_key_made_one_fit(journal, [fit["id"] for fit in driver.asked("/v1/fits", limit=1000)["data"]])
-    told = {key: driver.told(fit_id) for key, fit_id in dict(journal.acknowledged()).items()}
-    for each in told.values():
+    observed = {key: driver.observe(fit_id) for key, fit_id in dict(journal.acknowledged()).items()}
+    for each in observed.values():
         moves_are_legal(each.events)
         there_is_one_end(each.events)
         rows_are_gap_free(each.rows)
@@ -162,10 +165,10 @@ def all_hold(driver: Driver, folder: Path, *, to_the_end: bool = True) -> dict[s
         attempts_go_forward(each)
         every_listed_checkpoint_loads(each, folder)
     for key, undisturbed in driver.undisturbed([*driver.wanted] if to_the_end else ()).items():
-        same_bits(told[key], undisturbed)
+        same_bits(observed[key], undisturbed)
     driver.stop()
     the_disk_is_clean(driver.data_dir)
-    return told
+    return observed
 
 
 def the_disk_is_clean(data_dir: Path) -> None:

@@ -1,6 +1,6 @@
 """Faults planted into a server, one for each fit that asks for it: would the harness notice?
 
-`python -m tests.chaos.mutants serve` serves with all of them in place. Which one a fit gets is told by how many
+`python -m tests.chaos.mutants serve` serves with all of them in place. Which one a fit gets is given by how many
 checkpoints it keeps, a number that its curve does not depend on. The first process of such a fit dies on its way.
 """
 

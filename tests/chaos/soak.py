@@ -189,7 +189,7 @@ def main(seconds: float) -> int:
         finally:
             driver.close()
     if not sizes:
-        raise SystemExit(f"{number} rounds are too few to tell anything: let it run for longer")
+        raise SystemExit(f"{number} rounds are too few to show anything: let it run for longer")
     grown = growth(sizes)
     excess = {name: by for name, by in grown.items() if by > ALLOWED[name]}
     print(json.dumps({"rounds": number, "backups": use.backups, "growth": grown, "above": excess}))  # noqa: T201

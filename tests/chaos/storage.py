@@ -103,7 +103,7 @@ class Shop:
 
 
 def live(folder: Path, durable: Durable) -> None:
-    """Go through it all, and note whatever a client would have been told."""
+    """Go through it all, and note whatever a client would have been sent."""
     notes = Journal(folder / NOTES)
     shop = Shop(folder / DATA, durable)
     shop.upload()

@@ -68,10 +68,10 @@ def test_a_fit_goes_on_from_the_newest_checkpoint_that_is_sound(
         damage(driver, newest, how)
         worker.kill()
     driver.until_terminal()
-    told = driver.told(fit_id)
-    logs = [event.body for event in told.events if event.kind == "log"]
+    observed = driver.observe(fit_id)
+    logs = [event.body for event in observed.events if event.kind == "log"]
     corrupt = [log["text"] for log in logs if log["code"] == "checkpoint_corrupt"]
     assert [newest["id"] in text for text in corrupt] == ([] if how is untouched else [True])
-    invariants.every_listed_checkpoint_loads(told, tmp_path)
-    invariants.rows_never_change(driver.read[fit_id], told.rows)
-    invariants.same_bits(told, driver.undisturbed([how.__name__])[how.__name__])
+    invariants.every_listed_checkpoint_loads(observed, tmp_path)
+    invariants.rows_never_change(driver.read[fit_id], observed.rows)
+    invariants.same_bits(observed, driver.undisturbed([how.__name__])[how.__name__])

@@ -54,12 +54,12 @@ def test_a_fit_that_diverges_ends_by_its_policy_and_can_be_looked_at(
     assert action == "continue" or fit["error"]["code"] == "numerics_nonfinite"
     for route in ROUTES:
         assert driver.answered("GET", f"/v1/fits/{fit_id}{route}").status_code == 200
-    told = driver.told(fit_id)
-    invariants.rows_are_gap_free(told.rows)
-    invariants.every_listed_checkpoint_loads(told, tmp_path)
-    last = [row for row in told.rows if row["split"] == "train"][-1]
+    observed = driver.observe(fit_id)
+    invariants.rows_are_gap_free(observed.rows)
+    invariants.every_listed_checkpoint_loads(observed, tmp_path)
+    last = [row for row in observed.rows if row["split"] == "train"][-1]
     assert {"nan", "inf"} >= set(last["nonfinite"].values()) != set()
-    finite = [each for each in told.checkpoints if np.isfinite(weights(tmp_path / each["digest"])).all()]
+    finite = [each for each in observed.checkpoints if np.isfinite(weights(tmp_path / each["digest"])).all()]
     assert finite, "no checkpoint is left from before"
 
 

@@ -21,17 +21,17 @@ OF_FLOAT64 = {"halve_precision"}
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was told of a fit whose process was killed, what was read before, and what it should have come to."""
+    """What was reported of a fit whose process was killed, what was read before, and what it should have come to."""
 
-    told: Observed
+    observed: Observed
     read: list[dict[str, Any]]
     undisturbed: Observed
 
     def check(self) -> None:
         """Raise Broken unless all is well."""
-        invariants.rows_are_gap_free(self.told.rows)
-        invariants.rows_never_change(self.read, self.told.rows)
-        invariants.same_bits(self.told, self.undisturbed)
+        invariants.rows_are_gap_free(self.observed.rows)
+        invariants.rows_never_change(self.read, self.observed.rows)
+        invariants.same_bits(self.observed, self.undisturbed)
 
 
 def request_for(name: str) -> dict[str, Any]:
@@ -56,9 +56,9 @@ def evidence(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Evidence]
         for fit_id in fits.values():
             driver.until_rows(fit_id, 2 * SAVED_EVERY + 1)
         driver.until_terminal()
-        told = {kind: driver.told(fit_id) for kind, fit_id in undisturbed.items()}
+        observed = {kind: driver.observe(fit_id) for kind, fit_id in undisturbed.items()}
         return {
-            name: Evidence(driver.told(fit_id), driver.read[fit_id], told[precision(name)])
+            name: Evidence(driver.observe(fit_id), driver.read[fit_id], observed[precision(name)])
             for name, fit_id in fits.items()
         }
     finally:
@@ -67,8 +67,8 @@ def evidence(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Evidence]
 
 @pytest.mark.parametrize("name", mutants.NAMES)
 def test_every_fit_lost_its_process_and_was_taken_up_again(evidence: Mapping[str, Evidence], name: str) -> None:
-    assert evidence[name].told.outcomes[0] == "killed"
-    assert len(evidence[name].told.outcomes) == 2
+    assert evidence[name].observed.outcomes[0] == "killed"
+    assert len(evidence[name].observed.outcomes) == 2
 
 
 @pytest.mark.parametrize("name", [name for name in mutants.NAMES if name != mutants.FAITHFUL])

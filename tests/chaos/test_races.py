@@ -96,24 +96,24 @@ def has_ended(driver: Driver, fit_id: str) -> bool:
 
 def judge(race: Race, driver: Driver, folder: Path) -> None:
     """Check that what came of it is what was asked for."""
-    told = driver.told(race.fit_id)
+    observed = driver.observe(race.fit_id)
     assert {status for _, status in race.answers} <= {ACCEPTED, REFUSED}
-    invariants.moves_are_legal(told.events)
-    invariants.there_is_one_end(told.events)
-    invariants.rows_are_gap_free(told.rows)
-    invariants.rows_never_change(driver.read.get(race.fit_id, []), told.rows)
-    invariants.attempts_go_forward(told)
-    invariants.every_listed_checkpoint_loads(told, folder)
+    invariants.moves_are_legal(observed.events)
+    invariants.there_is_one_end(observed.events)
+    invariants.rows_are_gap_free(observed.rows)
+    invariants.rows_never_change(driver.read.get(race.fit_id, []), observed.rows)
+    invariants.attempts_go_forward(observed)
+    invariants.every_listed_checkpoint_loads(observed, folder)
     done = [stop_request for stop_request, status in race.answers if status == ACCEPTED]
-    state = told.fit["state"]
+    state = observed.fit["state"]
     if not done or {*done} <= {"pause", "resume"}:
-        assert state == "succeeded", told.fit
+        assert state == "succeeded", observed.fit
     elif "resume" not in done:
         # A process that was about to finish may be quicker than the request to cancel; nothing is quicker than a kill.
-        assert state == "cancelled" or ("kill" not in done and state == "succeeded"), told.fit
-        assert "kill" not in done or told.fit["stop_reason"] in ("killed", None)
+        assert state == "cancelled" or ("kill" not in done and state == "succeeded"), observed.fit
+        assert "kill" not in done or observed.fit["stop_reason"] in ("killed", None)
     if state == "succeeded":
-        assert told.rows[-1]["step"] == STEPS
+        assert observed.rows[-1]["step"] == STEPS
 
 
 def test_whatever_clients_want_at_once_a_fit_ends_once(
@@ -134,11 +134,11 @@ def test_whatever_clients_want_at_once_a_fit_ends_once(
         judge(each, driver, tmp_path)
     undisturbed = driver.undisturbed(["race-0"])["race-0"]
     for each in races:
-        told = driver.told(each.fit_id)
-        if told.fit["state"] == "succeeded":
-            invariants.same_bits(told, undisturbed)
+        observed = driver.observe(each.fit_id)
+        if observed.fit["state"] == "succeeded":
+            invariants.same_bits(observed, undisturbed)
         else:
-            assert told.rows == undisturbed.rows[: len(told.rows)]
+            assert observed.rows == undisturbed.rows[: len(observed.rows)]
 
 
 def _await(condition: Callable[[], bool]) -> None:

@@ -59,7 +59,7 @@ def test_a_drained_server_stops_soon_and_its_fits_go_on(make_driver: MakeDriver,
         over.set()
         client.join()
         refused = [answer for answer in answers if answer.status_code == DRAINING]
-        assert refused, "nobody was told that the server is draining"
+        assert refused, "no client was refused because the server is draining"
         assert all("retry-after" in answer.headers for answer in refused)
 
         driver.start()

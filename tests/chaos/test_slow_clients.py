@@ -106,7 +106,7 @@ def test_a_thousand_who_wait_for_news_hold_nobody_up(
         until_open(server.http, WAITING + 1)
         assert exchange(server.url, waits).code == "overloaded"
         beside = asked(server.url, LIST)
-        # The news: all are told, and none of them twice or never.
+        # The news: all are sent, and none of them twice or never.
         server.http.post(f"/v1/fits/{fit}:cancel")
         assert {read_answer(connection).status for connection in waiting} == {200}
     with capsys.disabled():

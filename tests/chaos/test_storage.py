@@ -49,11 +49,11 @@ def still_there(shop: storage.Shop, what: str, thing: str) -> None:
         rows = work.events.last_metric_seq(thing)
         kept = work.checkpoints.kept(thing)
     if kind == storage.ROW and rows < int(number):
-        raise Broken(f"row {number} of {thing} was told and is gone")
+        raise Broken(f"row {number} of {thing} was acknowledged and is gone")
     if kind == storage.CHECKPOINT and (not kept or kept[0].step < int(number)):
-        raise Broken(f"the checkpoint of step {number} of {thing} was told, and nothing as far is left")
+        raise Broken(f"the checkpoint of step {number} of {thing} was acknowledged, and nothing as far is left")
     if kind == storage.ENDED and not fit.terminal:
-        raise Broken(f"{thing} was told to have ended and is {fit.state}")
+        raise Broken(f"{thing} was reported as ended and is {fit.state}")
 
 
 def test_nothing_acknowledged_is_lost_whatever_the_last_operation_was(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ LEASE_SECONDS = 4.0
 TAKEN_OVER_SECONDS = 30.0
 
 
-@pytest.mark.skipif(not FULL, reason="by a clock of a test's own they are told apart in the tests of leases and of ids")
+@pytest.mark.skipif(not FULL, reason="by a clock of a test's own these differ in the tests of leases and of ids")
 def test_processes_that_die_or_stop_are_replaced_while_the_wall_clock_jumps(
     make_driver: MakeDriver, tmp_path: Path
 ) -> None:

@@ -1,7 +1,7 @@
 """A data directory of an earlier release opens, nothing in it has changed, and its half-done fit goes on.
 
 The archive was made with the code of the commit that it is named after: one fit was done, one amid its steps, and one
-waiting when the server and its processes were killed; `read.json` is what a client had been told by then.
+waiting when the server and its processes were killed; `read.json` is what a client had been sent by then.
 """
 
 import json

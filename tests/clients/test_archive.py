@@ -1,4 +1,4 @@
-"""Backups that are none, told from whole ones."""
+"""Backups that are none, distinguished from whole ones."""
 
 import hashlib
 import io

@@ -22,7 +22,7 @@ X, Y = RNG.standard_normal((9, 4)), RNG.standard_normal((9, 2))
 
 
 def steps(session, count):
-    """Take steps, each by two calls on rows mixed up in another way; return what they told."""
+    """Take steps, each by two calls on rows mixed up in another way; return what they reported."""
     reported = []
     with session.pipeline() as pipeline:
         for number in range(count):

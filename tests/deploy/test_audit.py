@@ -1,4 +1,4 @@
-"""What is installed is what is pinned, and the audit tells what it does not know. (Incident S32: the supply chain.)"""
+"""What is installed is what is pinned, and the audit reports what it cannot find. (Incident S32: the supply chain.)"""
 
 import importlib.util
 import re

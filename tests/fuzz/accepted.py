@@ -16,7 +16,7 @@ from engine.graph.shape_inference import infer_shapes
 
 OPTIMIZER = {"kind": "sgd", "lr": 0.01}
 OF_NUMBERS = "/inputs"
-"""Where faults of the numbers that a graph is given are pointed at: no check of the graph can tell of them."""
+"""Where faults of the numbers that a graph is given are pointed at: no check of the graph can find them."""
 TOO_MUCH = ("limit_exceeded", "memory_exceeded")
 NO_TRAINING = ("nothing_to_train",)
 SMALL = 16 << 20

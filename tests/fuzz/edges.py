@@ -1,4 +1,4 @@
-"""Which lines follow which while something runs: the coverage that tells a new input from a known one."""
+"""Which lines follow which while something runs: the coverage that distinguishes a new input from a known one."""
 
 import sys
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ Edge = tuple[int, int, int]
 
 
 class Edges:
-    """Collects the edges (code, line before, line) of the files of some packages, as `sys.settrace` tells them."""
+    """Collects the edges (code, line before, line) of the files of some packages, as `sys.settrace` reports them."""
 
     def __init__(self, *packages: str) -> None:
         """Watch files under these folders of the repository ("app/ingest")."""

@@ -34,7 +34,7 @@ class Target:
         seeds: inputs to begin with, valid ones and refused ones.
         refusals: how it refuses.
         words: tokens of the format.
-        packages: the folders whose lines tell what an input reaches.
+        packages: the folders whose lines show what an input reaches.
     """
 
     name: str

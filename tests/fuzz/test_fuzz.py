@@ -1,4 +1,4 @@
-"""A short campaign against every reader, the same one each time; `make fuzz` goes on for as long as it is told."""
+"""A short campaign against every reader, the same one each time; `make fuzz` takes FUZZ_SECONDS."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The sockets that processes listen on, as the kernel tells."""
+"""The sockets that processes listen on, as the kernel reports them."""
 
 from collections.abc import Iterable
 from contextlib import suppress

@@ -18,14 +18,14 @@ WATCHED = ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "sock
 HOOK = f"""
 import os, sys
 _seen = os.open(os.environ["SEEN"], os.O_WRONLY | os.O_APPEND)
-def _tell(*event):
+def _report(*event):
     os.write(_seen, f"{{os.getpid()}} {{event!r}}\\n".encode())
 def _watch(event, details):
     if event in {WATCHED} and not isinstance(details[-1], (str, bytes)):
-        _tell(event, [each for each in details if isinstance(each, (str, bytes, tuple))])
+        _report(event, [each for each in details if isinstance(each, (str, bytes, tuple))])
 sys.addaudithook(_watch)
-_tell("started")
-os.register_at_fork(after_in_child=lambda: _tell("started"))
+_report("started")
+os.register_at_fork(after_in_child=lambda: _report("started"))
 """
 """Runs at the start of every interpreter, as sitecustomize. Addresses of sockets within the machine are texts."""
 FOR_ALL = """

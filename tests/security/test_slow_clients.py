@@ -161,7 +161,7 @@ def test_a_download_may_be_read_by_fits_and_starts(hasty: ServerProcess, large: 
 
 @pytest.fixture(scope="module")
 def paused(hasty: ServerProcess) -> str:
-    """Return a fit of which there is nothing to tell."""
+    """Return a fit of which there is nothing to report."""
     fit: dict[str, Any] = hasty.http.post("/v1/fits", json=PAUSED_FIT).json()
     return str(fit["id"])
 

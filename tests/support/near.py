@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 
 def assert_near(found: NDArray, wanted: NDArray, what: str, *, rtol: float, atol: float) -> None:
-    """Compare numbers as `numpy.testing.assert_allclose` does, which tells how they differ if they do."""
+    """Compare numbers as `numpy.testing.assert_allclose` does, which shows how they differ if they do."""
     if found.shape == wanted.shape and found.dtype.kind == wanted.dtype.kind == "f":
         with np.errstate(all="ignore"):
             if (np.abs(found - wanted) <= atol + rtol * np.abs(wanted)).all():

@@ -63,8 +63,8 @@ class Reader:
     def __init__(
         self, stdin: socket.socket, stdout: socket.socket, stderr: socket.socket, reported: socket.socket
     ) -> None:
-        """`told` gives the pid, and in the end the exit status."""
-        self._stdin, self._told = stdin, reported
+        """Read the pid from `reported`, on which the exit status follows in the end."""
+        self._stdin, self._reported = stdin, reported
         self._output = {stdout: bytearray(), stderr: bytearray()}
         self.pid = int(reported.recv(NUMBER))
         self.returncode: int | None = None
@@ -96,7 +96,7 @@ class Reader:
         """Return the exit status; None if it has not ended."""
         if self.returncode is None:
             with suppress(BlockingIOError):
-                self.returncode = int(self._told.recv(NUMBER, socket.MSG_DONTWAIT))
+                self.returncode = int(self._reported.recv(NUMBER, socket.MSG_DONTWAIT))
         return self.returncode
 
     def kill(self) -> None:
@@ -110,12 +110,12 @@ class Reader:
 
     def __exit__(self, *error: object) -> None:
         self._wait()
-        for end in (self._stdin, self._told, *self._output):
+        for end in (self._stdin, self._reported, *self._output):
             end.close()
 
     def _wait(self) -> None:
         if self.returncode is None:
-            self.returncode = int(self._told.recv(NUMBER))
+            self.returncode = int(self._reported.recv(NUMBER))
 
 
 def use_readers(readers: Readers) -> None:

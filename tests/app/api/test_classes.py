@@ -31,7 +31,7 @@ COLOURS = {"setosa": "blue", "versicolor": "red", "virginica": "yellow"}
 
 
 def rows(names: Sequence[str], count: int = 12) -> dict[str, Any]:
-    """Return a dataset in which the species can be told by the measurements and the colour together."""
+    """Return a dataset in which the species follow from the measurements and the colour together."""
     species = [name for name in names for _ in range(count)]
     x = [[float(SPECIES.index(name) == place if name in SPECIES else 0.3) for place in range(3)] for name in species]
     return {

@@ -258,7 +258,7 @@ def gated(tmp_path_factory: pytest.TempPathFactory, gate: Gate) -> Iterator[http
 
 @pytest.fixture(scope="module")
 def undisturbed(http: httpx.Client) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """Return what tells to what a sweep comes that nobody disturbs."""
+    """Return a function of a sweep: what it comes to undisturbed."""
     known: dict[str, dict[str, Any]] = {}
 
     def ask(sweep: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A normalised target over HTTP: what people are told is in the units of the data."""
+"""A normalised target over HTTP: what is reported is in the units of the data."""
 
 from typing import Any
 

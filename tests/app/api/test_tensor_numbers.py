@@ -84,7 +84,7 @@ def harness(http: httpx.Client) -> Iterator[GraphHarness]:
 
 
 Numbers = tuple[Any, Any]
-"""What came back of the float64 and of the int64 tensor; None of one that the route does not take or tell."""
+"""What came back of the float64 and of the int64 tensor; None of one that the route does not take or return."""
 
 
 def outputs(answer: dict[str, Any]) -> Numbers:

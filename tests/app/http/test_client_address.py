@@ -51,7 +51,7 @@ def entered(http: httpx.Client) -> list[str]:
 
 
 def test_clients_of_a_trusted_proxy_are_distinguished(start_server: StartServer) -> None:
-    """Who guesses keys is told to wait until he has the right one; and the trail names clients."""
+    """Who guesses keys has to wait until he has the right one; and the trail names clients."""
     http = start_server(
         api_key=RIGHT, workers=1, failed_logins_per_minute=2, trusted_proxies="10.0.0.0/8, 127.0.0.1"
     ).http

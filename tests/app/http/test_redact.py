@@ -53,7 +53,7 @@ def test_no_error_shows_a_client_the_value_that_it_has_sent(http: httpx.Client, 
 
 
 @pytest.mark.parametrize(
-    ("document", "pointer", "detail", "told"),
+    ("document", "pointer", "detail", "redacted"),
     [
         ({"a": {"b": "x y"}}, "/a/b", "b must be a number, not 'x y'", "b must be a number, not 'x y'"),
         ({"a": ["p1", "q 4711"]}, "/a/1", "no 'q 4711' here, nor 'p1'", "no '…' here, nor 'p1'"),
@@ -73,18 +73,18 @@ def test_no_error_shows_a_client_the_value_that_it_has_sent(http: httpx.Client, 
         ({"a": 10**400}, "/a", "too large", "too large"),
     ],
 )
-def test_what_a_pointer_leads_to_is_taken_out(document: Any, pointer: str, detail: str, told: str) -> None:
+def test_what_a_pointer_leads_to_is_taken_out(document: Any, pointer: str, detail: str, redacted: str) -> None:
     error = redact(Invalid(detail, findings=[Finding(pointer, "code", detail)]), document)
-    assert (error.findings[0].detail, error.detail) == (told, told)
+    assert (error.findings[0].detail, error.detail) == (redacted, redacted)
 
 
 def test_of_a_large_object_only_so_much_is_looked_at() -> None:
     sent = {f"n{number}": f"text-{number}" for number in range(10 * FIELDS_MAX)}
-    told = [
+    redacted = [
         redact(Invalid(detail, findings=[Finding("", "code", detail)]), sent).detail
         for detail in ("small, not 'text-3'", f"large, not 'text-{9 * FIELDS_MAX}'")
     ]
-    assert told == ["small, not '…'", f"large, not 'text-{9 * FIELDS_MAX}'"]
+    assert redacted == ["small, not '…'", f"large, not 'text-{9 * FIELDS_MAX}'"]
 
 
 def test_the_sum_of_several_faults_stays() -> None:

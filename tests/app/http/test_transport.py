@@ -28,7 +28,7 @@ class Link(asyncio.Transport):
 
 
 class Timers(asyncio.AbstractEventLoop):
-    """An event loop whose time passes when it is told to."""
+    """An event loop whose time passes when a test says so."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -157,7 +157,7 @@ class SupervisorHarness:
             record_state(work, fit)
 
     def want(self, state: str, fit_id: str = "fit_1") -> None:
-        """Enter what a client wants of a fit that is worked on, as the use cases do before they tell anybody."""
+        """Enter what a client wants of a fit that is worked on, as the use cases do before they notify anybody."""
         with self.store.begin() as work:
             self._enter(work, state, fit_id)
 

@@ -124,8 +124,8 @@ def test_what_was_wanted_of_an_earlier_attempt_is_not_done_to_a_later_one(
 ) -> None:
     handle = begin(harness, runner)
     supervisor = harness.supervisors[0]
-    for tell in (supervisor.cancel, supervisor.pause, supervisor.kill):
-        tell("fit_1")
+    for stop in (supervisor.cancel, supervisor.pause, supervisor.kill):
+        stop("fit_1")
     runner.report(handle, points(2))
     harness.until_rows(2)
     assert (runner.stopped, runner.killed) == ({}, [])

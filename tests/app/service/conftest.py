@@ -36,7 +36,7 @@ MOMENT = datetime(2026, 2, 3, 4, 5, 6, 789_000, UTC)
 
 @dataclass
 class IdleWorkerPool:
-    """Workers that do nothing, and note what they are told."""
+    """Workers that do nothing, and note what they are asked for."""
 
     woken: int = 0
     wrong: str | None = None

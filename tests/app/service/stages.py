@@ -61,7 +61,7 @@ def checkpointed(store: Store, fit_id: str, step: int, **changes: Any) -> Checkp
         return created
 
 
-def told(store: Store, fit_id: str) -> list[tuple[str, Any]]:
+def read_journal(store: Store, fit_id: str) -> list[tuple[str, Any]]:
     """Return a fit's journal: kinds of events, and what they say."""
     with store.begin() as work:
         return [(event.kind, json.loads(event.body)) for event in work.events.after(fit_id, 0, 1000)]

@@ -34,7 +34,7 @@ class Exits:
 
 
 class Ticks:
-    """Counts; and tells when the next one is over."""
+    """Counts; and reports when the next one is over."""
 
     def __init__(self) -> None:
         self._more = threading.Semaphore(0)

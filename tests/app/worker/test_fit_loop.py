@@ -482,7 +482,7 @@ def test_a_fault_of_another_rank_is_the_verdict(
     assert verdict.detail in found.detail
     assert "secret" not in found.detail
     assert seqs(server.heard()) == [1, 2]
-    # The one that told has nothing to add.
+    # The one that reported it has nothing to add.
     assert [type(other) for other in others] == [
         type(None) if rank == place else engine.RankAborted for place in (1, 2)
     ]

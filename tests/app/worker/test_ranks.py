@@ -112,7 +112,7 @@ class Family:
 
 @dataclass
 class Parent:
-    """A fork server, and what it is told."""
+    """A fork server, and the orders that it gets."""
 
     process: subprocess.Popen[bytes]
     orders: socket.socket

@@ -76,7 +76,7 @@ def sweep(assign: Assign) -> Callable[..., Assignment]:
 
 
 def about(messages: list[Message], fit_id: str, kind: type) -> list[Any]:
-    """Return what was told of a variant, of one kind."""
+    """Return what was reported of a variant, of one kind."""
     reported = [message.message for message in messages if isinstance(message, About) and message.fit_id == fit_id]
     return [message for message in reported if isinstance(message, kind)]
 

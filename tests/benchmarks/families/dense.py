@@ -21,7 +21,7 @@ class Mlp:
     loss: ClassVar[Loss] = "cross_entropy"
 
     def columns(self, rng: np.random.Generator, rows: int) -> Columns:
-        """Draw inputs, and labels that a linear map tells."""
+        """Draw inputs, and labels that a linear map gives."""
         x = rng.standard_normal((rows, self.widths[0]))
         return {"x": x, "label": (x @ rng.standard_normal((self.widths[0], self.widths[-1]))).argmax(axis=1)}
 

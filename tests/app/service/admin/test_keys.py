@@ -72,7 +72,7 @@ def test_the_right_id_with_another_secret_is_nobodys(keys: Keys, ring: KeyRing, 
     _, other = keys.create("other", EVERYTHING, None)
     head, _, secret = sent.rpartition("_")
     wrong = [f"{head}_{other.rpartition('_')[2]}", f"{head}_", f"{head}_{secret.upper()}", sent[:-1], sent + "0"]
-    clock.advance(120)  # also once it has expired, which only its owner is told
+    clock.advance(120)  # also once it has expired, which only its owner is shown
     assert [refusal(ring, each) for each in wrong] == ["unknown_key"] * len(wrong)
     assert key.digest not in sent
 

@@ -19,7 +19,7 @@ from app.service.fits.view import FitView
 from app.service.resources.datasets import Datasets
 from app.store.unit_of_work import Store
 from tests.app.service.conftest import IdleWorkerPool
-from tests.app.service.stages import WAYS, bring, told
+from tests.app.service.stages import WAYS, bring, read_journal
 from tests.support.manual_clock import ManualClock
 
 
@@ -165,7 +165,7 @@ def test_a_fit_obeys_or_says_why_not_at_every_stage(
     harness: ControlHarness, store: Store, fit_id: str, action: str, stage: str
 ) -> None:
     before = bring(store, fit_id, stage)
-    journal = told(store, fit_id)
+    journal = read_journal(store, fit_id)
     expected = EXPECTED[action][stage]
     if not expected.endswith("!"):
         after = ACTIONS[action](harness, fit_id).fit
@@ -181,8 +181,8 @@ def test_a_fit_obeys_or_says_why_not_at_every_stage(
         assert caught.value.code == expected.rstrip("!")
         with store.begin() as work:
             assert work.fits.get(fit_id) == before
-        assert told(store, fit_id) == journal
-    kinds = [kind for kind, _ in told(store, fit_id)]
+        assert read_journal(store, fit_id) == journal
+    kinds = [kind for kind, _ in read_journal(store, fit_id)]
     with store.begin() as work:
         ended = work.fits.get(fit_id).terminal
     assert kinds.count("end") == ended
@@ -215,7 +215,7 @@ def test_a_waiting_fit_is_cancelled_without_a_word_to_workers(
     fit = control.cancel(fit_id).fit
     assert fit.finished_at == fit.created_at
     assert not worker_pool.cancelled
-    states = [(kind, body["state"]) for kind, body in told(store, fit_id)]
+    states = [(kind, body["state"]) for kind, body in read_journal(store, fit_id)]
     assert states == [("state", "queued"), ("state", "cancelled"), ("end", "cancelled")]
 
 
@@ -236,7 +236,7 @@ def test_a_fit_that_is_taken_up_again_begins_afresh_where_it_was(
     assert (fit.error, fit.finished_at, fit.stop_reason, fit.reopened_at, fit.step) == (None, None, None, 5, 5)
     assert fit.latest == {"loss": 0.5}
     assert worker_pool.woken == woken + 1
-    journal = told(store, fit_id)
+    journal = read_journal(store, fit_id)
     assert [kind for kind, _ in journal] == ["state", "state", "state", "state", "log", "state"]
     assert journal[-2][1] == {
         "level": "info",
@@ -249,7 +249,7 @@ def test_a_fit_that_is_taken_up_again_begins_afresh_where_it_was(
 def test_a_paused_fit_goes_on_as_if_it_had_never_stopped(control: FitControl, store: Store, fit_id: str) -> None:
     bring(store, fit_id, "paused", step=5)
     assert control.resume(fit_id).fit.reopened_at is None
-    assert [kind for kind, _ in told(store, fit_id)] == ["state"] * 3
+    assert [kind for kind, _ in read_journal(store, fit_id)] == ["state"] * 3
 
 
 @pytest.mark.parametrize(("limit", "code"), [("timeout_seconds", "timeout"), ("deadline", "deadline_exceeded")])
@@ -369,7 +369,7 @@ def test_whatever_a_crowd_asks_for_a_fit_ends_once(harness: ControlHarness, stor
     assert faults == []
     with suppress(Conflict):  # it has ended
         harness.control.kill(fit_id)
-    journal = told(store, fit_id)
+    journal = read_journal(store, fit_id)
     assert [kind for kind, _ in journal].count("end") == 1
     assert journal[-1] == ("end", {"state": "cancelled"})
     with store.begin() as work:

@@ -14,7 +14,7 @@ from app.service.fits.view import FitView
 from app.service.resources.datasets import Datasets
 from app.store.unit_of_work import Store
 from tests.app.service.conftest import IdleWorkerPool
-from tests.app.service.stages import WAYS, bring, checkpointed, told
+from tests.app.service.stages import WAYS, bring, checkpointed, read_journal
 from tests.support.manual_clock import ManualClock
 
 SGD: dict[str, Any] = {"kind": "sgd", "lr": 0.5, "momentum": 0.9}
@@ -76,7 +76,7 @@ def test_a_fit_that_has_ended_goes_on_for_more(
     assert {name: fit.request[name] for name in ("epochs", "steps") if name in fit.request} == asked
     assert fit.request["record"] == {"every_steps": 1}
     assert worker_pool.woken == woken + 1
-    kinds = [kind for kind, _ in told(store, fit_id)]
+    kinds = [kind for kind, _ in read_journal(store, fit_id)]
     assert "end" not in kinds
     assert kinds[-2:] == ["log", "state"]
 
@@ -184,7 +184,7 @@ def test_before_its_first_process_a_fit_may_become_any_other(revision: FitRevisi
     assert (fit.total_steps, fit.reopened_at, fit.state) == (9, None, FitState.QUEUED)
     assert fit.request["optimizer"] == {"kind": "adam", "lr": 0.5}
     assert "epochs" not in fit.request
-    assert told(store, fit_id)[-1][1]["code"] == "changed"
+    assert read_journal(store, fit_id)[-1][1]["code"] == "changed"
 
 
 @pytest.mark.parametrize("stage", ["starting", "running", "pausing", "cancelling", "interrupted"])
@@ -219,7 +219,7 @@ def test_a_paused_fit_goes_on_otherwise_from_where_it_stands(revision: FitRevisi
     assert (fit.state, fit.total_steps, fit.reopened_at) == (FitState.PAUSED, 10, 3)
     assert fit.request["optimizer"] == {"kind": "sgd", "lr": 0.1, "momentum": 0.9}
     assert fit.request["record"] == {"every_steps": 1}
-    kind, body = told(store, fit_id)[-1]
+    kind, body = read_journal(store, fit_id)[-1]
     assert (kind, body["code"]) == ("log", "changed")
     assert "from step 3 on with another clip, epochs, optimizer" in body["text"]
 
@@ -229,7 +229,7 @@ def test_to_ask_for_what_is_there_already_changes_nothing(revision: FitRevision,
     same = {"optimizer": {"lr": 0.5}, "labels": {"a": "1"}, "clip": None, "resources": {"priority": None}}
     assert revision.update(fit_id, same, anything, dict).fit.request["optimizer"] == SGD
     assert stored(store, fit_id).reopened_at == before.reopened_at
-    assert not [kind for kind, _ in told(store, fit_id) if kind == "log"]
+    assert not [kind for kind, _ in read_journal(store, fit_id) if kind == "log"]
 
 
 @pytest.mark.parametrize(

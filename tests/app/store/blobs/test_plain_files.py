@@ -59,7 +59,7 @@ def test_a_damaged_file_is_read_once_as_well(file: Path) -> None:
 def test_every_change_is_seen_and_so_is_its_undoing(file: Path, change: Callable[[Path], None]) -> None:
     verifier = BlobVerifier()
     assert verifier.problem(file, DIGEST) is None
-    # The clock that tells changes apart must have gone on.
+    # The clock that distinguishes changes must have gone on.
     before = file.stat().st_ctime_ns
     while file.stat().st_ctime_ns == before:
         os.utime(file)
@@ -79,7 +79,7 @@ def test_a_verdict_on_a_file_that_was_changed_just_now_is_not_kept(file: Path, m
     monkeypatch.setattr("app.store.blobs.plain_files.time.time_ns", lambda: file.stat().st_ctime_ns + 1)
     verifier = BlobVerifier()
     assert verifier.problem(file, DIGEST) is None
-    # Within one tick of the clock of the file system: nothing but the bytes tells of it.
+    # Within one tick of the clock of the file system: nothing but the bytes shows it.
     rewritten(file)
     assert verifier.problem(file, DIGEST) == WRONG
 

@@ -52,7 +52,7 @@ class Lost(Exception):
 
 
 class Runner(LocalRunner):
-    """A runner that tells each process of the tests what is its news."""
+    """A runner that sends each process of the tests its own news."""
 
     def __init__(self) -> None:
         super().__init__(SystemClock())
@@ -222,7 +222,7 @@ class SessionHarness:
 def session_assignment(
     folder: Path, graph: Mapping[str, Any], optimizer: Any = "adam", precision: str = "float32", **request: Any
 ) -> SessionAssignment:
-    """Return what the process of a session is told."""
+    """Return what the process of a session is given."""
     reported = {"optimizer": optimizer, "seed": 3, "precision": precision, "clip": None, "dataset": None, "feeds": {}}
     return SessionAssignment(
         session_id="sess_1",

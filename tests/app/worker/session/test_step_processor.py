@@ -17,7 +17,7 @@ from app.worker.session.step_processor import RestartRequired, StepProcessor
 
 
 class Disk(Durable):
-    """Fails at every operation of a kind while it is told to."""
+    """Fails at every operation of a kind while a test says so."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class Disk(Durable):
     def about_to(self, operation: str, *paths: Path) -> None:
         super().about_to(operation, *paths)
         if operation in self.broken:
-            raise OSError(self.error, "told to fail")
+            raise OSError(self.error, "set to fail")
 
 
 class Counter:

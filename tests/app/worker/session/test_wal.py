@@ -1,4 +1,4 @@
-"""The log's records: whole ones are read, a torn end is none, and damage to what was promised is told from that."""
+"""The log's records: whole ones are read, a torn end is none, and damage to what was acknowledged is neither."""
 
 from struct import pack
 from zlib import crc32
