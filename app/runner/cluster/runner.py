@@ -112,7 +112,7 @@ class RayRunner:
             return self._local.start(assignment, frames)
         handle = Handle(assignment.owner_id, assignment.attempt, assignment.token)
         self._attempts[assignment.token] = _Remote(handle, assignment.staging)
-        self._send(_order_of(assignment))
+        self._send(order_of(assignment))
         return handle
 
     def stop(self, handle: Handle, kind: Literal["cancel", "drain"], grace: float) -> None:
@@ -291,7 +291,7 @@ class RayRunner:
         return left if timeout is None else min(left, timeout)
 
 
-def _order_of(assignment: Assignment) -> Start:
+def order_of(assignment: Assignment) -> Start:
     """Return the order to run an attempt; replicas on one node share its memory, and are one actor."""
     text, staging, replicas = encode(assignment).decode(), assignment.staging, assignment.replicas
     threads, memory = Runtime.from_json(assignment.runtime).threads, assignment.memory_bytes

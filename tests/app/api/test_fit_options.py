@@ -141,7 +141,7 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     "a chain": {
         "optimizer": {"kind": "chain", "transforms": [{"kind": "scale_by_adam"}, {"kind": "scale_by_trust_ratio"}]}
     },
-    "replicas": {"resources": {"replicas": 2, "priority": "high"}},
+    "replicas": {"resources": {"replicas": 2, "priority": "high", "placement": "spread"}},
     "little memory": {"memory_budget": 10**9, "activations": "float16"},
     "a preset": {"preset": "ggml_opt_fit"},
     "groups apart": {"validation": {"split": 0.25, "group": "part"}, "shuffle": {"kind": "window", "size": 3}},
@@ -264,6 +264,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"optimizer": {"kind": "lbfgs"}, "clip": {"norm": 1}}, "/clip", "lbfgs"),
     ({"resources": {"replicas": 17}}, "/resources/replicas", "16"),
     ({"resources": {"replicas": 0}}, "/resources/replicas", "1"),
+    ({"resources": {"placement": "everywhere"}}, "/resources/placement", "'spread'"),
     ({"resources": {"replicas": 16}}, "/resources/replicas", "batches of 8 rows"),
     ({"preset": "ggml"}, "/preset", "'ggml_opt_fit'"),
     ({"earlystopping": {}}, "/earlystopping", "'early_stopping'"),

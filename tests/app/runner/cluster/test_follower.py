@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from app.domain.messages import Finished, Log, encode
-from app.runner.cluster import actor_end, connection, follower
+from app.runner.cluster import actor_end, bridge, connection, follower
 from app.runner.cluster.bridge import Bridge
 from app.runner.cluster.follower import Follower, Nodes
 from app.runner.cluster.host import EXIT, REPORT
-from app.runner.cluster.protocol import Adopt, Connect, Ended, Event, Reported, to_text
+from app.runner.cluster.protocol import Acknowledge, Adopt, Connect, Ended, Event, Reported, to_text
 from tests.support.patience import PATIENCE
 
 from .conftest import TOKEN, FakeRay
@@ -74,6 +74,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follower, "END_SECONDS", PATIENCE)
     monkeypatch.setattr(actor_end, "CLOSE_SECONDS", PATIENCE)
     monkeypatch.setattr(actor_end, "KILL_SECONDS", PATIENCE)
+    monkeypatch.setattr(bridge, "FINISH_SECONDS", PATIENCE)
 
 
 def a_log(number: int) -> tuple[int, str, str]:
@@ -204,29 +205,50 @@ def test_an_actor_that_dies_by_itself_or_with_its_node_is_reported(
     assert [(ended.reason, ended.asked) for ended in ends(events)] == [(reason, False)]
 
 
+class Lines:
+    """Where a bridge writes its events to."""
+
+    def write(self, _line: bytes) -> None:
+        pass
+
+
 def test_actors_of_nobody_are_closed_and_those_that_are_wanted_go_on(
     ray: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Lines:
-        def write(self, _line: bytes) -> None:
-            pass
-
     async def run() -> dict[str, Actor]:
         actors = {TOKEN: Actor(), "stray": Actor()}
         ray.on_kill = lambda actor: actor.die()
         ray.groups = {TOKEN: "CREATED", "stray": "CREATED", "former": "REMOVED"}
         monkeypatch.setattr(ray, "list_named_actors", lambda: [*actors, "dead"], raising=False)
         monkeypatch.setattr(ray, "get_actor", lambda name: actors[name] if name in actors else _none(), raising=False)
-        monkeypatch.setattr("app.runner.cluster.bridge.identity", dict)
-        bridge = Bridge(Lines(), Connect("", None, "", None, None, 0, 0.0))  # type: ignore[arg-type]  # what it writes to
+        monkeypatch.setattr(bridge, "identity", dict)
+        made = Bridge(Lines(), Connect("", None, "", None, None, 0, 0.0))  # type: ignore[arg-type]  # what it writes to
         known = {"token": TOKEN, "received": 0, "staging": str(tmp_path / "staging")}
-        await bridge.handle(Adopt([known], True))
+        await made.handle(Adopt([known], True))
         await until(lambda: actors["stray"].asked == ["close", "kill"])
         return actors
 
     actors = asyncio.run(asyncio.wait_for(run(), PATIENCE))
     assert actors[TOKEN].asked == []
     assert ray.groups == {TOKEN: "CREATED", "stray": "REMOVED", "former": "REMOVED"}
+
+
+def test_a_bridge_that_ends_waits_for_actors_that_are_ending(
+    ray: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bridge, "identity", dict)
+
+    async def run() -> list[str]:
+        actor = Actor()
+        made = Bridge(Lines(), Connect("", None, "", None, None, 0, 0.0))  # type: ignore[arg-type]  # what it writes to
+        made._followers[TOKEN] = followed = Follower(TOKEN, str(tmp_path), 0, Nodes(), lambda _event: None)
+        followed.adopt(actor)
+        await made.handle(Acknowledge(TOKEN, None))
+        await made.finish()
+        return actor.asked
+
+    assert asyncio.run(asyncio.wait_for(run(), PATIENCE)) == ["close"]
+    assert len(ray.killed) == 1
 
 
 def _none() -> Any:

@@ -2,17 +2,22 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from app.domain.messages import encode
+from app.domain.replicas import placement_of
 from app.runner.cluster.follower import Nodes
 from app.runner.cluster.host import EXIT
 from app.runner.cluster.protocol import Ended, Event, Start, StartReplicas, from_text, to_text
 from app.runner.cluster.replica_follower import ReplicaFollower
+from app.runner.cluster.runner import order_of
 from tests.support.patience import PATIENCE
 
-from .conftest import TOKEN, FakeRay
+from .conftest import TOKEN, Assign, FakeRay
 from .test_follower import Actor, a_log, ends, numbered, patient, until
 
 __all__ = ["patient"]
@@ -77,3 +82,35 @@ def test_an_order_for_replicas_keeps_its_kind_and_says_what_it_needs() -> None:
     assert from_text(to_text(order)) == order
     assert order.needs == "Ray nodes with 2 CPUs and 1024 bytes free for each of 3 replicas"
     assert Start(TOKEN, "{}", "staging", 2, None).needs == "a Ray node with 2 CPUs free"
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"placement": "pack"}, StartReplicas(TOKEN, "", "", 1, 1024, 3, "PACK")),
+        ({"placement": "spread"}, StartReplicas(TOKEN, "", "", 1, 1024, 3, "SPREAD")),
+        ({"placement": "spread", "memory_bytes": None}, StartReplicas(TOKEN, "", "", 1, None, 3, "SPREAD")),
+        ({"placement": "node"}, Start(TOKEN, "", "", 3, 3072)),
+        ({"placement": "node", "memory_bytes": None}, Start(TOKEN, "", "", 3, None)),
+    ],
+)
+def test_replicas_on_several_nodes_take_of_each_what_one_needs(
+    assign: Assign, fields: dict[str, Any], expected: Start
+) -> None:
+    assignment = assign(**{"replicas": 3, "memory_bytes": 1024, **fields})
+    assert order_of(assignment) == replace(expected, assignment=encode(assignment).decode(), staging=assignment.staging)
+
+
+@pytest.mark.parametrize(
+    ("resources", "placement"),
+    [
+        (None, "node"),
+        ({"placement": "spread"}, "node"),
+        ({"replicas": 1, "placement": "spread"}, "node"),
+        ({"replicas": 2}, "node"),
+        ({"replicas": 2, "placement": None}, "node"),
+        ({"replicas": 2, "placement": "pack"}, "pack"),
+    ],
+)
+def test_a_fit_without_replicas_is_on_one_node(resources: dict[str, Any] | None, placement: str) -> None:
+    assert placement_of({"resources": resources}) == placement
