@@ -15,6 +15,7 @@ from app.domain.column_labels import column_identifier, label_fault
 from app.domain.documents import escape
 from app.ingest.limits import ImageOptions, IngestError, IngestLimits, too_large
 from app.ingest.npy_header import canonical_header
+from app.system.writeback import WRITEBACK_BYTES, start_writeback
 
 
 @dataclass(slots=True)
@@ -130,6 +131,7 @@ class ColumnWriter:
         self._pending_bytes = 0
         self._counted = 0
         self._in_file = False
+        self._unsent = 0
 
     def append(self, block: NDArray[Any]) -> None:
         """Add values in row-major order; a block may end within a row. Converts the byte order only."""
@@ -178,6 +180,11 @@ class ColumnWriter:
                 _write_all(file, canonical_header(self.dtype, (0, *self.shape)))
                 self._in_file = True
             _write_all(file, data)
+            self._unsent += len(data)
+            # Codes are written again in the order of the classes.
+            if self._unsent >= WRITEBACK_BYTES and not self.holds_codes:
+                start_writeback(file.fileno())
+                self._unsent = 0
 
     def convert(self, dtype: np.dtype[Any], function: Callable[[NDArray[Any]], NDArray[Any]]) -> None:
         """Replace what was written so far by `function` of it, in `dtype`."""

@@ -31,6 +31,7 @@ from app.store.blobs.store import (
 )
 from app.store.blobs.writer import CountingWriter
 from app.system.durable import Durable
+from app.system.writeback import WRITEBACK_BYTES, start_writeback
 
 READ_ONLY = 0o400
 
@@ -268,6 +269,7 @@ class LocalBlobWriter(CountingWriter):
         super().__init__(store.usage)
         self._store = store
         self._durable = durable
+        self._unsent = 0
         with storage_faults("this blob"):
             self._file = durable.create(path)
 
@@ -276,6 +278,10 @@ class LocalBlobWriter(CountingWriter):
         self._count(data)
         with storage_faults("this blob"):
             self._file.write(data)
+        self._unsent += len(data)
+        if self._unsent >= WRITEBACK_BYTES:
+            start_writeback(self._file.fileno())
+            self._unsent = 0
 
     def commit(self) -> Blob:
         """Make what was written a blob that survives a power cut; StorageFailed if it is not, or not all of it."""
