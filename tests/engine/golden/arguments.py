@@ -323,7 +323,7 @@ def turn(call: Call) -> None:
 
 
 def limited_rank(call: Call) -> None:
-    """Tell limits for all matrices from limits for each."""
+    """Map a limit for all matrices and limits for each to arguments of their own."""
     for name in ("atol", "rtol"):
         limit = call.inputs.pop(name, None)
         call.inputs[name + "s"] = limit if is_tensor(limit) else None
@@ -358,7 +358,7 @@ def shares(call: Call) -> None:
 
 
 def spacing(call: Call) -> None:
-    """Tell a step, steps and places apart."""
+    """Distinguish a step, steps and places."""
     given = call.inputs.pop("spacing", None)
     if isinstance(given, list) and all(is_tensor(item) for item in given):
         call.inputs |= {f"places{number}": places for number, places in enumerate(given)}

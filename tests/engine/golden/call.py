@@ -44,5 +44,5 @@ def plain(value: Any) -> Any:
 
 
 def is_tensor(value: Any) -> bool:
-    """Tell tensors without knowing PyTorch."""
+    """Return whether a value is a tensor of PyTorch, which need not be installed."""
     return hasattr(value, "requires_grad")

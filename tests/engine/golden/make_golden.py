@@ -172,7 +172,7 @@ def candidates_of(info: Any, entry: Entry, left_out: Counter[str]) -> list[tuple
 
 
 def is_distinctive(created: dict[str, Any]) -> bool:
-    """Tell whether second-order gradients are finite and not all zero."""
+    """Return whether second-order gradients are finite and not all zero."""
     given = [g for g in created["second"] if g is not None]
     return any(bool((g != 0).any()) for g in given) and all(bool(g.isfinite().all()) for g in given)
 

@@ -67,7 +67,7 @@ def skip_of(sample: Sample) -> dict[str, Any] | None:
 
 
 def are_compared(op: str, attrs: Mapping[str, Any], order: Order) -> bool:
-    """Tell whether gradients of an op with such attributes are compared with PyTorch's: first or second ones."""
+    """Return whether gradients of an op with such attributes are compared with PyTorch's: first or second ones."""
     known = _compared(order).get(op)
     return known is not None and all(_option(name, value) in known for name, value in attrs.items())
 

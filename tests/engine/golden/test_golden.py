@@ -128,7 +128,7 @@ def gradients_of(
 
 
 def is_narrow(sample: Sample) -> bool:
-    """Tell whether some input is in float32, as the weights of cov."""
+    """Return whether some input is in float32, as the weights of cov."""
     return any(isinstance(given, list) and given[0] == "float32" for given in sample["inputs"])
 
 

@@ -97,10 +97,10 @@ def floats(values: Sequence[Value]) -> list[Value]:
 
 
 def traceable(case: Case) -> bool:
-    """Tell whether the shapes of the results are known without data."""
+    """Return whether the shapes of the results are known without data."""
     return not case.op.data_dependent
 
 
 def carries_gradient(case: Case) -> bool:
-    """Tell whether gradients go from floating results to floating inputs."""
+    """Return whether gradients go from floating results to floating inputs."""
     return traceable(case) and case.op.differentiable and all(floats(values) for values in case.traced())

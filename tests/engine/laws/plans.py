@@ -20,7 +20,7 @@ from tests.extent import FULL
 
 
 def same_bits(a: Array, b: Array) -> bool:
-    """Tell whether arrays have the same type, shape and bits; every NaN is like every other."""
+    """Return whether arrays have the same type, shape and bits; every NaN is like every other."""
     if (a.dtype, a.shape) != (b.dtype, b.shape):
         return False
     return a.tobytes() == b.tobytes() or (a.dtype.kind == "f" and _with_one_nan(a) == _with_one_nan(b))
@@ -79,7 +79,7 @@ def a_plan_gives_the_bits_of_the_tape_in_bfloat16(case: Case) -> None:
 
 
 def _may_see_columns(case: Case) -> bool:
-    """Tell whether inputs can lie otherwise than in rows; of a composition, one sample shows what it passes on."""
+    """Return whether inputs can lie otherwise than in rows; of a composition, one sample shows what it passes on."""
     has_matrix = any(len(argument.shape) > 1 for argument in case.sample.arguments)
     return traceable(case) and has_matrix and (FULL or not case.op.composite or case.number == 0)
 

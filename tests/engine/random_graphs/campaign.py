@@ -88,7 +88,7 @@ def failing(kind: Kind, seed: str, number: int) -> Broken | None:
 
 
 def report(kind: Kind, seed: str, number: int, found: Broken, *, shrunk: bool = True) -> str:
-    """Tell what is wrong, in the smallest case that could be found."""
+    """Report what is wrong, in the smallest case that could be found."""
     case = kind.make(f"{seed}/{number}")
     if shrunk:
         case = kind.smaller(case, found)

@@ -39,7 +39,7 @@ LARGEST = 1e12
 
 
 class Refused(Exception):
-    """A step that came to nothing."""
+    """A step without a result."""
 
 
 class Generator:

@@ -40,7 +40,7 @@ def joined(size: int, join: Callable[[int, socket.socket, Any], Any]) -> list[An
 
 
 class Mailbox:
-    """Transfers between the threads of a test, in place of a network: whoever sends waits until it is received."""
+    """Transfers between the threads of a test, in place of a network: a sender waits until it is received."""
 
     def __init__(self, rank: int, boxes: dict[tuple[int, int], "SimpleQueue[bytes | None]"], size: int) -> None:
         self._rank, self._boxes, self._size = rank, boxes, size

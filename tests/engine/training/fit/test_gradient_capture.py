@@ -61,7 +61,7 @@ def run(fit, steps=1):
 
 
 def places(captured):
-    """Tell which gradients were captured."""
+    """Return which gradients were captured."""
     return [(one.step, one.name) for one in captured]
 
 
