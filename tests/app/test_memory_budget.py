@@ -2,14 +2,11 @@
 
 import signal
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import httpx
-import pytest
 
-from tests.support.gate import slowed
 from tests.support.server import ServerProcess, StartServer
 
 MIB = 1024**2
@@ -59,12 +56,6 @@ def succeeds(fit: dict[str, Any]) -> bool:
 
 def logs(server: ServerProcess, fit_id: str) -> str:
     return server.http.get(f"/v1/fits/{fit_id}/events", params={"timeout": 0.1}).text
-
-
-@pytest.fixture
-def slow(tmp_path: Path) -> Iterator[dict[str, str]]:
-    with slowed(tmp_path) as environment:
-        yield environment
 
 
 def test_fits_that_the_memory_does_not_hold_together_take_turns_also_after_a_crash(

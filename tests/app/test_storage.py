@@ -3,7 +3,6 @@
 import itertools
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from app.config.settings import Settings
 from app.main.bootstrap import open_container
 from app.store.blobs.local import LocalBlobStore
 from app.system.durable import Durable
-from tests.support.gate import slowed
 from tests.support.journal import is_logged
 from tests.support.patience import LONGEST_WAIT, PATIENCE
 from tests.support.server import ServerProcess, StartServer
@@ -52,12 +50,6 @@ def filled(http: httpx.Client, first: int = 0) -> list[str]:
             assert response.json()["code"] == "storage_full"
             break
     return taken
-
-
-@pytest.fixture
-def slow(tmp_path: Path) -> Iterator[dict[str, str]]:
-    with slowed(tmp_path) as environment:
-        yield environment
 
 
 def test_a_full_server_refuses_what_is_new_and_goes_on_when_there_is_space(

@@ -1,12 +1,18 @@
-"""Things on the shared server that many tests look at and none changes."""
+"""Things on the shared server that many tests look at and none changes; an application over sessions that are fakes."""
+
+from __future__ import annotations
 
 import copy
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
 from tests.support.patience import LONGEST_WAIT
+
+if TYPE_CHECKING:
+    from tests.app.api.fake_sessions import FakeSessions
 
 PARABOLA = {"inputs": {"a": [], "b": []}, "parameters": {"x": []}, "program": "f = a*x**2 + b"}
 LINE = {
@@ -83,3 +89,26 @@ def bundle(http: httpx.Client, fit: dict[str, Any]) -> dict[str, Any]:
 def tampered(bundle: dict[str, Any]) -> dict[str, Any]:
     """Return a copy for a test to change."""
     return copy.deepcopy(bundle)
+
+
+@pytest.fixture(scope="module")
+def fake_sessions() -> FakeSessions:
+    # Here, since all tests of the application load this file, and most do without.
+    from tests.app.api.fake_sessions import FakeSessions
+
+    return FakeSessions()
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory, fake_sessions: FakeSessions) -> Iterator[httpx.Client]:
+    """Serve the application over sessions without processes."""
+    from tests.app.api.session_app import application
+
+    with application(tmp_path_factory.mktemp("data"), fake_sessions) as client:
+        yield client
+
+
+@pytest.fixture
+def sessions(fake_sessions: FakeSessions) -> FakeSessions:
+    """Return the sessions behind the client, as if nothing had happened yet."""
+    return fake_sessions.anew()

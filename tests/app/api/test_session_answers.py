@@ -1,6 +1,5 @@
 """What comes back from a session, and how the client gets it."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,8 @@ from app.domain.errors import Finding, StepRefused
 from app.domain.records import CheckpointRecord
 from app.service.sessions.steps import StepResult
 from tests.app.api.fake_sessions import JSON, SESSION, FakeSessions, answered_by_file
-from tests.app.api.session_app import HERE, application, faults
+from tests.app.api.session_app import HERE, faults
 
-SESSIONS = FakeSessions()
 CHECKPOINT = CheckpointRecord(
     id="ckpt_01m7xpv32a4ykd0nsmnkebvv3p",
     fit_id=None,
@@ -30,18 +28,6 @@ CHECKPOINT = CheckpointRecord(
     session_id=SESSION,
     session_seq=9,
 )
-
-
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    with application(tmp_path_factory.mktemp("data"), SESSIONS) as client:
-        yield client
-
-
-@pytest.fixture
-def sessions() -> FakeSessions:
-    """Return the sessions behind the client, as if nothing had happened yet."""
-    return SESSIONS.anew()
 
 
 def test_an_answer_is_passed_on_as_it_is(client: httpx.Client, sessions: FakeSessions) -> None:

@@ -1,7 +1,6 @@
 """Several steps in one request."""
 
 import json
-from collections.abc import Iterator
 from struct import pack
 from typing import Any
 
@@ -9,26 +8,13 @@ import httpx
 import pytest
 
 from tests.app.api.fake_sessions import FakeSessions
-from tests.app.api.session_app import HERE, application, faults
+from tests.app.api.session_app import HERE, faults
 
-SESSIONS = FakeSessions()
 SAFETENSORS = "application/vnd.safetensors"
 LOOP = [
     {"verb": "forward_backward", "seq": 3, "rows": {"start": 0, "stop": 4}, "reduction": "sum"},
     {"verb": "optim_step", "seq": 4, "lr": 0.1},
 ]
-
-
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    with application(tmp_path_factory.mktemp("data"), SESSIONS) as client:
-        yield client
-
-
-@pytest.fixture
-def sessions() -> FakeSessions:
-    """Return the sessions behind the client, as if nothing had happened yet."""
-    return SESSIONS.anew()
 
 
 def file_of(steps: Any, *names: str, metadata: Any = None) -> bytes:

@@ -1,7 +1,6 @@
 """What a step says, and what of it reaches the session."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,8 @@ import pytest
 from app.api.session_training import CHECKPOINTS, STEPS, VERBS
 from app.domain.frames import Step
 from tests.app.api.fake_sessions import SESSION, FakeSessions
-from tests.app.api.session_app import HERE, LIMIT, application, faults
+from tests.app.api.session_app import HERE, LIMIT, faults
 
-SESSIONS = FakeSessions()
 INPUTS = {"inputs": {"x": [[1.0, 2.0]], "y": {"dtype": "float32", "shape": [1], "data": [0.5]}}}
 SAID: dict[str, dict[str, Any]] = {
     "forward_backward": {**INPUTS, "reduction": "sum", "micro_batch_size": 2, "outputs": True},
@@ -87,18 +85,6 @@ WRONG_QUERIES = [
     ("forward_backward", "reduction=max", "/reduction", "unknown_name"),
     ("backward", "", "", "missing_field"),
 ]
-
-
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    with application(tmp_path_factory.mktemp("data"), SESSIONS) as client:
-        yield client
-
-
-@pytest.fixture
-def sessions() -> FakeSessions:
-    """Return the sessions behind the client, as if nothing had happened yet."""
-    return SESSIONS.anew()
 
 
 def test_every_verb_is_tried() -> None:

@@ -1,28 +1,14 @@
 """Sessions as resources."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
 from tests.app.api.fake_sessions import SESSION, FakeSessions
-from tests.app.api.session_app import HERE, application, faults
+from tests.app.api.session_app import HERE, faults
 
-SESSIONS = FakeSessions()
 GRAPH = "graph_01m7xpv32a4ykd0nsmnkebvv3p"
-
-
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    with application(tmp_path_factory.mktemp("data"), SESSIONS) as client:
-        yield client
-
-
-@pytest.fixture
-def sessions() -> FakeSessions:
-    """Return the sessions behind the client, as if nothing had happened yet."""
-    return SESSIONS.anew()
 
 
 def test_a_session_is_created_of_what_was_said(client: httpx.Client, sessions: FakeSessions) -> None:

@@ -30,8 +30,8 @@ from app.service.attempts.leadership import SOLE_SERVER, Leadership
 from app.service.fits.event_log import record_state
 from app.service.resources.memory import MemoryPool
 from app.store.blobs.local import LocalBlobStore
-from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store, UnitOfWork
+from tests.app.demanding_fits import CLASSIFIER
 from tests.support.fits import fit_record
 from tests.support.gate import Gate
 from tests.support.in_memory_runner import InMemoryRunner
@@ -42,17 +42,7 @@ from tests.support.storage import storage_context
 CLOCK = SystemClock()
 
 # Everything that a resumed fit could get wrong: random numbers, running statistics, momentum, the order of rows.
-GRAPH = {
-    "name": "small",
-    "inputs": {"x": {"shape": ["batch", 6]}, "label": {"shape": ["batch"], "dtype": "int64"}},
-    "layers": [
-        {"layer": "linear", "units": 12, "activation": "relu"},
-        {"layer": "batch_norm"},
-        {"layer": "dropout", "p": 0.3},
-        {"layer": "linear", "units": 3},
-    ],
-    "loss": {"kind": "cross_entropy", "target": "label"},
-}
+GRAPH = {"name": "small", **CLASSIFIER}
 RECIPE: dict[str, Any] = {
     "optimizer": {"kind": "sgd", "lr": 0.05, "momentum": 0.9},
     "batch_size": 16,
@@ -255,13 +245,6 @@ def some_rows(seed: int, rows: int) -> dict[str, np.ndarray[Any, Any]]:
     generator = np.random.default_rng(seed)
     x = generator.standard_normal((rows, 6)).astype("float32")
     return {"x": x, "label": np.argmax(x[:, :3], axis=1).astype("int64")}
-
-
-@pytest.fixture(scope="session")
-def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("empty")
-    Store.open(folder).close()
-    return folder / FILE_NAME
 
 
 class LastingRunner(LocalRunner):

@@ -1,4 +1,3 @@
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,10 +22,8 @@ from app.service.resources.notifier import Notifier
 from app.service.resources.storage import DiskSpace
 from app.service.resources.workers import WorkerStatus
 from app.store.blobs.local import LocalBlobStore
-from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
 from tests.support.attempts_harness import AttemptsHarness
-from tests.support.backends import parametrize, postgres_store, sqlite_store
 from tests.support.manual_clock import ManualClock
 from tests.support.storage import storage_context
 
@@ -75,29 +72,9 @@ class IdleWorkerPool:
         return [*self.states]
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run the tests of some modules on PostgreSQL too."""
-    parametrize(metafunc)
-
-
 @pytest.fixture
 def clock() -> ManualClock:
     return ManualClock(MOMENT)
-
-
-@pytest.fixture(scope="session")
-def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Migrate one database; the others are copies of it, which is quicker."""
-    folder = tmp_path_factory.mktemp("empty")
-    Store.open(folder).close()
-    return folder / FILE_NAME
-
-
-@pytest.fixture
-def store(tmp_path: Path, clock: ManualClock, empty_database: Path, backend_name: str) -> Iterator[Store]:
-    sqlite = backend_name == "sqlite"
-    with sqlite_store(empty_database, tmp_path, clock) if sqlite else postgres_store(clock) as opened:
-        yield opened
 
 
 @pytest.fixture

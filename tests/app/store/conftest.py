@@ -1,7 +1,6 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,38 +8,15 @@ import pytest
 from app.domain.fit import FitRecord
 from app.domain.records import CheckpointRecord, Column, DatasetRecord, GraphRecord
 from app.domain.session import SessionRecord, SessionState
-from app.store.database import FILE_NAME
-from app.store.unit_of_work import Store
-from tests.support.backends import parametrize, postgres_store, sqlite_store
 from tests.support.fits import fit_record
 from tests.support.manual_clock import ManualClock
 
 MOMENT = datetime(2026, 2, 3, 4, 5, 6, 789_012, UTC)
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run the tests of some modules on PostgreSQL too."""
-    parametrize(metafunc)
-
-
 @pytest.fixture
 def clock() -> ManualClock:
     return ManualClock(MOMENT)
-
-
-@pytest.fixture(scope="session")
-def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Migrate one database; the others are copies of it, which is quicker."""
-    folder = tmp_path_factory.mktemp("empty")
-    Store.open(folder).close()
-    return folder / FILE_NAME
-
-
-@pytest.fixture
-def store(tmp_path: Path, clock: ManualClock, empty_database: Path, backend_name: str) -> Iterator[Store]:
-    sqlite = backend_name == "sqlite"
-    with sqlite_store(empty_database, tmp_path, clock) if sqlite else postgres_store(clock) as opened:
-        yield opened
 
 
 @pytest.fixture
