@@ -7,7 +7,7 @@ for rules that have no form on arrays, where saved values were overwritten, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from weakref import WeakValueDictionary
+from weakref import ref
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class ArrayPass:
         self._targets = targets
         self._pull_on_values = pull_on_values
         self._run_hooks = run_hooks
-        self._values: WeakValueDictionary[int, Value] = WeakValueDictionary()
+        self._values: dict[int, ref[Value]] = {}  # by the id of their arrays
         self._seeds: list[Value] = []
 
     def run(self, seeds: Iterable[tuple[Value, Value]], path: Path) -> None:
@@ -105,14 +105,16 @@ class ArrayPass:
 
     def _as_value(self, array: Array) -> Value:
         """Return the value of an array: the same as long as somebody has it."""
-        value = self._values.get(id(array))
-        if value is None:
-            value = self._values[id(array)] = Value(array.shape, array.dtype, array)
+        known = self._values.get(id(array))
+        value = None if known is None else known()
+        if value is None or value.data is not array:
+            value = Value(array.shape, array.dtype, array)
+            self._values[id(array)] = ref(value)
         return value
 
     def _array_of(self, value: Value) -> Array:
         array = value.numpy()
-        self._values[id(array)] = value
+        self._values[id(array)] = ref(value)
         return array
 
 

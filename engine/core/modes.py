@@ -131,6 +131,10 @@ def recording_calls(recorder: Callable[..., None] | None) -> AbstractContextMana
     return _ModeChange(recorder=recorder)
 
 
+_PLAIN_MODES = frozenset({"tracing", "inference", "anomaly", "recorder"})
+"""The modes that `Modes.is_plain` reads."""
+
+
 class _ModeChange(AbstractContextManager[None], ContextDecorator):
     """Change modes in a with statement, or while a function that it decorates runs."""
 
@@ -144,7 +148,8 @@ class _ModeChange(AbstractContextManager[None], ContextDecorator):
         modes = MODES.__dict__
         self.before = {name: modes[name] for name in (*self.changes, "plain")}
         modes.update(self.changes)
-        MODES.plain = MODES.is_plain()
+        if not _PLAIN_MODES.isdisjoint(self.changes):
+            MODES.plain = MODES.is_plain()
 
     def __exit__(self, *_: object) -> None:
         MODES.__dict__.update(self.before)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 import pytest
 
 import engine
 from engine import GradientError, ops
-from engine.core.value import Node, Value
+from engine.core import modes
+from engine.core.modes import MODES
+from engine.core.value import Node, Value, tensor
 
 
 def leaf(*numbers: float) -> Value:
@@ -150,3 +153,26 @@ def test_a_mode_set_in_one_thread_leaves_another_as_it_was() -> None:
         thread.join()
     assert seen == {"True": (True, True), "False": (False, False)}
     assert engine.is_grad_enabled()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        modes.no_grad,
+        modes.enable_grad,
+        modes.differentiating,
+        modes.inference_mode,
+        modes.detect_anomaly,
+        lambda: modes.recording_on(3),
+        lambda: modes.training_mode(False),
+        lambda: modes.tracing(lambda: tensor(0)),
+        lambda: modes.recording_calls(print),
+    ],
+)
+def test_whether_modes_are_plain_follows_every_change(change: Callable[[], AbstractContextManager[None]]) -> None:
+    for around in (nullcontext, modes.inference_mode, modes.detect_anomaly):
+        with around():
+            before = MODES.plain
+            with change():
+                assert MODES.plain == MODES.is_plain()
+            assert MODES.plain == MODES.is_plain() == before
