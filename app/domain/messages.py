@@ -84,7 +84,8 @@ class SessionAssignment:
     server has taken over, as far as they are in the log. `poison` is the id of the request that the last processes died
     of, `starved` if they did since they found no memory: it is answered with an error instead of being executed,
     whose detail is `poisoned_by`. `memory_bytes` is the memory limit of the process for all its steps; None: as
-    much as it likes. `begun`: whether there was a snapshot in the folder before.
+    much as it likes; `reserved_bytes` is what it takes before any step. `begun`: whether there was a snapshot in
+    the folder before.
     """
 
     session_id: str
@@ -106,6 +107,7 @@ class SessionAssignment:
     kill_at_op: int | None = None
     memory_bytes: int | None = None
     classes: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    reserved_bytes: int | None = None
 
     @property
     def owner_id(self) -> str:

@@ -9,8 +9,9 @@ from app.domain.fit import Attempt
 from app.domain.messages import AnyAssignment, Control, Message
 
 ExitReason = Literal[
-    "finished", "killed", "out_of_memory", "blas_abort", "error", "stalled", "fork_server", "node_lost"
-]
+    "finished", "killed", "out_of_memory", "blas_abort", "error", "stalled", "fork_server", "node_lost", "no_node",
+    "not_stored",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Runner(Protocol):
 
     @property
     def is_remote(self) -> bool:
-        """Whether attempts at fits run outside this server, go on without it, and keep what it has not stored."""
+        """Whether fits and sessions run outside this server. Fits go on without it, and keep what it has not stored."""
         ...
 
     @property

@@ -143,4 +143,6 @@ class LossPolicy:
 
     def _has_external_cause(self, loss: ProcessLoss) -> bool:
         """Whether it is known that the step did not cause the exit."""
+        if loss.reason == "node_lost":
+            return True
         return self._ends.shared_cause(loss.handle) or (loss.reason == "killed" and self._kills() is not None)

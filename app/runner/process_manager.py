@@ -88,7 +88,7 @@ class ProcessManager:
                 None,
                 process.handle.attempt,
                 process.state,
-                resident_bytes(process.pid),
+                self._resident_bytes(process),
                 session_id=process.session_id,
             )
             for process in [*self._processes.values()]
@@ -102,10 +102,15 @@ class ProcessManager:
     def resident_bytes(self) -> dict[str, int]:
         """Return the resident memory of session processes by session; for the supervisor."""
         return {
-            process.session_id: resident_bytes(process.pid)
+            process.session_id: self._resident_bytes(process)
             for process in self._processes.values()
             if process.pid is not None and process.session_id is not None
         }
+
+    def _resident_bytes(self, process: ManagedProcess) -> int:
+        """Return the resident memory of a process; 0 if it is not of this machine."""
+        is_remote = self._runner.is_remote and process.session_id is not None
+        return 0 if process.pid is None or is_remote else resident_bytes(process.pid)
 
     @property
     def is_idle(self) -> bool:

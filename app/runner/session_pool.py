@@ -8,13 +8,14 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from contextvars import Context
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from app.config.settings import Settings
-from app.domain.errors import ApiError, Corrupt, Draining, SessionsFull, StepRefused
+from app.domain.errors import ApiError, Corrupt, Draining, SessionsFull, StepRefused, StorageFailed
 from app.domain.frames import Head, Ready, Step, StepAccepted, StepReply
 from app.domain.messages import Died, Failed, Finished, Log, NumericsChanged, Phase, Started
 from app.domain.session import SessionRecord
@@ -39,6 +40,10 @@ CHECKS_PER_INTERVAL = 4
 
 QUEUED_BODIES = 2
 """How many bodies of the largest size may be queued in a session."""
+
+REFUSALS: Mapping[str, type[ApiError]] = MappingProxyType({"no_node": SessionsFull, "not_stored": StorageFailed})
+"""The errors of the steps that wait for a process which has ended for these reasons: no other one is started for them.
+"""
 
 _STOPPING = "the server is stopping; send the step again when it is back, with the same seq"
 
@@ -337,6 +342,8 @@ class SessionPool:
             return
         if self._draining:
             queue.fail_all(Draining(_STOPPING))
+        elif death.reason in REFUSALS:
+            queue.fail_all(REFUSALS[death.reason](death.detail))
         elif death.reason != "stopped" and not queue.ended and handle is not None:
             self._count_loss(queue, ProcessLoss(handle, death.reason, death.detail, queue.suspect_step, overdue))
         self._release_slot(queue)

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 
+from app.runner.active_attempt import ActiveAttempt
 from app.runner.supervision import RETRYABLE, Supervision
 
 _logger = logging.getLogger(__name__)
@@ -55,10 +56,21 @@ class Takeover:
 
     def _give_up(self) -> None:
         for attempt in self._shared.active:
-            if self._shared.runner.is_remote:  # it continues under the other server
+            if self._shared.runner.is_remote and self._continues(attempt):  # under the other server
                 self._shared.attempts.release(attempt.claim)
                 self._shared.runner.release(attempt.handle)
                 self._shared.active.remove(attempt)
             elif not attempt.ended:
                 self._shared.active.abandon(attempt)
         self._epoch = None
+
+    def _continues(self, attempt: ActiveAttempt) -> bool:
+        """Whether the attempt is still in force.
+
+        Its actor may have been made after the other server has looked for actors: that has ended the attempt then.
+        """
+        try:
+            return self._shared.attempts.fit(attempt.claim) is not None
+        except RETRYABLE as error:
+            _logger.warning("fit %s is left to the other server: %s", attempt.claim.fit.id, error.detail)
+            return True

@@ -28,6 +28,9 @@ MISSING = "" if importlib.util.find_spec("ray") else "Ray is not installed: pip 
 ACTOR = re.compile(r"ray::(Attempt|Replicated)Actor")
 """How Ray names the processes of attempts; that of rank 0 is another one if each replica has an actor."""
 
+SESSION_ACTOR = re.compile(r"ray::SessionActor")
+"""How it names those of sessions."""
+
 OBJECT_BYTES = 100_000_000
 """The least that Ray takes for objects, nearly."""
 
@@ -92,11 +95,11 @@ class RayCluster:
         said = {} if versions is None else {VERSIONS: json.dumps(dict(versions))}
         return self._start(f"--address={self.address}", f"--num-cpus={cpus}", variables=said, host=host)
 
-    def actors(self) -> list[psutil.Process]:
-        """Return the processes of the attempts that run on nodes that were not killed."""
+    def actors(self, kind: re.Pattern[str] = ACTOR) -> list[psutil.Process]:
+        """Return the processes of the attempts at fits, or at sessions, that run on nodes that were not lost."""
         found = psutil.process_iter(["cmdline", "ppid"])
-        named = [each for each in found if ACTOR.search("".join(each.info["cmdline"] or ()))]
-        return [each for each in named if _group_of(each.info["ppid"]) in self._groups]
+        named = [each for each in found if kind.search("".join(each.info["cmdline"] or ()))]
+        return [each for each in named if _group_of(each.info["ppid"]) in self._groups and each not in self._frozen]
 
     def kill_node(self, group: int) -> None:
         """Kill all processes of a node but those of its actors, which end when they notice."""

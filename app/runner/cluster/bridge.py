@@ -1,9 +1,9 @@
 """The bridge: the only process of a server that talks to Ray.
 
-The server starts it as `python -m app.runner.cluster.bridge FORMAT`, with the format of its log and a socket as its
-standard input. It ends when the other end of that socket does. Ray ends a process that has lost its cluster for a
-minute, and some of its calls wait as long: neither may happen to a server. Actors go on without a bridge, and the next
-one finds them by their names.
+The server starts it as `python -m app.runner.cluster.bridge FORMAT DESCRIPTOR`, with the format of its log, a socket
+as its standard input, and another one over which the sockets of sessions come. It ends when the other end of its
+standard input does. Ray ends a process that has lost its cluster for a minute, and some of its calls wait as long:
+neither may happen to a server. Actors go on without a bridge, and the next one finds those of fits by their names.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ from app.runner.cluster.code_identity import identity
 from app.runner.cluster.connection import connect
 from app.runner.cluster.follower import Follower, Nodes
 from app.runner.cluster.protocol import (
+    NAME_SEPARATOR,
     Acknowledge,
     Adopt,
     Adopted,
@@ -35,10 +36,12 @@ from app.runner.cluster.protocol import (
     Send,
     Start,
     StartReplicas,
+    StartSession,
     from_text,
     to_text,
 )
 from app.runner.cluster.replica_follower import ReplicaFollower, list_groups, remove_groups
+from app.runner.cluster.session_follower import SessionFollower
 from app.system.log import LogFormat, configure_log
 
 LINE_BYTES_MAX = 1 << 30
@@ -53,9 +56,10 @@ _logger = logging.getLogger(__name__)
 class Bridge:
     """Carries out the orders of one server."""
 
-    def __init__(self, writer: asyncio.StreamWriter, terms: Connect) -> None:
-        """Tell events over `writer`."""
+    def __init__(self, writer: asyncio.StreamWriter, terms: Connect, sockets: socket.socket | None = None) -> None:
+        """Tell events over `writer`; the sockets of sessions come over `sockets`."""
         self._writer = writer
+        self._sockets = sockets
         self._terms = {**asdict(terms), "identity": identity()}
         self._nodes = Nodes()
         self._followers: dict[str, Follower] = {}
@@ -69,6 +73,10 @@ class Bridge:
         """Carry out an order; what takes long is done beside others."""
         if isinstance(order, Adopt):
             await self._adopt([Adopted(**each) for each in order.attempts], kill_others=order.all)
+        elif isinstance(order, StartSession):
+            frames = self._receive_socket(order.token)
+            session = self._followers[order.token] = SessionFollower(order, frames, self._nodes, self.emit)
+            session.start(order, self._terms)
         elif isinstance(order, Start):
             has_group = isinstance(order, StartReplicas)
             follower = self._followers[order.token] = self._follower(order.token, order.staging, 0, has_group=has_group)
@@ -114,7 +122,7 @@ class Bridge:
                 )
                 follower.adopt(actor)
                 found.append(name)
-            elif kill_others:
+            elif kill_others and NAME_SEPARATOR not in name:  # sessions are not the leader's
                 self._spawn(close_actor(actor))
         unused = (groups if kill_others else groups & wanted.keys()) - {*found}
         await asyncio.to_thread(remove_groups, unused)
@@ -124,28 +132,37 @@ class Bridge:
         kind = ReplicaFollower if has_group else Follower
         return kind(token, staging, received, self._nodes, self.emit)
 
+    def _receive_socket(self, token: str) -> socket.socket:
+        """Return the socket that was sent before the order with this token."""
+        assert self._sockets is not None
+        name, descriptors, _, _ = socket.recv_fds(self._sockets, len(token) + 1, 1)
+        if name != token.encode() or len(descriptors) != 1:
+            raise BadMessage("a session came without its socket")
+        return socket.socket(fileno=descriptors[0])
+
     def _spawn(self, work: Any) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
 
-async def serve(orders: socket.socket, terms: Connect) -> None:
+async def serve(orders: socket.socket, terms: Connect, sockets: socket.socket) -> None:
     """Carry out orders until there are no more."""
     reader, writer = await asyncio.open_connection(sock=orders, limit=LINE_BYTES_MAX)
-    bridge = Bridge(writer, terms)
+    bridge = Bridge(writer, terms, sockets)
     bridge.emit(Connected())
     while line := await reader.readline():
         await bridge.handle(from_text(line))
     await bridge.finish()
 
 
-def main(log_format: str = "auto") -> None:
+def main(log_format: str, descriptor: str) -> None:
     """Serve the server at the other end of standard input, whose first line names the cluster."""
     for unwanted in (signal.SIGINT, signal.SIGTERM):
         signal.signal(unwanted, signal.SIG_IGN)
     configure_log("warning", cast(LogFormat, log_format))
-    orders = socket.socket(fileno=os.dup(0))
+    orders, sockets = socket.socket(fileno=os.dup(0)), socket.socket(fileno=int(descriptor))
+    sockets.set_inheritable(False)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
@@ -153,7 +170,7 @@ def main(log_format: str = "auto") -> None:
         with orders.makefile("rb", buffering=0) as lines:
             terms = from_text(lines.readline())
         connect(terms)
-        asyncio.run(serve(orders, terms))
+        asyncio.run(serve(orders, terms, sockets))
     except RayUnusable as error:
         orders.sendall(to_text(Refused(error.detail)))
     except (ConnectionError, BadMessage):

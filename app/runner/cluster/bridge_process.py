@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from app.domain.errors import BadMessage
-from app.runner.cluster.protocol import Connect, Event, Order, from_text, to_text
+from app.runner.cluster.protocol import Connect, Event, Order, StartSession, from_text, to_text
 from app.system.log import LogFormat
 
 CONNECT_SECONDS = 180.0
@@ -23,6 +23,9 @@ END_SECONDS = 5.0
 _IMPORT_ROOT = Path(__file__).resolve().parents[3]
 _COMMAND = (sys.executable, "-P", "-m", "app.runner.cluster.bridge")
 
+_Queued = tuple[bytes, tuple[bytes, socket.socket] | None]
+"""A line, and the name and the socket that are sent before it."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -31,25 +34,30 @@ class BridgeProcess:
 
     def __init__(self, terms: Connect, log_format: LogFormat, on_event: Callable[[Event | None], None]) -> None:
         """Start it; OSError if it cannot be started."""
-        ours, theirs = socket.socketpair()
-        with theirs:
+        self._channel, theirs = socket.socketpair()
+        self._sockets, their_sockets = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs, their_sockets:
             self._process = subprocess.Popen(  # noqa: S603 (the command is fixed)
-                (*_COMMAND, log_format),
+                (*_COMMAND, log_format, str(their_sockets.fileno())),
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
+                pass_fds=(their_sockets.fileno(),),
                 env=_environment(),
                 start_new_session=True,  # Ctrl-C is for the server
             )
-        self._channel = ours
         self._on_event = on_event
-        self._orders: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._orders.put(to_text(terms))
+        self._orders: queue.SimpleQueue[_Queued | None] = queue.SimpleQueue()
+        self._orders.put((to_text(terms), None))
         for run in (self._write, self._read):
             threading.Thread(target=run, name=f"bridge-{run.__name__}", daemon=True).start()
 
     def send(self, order: Order) -> None:
         """Send an order; it does not wait, and is lost if the process has ended."""
-        self._orders.put(to_text(order))
+        self._orders.put((to_text(order), None))
+
+    def start_session(self, order: StartSession, frames: socket.socket) -> None:
+        """Send an order with the socket for the frames of the session, of which a copy is made."""
+        self._orders.put((to_text(order), (order.token.encode(), frames.dup())))
 
     def close(self) -> None:
         """End the process; actors go on."""
@@ -61,11 +69,17 @@ class BridgeProcess:
             self._process.wait()
 
     def _write(self) -> None:
-        while (line := self._orders.get()) is not None:
+        while (queued := self._orders.get()) is not None:
+            line, sent_before = queued
             with suppress(OSError):
+                if sent_before is not None:
+                    name, frames = sent_before
+                    with frames:
+                        socket.send_fds(self._sockets, [name], [frames.fileno()])
                 self._channel.sendall(line)
         with suppress(OSError):
             self._channel.shutdown(socket.SHUT_WR)
+        self._sockets.close()
 
     def _read(self) -> None:
         try:

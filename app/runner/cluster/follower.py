@@ -64,6 +64,9 @@ class Nodes:
 class Follower:
     """The actor of one attempt. All in the event loop of the bridge."""
 
+    what = "fit"
+    """What the attempt is made at."""
+
     def __init__(self, token: str, staging: str, received: int, nodes: Nodes, emit: Callable[[Event], None]) -> None:
         """Reports after `received` go to `emit`; the files that they are about are copied to `staging` first."""
         self._token = token
@@ -131,9 +134,11 @@ class Follower:
         self._ended.set()
 
     async def forget(self) -> None:
-        """End the actor, whose attempt has ended."""
-        self.cancel()
+        """End the actor, whose attempt has ended; one that is being made is killed then."""
+        self._killed = True
+        self._ended.set()
         if self._actor is not None:
+            self.cancel()
             await close_actor(self._actor)
 
     async def _guarded(self, work: Any) -> None:
@@ -162,7 +167,7 @@ class Follower:
         actor: Any = ray.remote(self._actor_type())
         self._selector = self._nodes.selector()
         return actor.options(
-            name=self._token,
+            name=self._actor_name(order),
             lifetime="detached",
             max_restarts=0,
             max_task_retries=0,
@@ -179,6 +184,12 @@ class Follower:
         """Return the options of the actor that say where it runs, and what it takes there."""
         return {**resources_of(order), "label_selector": self._selector}
 
+    def _actor_name(self, order: Start) -> str:
+        return order.token
+
+    async def _supply(self) -> None:
+        """Give a new actor what it needs to begin."""
+
     async def _follow_placed(self, order: Start | None) -> bool:
         """Follow the actor to its end; False if its node must not run the attempt, and another one may."""
         from ray.exceptions import ActorUnavailableError, RayActorError
@@ -191,9 +202,13 @@ class Follower:
             self._node, unusable = node, _ = placed
             if unusable is not None and order is not None:
                 self._nodes.avoid(node)
-                self._report(Log("warning", f"the fit does not run on Ray node {node[:8]}: {unusable}", "node_differs"))
+                self._report(
+                    Log("warning", f"the {self.what} does not run on Ray node {node[:8]}: {unusable}", "node_differs")
+                )
                 await kill_actor(self._actor)
                 return False
+            if order is not None:
+                await self._supply()
             while True:
                 try:
                     if await self._pass_on():
@@ -223,7 +238,7 @@ class Follower:
                 return None
             if not said and time.monotonic() - since > PLACING_SECONDS:
                 said = True
-                self._report(Log("info", f"the fit is waiting for {order.needs}", "waiting_for_node"))
+                self._report(Log("info", f"the {self.what} is waiting for {order.needs}", "waiting_for_node"))
 
     async def _pass_on(self) -> bool:
         """Pass the next reports on; True if the process has exited."""
@@ -300,7 +315,7 @@ class Follower:
         if lost and self._node is not None:
             self._nodes.avoid(self._node)
         if lost:
-            detail = f"the Ray node {(self._node or '?')[:8]} was lost; the fit resumes on another one"
+            detail = f"the Ray node {(self._node or '?')[:8]} was lost; the {self.what} resumes on another one"
             self._tell_end(Ended(self._token, "node_lost", detail, self._killed))
         elif self._killed:
             self._tell_end(Ended(self._token, "killed", KILLED_DETAIL, asked=True))

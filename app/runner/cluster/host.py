@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from app.domain.clock import SystemClock
 from app.domain.errors import ApiError, Corrupt, NotFound, StorageFailed, StorageFull, StorageUnavailable
@@ -26,6 +26,7 @@ from app.domain.messages import (
     Log,
     Message,
     Outcome,
+    SessionAssignment,
     decode,
     encode,
 )
@@ -51,17 +52,22 @@ REPORT, EXIT = "report", "exit"
 
 OUTCOMES: Mapping[StopKind, Outcome] = MappingProxyType({"cancel": "cancelled", "drain": "drained"})
 
+T = TypeVar("T")
+
 _logger = logging.getLogger(__name__)
 
 
 class AttemptHost:
     """Runs one attempt in a thread of its own. Its methods are called by Ray, in other threads."""
 
+    what = "fit"
+    """What the attempt is made at."""
+
     def __init__(self, assignment: str, terms: dict[str, Any]) -> None:
         """Begin. `terms` are the fields of `protocol.Connect` that nodes need, and the `identity` of the server."""
         self._terms = terms
         decoded = decode(assignment.encode())
-        assert isinstance(decoded, Assignment)
+        assert isinstance(decoded, Assignment | SessionAssignment)
         self._assignment = decoded
         self._outbox = Outbox()
         self._commands: deque[Callable[[LocalRunner, Handle], None]] = deque()
@@ -74,7 +80,10 @@ class AttemptHost:
         self.unusable = explain_difference(terms["identity"], identity())
         """Why this node must not run the attempt, None if it may."""
         if self.unusable is None:
-            self._thread.start()
+            self._launch()
+
+    def _launch(self) -> None:
+        self._thread.start()
 
     def receive(self, acknowledged: int, after: int, wait: float) -> tuple[bool, list[tuple[int, str, str]]]:
         """Forget the reports up to `acknowledged`, and return the next ones after a number, each with its kind.
@@ -122,40 +131,53 @@ class AttemptHost:
             else:
                 self._run_process(assignment)
         except ApiError as error:
-            self._report(Failed(error.code, error.detail, error.blob if isinstance(error, Corrupt) else None))
-            self._end(Exited(_handle_of(self._assignment), "finished", "the attempt could not begin"))
+            self._refuse(error)
         except Exception as error:
             _logger.exception("an attempt cannot be run")
             self._end(Exited(_handle_of(self._assignment), "error", f"it cannot be run ({type(error).__name__})"))
 
-    def _prepare(self) -> Assignment | None:
+    def _refuse(self, error: ApiError) -> None:
+        """Report an error that keeps the attempt from its beginning."""
+        self._report(Failed(error.code, error.detail, error.blob if isinstance(error, Corrupt) else None))
+        self._end(Exited(_handle_of(self._assignment), "finished", "the attempt could not begin"))
+
+    def _prepare(self) -> Assignment | SessionAssignment | None:
         """Fetch the inputs of the attempt, waiting while the storage is unavailable. None if a stop comes first."""
-        folder = node_folder(self._terms["folder"])
-        self._staging = staging = StagingFolder(folder, self._assignment.token)
+        staging = self._open_staging()
+        return self._retry(lambda: self._relocate(self._files(), staging.path))
+
+    def _open_staging(self) -> StagingFolder:
+        self._staging = StagingFolder(node_folder(self._terms["folder"]), self._assignment.token)
+        return self._staging
+
+    def _retry(self, fetch: Callable[[], T]) -> T | None:
+        """Return what `fetch` does, called again while the storage is unavailable. None if a stop comes first."""
         waiting = ""
         while self._stop_requested is None:
             try:
-                return relocate(self._assignment, self._files(folder).locate, staging.path)
+                return fetch()
             except (StorageUnavailable, StorageFull, StorageFailed) as error:
                 if waiting != error.code:
                     waiting = error.code
-                    self._report(Log("warning", f"the fit is waiting for its storage: {error.detail}", error.code))
+                    self._report(Log("warning", f"the {self.what} is waiting for its storage: {error.detail}", waiting))
             self._outbox.beat()
             time.sleep(RETRY_SECONDS)
         return None
 
-    def _files(self, folder: Path) -> NodeFiles:
-        self._inputs: NodeFiles = (
-            SharedFiles()
-            if self._terms["blob_url"] is None
-            else CopiedFiles(self._terms["blob_url"], folder, self._terms["cache_bytes"])
-        )
+    def _relocate(self, files: NodeFiles, staging: Path) -> Assignment | SessionAssignment:
+        """Return the assignment with the paths of this node."""
+        assert isinstance(self._assignment, Assignment)
+        return relocate(self._assignment, files.locate, staging)
+
+    def _files(self) -> NodeFiles:
+        url, folder = self._terms["blob_url"], node_folder(self._terms["folder"])
+        self._inputs: NodeFiles = SharedFiles() if url is None else CopiedFiles(url, folder, self._terms["cache_bytes"])
         return self._inputs
 
-    def _start(self, runner: LocalRunner, assignment: Assignment) -> Handle:
+    def _start(self, runner: LocalRunner, assignment: Assignment | SessionAssignment) -> Handle:
         return runner.start(assignment)
 
-    def _run_process(self, assignment: Assignment) -> None:
+    def _run_process(self, assignment: Assignment | SessionAssignment) -> None:
         self._runner = runner = LocalRunner(SystemClock())
         handle = self._start(runner, assignment)
         touched_at = time.monotonic()
@@ -183,14 +205,17 @@ class AttemptHost:
             self._report(report.message)
 
     def _report(self, message: Message) -> None:
-        self._outbox.add(REPORT, encode(message).decode(), file_of(message))
+        self._add(REPORT, encode(message).decode(), file_of(message))
 
     def _end(self, exited: Exited) -> None:
-        self._outbox.add(EXIT, to_text(self._settle(exited)).decode())
+        self._add(EXIT, to_text(self._settle(exited)).decode())
 
     def _settle(self, exited: Exited) -> Ended:
         """Return how the attempt has ended, when its process has exited."""
         return Ended(exited.handle.token, exited.reason, exited.detail, exited.asked, exited.with_server)
+
+    def _add(self, kind: str, text: str, file: Path | None = None) -> None:
+        self._outbox.add(kind, text, file)
 
     def close(self) -> None:
         """Kill the process, and delete what it has written; again changes nothing."""
@@ -208,5 +233,5 @@ def _stop(runner: LocalRunner, handle: Handle, *, kind: StopKind, grace: float) 
     runner.stop(handle, kind, grace)
 
 
-def _handle_of(assignment: Assignment) -> Handle:
-    return Handle(assignment.fit_id, assignment.attempt, assignment.token)
+def _handle_of(assignment: Assignment | SessionAssignment) -> Handle:
+    return Handle(assignment.owner_id, assignment.attempt, assignment.token)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from app.domain.errors import Corrupt, NotFound, storage_faults
-from app.domain.messages import Assignment
+from app.domain.messages import Assignment, SessionAssignment
 from app.store.objects.address import read_address
 from app.store.objects.cache import BlobCache
 from app.store.objects.client import ObjectClient
@@ -129,7 +129,7 @@ def relocate(assignment: Assignment, locate: Callable[[str], str], staging: Path
     """Return the assignment with the paths of this node: inputs where `locate` has them, results in `staging`."""
 
     def columns(files: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-        return {name: [locate(path) for path in paths] for name, paths in files.items()}
+        return relocate_columns(files, locate)
 
     def start(path: str | None) -> str | None:
         return None if path is None else locate(path)
@@ -147,3 +147,18 @@ def relocate(assignment: Assignment, locate: Callable[[str], str], staging: Path
         sweep=sweep,
         staging=str(staging),
     )
+
+
+def relocate_session(assignment: SessionAssignment, locate: Callable[[str], str], folder: Path) -> SessionAssignment:
+    """Return the assignment with the paths of this node: inputs where `locate` has them, the session in `folder`."""
+    return replace(
+        assignment,
+        start_from=None if assignment.start_from is None else locate(assignment.start_from),
+        folder=str(folder),
+        datasets={name: relocate_columns(columns, locate) for name, columns in assignment.datasets.items()},
+    )
+
+
+def relocate_columns(files: Mapping[str, Sequence[str]], locate: Callable[[str], str]) -> dict[str, list[str]]:
+    """Return the files of columns where `locate` has them."""
+    return {name: [locate(path) for path in paths] for name, paths in files.items()}

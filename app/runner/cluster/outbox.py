@@ -20,12 +20,13 @@ BATCH_MAX = 256
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A report: a message as text, or how the process has exited. `file` is one that it is about."""
+    """A report: a message as text, how the process has exited, or `data`. `file` is one that it is about."""
 
     number: int
     kind: str
     text: str
     file: Path | None = None
+    data: bytes = b""
 
 
 def file_of(message: Message) -> Path | None:
@@ -43,20 +44,35 @@ class Outbox:
     _bytes: int = 0
     _last: int = 0
     _is_alive: bool = False
+    _is_closed: bool = False
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     @property
     def is_full(self) -> bool:
         """Whether so much is kept that nothing should be added."""
         with self._changed:
-            return self._bytes > BYTES_MAX or sum(kept.file is not None for kept in self._kept) >= FILES_MAX
+            return self._is_full()
 
-    def add(self, kind: str, text: str, file: Path | None = None) -> None:
+    def _is_full(self) -> bool:
+        return self._bytes > BYTES_MAX or sum(kept.file is not None for kept in self._kept) >= FILES_MAX
+
+    def add(self, kind: str, text: str, file: Path | None = None, data: bytes = b"") -> None:
         """Keep the next report."""
         with self._changed:
             self._last += 1
-            self._kept.append(Kept(self._last, kind, text, file))
-            self._bytes += len(text)
+            self._kept.append(Kept(self._last, kind, text, file, data))
+            self._bytes += len(text) + len(data)
+            self._changed.notify_all()
+
+    def wait_for_room(self) -> None:
+        """Wait until something may be added, or the outbox is closed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_closed or not self._is_full())
+
+    def close(self) -> None:
+        """Let nobody wait for room any more."""
+        with self._changed:
+            self._is_closed = True
             self._changed.notify_all()
 
     def beat(self) -> None:
@@ -82,6 +98,7 @@ class Outbox:
                 if not self._kept or self._kept[0].number > number:
                     return
                 kept = self._kept.popleft()
-                self._bytes -= len(kept.text)
+                self._bytes -= len(kept.text) + len(kept.data)
+                self._changed.notify_all()
             if kept.file is not None:
                 yield kept.file

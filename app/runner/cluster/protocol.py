@@ -12,6 +12,9 @@ from typing import Any, Literal
 from app.domain.errors import BadMessage
 from app.runner.port import ExitReason
 
+NAME_SEPARATOR = "/"
+"""In the names of the actors of sessions, between the session and the token; in no token."""
+
 
 @dataclass(frozen=True, slots=True)
 class Connect:
@@ -64,6 +67,22 @@ class StartReplicas(Start):
     @property
     def needs(self) -> str:
         return f"Ray nodes with {self.amount} free for each of {self.replicas} replicas"
+
+
+@dataclass(frozen=True, slots=True)
+class StartSession(Start):
+    """To the bridge: run the attempt at a session, whose files are in `staging`.
+
+    The socket for its frames is the next one that comes over the socket for sockets, with the token.
+    """
+
+    session_id: str
+    attempt: int
+
+    @property
+    def actor_name(self) -> str:
+        """The name of its actor. Unlike those of fits, it names what the attempt is at."""
+        return f"{self.session_id}{NAME_SEPARATOR}{self.token}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +176,7 @@ class Ended:
     lost_node: str | None = None
 
 
-Order = Start | StartReplicas | Adopt | Send | Kill | Acknowledge | Release
+Order = Start | StartReplicas | StartSession | Adopt | Send | Kill | Acknowledge | Release
 Event = Connected | Refused | Found | Reported | Ended
 
 _KINDS: Mapping[str, type[Any]] = MappingProxyType(
@@ -167,6 +186,7 @@ _KINDS: Mapping[str, type[Any]] = MappingProxyType(
             Connect,
             Start,
             StartReplicas,
+            StartSession,
             Adopt,
             Send,
             Kill,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from app.domain.messages import Assignment, Failed, Finished, Message, encode
+from app.domain.messages import Assignment, Failed, Finished, Message, SessionAssignment, encode
 from app.domain.replicas import ReplicaShare
 from app.runner.cluster.host import AttemptHost
 from app.runner.cluster.peers import Peer, PeerLoss, PeerWatch
@@ -56,7 +56,7 @@ class ReplicatedHost(AttemptHost):
         super().close()
         self._listener.close()
 
-    def _start(self, runner: LocalRunner, assignment: Assignment) -> Handle:
+    def _start(self, runner: LocalRunner, assignment: Assignment | SessionAssignment) -> Handle:
         with self._listener:
             return runner.start(assignment, self._listener)
 

@@ -1,4 +1,4 @@
-"""Fits on the nodes of a Ray cluster; sessions and computations in processes of the server's machine."""
+"""Fits and sessions on the nodes of a Ray cluster; computations in processes of the server's machine."""
 
 import logging
 import socket
@@ -11,7 +11,7 @@ from typing import Literal
 from app.domain.clock import Clock
 from app.domain.errors import RayUnusable
 from app.domain.fit import Attempt
-from app.domain.messages import AnyAssignment, Assignment, Control, decode, encode
+from app.domain.messages import AnyAssignment, Assignment, Control, SessionAssignment, decode, encode
 from app.domain.runtime import Runtime
 from app.runner.cluster.bridge_process import CONNECT_SECONDS, BridgeProcess
 from app.runner.cluster.protocol import (
@@ -31,6 +31,7 @@ from app.runner.cluster.protocol import (
     Send,
     Start,
     StartReplicas,
+    StartSession,
 )
 from app.runner.local import LocalRunner
 from app.runner.port import Exited, Handle, Report
@@ -47,14 +48,23 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(eq=False, slots=True)
 class _Remote:
-    """An attempt on a node: the folder for its files, the last report passed on, and the last one that is stored."""
+    """An attempt on a node: the folder for its files, the last report passed on, and the last one that is stored.
+
+    One at a session ends with its bridge, and is forgotten once its end was reported.
+    """
 
     handle: Handle
     staging: str
+    is_session: bool = False
     received: int = 0
     stored: int = 0
     kill_by: float | None = None
     waiting: deque[Report | Exited] = field(default_factory=deque)
+
+    @property
+    def is_adoptable(self) -> bool:
+        """Whether another bridge can go on with it: with those at fits that are not being killed."""
+        return not self.is_session and self.kill_by is None
 
 
 class RayRunner:
@@ -96,23 +106,51 @@ class RayRunner:
             self._fault = None
 
     def adopt(self, attempts: Sequence[Attempt]) -> frozenset[str]:
-        """Find the actors of attempts, and kill those of others. Reports that are not stored are received again."""
+        """Find the actors of attempts at fits, and kill those of others.
+
+        Reports that are not stored are received again.
+        """
         self.open()
-        self._attempts.clear()
+        self._attempts = {token: remote for token, remote in self._attempts.items() if not remote.is_adoptable}
         for attempt in attempts:
             if attempt.token not in self._attempts:  # those at variants come with that at their sweep
                 handle = Handle(attempt.fit_id, attempt.number, attempt.token)
                 staging = f"{self._staging}/{attempt.token}"
-                self._attempts[attempt.token] = _Remote(handle, staging, attempt.received, attempt.received)
+                self._attempts[attempt.token] = _Remote(
+                    handle, staging, received=attempt.received, stored=attempt.received
+                )
         return self._adopt_known(are_all=True)
 
     def start(self, assignment: AnyAssignment, frames: socket.socket | None = None) -> Handle:
-        """Have an actor made for a fit; fork a process for anything else."""
+        """Have an actor made for a fit or a session; fork a process for computations."""
+        if isinstance(assignment, SessionAssignment):
+            assert frames is not None  # sessions have one
+            return self._start_session(assignment, frames)
         if not isinstance(assignment, Assignment):
             return self._local.start(assignment, frames)
         handle = Handle(assignment.owner_id, assignment.attempt, assignment.token)
         self._attempts[assignment.token] = _Remote(handle, assignment.staging)
         self._send(order_of(assignment))
+        return handle
+
+    def _start_session(self, assignment: SessionAssignment, frames: socket.socket) -> Handle:
+        handle = Handle(assignment.owner_id, assignment.attempt, assignment.token)
+        remote = self._attempts[assignment.token] = _Remote(handle, assignment.folder, is_session=True)
+        if self._bridge is None or self._fault is not None:
+            remote.waiting.append(Exited(handle, "node_lost", self._fault or "the connection to Ray was lost"))
+            return handle
+        self._bridge.start_session(
+            StartSession(
+                assignment.token,
+                encode(assignment).decode(),
+                assignment.folder,
+                Runtime.from_json(assignment.runtime).threads,
+                assignment.reserved_bytes,
+                assignment.session_id,
+                assignment.attempt,
+            ),
+            frames,
+        )
         return handle
 
     def stop(self, handle: Handle, kind: Literal["cancel", "drain"], grace: float) -> None:
@@ -206,11 +244,14 @@ class RayRunner:
 
     def _adopt_known(self, *, are_all: bool) -> frozenset[str]:
         """Have the bridge go on with the attempts that are known; forget those without an actor."""
-        adopted = [Adopted(remote.handle.token, remote.stored, remote.staging) for remote in self._attempts.values()]
+        fits = [remote for remote in self._attempts.values() if remote.is_adoptable]
+        adopted = [Adopted(remote.handle.token, remote.stored, remote.staging) for remote in fits]
         self._send(Adopt([asdict(each) for each in adopted], are_all))
         found = self._await_event((Found,))
         tokens = frozenset(found.tokens if isinstance(found, Found) else ())
-        self._attempts = {token: remote for token, remote in self._attempts.items() if token in tokens}
+        self._attempts = {
+            token: remote for token, remote in self._attempts.items() if token in tokens or not remote.is_adoptable
+        }
         return tokens
 
     def _check_bridge(self) -> None:
@@ -251,6 +292,9 @@ class RayRunner:
         self._bridge = None
         self._fault = self._fault or "the connection to Ray was lost"
         _logger.error("the bridge to Ray has ended: %s; fits go on, and it is started again", self._fault)
+        for remote in self._attempts.values():
+            if remote.is_session:
+                remote.waiting.append(Exited(remote.handle, "node_lost", f"its node is not reached: {self._fault}"))
         delay = BACKOFF_SECONDS[min(self._ends, len(BACKOFF_SECONDS) - 1)]
         self._ends += 1
         self._restart_at = self._clock.monotonic() + delay
@@ -258,7 +302,7 @@ class RayRunner:
     def _go_on(self) -> None:
         """A new bridge is connected: attempts that have no actor any more were lost with the cluster."""
         self._fault, self._ends = None, 0
-        before = dict(self._attempts)
+        before = {token: remote for token, remote in self._attempts.items() if not remote.is_session}
         found = self._adopt_known(are_all=False)
         for token, remote in before.items():
             if token not in found:
@@ -275,12 +319,15 @@ class RayRunner:
                 remote.waiting.append(Exited(remote.handle, "node_lost", detail, asked=True))
 
     def _take(self, hold: Collection[Handle]) -> Iterator[Report | Exited]:
-        for remote in self._attempts.values():
+        for remote in [*self._attempts.values()]:
             while remote.waiting and remote.handle not in hold:
                 report = remote.waiting.popleft()
+                yield report
                 if isinstance(report, Exited):
                     remote.kill_by = None
-                yield report
+                    if remote.is_session:
+                        self.acknowledge(remote.handle, None)
+                        break
 
     def _timeout(self, timeout: float | None) -> float | None:
         moments = [remote.kill_by for remote in self._attempts.values() if remote.kill_by is not None]

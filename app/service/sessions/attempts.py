@@ -117,6 +117,7 @@ class SessionAttempts:
             poisoned_by="" if poison is None else poison.detail,
             kill_at_op=self._terms.kill_at_op if session.attempt == 1 else None,
             memory_bytes=self._terms.memory_bytes,
+            reserved_bytes=session.memory_bytes,
         )
 
     def attachment(self, session_id: str, dataset_id: str) -> Attach:

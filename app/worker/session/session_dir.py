@@ -1,8 +1,6 @@
 """The directory of a session: a snapshot, the log that continues it, and a lock against a second process."""
 
 import contextlib
-import fcntl
-import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -11,11 +9,12 @@ from typing import Any
 from zlib import crc32
 
 from app.domain.errors import storage_faults
+from app.system.attempt_lock import NAME as LOCK
+from app.system.attempt_lock import AttemptLock, is_claimed_after
 from app.system.durable import Durable, DurableFile
 from app.worker.session.backend import Writable
 from app.worker.session.wal import DamagedLog, Record, WriteAheadLog, read_records, to_record
 
-LOCK = "lock"
 SNAPSHOT = "snapshot-{}.safetensors"
 LOG = "log-{}"
 REPLY = "answer-{}"
@@ -35,23 +34,19 @@ class SessionDir:
     def __init__(self, path: Path, durable: Durable) -> None:
         self.path = path
         self.durable = durable
-        self._replies = 0
+        self._attempt = self._replies = 0
 
     def lock(self, attempt: int) -> None:
         """Wait until no other process uses the directory. The kernel releases the lock when this process exits.
 
         The process of an earlier attempt is asked to exit: its server may be stopped, so that it does not end it.
         """
-        descriptor = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        os.pwrite(descriptor, b"%020d" % attempt, 0)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        AttemptLock(self.path, attempt).lock()
+        self._attempt = attempt
 
     def is_claimed_after(self, attempt: int) -> bool:
         """Whether the process of a later attempt waits for the lock."""
-        try:
-            return int((self.path / LOCK).read_text(encoding="ascii")) > attempt
-        except (OSError, ValueError):
-            return False
+        return is_claimed_after(self.path, attempt)
 
     def newest_snapshot(self, *, has_snapshot: bool = False) -> int | None:
         """Return the number of the newest snapshot that has its log, None if no snapshot was ever completed here.
@@ -122,7 +117,7 @@ class SessionDir:
     def write_reply(self, body: bytes) -> str:
         """Write the body of a reply to a file for the server to fetch, and return its name. It is not synced."""
         self._replies += 1
-        name = REPLY.format(f"{os.getpid()}-{self._replies}")
+        name = REPLY.format(f"{self._attempt}-{self._replies}")
         with storage_faults("the answer"):
             (self.path / name).write_bytes(body)
         return name

@@ -130,6 +130,19 @@ def test_a_server_that_is_replaced_leaves_attempts_to_the_next_one(
     assert len(harness.rows()) == 2
 
 
+def test_an_attempt_that_another_server_has_ended_is_killed_and_not_left(
+    harness: SupervisorHarness, runner: InMemoryRunner
+) -> None:
+    leadership = PlayedLeadership()
+    handle = begin(harness, runner, leadership=leadership)
+    after_restart(harness, handle, running=False).await_start()
+    leadership.epoch = None
+    harness.supervisors[0].wake()
+    runner.await_kill(handle)
+    assert runner.released == []
+    assert harness.fit().attempt == 2
+
+
 class AwayRunner(InMemoryRunner):
     """One whose cluster is away until it was asked for it three times."""
 

@@ -3,7 +3,7 @@ from functools import partial
 
 import pytest
 
-from app.domain.errors import Draining, ProcessLost, SessionsFull, StepRefused
+from app.domain.errors import ApiError, Draining, ProcessLost, SessionsFull, StepRefused, StorageFailed
 from app.domain.frames import Step, StepAccepted, StepReply
 from app.domain.messages import Failed, NumericsChanged, Phase
 from app.domain.session import SessionState
@@ -98,6 +98,36 @@ def test_a_step_whose_processes_are_killed_from_outside_may_be_sent_again(open_h
             await harness.pool.execute(session, Step("unlucky", "die", KILLED), b"")
         assert {each.poison for each in harness.runner.sessions.values()} == {None}
         answered, _ = await harness.pool.execute(session, Step("unlucky", "count", {}), b"")
+        assert isinstance(answered, StepReply)
+        assert answered.error is None
+
+    play(harness, act)
+
+
+def test_a_step_is_not_blamed_for_lost_nodes(open_harness: OpenHarness) -> None:
+    harness = open_harness(kills=None)
+    session = harness.session()
+
+    async def act() -> None:
+        with pytest.raises(ProcessLost, match="6 processes"):
+            await harness.pool.execute(session, Step("unlucky", "die", {"of": "node_lost"}), b"")
+        assert {each.poison for each in harness.runner.sessions.values()} == {None}
+
+    play(harness, act)
+
+
+@pytest.mark.parametrize(("reason", "error"), [("no_node", SessionsFull), ("not_stored", StorageFailed)])
+def test_a_session_without_a_node_or_storage_refuses_its_steps_for_now(
+    open_harness: OpenHarness, reason: str, error: type[ApiError]
+) -> None:
+    harness = open_harness()
+    session = harness.session()
+
+    async def act() -> None:
+        with pytest.raises(error, match="it was so"):
+            await harness.pool.execute(session, Step("refused", "die", {"of": reason}), b"")
+        assert len(harness.runner.players) == 1
+        answered, _ = await harness.pool.execute(session, Step("refused", "count", {}), b"")
         assert isinstance(answered, StepReply)
         assert answered.error is None
 
