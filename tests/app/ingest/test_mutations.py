@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.ingest.ingest import READERS, read_file
@@ -83,7 +83,7 @@ def test_damage_is_refused_or_harmless(format):
     if not GOOD[format]:
         pytest.skip("the extra parquet is not installed")
 
-    @settings(max_examples=50, deadline=None, database=None)
+    @settings(max_examples=50, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
     @given(damaged(GOOD[format]))
     def check(data: bytes) -> None:
         with TemporaryDirectory() as folder:

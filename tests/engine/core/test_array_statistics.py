@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as of_numpy
 
@@ -31,7 +31,7 @@ def test_numbers_are_those_of_the_whole_array_whatever_the_pieces(monkeypatch: p
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.sampled_from(DTYPES).flatmap(
         lambda dtype: of_numpy.arrays(dtype, of_numpy.array_shapes(min_dims=0, min_side=0, max_side=6))

@@ -144,7 +144,9 @@ def test_a_row_that_is_not_finite_is_an_extreme(store: Store, metrics: Metrics) 
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     losses=st.lists(
         st.tuples(st.floats(width=32), st.sampled_from(["train", "validation"]), st.booleans()),

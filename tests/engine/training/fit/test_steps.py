@@ -4,7 +4,7 @@ import math
 import statistics
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.training.fit.steps import LossTally
@@ -49,6 +49,7 @@ def test_what_is_not_finite_shows():
 NUMBERS = st.tuples(st.floats(-1e3, 1e3), st.floats(0.5, 8))
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(NUMBERS, max_size=6), st.lists(NUMBERS, max_size=6))
 def test_joined_tallies_are_those_of_all_batches(first, second):
     joined, whole = tally(first), tally([*first, *second])
