@@ -90,6 +90,7 @@ class Examples:
             self.held_out = np.arange(self.validation.count)
         recipe.check_schedule(len(self.held_out), self.batches.per_epoch)
         self._ahead: Prefetcher | None = None
+        self._training_dims: dict[int, dict[str, int]] = {}
 
     @property
     def digest(self) -> str:
@@ -98,7 +99,9 @@ class Examples:
 
     def dims(self, rows: int) -> dict[str, int]:
         """Return the extents of the graph at a number of training rows."""
-        return self._dims(self.training, rows)
+        if rows not in self._training_dims:
+            self._training_dims[rows] = self._dims(self.training, rows)
+        return self._training_dims[rows]
 
     def validation_dims(self, rows: int) -> dict[str, int]:
         """Return the extents of the graph at a number of held-out rows."""

@@ -169,12 +169,15 @@ class Fit(MonitoredFit):
         size, recipe, start = self._batches.batch_size, self.recipe, first.step
         rows = self._order[position * size : (position + steps) * size].reshape(steps, size)
         if recipe.schedule.constant or recipe.schedule.per == "epoch":
-            rates, momenta = [first.rates] * steps, [first.momentum] * steps
-        else:
-            rates = [self._rates_at(epoch, step) for step in range(start, start + steps)]
-            momenta = [recipe.schedule.momentum(epoch=epoch, step=step) for step in range(start, start + steps)]
-        fed = None if first.momentum is None else np.array(momenta, np.float64)
-        return StepBatch(first, rows, np.array(rates, np.float64).reshape(steps, -1), fed)
+            rates = np.full((steps, len(first.rates)), first.rates, np.float64)
+            momenta = None if first.momentum is None else np.full(steps, first.momentum, np.float64)
+            return StepBatch(first, rows, rates, momenta)
+        following = range(start, start + steps)
+        rates = np.array([self._rates_at(epoch, step) for step in following], np.float64)
+        momenta = None
+        if first.momentum is not None:
+            momenta = np.array([recipe.schedule.momentum(epoch=epoch, step=step) for step in following], np.float64)
+        return StepBatch(first, rows, rates.reshape(steps, -1), momenta)
 
     def _run_steps(self, first: StepInputs, epoch: int, position: int, steps: int) -> StepResult | None:
         """Run steps in one call; return the result of the last one, or None if the executor cannot do that."""

@@ -51,6 +51,7 @@ class FitProgress:
         self.recipe, self.definition = self._examples.recipe, self._examples.definition
         self._batches = self._examples.batches
         self._steps_per_epoch = self._batches.per_epoch
+        self._total_steps = self.recipe.total_steps(self._steps_per_epoch)
         self._whole = self._collective.size == 1 and recipe.micro_batch_size is None
         self._reduction: Reduction = batch_reduction(self.definition, parted=not self._whole) or "mean"
         self.model = self._new_model()
@@ -75,7 +76,7 @@ class FitProgress:
     @property
     def total_steps(self) -> int:
         """Training steps of the whole fit."""
-        return self.recipe.total_steps(self.steps_per_epoch)
+        return self._total_steps
 
     @property
     def step(self) -> int:

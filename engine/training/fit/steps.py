@@ -209,10 +209,10 @@ class MultiStepResult:
 
     def first_nonfinite(self) -> int | None:
         """Return the index of the first step whose loss or norm is not finite, or None."""
-        finite = np.isfinite(self.losses)
-        if self.squared_norms is not None:
-            finite &= np.isfinite(self.squared_norms)
-        return None if finite.all() else int(np.argmin(finite))
+        norms = self.losses if self.squared_norms is None else self.squared_norms
+        if all(map(math.isfinite, self.losses)) and all(map(math.isfinite, norms)):
+            return None
+        return int(np.argmin(np.isfinite(self.losses) & np.isfinite(norms)))
 
 
 class MultiStep:

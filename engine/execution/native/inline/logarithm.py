@@ -107,6 +107,44 @@ def _log1p(x: Any) -> Any:
     return logarithm
 
 
+def log1p_of_share(x: Any) -> Any:
+    """log(1 + x) of a number from 0 to 1, within 2 units in the last place."""
+    raise NotImplementedError
+
+
+@overload(log1p_of_share, jit_options=INLINE)
+def _log1p_of_share(x: Any) -> Any:
+    return _share32 if x == types.float32 else _share64
+
+
+def _share32(x: Any) -> Any:
+    # log(1 + x) = 2 atanh(s), s = x / (2 + x) <= 1/3, where (atanh(s) / s - 1) / s^2 is interpolated in s^2.
+    s = x / (np.float32(2.0) + x)
+    z = s * s
+    p = np.float32(0.11612164612015)
+    p = p * z + np.float32(0.10853287900438)
+    p = p * z + np.float32(0.14296178997151)
+    p = p * z + np.float32(0.19999853165965)
+    p = p * z + np.float32(0.33333333660264)
+    return np.float32(2.0) * (p * z * s + s)
+
+
+def _share64(x: Any) -> Any:
+    s = x / (2.0 + x)
+    z = s * s
+    p = 0.08082020318287683
+    p = p * z + 0.04400370586692379
+    p = p * z + 0.060005360952150505
+    p = p * z + 0.06657072144457953
+    p = p * z + 0.07692785029418293
+    p = p * z + 0.09090894718210205
+    p = p * z + 0.11111111358710059
+    p = p * z + 0.1428571428355443
+    p = p * z + 0.20000000000007292
+    p = p * z + 0.3333333333333333
+    return 2.0 * (p * z * s + s)
+
+
 def expm1(x: Any) -> Any:
     """exp(x) - 1, exact near 0."""
     raise NotImplementedError

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.execution.native.inline.arithmetic import exp
-from engine.execution.native.inline.logarithm import expm1, log, log1p
+from engine.execution.native.inline.logarithm import expm1, log, log1p, log1p_of_share
 from engine.execution.native.kernel import FLOATS, Kernel, real
 from engine.execution.native.kernels.activations import with_parameters
 from engine.execution.native.kernels.elementwise import binary, elementwise, operands, unary
@@ -22,14 +22,14 @@ def _sign(x: Any) -> Any:
 
 
 def _logsigmoid(x: Any) -> Any:
-    return (real(0) if x >= real(0) else x) - log1p(exp(-abs(x)))
+    return (real(0) if x >= real(0) else x) - log1p_of_share(exp(-abs(x)))
 
 
 def _logaddexp(x: Any, y: Any) -> Any:
     # Where both are one infinity their difference is NaN.
     top = x if x >= y or x != x else y
     gap = real(0) if x == y else abs(x - y)
-    return top + log1p(exp(-gap))
+    return top + log1p_of_share(exp(-gap))
 
 
 def _times_log(x: Any, y: Any) -> Any:

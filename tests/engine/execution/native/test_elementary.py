@@ -20,6 +20,7 @@ FUNCTIONS: dict[str, tuple[tuple[float, float], float]] = {
     "expm1": ((-40.0, 700.0), 1.5),
     "log": ((0.0, 1e6), 1.0),
     "log1p": ((-0.9, 1e6), 2.0),
+    "logsigmoid": ((-700.0, 40.0), 3.0),
     "sigmoid": ((-700.0, 40.0), 2.5),
     "sin": ((-400_000.0, 400_000.0), 1.5),
     "tan": ((-400_000.0, 400_000.0), 2.5),
@@ -32,6 +33,8 @@ def exact(op: str, x: Array) -> Array:
     """Return the function in extended precision."""
     wide = x.astype(np.longdouble)
     with np.errstate(all="ignore"):
+        if op == "logsigmoid":
+            return np.minimum(wide, 0) - np.log1p(np.exp(-abs(wide)))
         found: Array = 1 / (1 + np.exp(-wide)) if op == "sigmoid" else getattr(np, op)(wide)
     return found
 
