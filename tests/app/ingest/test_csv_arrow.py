@@ -147,6 +147,9 @@ def compare(tmp_path_factory, monkeypatch):
 @example(case=(b"a;b\n1,5;2\n1.234;3\n", IngestOptions(delimiter=";", decimal="comma"), 1 << 20))
 @example(case=(b"a,b\n1e400,1\n1.5,2\n", IngestOptions("x:float64[2]=a,b"), 1 << 20))
 @example(case=(b"a,b\ninf,1\n1.5,2\n", IngestOptions("x:float64[2]=a,b"), 1 << 20))
+@example(case=(b"a,b\n-5,1\n3,2\n", IngestOptions("x:uint64[2]=a,b"), 1 << 20))
+@example(case=(b"a\n9007199254740993\n1.5\n", IngestOptions(), 1 << 20))
+@example(case=(b'a\n1\n""\n3\n', IngestOptions("a:int64"), 1 << 20))
 def test_a_file_is_read_or_refused_as_without_pyarrow(case, compare):
     with_arrow, without = compare(*case)
     assert with_arrow == without
