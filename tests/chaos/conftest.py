@@ -25,12 +25,21 @@ class Counts:
     races: int
     uploads_cut: int
     schedules: int
+    cluster_schedules: int
     footprints: int
 
 
 COUNTS: Mapping[str, Counts] = {
     "small": Counts(
-        full=False, steps=300, kills_per_curve=2, deaths=1, races=12, uploads_cut=6, schedules=60, footprints=8
+        full=False,
+        steps=300,
+        kills_per_curve=2,
+        deaths=1,
+        races=12,
+        uploads_cut=6,
+        schedules=60,
+        cluster_schedules=120,
+        footprints=8,
     ),
     "full": Counts(
         full=True,
@@ -40,6 +49,7 @@ COUNTS: Mapping[str, Counts] = {
         races=500,
         uploads_cut=200,
         schedules=10_000,
+        cluster_schedules=1_000,
         footprints=200,
     ),
 }

@@ -88,6 +88,7 @@ class Election:
         self._epoch: int | None = None
         self._connection: psycopg.Connection[Any] | None = None
         self._seen: tuple[_Beat, float] | None = None
+        self._is_interrupted = False
         self._on_change: Callable[[], object] = lambda: None
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="election", daemon=True)
@@ -152,20 +153,22 @@ class Election:
             _logger.warning("the other servers will miss this one's heartbeat: %s", reason_of(error))
         self._connection = None
 
+    def beat(self) -> float:
+        """Send a heartbeat, and take over if there is no leader; return after how many seconds to do so again."""
+        try:
+            self._beat(self._connected())
+        except psycopg.Error as error:
+            level = logging.DEBUG if self._is_interrupted else logging.WARNING  # once for an outage
+            _logger.log(level, "the heartbeat of this server is interrupted: %s", reason_of(error))
+            self._is_interrupted = True
+            self._disconnect()
+            return random.uniform(0.1, 0.3)  # noqa: S311 (so that not all come back at once)
+        self._is_interrupted = False
+        return BEAT_SECONDS
+
     def _run(self) -> None:
-        warned = False
         while not self._closing.is_set():
-            try:
-                self._beat(self._connected())
-                warned = False
-            except psycopg.Error as error:
-                level = logging.DEBUG if warned else logging.WARNING  # once for an outage, however long it lasts
-                _logger.log(level, "the heartbeat of this server is interrupted: %s", reason_of(error))
-                warned = True
-                self._disconnect()
-                self._closing.wait(random.uniform(0.1, 0.3))  # noqa: S311 (so that not all come back at once)
-                continue
-            self._closing.wait(BEAT_SECONDS)
+            self._closing.wait(self.beat())
 
     def _connected(self) -> psycopg.Connection[Any]:
         if self._connection is None:

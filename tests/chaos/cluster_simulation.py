@@ -1,0 +1,431 @@
+"""Several servers on one database and one Ray cluster, in one thread: a seeded scheduler decides what happens next.
+
+The use cases, the repositories, the election, the supervisor and its Ray runner are the real ones. The clocks, the
+links to the database, the nodes and what their actors compute are played.
+"""
+
+import json
+import random
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from app.config.settings import Settings
+from app.domain.errors import Conflict, RetryLater
+from app.domain.fit import FitRecord, FitState
+from app.domain.ids import new_id
+from app.domain.records import GraphRecord
+from app.domain.servers import ServerRecord
+from app.runner.cluster.protocol import Connect
+from app.runner.cluster.runner import RayRunner
+from app.runner.port import Exited, Handle, Report
+from app.runner.supervisor import Supervisor, SupervisorOptions
+from app.service.attempts.assignments import WorkerConfig
+from app.service.attempts.attempts import Attempts
+from app.service.fits.control import FitControl
+from app.service.fits.event_log import record_state
+from app.service.fits.limits import FitLimits
+from app.service.resources.blobs import BlobSweeper
+from app.service.resources.notifier import Notifier
+from app.store.database import Database
+from app.store.postgres import election
+from app.store.postgres.election import LEASE_SECONDS, Election
+from app.store.unit_of_work import Store
+from tests.chaos.driver import Event
+from tests.chaos.invariants import Broken, moves_are_legal, rows_are_gap_free, there_is_one_end
+from tests.chaos.simulated_database import START, Elections, Link, TrueTime
+from tests.chaos.simulated_nodes import Nodes, SimulatedBridge
+from tests.chaos.simulation import DATASET_ID, GRAPH_ID, STEPS, row_of
+from tests.support.fits import fit_record
+from tests.support.manual_clock import ManualClock
+from tests.support.memory_blobs import MemoryBlobStore
+from tests.support.storage import storage_context
+
+SERVERS = 3
+WORKERS = 4
+SKEW_SECONDS = 3600.0
+"""How far the wall clock of a server may be off."""
+
+BEAT_SECONDS = 0.6
+"""A server that is not hindered sends heartbeats as often as this."""
+
+HELD_UP = 0.15
+"""Share of the transactions that the leader hangs before."""
+
+SETTLED_WITHIN = 400
+LIMITS = FitLimits(max_queue=1_000_000, attempts_max=1000, fair_share_label="team")
+TERMS = Connect("", None, "", None, None, 0, 30.0)
+
+
+class ServerClock(ManualClock):
+    """The clocks of one server: its wall clock is off, and its monotonic clock began some time ago."""
+
+    def __init__(self, time: TrueTime, chance: random.Random) -> None:
+        super().__init__(START)
+        self._time = time
+        self._skew = chance.uniform(-SKEW_SECONDS, SKEW_SECONDS)
+        self._began = chance.uniform(0.0, 1e6)
+
+    def monotonic(self) -> float:
+        """Return the seconds since some moment of this server's own."""
+        self._elapsed = self._time.elapsed + self._skew  # what `now` goes by
+        return self._time.elapsed + self._began
+
+    def time(self) -> float:
+        """Return the wall clock in seconds."""
+        return START.timestamp() + self._time.elapsed + self._skew
+
+
+class NoProcesses:
+    """The local runner of a server without sessions and computations."""
+
+    unavailable_reason = None
+
+    def open(self) -> None:
+        """Do nothing."""
+
+    def wake(self) -> None:
+        """Do nothing: the scheduler looks."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def known(self) -> tuple[Handle, ...]:
+        """Return none."""
+        return ()
+
+    def receive(self, _timeout: float | None, _hold: Collection[Handle] = ()) -> list[Report | Exited]:
+        """Return nothing, at once."""
+        return []
+
+
+class SimulatedRunner(RayRunner):
+    """The real runner over a bridge that is played."""
+
+    def __init__(self, server: "Server") -> None:
+        super().__init__(server.clock, NoProcesses(), TERMS, "auto", str(server.staging))  # type: ignore[arg-type]
+        self._server = server
+
+    def _start_bridge(self) -> None:
+        self._inbox.clear()
+        world = self._server.world
+        self._bridge = self._server.bridge = SimulatedBridge(  # type: ignore[assignment]  # what is used of one
+            world.nodes, self._take_event, world.chance
+        )
+
+
+class SimulatedElection(Election):
+    """The real election over a connection that is played."""
+
+    def __init__(self, server: "Server") -> None:
+        super().__init__(None, ServerRecord(server.id, "", "", {}), runs_fits=True)  # type: ignore[arg-type]
+        self._of = server
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        connection: Any = self._of.world.elections.connect(self._of.id, self._of.link)
+        return connection
+
+
+class Server:
+    """One server. It acts when the scheduler lets it."""
+
+    def __init__(self, world: "ClusterWorld", number: int) -> None:
+        self.world = world
+        self.id = f"server_{world.schedule}_{number}"
+        self.clock = ServerClock(world.time, world.chance)
+        self.clock.monotonic()
+        self.link = Link(world.database, lambda: world.hold_up(self))
+        self.store = Store(self.link, self.clock)
+        self.staging = world.folder / self.id
+        self.is_hung = False
+        self.election = SimulatedElection(self)
+        self.election.stand("", lambda: None)
+        storage = storage_context(
+            self.store, world.blobs, self.staging, sweeper=BlobSweeper(self.store, world.blobs), clock=self.clock
+        )
+        config = WorkerConfig(WORKERS, leadership=self.election)
+        attempts = Attempts(storage, self.staging, lambda _fit_id: None, config)
+        self.bridge: SimulatedBridge
+        runner = SimulatedRunner(self)
+        runner.open()
+        options = SupervisorOptions((0.0,), leadership=self.election)
+        self.supervisor = Supervisor(attempts, runner, world.settings, self.clock, options)
+        self.control = FitControl(self.store, Notifier(), self.supervisor, LIMITS)
+
+    def beat(self) -> None:
+        """Send a heartbeat; Broken if that replaces a leader whose heartbeats arrive."""
+        before = self.world.elections.leader
+        heard = self.world.elections.heartbeats.get(before[1])
+        with self.world.clocks_of(self):
+            self.election.beat()
+        epoch, leader = self.world.elections.leader
+        if epoch != before[0] and heard is not None and self.world.time.micros - heard < LEASE_SECONDS * 1e6:
+            raise Broken(f"{leader} replaces {before[1]}, whose heartbeats arrive")
+        if epoch < before[0]:
+            raise Broken("an epoch has come again")
+
+    def act(self) -> None:
+        """Do what the supervisor does in one pass."""
+        self.clock.monotonic()
+        self.supervisor.wake()
+        self.supervisor._run_once()
+
+
+class ClusterWorld:
+    """Servers, nodes and clients, driven one action at a time."""
+
+    def __init__(self, folder: Path, nodes: int) -> None:
+        """Open the database in `folder`; what else is kept goes there as well."""
+        self.folder = folder
+        self.time = TrueTime()
+        self.database = Database.open(folder)
+        self.elections = Elections(self.database, self.time)
+        self.blobs = MemoryBlobStore(folder)
+        self.settings = Settings(data_dir=folder, workers=WORKERS, metrics_flush_seconds=0.05, retry_seconds=0.5)
+        self.schedule = 0
+        self._count = nodes
+        with Store(self.database, ManualClock()).begin() as work:
+            work.graphs.add(GraphRecord(GRAPH_ID, "g", "0" * 64, {}, {}, START))
+
+    def begin(self, chance: random.Random) -> None:
+        """Forget what was, for the next schedule."""
+        self.chance = chance
+        self.trace: list[str] = []
+        self.schedule += 1
+        self._started = 0
+        self.nodes = Nodes(self._count)
+        self.acknowledged: list[str] = []
+        self._is_faulty = False
+        self.store = Store(self.database, ManualClock())
+        with self.store.begin() as work:
+            for fit in work.fits.unfinished():
+                work.fits.delete(fit.id)
+        self.elections.heartbeats.clear()
+        self.servers = [self._new_server() for _ in range(SERVERS)]
+
+    def run(self, fits: int, actions: int) -> None:
+        """Carry out a random schedule of so many `fits`, then let everything end; Broken where anything is wrong."""
+        deeds: list[tuple[Callable[[], None], int]] = [
+            (self._submit, 3),
+            (self._pass_time, 8),
+            (self._lead, 12),
+            (self._act, 4),
+            (self._create_actors, 8),
+            (self._work, 8),
+            (self._deliver, 10),
+            (self._repeat, 2),
+            (self._cut_or_heal, 3),
+            (self._hang_or_wake, 2),
+            (self._replace_leader, 2),
+            (self._crash, 2),
+            (self._lose_node, 2),
+            (self._control_a_fit, 2),
+        ]
+        self._left = fits
+        self._is_faulty = True
+        self._pass_time(BEAT_SECONDS)
+        self._submit()
+        for deed in self.chance.choices([deed for deed, _ in deeds], [weight for _, weight in deeds], k=actions):
+            self.trace.append(deed.__name__)
+            deed()
+        self.trace.append("settle")
+        self._is_faulty = False
+        self._settle()
+        self._check()
+
+    def hold_up(self, server: Server) -> None:
+        """Now and then hang the leader between two transactions, for so long that another one takes over."""
+        if self._is_faulty and server.election.epoch is not None and self.chance.random() < HELD_UP:
+            self.trace.append("hold_up")
+            self._is_faulty, server.is_hung = False, True
+            self._pass_time(2 * LEASE_SECONDS)
+            self._lead()
+            self._is_faulty, server.is_hung = True, False
+
+    @contextmanager
+    def clocks_of(self, server: Server) -> Iterator[None]:
+        """Have the election measure time by the clocks of a server in the block."""
+        own, election.time = election.time, server.clock  # type: ignore[assignment]  # what is used of the module
+        try:
+            yield
+        finally:
+            election.time = own
+
+    def _new_server(self) -> Server:
+        self._started += 1
+        return Server(self, self._started)
+
+    def _one(self) -> Server:
+        """Choose a server that does not hang; clients reach any of these."""
+        return self.chance.choice([server for server in self.servers if not server.is_hung] or self.servers)
+
+    def _submit(self) -> None:
+        """Acknowledge some fits, as soon as they are committed."""
+        count = self.chance.randint(1, max(1, self._left // 4))
+        for _ in range(min(count, self._left)):
+            fit = self._new_fit()
+            with suppress(RetryLater), self._one().store.begin() as work:
+                work.fits.add(fit)
+                record_state(work, fit)
+                work.after_commit(lambda fit=fit: self.acknowledged.append(fit.id))  # type: ignore[misc]
+                self._left -= 1
+
+    def _new_fit(self) -> FitRecord:
+        return fit_record(
+            new_id("fit"),
+            graph_id=GRAPH_ID,
+            dataset_id=DATASET_ID,
+            request={"graph": GRAPH_ID, "dataset": [], "steps": STEPS, "checkpoint": {"keep_last": 2}},
+            total_steps=STEPS,
+            created_at=START,
+            priority=self.chance.choice((-1, 0, 0, 1)),
+            attempts_max=LIMITS.attempts_max,
+        )
+
+    def _pass_time(self, seconds: float | None = None) -> None:
+        """Let time pass, in which every server that goes on sends its heartbeats."""
+        left = seconds or self.chance.choice((0.05, 0.3, 1.0, 5.0))
+        while left > 0:
+            step = min(left, BEAT_SECONDS)
+            self.time.elapsed += step
+            left -= step
+            for server in self.chance.sample(self.servers, len(self.servers)):
+                if not server.is_hung:
+                    server.beat()
+
+    def _act(self) -> None:
+        self._one().act()
+
+    def _lead(self) -> None:
+        """Have those servers act that lead, or have not heard yet that they do not any more."""
+        for server in self._leaders():
+            if not server.is_hung:
+                server.act()
+
+    def _create_actors(self) -> None:
+        """Bridges go on also where their servers hang."""
+        for server in self.servers:
+            server.bridge.create_actors()
+
+    def _work(self) -> None:
+        actors = [*self.nodes.actors.values()]
+        for actor in self.chance.choices(actors, k=1 + len(actors) // 2) if actors else ():
+            actor.work()
+
+    def _deliver(self) -> None:
+        """Bridges pass on some of what actors have reported, not always in the order of the attempts."""
+        for bridge in [server.bridge for server in self.servers]:
+            for token in self.chance.sample(bridge.followed, len(bridge.followed)):
+                bridge.deliver(token, self.chance.randint(0, 6))
+
+    def _repeat(self) -> None:
+        for bridge in [server.bridge for server in self.servers]:
+            for token in bridge.followed:
+                bridge.repeat(token)
+
+    def _cut_or_heal(self) -> None:
+        """Cut a server, the leader more often than others, from the database; or heal its link."""
+        server = self.chance.choice([*self.servers, *self._leaders()])
+        server.link.is_cut = not server.link.is_cut
+
+    def _hang_or_wake(self) -> None:
+        """Stop a server in its tracks, or let it go on: it does not know at once what has happened meanwhile."""
+        server = self.chance.choice([*self.servers, *self._leaders()])
+        server.is_hung = not server.is_hung
+        if not server.is_hung:
+            server.act()
+
+    def _replace_leader(self) -> None:
+        """The leader hangs for so long that another one takes over, and then goes on as if nothing had happened."""
+        leaders = self._leaders()
+        for server in leaders:
+            server.is_hung = True
+        self._pass_time(2 * LEASE_SECONDS)
+        self._lead()
+        for server in leaders:
+            server.is_hung = False
+            server.act()
+
+    def _leaders(self) -> list[Server]:
+        return [server for server in self.servers if server.election.epoch is not None]
+
+    def _crash(self) -> None:
+        """A server is killed, and another one is started in its place."""
+        place = self.chance.randrange(len(self.servers))
+        self.servers[place].bridge.close()
+        self.elections.end(self.servers[place].id)
+        self.servers[place] = self._new_server()
+
+    def _lose_node(self) -> None:
+        self.nodes.lose(self.chance)
+
+    def _control_a_fit(self) -> None:
+        control = self._one().control
+        request = self.chance.choice((control.cancel, control.kill, control.pause, control.resume, control.resume))
+        if self.acknowledged:
+            with suppress(Conflict, RetryLater):
+                request(self.chance.choice(self.acknowledged))
+
+    def _settle(self) -> None:
+        """Let everything work without faults until all fits have ended."""
+        for server in self.servers:
+            server.is_hung = server.link.is_cut = False
+        for _ in range(SETTLED_WITHIN):
+            self._pass_time(1.0)
+            self._work_all()
+            with self.store.read() as work:
+                unfinished = work.fits.unfinished()
+            if not unfinished:
+                return
+            for fit in unfinished:
+                if fit.state is FitState.PAUSED:
+                    self.servers[0].control.resume(fit.id)
+        raise Broken(f"fits are left that do not end: {sorted(fit.state.value for fit in unfinished)}")
+
+    def _work_all(self) -> None:
+        """Have all servers claim what they may, all actors work to their end, and all reports come."""
+        for server in self.servers:
+            server.act()
+            server.bridge.create_actors()
+        for actor in self.nodes.actors.values():
+            while not actor.over:
+                actor.work()
+        for server in self.servers:
+            for token in server.bridge.followed:
+                server.bridge.deliver(token, 1000)
+            server.act()
+
+    def _check(self) -> None:
+        for fit_id in self.acknowledged:
+            self._check_fit(fit_id)
+        with self.store.begin() as work:
+            for fit_id in self.acknowledged:
+                work.fits.delete(fit_id)
+
+    def _check_fit(self, fit_id: str) -> None:
+        with self.store.read() as work:
+            fit = work.fits.get(fit_id)
+            events = [Event(e.seq, e.kind, json.loads(e.body)) for e in work.events.after(fit_id, 0, 10_000)]
+            attempts = work.attempts.for_fit(fit_id)
+            kept = work.checkpoints.kept(fit_id)
+        moves_are_legal(events)
+        there_is_one_end(events)
+        rows = [event.body for event in events if event.kind == "metric"]
+        rows_are_gap_free(rows)
+        expected = [json.loads(row_of(fit_id, step)) for step in range(1, len(rows) + 1)]
+        _demand(rows == expected, "a row changed")
+        _demand(fit.state is not FitState.SUCCEEDED or len(rows) == STEPS, f"{len(rows)} rows of {STEPS}")
+        _demand(fit.state in (FitState.SUCCEEDED, FitState.CANCELLED), f"{fit_id} is {fit.state}: {fit.error}")
+        _demand([a.number for a in attempts] == [*range(1, fit.attempt + 1)], "attempts are misnumbered")
+        _demand(all(attempt.ended_at for attempt in attempts), "an attempt has not ended")
+        for checkpoint in kept:
+            content = json.loads(self.blobs.local_path(checkpoint.digest).read_bytes())
+            _demand(content == {"fit": fit_id, "step": checkpoint.step}, "a checkpoint is not what it was")
+
+
+def _demand(holds: bool, complaint: str) -> None:
+    if not holds:
+        raise Broken(complaint)
