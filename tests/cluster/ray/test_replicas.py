@@ -74,6 +74,13 @@ def test_replicas_on_two_nodes_have_the_bits_of_replicas_on_one_machine(
     eventually("an actor stays after its fit", lambda: not nodes.actors())
 
 
+def only_nodes_were_lost(http: httpx.Client, fit_id: str) -> None:
+    """Check that no attempt has ended by a fault of the fit: a lease may end before the loss of a node is known."""
+    *lost, last = (each["outcome"] for each in http.get(f"/v1/fits/{fit_id}").json()["attempts"])
+    assert {*lost} <= {"node_lost", "stalled"}
+    assert last == "succeeded"
+
+
 def kill_first(cluster: RayCluster) -> None:
     for actor in cluster.actors():
         if "ReplicatedActor" in "".join(actor.cmdline()):
@@ -116,7 +123,10 @@ def test_the_loss_of_any_replica_ends_the_attempt_and_the_next_one_has_the_same_
         loss(nodes)
         eventually("no further attempt", lambda: http.get(f"/v1/fits/{fit_id}").json()["attempt"] == 2)
     assert outcome(http, fit_id) == expected
-    assert [each["outcome"] for each in http.get(f"/v1/fits/{fit_id}").json()["attempts"]] == [outcomes, "succeeded"]
+    first, last = (each["outcome"] for each in http.get(f"/v1/fits/{fit_id}").json()["attempts"])
+    # How another replica has ended is not awaited for ever.
+    assert first in ({outcomes} if loss is kill_first else {outcomes, "node_lost"})
+    assert last == "succeeded"
 
 
 def test_replicas_are_paused_resumed_and_cancelled(http: httpx.Client, nodes: RayCluster) -> None:
@@ -161,4 +171,4 @@ def test_a_silent_node_is_given_up_and_its_replica_runs_elsewhere(
         nodes.add_node(cpus=1)
         eventually("no further attempt", lambda: http.get(f"/v1/fits/{fit_id}").json()["attempt"] > 1)
     assert outcome(http, fit_id) == expected
-    assert http.get(f"/v1/fits/{fit_id}").json()["attempts"][0]["outcome"] == "node_lost"
+    only_nodes_were_lost(http, fit_id)
