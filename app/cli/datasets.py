@@ -15,6 +15,7 @@ from app.cli.predict import (
     DelimiterOption,
     EncodingOption,
     MissingOption,
+    check_ending,
 )
 from app.cli.terminal.table import Column, Document, table_lines
 from app.cli.terminal.values import NONE, number
@@ -58,6 +59,7 @@ def upload(
 ) -> None:
     """Store a file as a dataset, and print its id."""
     words = tuple(missing.split(",")) if missing else ()
+    check_ending(file)
     with connect(url, key_file) as client:
         made = client.upload(
             file,
@@ -102,6 +104,7 @@ def append(
     key_file: KeyFileOption = None,
 ) -> None:
     """Store the next version of a dataset: its rows, then those of a file with the same columns."""
+    check_ending(file)
     with connect(url, key_file) as client:
         made = client.append_rows(dataset, file, columns=columns)
     _print_made([made.to_dict()], as_json=as_json)

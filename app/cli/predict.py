@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from adjoint_client import CheckpointHandle, Client
+from adjoint_client.uploads import content_type
 from app.cli.connection import DEFAULT_URL, STANDARD_INPUT, KeyFileOption, UrlOption, connect
 from app.cli.output import JsonOption, print_json, print_lines, terminal_width
 from app.cli.resources import CHECKPOINTS, DATASETS, FITS
@@ -133,10 +134,11 @@ def evaluate(
     """Compute the loss and the metrics of a model on a stored dataset or a table, and how well it predicts."""
     if metric and not data.startswith(DATASETS.prefix):
         raise typer.BadParameter("--metric is for stored datasets; upload the table first")
+    source = _source(data)
     with connect(url, key_file) as client:
         checkpoint = _checkpoint(client, model, best)
         dialect = _dialect(missing, delimiter, decimal, encoding)
-        found = checkpoint.evaluate(_source(data), columns=columns, metrics=metric or None, **dialect).to_dict()
+        found = checkpoint.evaluate(source, columns=columns, metrics=metric or None, **dialect).to_dict()
     if as_json:
         print_json(found)
         return
@@ -189,7 +191,17 @@ def _source(data: str) -> str:
     """Return the id of a dataset, or the path of a file that is there."""
     if not data.startswith(DATASETS.prefix) and not Path(data).is_file():
         raise typer.BadParameter(f"there is no file {data}, and the id of a dataset starts with {DATASETS.prefix}")
+    if not data.startswith(DATASETS.prefix):
+        check_ending(Path(data))
     return data
+
+
+def check_ending(file: Path) -> None:
+    """Refuse a file whose name has no ending of a format that the server takes."""
+    try:
+        content_type(file)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def _is_table(data: str, columns: str | None, output: Path | None) -> bool:

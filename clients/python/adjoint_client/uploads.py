@@ -17,6 +17,8 @@ CONTENT_TYPES = {
     ".zip": "application/zip",
 }
 
+WORKBOOKS = (".xls", ".xlsm", ".xlsx", ".ods")
+
 COMPRESSED = (".gz", ".zst")
 
 SAFETENSORS = CONTENT_TYPES[".safetensors"]
@@ -28,6 +30,8 @@ def content_type(path: Path) -> str:
     Raises:
         ValueError: the name has no ending of a format that the server takes.
     """
+    if path.suffix.lower() in WORKBOOKS:
+        raise ValueError(f"{path.name} is a workbook; export the sheet as CSV UTF-8, or save it as Parquet")
     try:
         # What is compressed is recognised by the server.
         return CONTENT_TYPES[(path.with_suffix("") if path.suffix.lower() in COMPRESSED else path).suffix.lower()]

@@ -67,3 +67,29 @@ def test_a_table_is_stored_derived_and_written_to_files(
     assert adjoint("profile", stored, "--json")
     adjoint("download", chosen, str(tmp_path / "chosen.xlsx"), status=REFUSED)
     adjoint("select", chosen, "--where", "id", status=REFUSED)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("datasets", "upload"),
+        ("datasets", "append", "ds_00000000000000000000000000"),
+        ("evaluate", "fit_00000000000000000000000000"),
+    ],
+)
+@pytest.mark.parametrize(("name", "advice"), [("sheet.xlsx", "CSV UTF-8"), ("rows.txt", "endings")])
+def test_a_file_of_another_format_is_refused_with_advice(
+    arguments: tuple[str, ...],
+    name: str,
+    advice: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(b"PK\3\4")
+    # Nothing listens there: the file is refused before a request is sent.
+    monkeypatch.setenv("ADJOINT_URL", "http://127.0.0.1:9")
+    status = run([*arguments, str(file)])
+    assert status == 2
+    assert advice in " ".join(capsys.readouterr().err.replace("│", " ").split())
