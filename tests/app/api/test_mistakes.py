@@ -72,7 +72,7 @@ MISTAKES: dict[str, tuple[Request, str, str, tuple[str, ...]]] = {
     ),
     "a share in per cent": (
         layers(LINEAR, {"layer": "dropout", "p": 30}),
-        "/layers/1", "attribute_invalid", ("30", "less than 1"),
+        "/layers/1/p", "attribute_invalid", ("30", "less than 1"),
     ),
     "rows for an image layer": (
         layers({"layer": "conv2d", "channels": 3, "kernel": 3}),

@@ -82,9 +82,13 @@ def test_a_fork_server_that_does_not_answer_is_replaced(
     listener = Listener(runner)
     lost = runner.start(assign(1, resources={"executor": "numpy"}))
     pid = listener.await_message(lost, Started).pid
-    server = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    server = int(_status(pid)[1])
     _await_ready(runner)
     os.kill(server, signal.SIGSTOP)
+    while _status(server)[0] != "T":
+        os.sched_yield()
+    for _ in range(4):  # what it had answered before
+        listener.heard += runner.receive(0.0)
     waiting = runner.start(assign(2))
     troubles = []
     for _ in range(6):
@@ -101,6 +105,11 @@ def test_a_fork_server_that_does_not_answer_is_replaced(
     listener.await_message(runner.start(assign(3, steps=3)), Finished)
     _await_ready(runner)
     assert runner.unavailable_reason is None
+
+
+def _status(pid: int) -> list[str]:
+    """Return the fields of a process's status, from its state on."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
 NO_NEW_CODE = """
