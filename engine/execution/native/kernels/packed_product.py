@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.execution.native.inline.blocks import VECTORS, block_rows
 from engine.execution.native.inline.matrix_tiles import product_tile, transpose
-from engine.execution.native.inline.vectors import vector_bytes
+from engine.execution.native.inline.vectors import registers, vector_bytes
 from engine.execution.native.kernel import itemsize, kernel, real
 from engine.execution.native.lowering import Argument, Call, Scratch
 
@@ -21,7 +21,10 @@ DEPTH = 256
 PANEL_BYTES = 2**19
 """Largest panel: it stays in the second-level cache while it is multiplied by all rows."""
 READ_BYTES, FEW_ROWS = 2**22, 64
-"""An operand of more bytes is read by BLAS, unless the other one has few rows: each panel reads it once."""
+"""An operand of more bytes is read by BLAS, unless the other one has few rows: each panel reads it once.
+
+With 16 registers, tiles are so small that more rows are no slower by BLAS (0.91 to 1.04 of its time on AVX2).
+"""
 LEAST = (8, 32, 32)
 """Rows, columns and depth of the smallest product; BLAS does not pack smaller ones either."""
 
@@ -76,7 +79,8 @@ def by_transposed(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Cal
     panel = k * VECTORS * register
     if ta or not tb or any(extent < least for extent, least in zip((m, n, k), LEAST, strict=True)):
         return None
-    if panel > PANEL_BYTES or (min(m, n) > FEW_ROWS and max(m, n) * k * size > READ_BYTES):
+    large = registers() == 16 or max(m, n) * k * size > READ_BYTES
+    if panel > PANEL_BYTES or (min(m, n) > FEW_ROWS and large):
         return None
     operands = ((m, a, lda), (n, b, ldb))
     (rows, read, apart), (columns, transposed, step) = operands if m >= n else operands[::-1]
