@@ -62,12 +62,12 @@ def _are_regular(places: NDArray[np.int64], quotes: NDArray[np.bool_], inside: N
 
 
 def _are_records(characters: NDArray[np.uint8], ends: NDArray[np.int64], width: int, rows: int) -> bool:
-    """Return whether cells that end at `ends` make so many records: there are no more line feeds than `rows`."""
+    """Return whether the cells that end at `ends` are `rows` records of `width` cells, each ended by a line feed."""
     return len(ends) == width * rows and bool((characters[ends[width - 1 :: width]] == _LINE_END).all())
 
 
 def _offsets(ends: NDArray[np.int64], dropped: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return where cells begin once so many characters before the end of each one are gone."""
+    """Return the offsets of cells after `dropped` characters in total before the end of each one were removed."""
     offsets = np.zeros(len(ends) + 1, np.int32)
     np.subtract(ends, dropped, out=offsets[1:], casting="unsafe")
     return offsets

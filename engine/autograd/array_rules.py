@@ -21,7 +21,7 @@ from engine.ops.elementwise.casting import cast
 from engine.ops.reduce.reduce import sum_to
 
 RULES_MAX = 8
-"""Rules that a signature keeps, one for each choice of inputs; the next one begins anew."""
+"""Maximum number of rules of a signature, one for each choice of inputs; the next one clears them."""
 CONSTANT_BYTES_MAX = 1 << 16
 """Bytes of the constants that a rule may keep; one that makes larger tables makes them anew in each pass."""
 _UNKNOWN = object()

@@ -20,7 +20,7 @@ from engine.core.value import Array, Node, Signature, Value
 Key = tuple[Any, ...]
 
 SIGNATURES_MAX = 256
-"""Signatures that an op keeps; the next one begins anew."""
+"""Maximum number of signatures of an op; the next one clears them."""
 EXACT_MAX = 2**53
 """Python integers below are exact in float64, so that each float type rounds them once."""
 

@@ -106,7 +106,7 @@ class SimulatedRunner(RayRunner):
     """The real runner over a bridge that is played."""
 
     def __init__(self, server: "Server") -> None:
-        super().__init__(server.clock, NoProcesses(), TERMS, "auto", str(server.staging))  # type: ignore[arg-type]
+        super().__init__(server.clock, NoProcesses(), TERMS, "auto", str(server.staging))  # type: ignore[arg-type]  # none run
         self._server = server
 
     def _start_bridge(self) -> None:
@@ -121,7 +121,7 @@ class SimulatedElection(Election):
     """The real election over a connection that is played."""
 
     def __init__(self, server: "Server") -> None:
-        super().__init__(None, ServerRecord(server.id, "", "", {}), runs_fits=True)  # type: ignore[arg-type]
+        super().__init__(None, ServerRecord(server.id, "", "", {}), runs_fits=True)  # type: ignore[arg-type]  # none
         self._of = server
 
     def _connect(self) -> psycopg.Connection[Any]:

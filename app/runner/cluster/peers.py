@@ -103,7 +103,7 @@ class PeerWatch:
     def find_cause(self, seconds: float) -> PeerLoss | None:
         """Return the loss for which the attempt ends; None if no peer is lost.
 
-        The first cause may become known after what follows from it: wait for it for at most so many seconds.
+        The first cause may be reported after its consequences: wait for it for at most `seconds`.
         """
         with self._changed:
             self._changed.wait_for(

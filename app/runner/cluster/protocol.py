@@ -56,7 +56,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class StartReplicas(Start):
-    """To the bridge: run each of so many replicas in an actor of its own, all of one placement group.
+    """To the bridge: run each of the `replicas` in its own actor, all in one placement group.
 
     `cpus` and `memory_bytes` are those of one replica; `strategy` is Ray's.
     """

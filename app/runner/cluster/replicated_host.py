@@ -83,7 +83,7 @@ class ReplicatedHost(AttemptHost):
         return replace(ended, reason=loss.reason, detail=loss.detail, asked=False, lost_node=loss.node)
 
     def _wait_for_cause(self) -> PeerLoss | None:
-        """Return why a peer has ended; the attempt sends heartbeats meanwhile."""
+        """Return why a peer has ended, and send heartbeats of the attempt while waiting for it."""
         found: list[PeerLoss | None] = []
         finding = threading.Thread(target=lambda: found.append(self._peers.find_cause(CAUSE_SECONDS)), daemon=True)
         finding.start()

@@ -171,7 +171,7 @@ def test_a_saved_checkpoint_is_on_the_server_when_its_reply_comes(serve: Serve) 
     head, _ = served.reply("save")
     assert head.file == "saved-2.safetensors"
     assert (served.folder.path / head.file).stat().st_size > 0
-    served.until(lambda: not (served.node._folder / head.file).exists())  # type: ignore[operator]
+    served.until(lambda: not (served.node._folder / head.file).exists())  # type: ignore[operator]  # it has one by now
 
 
 def test_columns_are_found_at_their_place_on_the_node(
