@@ -42,7 +42,7 @@ def expand_layers(layers: Any, loss: Any, draft: Definition) -> Definition:
         try:
             expanded.append(_expand(entries, loss, draft, dims))
         except DocumentError as error:
-            fault = fault or error
+            fault = fault or DocumentError([_noting_trial(finding, dims) for finding in error.findings])
         if len(expanded) == 2:
             break
     if not expanded:
@@ -51,6 +51,13 @@ def expand_layers(layers: Any, loss: Any, draft: Definition) -> Definition:
     if len(expanded) == 2 and expanded[0] != expanded[1]:
         raise DocumentError([_dependent(*expanded)])
     return expanded[0]
+
+
+def _noting_trial(finding: Finding, dims: Mapping[str, int]) -> Finding:
+    """Return a finding about shapes with the numbers that stand for named extents in them."""
+    if finding.code != "shape_mismatch":
+        return finding
+    return replace(finding, detail=finding.detail + trial_note(dims))
 
 
 def _dependent(first: Definition, second: Definition) -> Finding:
@@ -206,8 +213,7 @@ def _expand(
             except DocumentError:
                 raise
             except EngineError as error:
-                detail = f"{error}{trial_note(dims) if error.code == 'shape_mismatch' else ''}"
-                raise DocumentError([Finding(f"/layers/{index}", error.code, detail)]) from error
+                raise DocumentError([Finding(f"/layers/{index}", error.code, str(error))]) from error
         output = parts.references[x.key]
         losses: tuple[str, ...] = ()
         outputs: tuple[str, ...] = (output,)

@@ -75,6 +75,13 @@ def test_catalogues(client):
         assert kind in [entry["kind"] for entry in getattr(client, name)()]
 
 
+def test_layers_without_a_definition_are_refused_before_anything_is_sent(client, line):
+    with pytest.raises(TypeError, match="not list; give layers in a definition"):
+        client.fit([{"layer": "linear", "units": 1}], {"x": [1.0]}, epochs=1)
+    with pytest.raises(TypeError, match=r"not int$"):
+        client.fit(line, [7], epochs=1)
+
+
 def test_any_operation_is_called_by_its_name(client, line):
     assert client.call("check_health")["status"] == "ok"
     graph = client.call("create_graph", line)

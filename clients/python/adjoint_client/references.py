@@ -30,9 +30,14 @@ def references(
     return [reference(thing) for thing in things]
 
 
-def reference(thing: GraphLike | Dataset) -> str | Mapping[str, Any]:
-    """Return how a request names the thing: by its id, or by its definition."""
-    return thing if isinstance(thing, str | Mapping) else thing.id
+def reference(thing: object) -> str | Mapping[str, Any]:
+    """Return how a request names the thing: by its id, or by its definition; TypeError if it is none of these."""
+    if isinstance(thing, str | Mapping):
+        return thing
+    if isinstance(thing, Graph | GraphSummary | Dataset):
+        return thing.id
+    hint = "; give layers in a definition: {'inputs': ..., 'layers': [...]}" if isinstance(thing, Sequence) else ""
+    raise TypeError(f"expected an id, an object of this client or a definition, not {type(thing).__name__}{hint}")
 
 
 def session_request(

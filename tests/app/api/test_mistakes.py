@@ -78,6 +78,10 @@ MISTAKES: dict[str, tuple[Request, str, str, tuple[str, ...]]] = {
         layers({"layer": "conv2d", "channels": 3, "kernel": 3}),
         "/layers/0", "shape_mismatch", ("[batch, channels, 2 more]", "(tried with batch = 24)"),
     ),
+    "class indices as fractions": (
+        layers(LINEAR, dtype="float32"),
+        "/loss", "shape_mismatch", ("cast them to int64", "(tried with batch = 24)"),
+    ),
     "an element type of Python": (
         layers(LINEAR, dtype="int"),
         "/inputs/y/dtype", "dtype_mismatch", ("'int'", "did you mean 'int64'?"),
