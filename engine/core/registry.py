@@ -92,6 +92,7 @@ class Op(Generic[R]):
         random: bool = False,
         data_dependent: bool = False,
         differentiable: bool = True,
+        batching: Rule | None = None,
         call: CallForms = CallForms(),
         numerics: Numerics = Numerics(),
         memory: Memory = Memory(),
@@ -113,6 +114,7 @@ class Op(Generic[R]):
             random: the last input is a random key, supplied when left out.
             data_dependent: the shape of a result depends on data, so that a graph cannot hold the op.
             differentiable: False for ops whose results carry no gradient.
+            batching: how the op applies to many examples at once, see `batch`.
             call: forms of a call in PyTorch's order of arguments.
             numerics: promotion, mixed precision and half types.
             memory: views, in-place outputs, running statistics and scratch memory.
@@ -146,7 +148,7 @@ class Op(Generic[R]):
         self.view = memory.view
         self.rule: Rule | None = None
         self.composition: Rule | None = None
-        self.batching: Rule | None = None
+        self.batching = batching
         self._rule_attrs: tuple[str, ...] = ()
         self._signatures: dict[Key, Signature | None] = {}
         self._has_signatures = shape_rule is not None and not (random or multi_output or data_dependent)

@@ -127,16 +127,18 @@ def _softplus(x: Value, *, beta: float, threshold: float) -> Spec:
     return x.spec
 
 
-@primitive(shape_rule=_softplus, numerics=PRECISE_FUNCTION, samples=[*SHAPES, sample((4,), beta=2.0, threshold=1.5)])
+@primitive(
+    shape_rule=_softplus,
+    numerics=PRECISE_FUNCTION,
+    batching=by_itself,
+    samples=[*SHAPES, sample((4,), beta=2.0, threshold=1.5)],
+)
 def softplus(x: Array, *, beta: Positive = 1.0, threshold: float = 20.0, out: Array | None = None) -> Array:
     """log(1 + exp(beta x)) / beta, a smooth relu; x itself where beta x > threshold."""
     wide = x.astype(FLOAT32) if x.dtype == FLOAT16 else x
     scaled = wide * wide.dtype.type(beta)
     smooth = np.log1p(np.exp(np.minimum(scaled, threshold))) / wide.dtype.type(beta)
     return _select(scaled > threshold, x, smooth.astype(x.dtype, copy=False), out)
-
-
-softplus.batch(by_itself)
 
 
 def _select(condition: Array, a: Array, b: Array, out: Array | None) -> Array:
@@ -191,14 +193,14 @@ def _hardtanh(x: Value, *, min: float, max: float) -> Spec:
 
 
 @primitive(
-    shape_rule=_hardtanh, numerics=PROMOTE_COMMON, samples=[sample(away_from((-1.0, 1.0), 2, 3)), sample((2,), max=9.0)]
+    shape_rule=_hardtanh,
+    numerics=PROMOTE_COMMON,
+    batching=by_itself,
+    samples=[sample(away_from((-1.0, 1.0), 2, 3)), sample((2,), max=9.0)],
 )
 def hardtanh(x: Array, *, min: float = -1.0, max: float = 1.0, out: Array | None = None) -> Array:
     """x limited to min..max; the gradient at the bounds is 0 (that of clamp is 1)."""
     return clip_array(x, min, max, out)
-
-
-hardtanh.batch(by_itself)
 
 
 @hardtanh.vjp
@@ -282,13 +284,15 @@ def _celu(x: Value, *, alpha: float) -> Spec:
     return x.spec
 
 
-@primitive(shape_rule=_celu, numerics=PROMOTE_FLOAT, samples=[*KINKED, sample(away_from((0.0,), 4), alpha=0.7)])
+@primitive(
+    shape_rule=_celu,
+    numerics=PROMOTE_FLOAT,
+    batching=by_itself,
+    samples=[*KINKED, sample(away_from((0.0,), 4), alpha=0.7)],
+)
 def celu(x: Array, *, alpha: float = 1.0, out: Array | None = None) -> Array:
     """x where x > 0, else alpha (exp(x / alpha) - 1), whose gradient is continuous (Barron 2017)."""
     return store_result(np.where(x > 0, x, np.expm1(np.minimum(x, 0) / alpha) * alpha), out)
-
-
-celu.batch(by_itself)
 
 
 celu.vjp(lambda g, y, x, *, alpha: g * where(gt(x, 0.0), 1.0, exp(where(lt(x, 0.0), x, 0.0) / alpha)))
@@ -324,26 +328,20 @@ def _positive_width(x: Value, *, lambd: float) -> Spec:
 SHRINKABLE = [sample(away_from((-0.5, 0.5), 2, 3)), sample(away_from((-1.0, 1.0), 4), lambd=1.0)]
 
 
-@primitive(shape_rule=_positive_width, numerics=PROMOTE_FLOAT, samples=SHRINKABLE)
+@primitive(shape_rule=_positive_width, numerics=PROMOTE_FLOAT, batching=by_itself, samples=SHRINKABLE)
 def hardshrink(x: Array, *, lambd: NonNegative = 0.5, out: Array | None = None) -> Array:
     """x where |x| > lambd, else 0."""
     return store_result(np.where(np.abs(x) <= lambd, 0, x), out)
 
 
-hardshrink.batch(by_itself)
-
-
 hardshrink.vjp(lambda g, y, x, *, lambd: where((x >= -lambd) & (x <= lambd), 0.0, g))
 
 
-@primitive(shape_rule=_positive_width, numerics=PROMOTE_FLOAT, samples=SHRINKABLE)
+@primitive(shape_rule=_positive_width, numerics=PROMOTE_FLOAT, batching=by_itself, samples=SHRINKABLE)
 def softshrink(x: Array, *, lambd: NonNegative = 0.5, out: Array | None = None) -> Array:
     """x moved towards 0 by lambd, and 0 where |x| <= lambd."""
     result: Array = np.subtract(x, np.clip(x, -lambd, lambd), out=out)
     return result
-
-
-softshrink.batch(by_itself)
 
 
 softshrink.vjp(lambda g, y, x, *, lambd: where((x >= -lambd) & (x <= lambd), 0.0, g))

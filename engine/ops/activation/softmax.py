@@ -73,13 +73,10 @@ def _softmax(y: Array, x: Array, axis: int) -> None:
     y /= sum_over(y, (axis,))
 
 
-@primitive(shape_rule=_along, numerics=PRECISE_FUNCTION, sharding=ALONG_AXIS, samples=SAMPLES)
+@primitive(shape_rule=_along, numerics=PRECISE_FUNCTION, sharding=ALONG_AXIS, batching=along("axis"), samples=SAMPLES)
 def softmax(x: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     """exp(x) / sum(exp(x)) along `axis`; NaN where every element is -inf."""
     return along_axis(_softmax, (x,), axis, out)
-
-
-softmax.batch(along("axis"))
 
 
 @softmax.vjp
@@ -97,14 +94,12 @@ def _softmax_backward(gx: Array, g: Array, y: Array, axis: int) -> None:
     shape_rule=_gradient_along,
     numerics=Numerics(promotion="common", autocast="float32"),
     sharding=ALONG_AXIS,
+    batching=along("axis"),
     samples=PAIRS,
 )
 def softmax_backward(g: Array, y: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     """y (g - sum(g y)) along `axis`: the gradient of softmax, given its output y."""
     return along_axis(_softmax_backward, (g, y), axis, out)
-
-
-softmax_backward.batch(along("axis"))
 
 
 @softmax_backward.vjp
@@ -120,13 +115,10 @@ def _log_softmax(y: Array, x: Array, axis: int) -> None:
     y -= np.log(sum_over(np.exp(y), (axis,)))
 
 
-@primitive(shape_rule=_along, numerics=PRECISE_FUNCTION, sharding=ALONG_AXIS, samples=SAMPLES)
+@primitive(shape_rule=_along, numerics=PRECISE_FUNCTION, sharding=ALONG_AXIS, batching=along("axis"), samples=SAMPLES)
 def log_softmax(x: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     """log(softmax(x)) along `axis`, without the rounding of softmax; NaN where every element is -inf."""
     return along_axis(_log_softmax, (x,), axis, out)
-
-
-log_softmax.batch(along("axis"))
 
 
 @log_softmax.vjp
@@ -145,14 +137,12 @@ def _log_softmax_backward(gx: Array, g: Array, y: Array, axis: int) -> None:
     shape_rule=_gradient_along,
     numerics=Numerics(promotion="common", autocast="float32"),
     sharding=ALONG_AXIS,
+    batching=along("axis"),
     samples=PAIRS,
 )
 def log_softmax_backward(g: Array, y: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     """g - exp(y) sum(g) along `axis`: the gradient of log_softmax, given its output y."""
     return along_axis(_log_softmax_backward, (g, y), axis, out)
-
-
-log_softmax_backward.batch(along("axis"))
 
 
 @log_softmax_backward.vjp

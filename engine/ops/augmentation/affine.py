@@ -203,6 +203,7 @@ def _sample_maps(generator: np.random.Generator) -> Array:
     numerics=AUTOCAST_FLOAT32,
     memory=Memory(scratch=_scratch),
     sharding=batch_axes("00", "0"),
+    batching=folded(0, 1),
     samples=[
         sample((2, 2, 4, 3), MAPS, size=(4, 3)),
         sample((2, 1, 4, 3), MAPS, size=(4, 3), interpolation="bilinear", fill=0.5),
@@ -228,9 +229,6 @@ def affine_sample(
     return result
 
 
-affine_sample.batch(folded(0, 1))
-
-
 @affine_sample.vjp
 def _(g: Value, y: Value, x: Value, maps: Value, *, interpolation: Interpolation) -> object:
     return affine_sample_back(g, maps, size=x.shape[2:], interpolation=interpolation), None
@@ -249,6 +247,7 @@ def _affine_sample_back(x: Value, maps: Value, *, size: Ints, interpolation: Int
     numerics=AUTOCAST_FLOAT32,
     memory=Memory(scratch=_scratch),
     sharding=batch_axes("00", "0"),
+    batching=folded(0, 1),
     samples=[
         sample((2, 2, 4, 3), MAPS, size=(4, 3)),
         sample((2, 1, 4, 3), MAPS, size=(5, 4), interpolation="bilinear"),
@@ -265,9 +264,6 @@ def affine_sample_back(x: Array, maps: Array, *, size: Ints, interpolation: Inte
         np.add.at(total, (*number, _spread(place)), np.where(_spread(inside), given, dtype.type(0)))
     result: Array = total.astype(x.dtype, copy=False).reshape(*x.shape[:2], *size)
     return result
-
-
-affine_sample_back.batch(folded(0, 1))
 
 
 @affine_sample_back.vjp

@@ -135,6 +135,7 @@ BOXES = Argument((2, 4), lambda generator, shape: np.array([[1, 3, 0, 2], [0, 0,
 @primitive(
     shape_rule=_erase_boxes,
     sharding=batch_axes("00", "0"),
+    batching=folded(0, 1),
     samples=[sample((2, 2, 4, 3), BOXES), sample((2, 1, 3, 2), BOXES, value=0.5)],
 )
 def erase_boxes(x: Array, boxes: Array, *, value: float = 0.0, out: Array | None = None) -> Array:
@@ -147,9 +148,6 @@ def erase_boxes(x: Array, boxes: Array, *, value: float = 0.0, out: Array | None
     np.copyto(out, x)
     np.copyto(out, x.dtype.type(value), where=inside[:, None])
     return out
-
-
-erase_boxes.batch(folded(0, 1))
 
 
 @erase_boxes.vjp

@@ -47,7 +47,11 @@ def _bin_mean(x: Value, *, axis: int, bins: int) -> Spec:
     return _binned("bin_mean", x, axis, bins)
 
 
-@primitive(shape_rule=_bin_mean, samples=[sample((2, 5), axis=1, bins=3), sample((3, 2), axis=0, bins=4)])
+@primitive(
+    shape_rule=_bin_mean,
+    batching=along("axis"),
+    samples=[sample((2, 5), axis=1, bins=3), sample((3, 2), axis=0, bins=4)],
+)
 def bin_mean(x: Array, *, axis: int, bins: int) -> Array:
     """The mean of each of `bins` bins along an axis, as in adaptive pooling; bins may overlap."""
     place = axis % x.ndim
@@ -62,9 +66,6 @@ def bin_mean(x: Array, *, axis: int, bins: int) -> Array:
     return total.astype(x.dtype, copy=False)
 
 
-bin_mean.batch(along("axis"))
-
-
 @bin_mean.vjp
 def _(g: Value, y: Value, x: Value, *, axis: int) -> Value:
     place = normalize_axis(axis, x.ndim)
@@ -75,7 +76,11 @@ def _bin_mean_back(x: Value, *, axis: int, extent: int) -> Spec:
     return _binned("bin_mean_back", x, axis, extent)
 
 
-@primitive(shape_rule=_bin_mean_back, samples=[sample((2, 3), axis=1, extent=5), sample((4, 2), axis=0, extent=3)])
+@primitive(
+    shape_rule=_bin_mean_back,
+    batching=along("axis"),
+    samples=[sample((2, 3), axis=1, extent=5), sample((4, 2), axis=0, extent=3)],
+)
 def bin_mean_back(x: Array, *, axis: int, extent: int) -> Array:
     """The value of each bin divided among its elements, along an axis of `extent`: the transpose of bin_mean."""
     place = axis % x.ndim
@@ -93,9 +98,6 @@ def bin_mean_back(x: Array, *, axis: int, extent: int) -> Array:
     return total.astype(x.dtype, copy=False)
 
 
-bin_mean_back.batch(along("axis"))
-
-
 @bin_mean_back.vjp
 def _(g: Value, y: Value, x: Value, *, axis: int) -> Value:
     place = normalize_axis(axis, x.ndim)
@@ -106,7 +108,12 @@ def _bin_argmax(x: Value, *, axis: int, bins: int) -> Spec:
     return Spec(_binned("bin_argmax", x, axis, bins).shape, INT64)
 
 
-@primitive(shape_rule=_bin_argmax, differentiable=False, samples=[sample(distinct(2, 5), axis=1, bins=3)])
+@primitive(
+    shape_rule=_bin_argmax,
+    differentiable=False,
+    batching=along("axis"),
+    samples=[sample(distinct(2, 5), axis=1, bins=3)],
+)
 def bin_argmax(x: Array, *, axis: int, bins: int) -> Array:
     """The index along `axis` of the first largest element (NaN wins) of each of `bins` bins."""
     place = axis % x.ndim
@@ -120,9 +127,6 @@ def bin_argmax(x: Array, *, axis: int, bins: int) -> Array:
         best = np.where(better, found, best)
         index = np.where(better, _along(elements, place, x.ndim), index)
     return index
-
-
-bin_argmax.batch(along("axis"))
 
 
 def _adaptive_avg(rank: int, x: Value, output_size: Extents) -> Value:

@@ -46,6 +46,7 @@ def _im2col(x: Value, *, kernel: Window, stride: Window, padding: Window, dilati
 @primitive(
     shape_rule=_im2col,
     numerics=AUTOCAST_HALF,
+    batching=folded(0),
     samples=[
         sample((1, 2, 3, 3), kernel=2),
         sample((2, 1, 4, 5), kernel=(2, 3), stride=2, padding=1),
@@ -67,9 +68,6 @@ def im2col(
         )
     np.copyto(out.reshape(windows.shape, copy=False), windows)
     return out
-
-
-im2col.batch(folded(0))
 
 
 @im2col.vjp
@@ -95,6 +93,7 @@ def _col2im(x: Value, *, size: Ints, kernel: Window, stride: Window, padding: Wi
     aliases=("fold",),
     call=CallForms(by_place=("size", "kernel", "dilation", "padding", "stride")),
     numerics=AUTOCAST_HALF,
+    batching=folded(0),
     samples=[
         sample((1, 8, 4), size=(3, 3), kernel=2),
         sample((2, 6, 9), size=(4, 5), kernel=(2, 3), stride=2, padding=1),
@@ -129,9 +128,6 @@ def col2im(
         return np.ascontiguousarray(result, x.dtype)
     np.copyto(out, result, casting="same_kind")
     return out
-
-
-col2im.batch(folded(0))
 
 
 @col2im.vjp

@@ -118,6 +118,7 @@ def _max_pool_scratch(attrs: Mapping[str, Any], inputs: Sequence[Spec], outputs:
     multi_output=True,
     memory=Memory(scratch=_max_pool_scratch),
     sharding=batch_axes("0", "00"),
+    batching=folded(0),
     samples=[
         sample(distinct(2, 1, 4, 4), kernel=(2, 2), stride=(2, 2), padding=(0, 0), dilation=(1, 1)),
         sample(distinct(1, 2, 5), kernel=(3,), stride=(2,), padding=(1,), dilation=(1,), ceil_mode=True),
@@ -146,9 +147,6 @@ def max_pool(
     reach = [_in_reach(*g) for g in zip(x.shape[2:], extents, kernel, stride, padding, dilation, strict=True)]
     code = _first_equal(padded, best, kernel, stride, dilation, None if padded is x else reach)
     return best, _flat_index(code, x.shape[2:], kernel, stride, padding, dilation, index)
-
-
-max_pool.batch(folded(0))
 
 
 def _fold_windows(
@@ -246,6 +244,7 @@ def _max_unpool_scratch(attrs: Mapping[str, Any], inputs: Sequence[Spec], output
     shape_rule=_max_unpool,
     memory=Memory(scratch=_max_unpool_scratch),
     sharding=batch_axes("00", "0"),
+    batching=folded(0, 1, shape="shape"),
     samples=[sample((2, 1, 2, 2), integers(0, 12, 2, 1, 2, 2), shape=(2, 1, 3, 4))],
 )
 def max_unpool(x: Array, index: Array, *, shape: Ints, out: Array | None = None) -> Array:
@@ -261,9 +260,6 @@ def max_unpool(x: Array, index: Array, *, shape: Ints, out: Array | None = None)
     planes = (np.arange(math.prod(shape[:2])) * size).reshape(*shape[:2], *(1,) * (x.ndim - 2))
     np.add.at(out.reshape(-1, copy=False), (index + planes).reshape(-1), x.reshape(-1))
     return out
-
-
-max_unpool.batch(folded(0, 1, shape="shape"))
 
 
 @max_unpool.vjp
@@ -296,6 +292,7 @@ def _avg_pool(
 @primitive(
     shape_rule=_avg_pool,
     sharding=batch_axes("0", "0"),
+    batching=folded(0),
     samples=[
         sample((1, 2, 4, 4), kernel=(2, 2), stride=(2, 2), padding=(0, 0)),
         sample((2, 1, 5), kernel=(3,), stride=(2,), padding=(1,), count_include_pad=False),
@@ -327,9 +324,6 @@ def avg_pool(
     if out is None:
         out = np.empty(total.shape, x.dtype)
     return np.divide(total, counts, out=out, dtype=total.dtype, casting="same_kind")
-
-
-avg_pool.batch(folded(0))
 
 
 def _counts(
@@ -390,6 +384,7 @@ def _avg_pool_input(
 
 @primitive(
     shape_rule=_avg_pool_input,
+    batching=folded(0, shape="shape"),
     samples=[
         sample((1, 2, 2, 2), shape=(1, 2, 4, 5), kernel=(2, 2), stride=(2, 2), padding=(0, 0)),
         sample((2, 1, 3), shape=(2, 1, 5), kernel=(3,), stride=(2,), padding=(1,), count_include_pad=False),
@@ -419,9 +414,6 @@ def avg_pool_input(
         return result.astype(g.dtype, copy=False)
     np.copyto(out, result, casting="same_kind")
     return out
-
-
-avg_pool_input.batch(folded(0, shape="shape"))
 
 
 def _unfold_axis(g: Array, axis: int, extent: int, kernel: int, stride: int) -> Array:

@@ -127,6 +127,7 @@ def _resample(x: Value, *, axis: int, size: int, method: Method, align_corners: 
 @primitive(
     shape_rule=_resample,
     numerics=AUTOCAST_FLOAT32,
+    batching=along("axis"),
     samples=[
         sample((2, 3), axis=1, size=5, method="nearest"),
         sample((3, 2), axis=0, size=5, method="linear"),
@@ -151,9 +152,6 @@ def resample(
     for elements, weights in zip(*taps, strict=True):
         total += np.take(wide, elements, axis=place) * _along(weights, place, wide)
     return np.asarray(total, x.dtype)
-
-
-resample.batch(along("axis"))
 
 
 def _along(weights: Array, place: int, like: Array) -> Array:
@@ -182,6 +180,7 @@ def _resample_back(
 @primitive(
     shape_rule=_resample_back,
     numerics=AUTOCAST_FLOAT32,
+    batching=along("axis"),
     samples=[
         sample((2, 5), axis=1, extent=3, method="nearest-exact"),
         sample((5, 2), axis=0, extent=3, method="linear"),
@@ -201,9 +200,6 @@ def resample_back(
         weighted = wide * _along(weights, place, wide)
         total[(*lead, elements[starts])] += np.add.reduceat(weighted, starts, axis=place)
     return total.astype(x.dtype, copy=False)
-
-
-resample_back.batch(along("axis"))
 
 
 @resample_back.vjp

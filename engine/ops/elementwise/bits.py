@@ -35,37 +35,29 @@ def _shift(a: Value, b: Value) -> Spec:
     return _whole_pair(a, b)
 
 
-@primitive(shape_rule=_whole_pair, differentiable=False, numerics=PROMOTE_COMMON, samples=BIT_PAIRS)
+@primitive(shape_rule=_whole_pair, differentiable=False, numerics=PROMOTE_COMMON, batching=by_itself, samples=BIT_PAIRS)
 def bitwise_and(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The bits set in both a and b, elementwise with broadcasting."""
     return np.bitwise_and(a, b, out=out)
 
 
-bitwise_and.batch(by_itself)
-
-
-@primitive(shape_rule=_whole_pair, differentiable=False, numerics=PROMOTE_COMMON, samples=BIT_PAIRS)
+@primitive(shape_rule=_whole_pair, differentiable=False, numerics=PROMOTE_COMMON, batching=by_itself, samples=BIT_PAIRS)
 def bitwise_or(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The bits set in a, in b or in both, elementwise with broadcasting."""
     return np.bitwise_or(a, b, out=out)
 
 
-bitwise_or.batch(by_itself)
-
-
-@primitive(shape_rule=_whole_pair, differentiable=False, numerics=PROMOTE_COMMON, samples=BIT_PAIRS)
+@primitive(shape_rule=_whole_pair, differentiable=False, numerics=PROMOTE_COMMON, batching=by_itself, samples=BIT_PAIRS)
 def bitwise_xor(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The bits set in exactly one of a and b, elementwise with broadcasting."""
     return np.bitwise_xor(a, b, out=out)
-
-
-bitwise_xor.batch(by_itself)
 
 
 @primitive(
     shape_rule=_whole,
     aliases=("bitwise_invert",),
     differentiable=False,
+    batching=by_itself,
     samples=[sample(integers(-9, 9, 2, 3)), sample(booleans(3))],
 )
 def bitwise_not(x: Array, *, out: Array | None = None) -> Array:
@@ -73,22 +65,27 @@ def bitwise_not(x: Array, *, out: Array | None = None) -> Array:
     return np.bitwise_not(x, out=out)
 
 
-bitwise_not.batch(by_itself)
-
-
-@primitive(shape_rule=_shift, aliases=("left_shift",), differentiable=False, numerics=PROMOTE_COMMON, samples=SHIFTS)
+@primitive(
+    shape_rule=_shift,
+    aliases=("left_shift",),
+    differentiable=False,
+    numerics=PROMOTE_COMMON,
+    batching=by_itself,
+    samples=SHIFTS,
+)
 def bitwise_left_shift(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a shifted left by b bits, elementwise; 0 if b is negative or not less than the number of bits."""
     return np.left_shift(a, b, out=out)
 
 
-bitwise_left_shift.batch(by_itself)
-
-
-@primitive(shape_rule=_shift, aliases=("right_shift",), differentiable=False, numerics=PROMOTE_COMMON, samples=SHIFTS)
+@primitive(
+    shape_rule=_shift,
+    aliases=("right_shift",),
+    differentiable=False,
+    numerics=PROMOTE_COMMON,
+    batching=by_itself,
+    samples=SHIFTS,
+)
 def bitwise_right_shift(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a shifted right by b bits, elementwise, with sign extension; a large b leaves only the sign."""
     return np.right_shift(a, b, out=out)
-
-
-bitwise_right_shift.batch(by_itself)

@@ -26,14 +26,12 @@ def _cast(x: Value, *, dtype: DType) -> Spec:
     numerics=Numerics(autocast="unchanged"),
     algebra=Algebra(affine=True, identity=True, keeps_elements=True, conversion=True),
     sharding=ELEMENTWISE,
+    batching=by_itself,
     samples=[sample((2, 3), dtype="float64")],
 )
 def cast(x: Array, *, dtype: DType, out: Array | None = None) -> Array:
     """x as another dtype; floats are truncated towards zero to integers. The gradient is cast back."""
     return convert_dtype(x, dtype, out)
-
-
-cast.batch(by_itself)
 
 
 cast.vjp(lambda g, y, x: cast(g, dtype=x.dtype) if is_float(x.dtype) else None)
@@ -61,6 +59,7 @@ def _bitcast(x: Value, *, dtype: DType) -> Spec:
     differentiable=False,
     numerics=Numerics(supports_bfloat16=True, autocast="unchanged"),
     documentation=Documentation(no_gradient="its result does not vary smoothly with x"),
+    batching=by_itself,
     samples=[sample(integers(-9, 9, 2, 3), dtype="float64"), sample(integers(-9, 9, 4), dtype="int64")],
 )
 def bitcast(x: Array, *, dtype: DType, out: Array | None = None) -> Array:
@@ -70,9 +69,6 @@ def bitcast(x: Array, *, dtype: DType, out: Array | None = None) -> Array:
         return result.copy()
     np.copyto(out, result)
     return out
-
-
-bitcast.batch(by_itself)
 
 
 @primitive(
@@ -110,6 +106,7 @@ copy.vjp(lambda g, y, x: g)
     aliases=("optimization_barrier",),
     memory=Memory(view="strided"),
     algebra=Algebra(barrier=True),
+    batching=lambda call: call.again(call.spread(0), *call.inputs[1:]),
     samples=[sample((2, 3)), sample((2, 3), (4,))],
 )
 def barrier(x: Array, after: Array | None = None) -> Array:
@@ -119,9 +116,6 @@ def barrier(x: Array, after: Array | None = None) -> Array:
     (rematerialization), as with jax.lax.optimization_barrier.
     """
     return x
-
-
-barrier.batch(lambda call: call.again(call.spread(0), *call.inputs[1:]))
 
 
 barrier.vjp(lambda g, y, x, after=None: (g,) if after is None else (g, None))

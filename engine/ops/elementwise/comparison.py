@@ -97,6 +97,7 @@ def _choice(condition: Value, a: Value, b: Value) -> Spec:
     shape_rule=_choice,
     numerics=Numerics(promotion="common", promote_from=1, handles_missing=True),
     sharding=ELEMENTWISE,
+    batching=by_itself,
     samples=[sample(booleans(2, 3), (3,), (2, 3)), sample(booleans(3), (), (2, 3))],
 )
 def where(condition: Array, a: Array, b: Array, *, out: Array | None = None) -> Array:
@@ -106,9 +107,6 @@ def where(condition: Array, a: Array, b: Array, *, out: Array | None = None) -> 
     np.copyto(out, b)
     np.copyto(out, a, where=condition)
     return out
-
-
-where.batch(by_itself)
 
 
 where.vjp(lambda g, y, condition, a, b: (None, lambda: where(condition, g, 0.0), lambda: where(condition, 0.0, g)))

@@ -405,6 +405,7 @@ def _whole(bound: float | None, rounded: Callable[[float], int], x: Array) -> in
 
 @primitive(
     shape_rule=_bounded,
+    batching=by_itself,
     samples=[
         sample(away_from((-0.5, 0.5), 2, 3), min=-0.5, max=0.5),
         sample(away_from((0.0,), 3), min=0.0),
@@ -421,9 +422,6 @@ def clamp(
     The gradient at a bound is 1, as in PyTorch; with `strict` it is 0, as in ggmlR, Lamp++ and HIPS autograd.
     """
     return clip_array(x, min, max, out)
-
-
-clamp.batch(by_itself)
 
 
 @clamp.vjp

@@ -282,6 +282,7 @@ def _logit(y: Array, x: Array) -> None:
 @primitive(
     shape_rule=_eps_in_range,
     numerics=PRECISE_FUNCTION,
+    batching=by_itself,
     samples=[sample(uniform(0.1, 0.9, 2, 3)), sample(uniform(-0.5, 1.5, 4), eps=0.15)],
 )
 def logit(x: Array, *, eps: Annotated[float | None, Range(0, 0.5)] = None, out: Array | None = None) -> Array:
@@ -292,9 +293,6 @@ def logit(x: Array, *, eps: Annotated[float | None, Range(0, 0.5)] = None, out: 
     if eps is not None:
         x = np.clip(x, eps, 1 - eps)
     return blockwise(_logit, (x,), out)
-
-
-logit.batch(by_itself)
 
 
 @logit.vjp

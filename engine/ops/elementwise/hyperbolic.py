@@ -124,6 +124,7 @@ def _order(x: Value, *, order: int) -> Spec:
 @primitive(
     shape_rule=_order,
     numerics=PROMOTE_FLOAT,
+    batching=by_itself,
     samples=[sample((3,), order=1), sample(uniform(-0.2, 0.2, 3), order=2), sample(uniform(-4.0, 4.0, 4), order=4)],
 )
 def sinc_derivative(x: Array, *, order: Annotated[int, Range(1, 20)], out: Array | None = None) -> Array:
@@ -140,9 +141,6 @@ def sinc_derivative(x: Array, *, order: Annotated[int, Range(1, 20)], out: Array
         y[...] = result
 
     return blockwise(kernel, (x,), out)
-
-
-sinc_derivative.batch(by_itself)
 
 
 def _sinc_series(u: Array, order: int) -> Array:

@@ -74,13 +74,12 @@ def _threshold(x: Value, *, threshold: float, value: float) -> Spec:
     return x.spec
 
 
-@primitive(shape_rule=_threshold, samples=[sample(away_from((0.3,), 2, 3), threshold=0.3, value=-1.0)])
+@primitive(
+    shape_rule=_threshold, batching=by_itself, samples=[sample(away_from((0.3,), 2, 3), threshold=0.3, value=-1.0)]
+)
 def threshold(x: Array, *, threshold: float, value: float, out: Array | None = None) -> Array:
     """x where x > threshold (or is NaN), else `value`; integers stay integers."""
     return store_result(np.where(x <= threshold, x.dtype.type(value), x), out)
-
-
-threshold.batch(by_itself)
 
 
 threshold.vjp(lambda g, y, x, *, threshold: where(le(x, threshold), 0.0, g))

@@ -68,7 +68,9 @@ def _round(x: Value, *, decimals: int) -> Spec:
 
 
 @primitive(
-    shape_rule=_round, samples=[sample(away_from((-2.5, -1.5, -0.5, 0.5, 1.5, 2.5), 2, 3)), sample((3,), decimals=2)]
+    shape_rule=_round,
+    batching=by_itself,
+    samples=[sample(away_from((-2.5, -1.5, -0.5, 0.5, 1.5, 2.5), 2, 3)), sample((3,), decimals=2)],
 )
 def round(x: Array, *, decimals: Annotated[int, Range(-300, 300)] = 0, out: Array | None = None) -> Array:
     """Nearest whole number, halves to the even one; with `decimals` the nearest multiple of 10**-decimals.
@@ -78,9 +80,6 @@ def round(x: Array, *, decimals: Annotated[int, Range(-300, 300)] = 0, out: Arra
     if x.dtype.kind == "b" or (decimals >= 0 and not is_float(x.dtype)):
         return _rounded(x, np.rint, out)
     return np.round(x, decimals, out=out)
-
-
-round.batch(by_itself)
 
 
 round.vjp(lambda g, y, x: lambda: zero_slope(g))
@@ -113,40 +112,31 @@ def _refuse_zero(name: str, a: Array, b: Array) -> None:
         raise DTypeError(f"{name}: integer division by 0; cast the inputs to float32 for inf and NaN")
 
 
-@primitive(shape_rule=_numbers, numerics=PROMOTE_COMMON, samples=DIVISIONS)
+@primitive(shape_rule=_numbers, numerics=PROMOTE_COMMON, batching=by_itself, samples=DIVISIONS)
 def floor_divide(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """floor(a / b), elementwise with broadcasting; the gradient is 0. Integers divided by 0 are refused."""
     _refuse_zero("floor_divide", a, b)
     return np.floor_divide(a, b, out=out)
 
 
-floor_divide.batch(by_itself)
-
-
 floor_divide.vjp(lambda g, y, a, b: (lambda: zero_slope(g), lambda: zero_slope(g)))
 
 
-@primitive(shape_rule=_numbers, aliases=("mod",), numerics=PROMOTE_COMMON, samples=DIVISIONS)
+@primitive(shape_rule=_numbers, aliases=("mod",), numerics=PROMOTE_COMMON, batching=by_itself, samples=DIVISIONS)
 def remainder(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a - b floor(a / b), which has the sign of b (as Python's %), elementwise with broadcasting."""
     _refuse_zero("remainder", a, b)
     return np.remainder(a, b, out=out)
 
 
-remainder.batch(by_itself)
-
-
 remainder.vjp(lambda g, y, a, b: (g, lambda: -(g * floor_divide(a, b))))
 
 
-@primitive(shape_rule=_numbers, numerics=PROMOTE_COMMON, samples=DIVISIONS)
+@primitive(shape_rule=_numbers, numerics=PROMOTE_COMMON, batching=by_itself, samples=DIVISIONS)
 def fmod(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a - b trunc(a / b), which has the sign of a (as C's fmod), elementwise with broadcasting."""
     _refuse_zero("fmod", a, b)
     return np.fmod(a, b, out=out)
-
-
-fmod.batch(by_itself)
 
 
 @fmod.vjp
@@ -155,7 +145,10 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
 
 
 @primitive(
-    shape_rule=_numbers, numerics=PROMOTE_COMMON, samples=[sample(uniform(1.2, 1.4, 2, 3), uniform(0.5, 0.55, 3))]
+    shape_rule=_numbers,
+    numerics=PROMOTE_COMMON,
+    batching=by_itself,
+    samples=[sample(uniform(1.2, 1.4, 2, 3), uniform(0.5, 0.55, 3))],
 )
 def trunc_divide(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a / b without its fraction, elementwise with broadcasting: PyTorch's div with rounding_mode "trunc".
@@ -169,9 +162,6 @@ def trunc_divide(a: Array, b: Array, *, out: Array | None = None) -> Array:
     # The remainder takes what would round a negative quotient down, and cannot overflow.
     result: Array = np.floor_divide(a - np.fmod(a, b), b, out=out)
     return result
-
-
-trunc_divide.batch(by_itself)
 
 
 trunc_divide.vjp(lambda g, y, a, b: (lambda: zero_slope(g), lambda: zero_slope(g)))
@@ -205,6 +195,7 @@ def _replaced(x: Value, **_: float | None) -> Spec:
 @primitive(
     shape_rule=_replaced,
     numerics=Numerics(supports_bfloat16=True, handles_missing=True),
+    batching=by_itself,
     samples=[sample((2, 3)), sample((3,), nan=1.0, posinf=9.0, neginf=-9.0)],
 )
 def nan_to_num(
@@ -223,9 +214,6 @@ def nan_to_num(
             np.nan_to_num(x.astype(np.float32), nan=nan, posinf=posinf, neginf=neginf).astype(x.dtype), out
         )
     return store_result(np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf), out)
-
-
-nan_to_num.batch(by_itself)
 
 
 nan_to_num.vjp(lambda g, y, x: where(isfinite(x), g, 0.0))

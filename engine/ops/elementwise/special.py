@@ -186,15 +186,13 @@ def _order(x: Value, *, order: int) -> Spec:
     shape_rule=_order,
     call=CallForms(orders=(("order", "x"),)),
     numerics=PROMOTE_FLOAT,
+    batching=by_itself,
     samples=[sample(positive(3), order=0), sample(positive(3), order=1), sample(away_from(POLES, 4), order=2)],
 )
 def polygamma(x: Array, *, order: Annotated[int, Range(0, 100)], out: Array | None = None) -> Array:
     """Derivative of digamma of the given order; 0 is digamma itself, 1 is called trigamma."""
     kernel = partial(_polygamma, order=order) if order else _digamma
     return in_float64(kernel, x, out)
-
-
-polygamma.batch(by_itself)
 
 
 polygamma.vjp(lambda g, y, x, *, order: g * polygamma(x, order=order + 1))
@@ -259,6 +257,7 @@ def _bessel_order(x: Value, *, order: int, scaled: bool) -> Spec:
 @primitive(
     shape_rule=_bessel_order,
     numerics=PROMOTE_FLOAT,
+    batching=by_itself,
     samples=[sample(uniform(-3.0, 3.0, 3), order=2), sample(uniform(19.0, 30.0, 3), order=1, scaled=True)],
 )
 def bessel_i(
@@ -266,9 +265,6 @@ def bessel_i(
 ) -> Array:
     """Modified Bessel function of the first kind of a whole order; `scaled` multiplies by exp(-|x|)."""
     return in_float64(partial(_bessel, order=order, scaled=scaled), x, out)
-
-
-bessel_i.batch(by_itself)
 
 
 @bessel_i.vjp

@@ -45,6 +45,7 @@ def _limit_rows(weight: Value, index: Value, *, max_norm: float, norm_type: floa
     documentation=Documentation(
         gradient_notes={"max_norm": "the gradient passes as if nothing had been limited, as in PyTorch"}
     ),
+    batching=each,
     samples=[
         sample((5, 3), integers(0, 5, 4), max_norm=1.0),
         sample((5, 3), integers(-5, 5, 2, 2), max_norm=0.5, norm_type=1.0),
@@ -69,9 +70,6 @@ def limit_rows(
     return limited
 
 
-limit_rows.batch(each)
-
-
 limit_rows.vjp(lambda g, y, weight, index: (g, None))
 
 
@@ -93,6 +91,7 @@ def _bag_of_each(offsets: Value, *, count: int) -> Spec:
 @primitive(
     shape_rule=_bag_of_each,
     differentiable=False,
+    batching=by_itself,
     samples=[sample(_starts(0, 2, 2), count=4), sample(_starts(0), count=0)],
 )
 def bag_of_each(offsets: Array, *, count: Count) -> Array:
@@ -109,9 +108,6 @@ def bag_of_each(offsets: Array, *, count: Count) -> Array:
     rows = np.arange(len(flat))[:, None]
     np.add.at(flat, (rows, offsets.reshape(len(flat), -1)), 1)
     return np.asarray(np.cumsum(begun, axis=-1)[..., :-1] - 1)
-
-
-bag_of_each.batch(by_itself)
 
 
 def _bags(index: Value, offsets: Value | None, include_last_offset: bool) -> tuple[Value, Value, int]:

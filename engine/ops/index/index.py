@@ -49,6 +49,7 @@ def _crop(x: Array, index: Array, place: int) -> Array:
 @primitive(
     shape_rule=_gather,
     call=CallForms(orders=(("x", "axis", "index"),)),
+    batching=lambda call: along("axis")(call) if call.rank(0) == call.rank(1) else each(call),
     samples=[
         sample((3, 4), integers(0, 4, 3, 2), axis=1),
         sample((3, 4), integers(0, 3, 5, 4), axis=0),
@@ -64,9 +65,6 @@ def gather(x: Array, index: Array, *, axis: int) -> Array:
         return np.asarray(x.reshape(-1)[index])
     check_range("gather", index, x.shape[axis])
     return np.take_along_axis(_crop(x, index, axis % x.ndim), index, axis)
-
-
-gather.batch(lambda call: along("axis")(call) if call.rank(0) == call.rank(1) else each(call))
 
 
 @gather.vjp
@@ -331,6 +329,7 @@ def _classes_in(index: Array) -> int:
     shape_rule=_one_hot,
     differentiable=False,
     documentation=Documentation(no_gradient="it is made of indices, which have no gradient"),
+    batching=by_itself,
     samples=[sample(integers(0, 3, 4), classes=3)],
 )
 def one_hot(index: Array, *, classes: int | None = None, dtype: DType = FLOAT32, out: Array | None = None) -> Array:
@@ -346,6 +345,3 @@ def one_hot(index: Array, *, classes: int | None = None, dtype: DType = FLOAT32,
     out.fill(0)
     np.put_along_axis(out, index[..., None] % classes, 1, axis=-1)
     return out
-
-
-one_hot.batch(by_itself)

@@ -75,7 +75,12 @@ def _distinct_index(index: Value, *, axis: int, extent: int) -> Spec:
     return index.spec
 
 
-@primitive(shape_rule=_distinct_index, differentiable=False, samples=[sample(_order(4, 3, 2), axis=0, extent=4)])
+@primitive(
+    shape_rule=_distinct_index,
+    differentiable=False,
+    batching=along("axis"),
+    samples=[sample(_order(4, 3, 2), axis=0, extent=4)],
+)
 def distinct_index(index: Array, *, axis: int, extent: Count) -> Array:
     """The indices themselves; an error if two are equal along `axis`, which they index in an extent of `extent`."""
     if index.ndim and index.size:
@@ -85,15 +90,13 @@ def distinct_index(index: Array, *, axis: int, extent: Count) -> Array:
     return index
 
 
-distinct_index.batch(along("axis"))
-
-
 def _scatter_set(x: Value, index: Value, src: Value, *, axis: int, unsafe: bool) -> Spec:
     return _check("scatter_set", x, index, src, axis)
 
 
 @primitive(
     shape_rule=_scatter_set,
+    batching=along("axis"),
     samples=[sample((4, 3), _order(4, 2, 2), (2, 2), axis=0), sample((3,), _order(3, 3), (3,), axis=-1)],
 )
 def scatter_set(
@@ -103,9 +106,6 @@ def scatter_set(
     out = _copied(x, out)
     out[_grid("scatter", index, x, axis)] = src
     return out
-
-
-scatter_set.batch(along("axis"))
 
 
 @scatter_set.vjp
@@ -161,15 +161,16 @@ def _scatter_prod(x: Value, index: Value, src: Value, *, axis: int) -> Spec:
     return _check("scatter_prod", x, index, src, axis)
 
 
-@primitive(shape_rule=_scatter_prod, samples=[sample(positive(3, 2), integers(0, 3, 4, 2), positive(4, 2), axis=0)])
+@primitive(
+    shape_rule=_scatter_prod,
+    batching=along("axis"),
+    samples=[sample(positive(3, 2), integers(0, 3, 4, 2), positive(4, 2), axis=0)],
+)
 def scatter_prod(x: Array, index: Array, src: Array, *, axis: int, out: Array | None = None) -> Array:
     """x with its elements at `index` along `axis` multiplied by those of src. For gradients no factor may be 0."""
     out = _copied(x, out)
     np.multiply.at(out, _grid("scatter_reduce", index, x, axis), src)
     return out
-
-
-scatter_prod.batch(along("axis"))
 
 
 @scatter_prod.vjp
@@ -183,6 +184,7 @@ def _scatter_extreme(x: Value, index: Value, src: Value, *, axis: int, largest: 
 
 @primitive(
     shape_rule=_scatter_extreme,
+    batching=along("axis"),
     samples=[
         sample(distinct(3, 2), integers(0, 3, 4, 2), (4, 2), axis=0, largest=True),
         sample(distinct(3, 2), integers(0, 2, 3, 3), (3, 3), axis=1, largest=False),
@@ -197,9 +199,6 @@ def scatter_extreme(x: Array, index: Array, src: Array, *, axis: int, largest: b
     fold = np.maximum if largest else np.minimum
     fold.at(out, _grid("scatter_reduce", index, x, axis), src)
     return out
-
-
-scatter_extreme.batch(along("axis"))
 
 
 @scatter_extreme.vjp

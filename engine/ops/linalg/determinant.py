@@ -26,13 +26,10 @@ def _det(x: Value) -> Spec:
     return Spec(x.shape[:-2], require_square("det", x))
 
 
-@primitive(shape_rule=_det, numerics=AUTOCAST_FLOAT32, samples=[sample((3, 3)), sample((2, 2, 2))])
+@primitive(shape_rule=_det, numerics=AUTOCAST_FLOAT32, batching=by_itself, samples=[sample((3, 3)), sample((2, 2, 2))])
 def det(x: Array) -> Array:
     """The determinant of square matrices [..., n, n]; its gradient is exact for singular ones too."""
     return np.asarray(np.linalg.det(widen_half(x)), x.dtype)
-
-
-det.batch(by_itself)
 
 
 @det.vjp
@@ -53,15 +50,14 @@ def _cofactors(x: Value) -> Spec:
     return Spec(x.shape, require_square("cofactors", x))
 
 
-@primitive(shape_rule=_cofactors, numerics=AUTOCAST_FLOAT32, samples=[sample((3, 3)), sample((2, 2, 2))])
+@primitive(
+    shape_rule=_cofactors, numerics=AUTOCAST_FLOAT32, batching=by_itself, samples=[sample((3, 3)), sample((2, 2, 2))]
+)
 def cofactors(x: Array) -> Array:
     """The matrix of the cofactors of square matrices, det(x) x⁻ᵀ where x is invertible: the gradient of det."""
     sign, u, s, vt = _decomposed(x)
     others = product_of_others.body(s, axis=-1)
     return np.asarray(sign[..., None, None] * ((u * others[..., None, :]) @ vt), x.dtype)
-
-
-cofactors.batch(by_itself)
 
 
 @cofactors.vjp
@@ -79,6 +75,7 @@ def _cofactors_along(x: Value, direction: Value) -> Spec:
 @primitive(
     shape_rule=_cofactors_along,
     numerics=AUTOCAST_FLOAT32,
+    batching=spread,
     samples=[sample(regular(3, 3), (3, 3)), sample(regular(2, 2, 2), (2, 2, 2))],
 )
 def cofactors_along(x: Array, direction: Array) -> Array:
@@ -92,9 +89,6 @@ def cofactors_along(x: Array, direction: Array) -> Array:
     own = np.einsum("...ij,...jj->...i", without_two, turned)
     changes = np.where(diagonal, own[..., None, :], changes)
     return np.asarray(sign[..., None, None] * (u @ changes @ vt), x.dtype)
-
-
-cofactors_along.batch(spread)
 
 
 @cofactors_along.vjp
@@ -122,15 +116,13 @@ def _slogdet(x: Value) -> tuple[Spec, Spec]:
     multi_output=True,
     numerics=AUTOCAST_FLOAT32,
     documentation=Documentation(outputs=("sign", "logabsdet")),
+    batching=by_itself,
     samples=[sample((3, 3)), sample((2, 2, 2))],
 )
 def slogdet(x: Array) -> tuple[Array, Array]:
     """The sign of the determinant and the logarithm of its absolute value; 0 and -inf for singular matrices."""
     sign, logarithm = np.linalg.slogdet(widen_half(x))
     return np.asarray(sign, x.dtype), np.asarray(logarithm, x.dtype)
-
-
-slogdet.batch(by_itself)
 
 
 slogdet.vjp(lambda g, y, x: None if g[1] is None else as_factor(g[1], x) * adjoint(inv(x, check=False)))

@@ -38,13 +38,14 @@ def _tril(x: Value, *, diagonal: int) -> Spec:
     return _matrices("tril", x)
 
 
-@primitive(shape_rule=_tril, samples=[sample((3, 3)), sample((2, 2, 3), diagonal=1), sample((3, 2), diagonal=-1)])
+@primitive(
+    shape_rule=_tril,
+    batching=by_itself,
+    samples=[sample((3, 3)), sample((2, 2, 3), diagonal=1), sample((3, 2), diagonal=-1)],
+)
 def tril(x: Array, *, diagonal: int = 0, out: Array | None = None) -> Array:
     """The lower triangle of x [..., rows, columns] up to the given diagonal (0 is the main one), 0 above it."""
     return _masked(x, _lower(x, diagonal), 0, out)
-
-
-tril.batch(by_itself)
 
 
 tril.vjp(lambda g, y, x, *, diagonal: tril(g, diagonal=diagonal))
@@ -54,13 +55,14 @@ def _triu(x: Value, *, diagonal: int) -> Spec:
     return _matrices("triu", x)
 
 
-@primitive(shape_rule=_triu, samples=[sample((3, 3)), sample((2, 2, 3), diagonal=1), sample((3, 2), diagonal=-1)])
+@primitive(
+    shape_rule=_triu,
+    batching=by_itself,
+    samples=[sample((3, 3)), sample((2, 2, 3), diagonal=1), sample((3, 2), diagonal=-1)],
+)
 def triu(x: Array, *, diagonal: int = 0, out: Array | None = None) -> Array:
     """The upper triangle of x [..., rows, columns] from the given diagonal (0 is the main one), 0 below it."""
     return _masked(x, ~_lower(x, diagonal - 1), 0, out)
-
-
-triu.batch(by_itself)
 
 
 triu.vjp(lambda g, y, x, *, diagonal: triu(g, diagonal=diagonal))
@@ -74,14 +76,12 @@ def _diag_mask_inf(x: Value, *, n_past: int) -> Spec:
 @primitive(
     shape_rule=_diag_mask_inf,
     documentation=Documentation(gradient_notes={"n_past": "-inf has no difference quotient"}),
+    batching=by_itself,
     samples=[sample((2, 3), n_past=1), sample((2, 3, 3), n_past=0)],
 )
 def diag_mask_inf(x: Array, *, n_past: int = 0, out: Array | None = None) -> Array:
     """x [..., queries, keys] with -inf wherever key > n_past + query: the causal mask of attention scores (ggml)."""
     return _masked(x, _lower(x, n_past), -np.inf, out)
-
-
-diag_mask_inf.batch(by_itself)
 
 
 @diag_mask_inf.vjp
@@ -119,15 +119,13 @@ def _diagonal(x: Value, *, offset: int, axis0: int, axis1: int) -> Spec:
 @primitive(
     shape_rule=_diagonal,
     memory=Memory(view="strided"),
+    batching=along("axis0", "axis1"),
     samples=[sample((3, 3)), sample((2, 3, 4), offset=1, axis0=1, axis1=2), sample((3, 2), offset=-1)],
 )
 def diagonal(x: Array, *, offset: int = 0, axis0: int = 0, axis1: int = 1) -> Array:
     """The diagonal of the matrices on two axes of x, as a new last axis; `offset` > 0 lies above the main one."""
     rows, columns = x.shape[axis0], x.shape[axis1]
     return x.diagonal(max(min(offset, columns), -rows), axis0, axis1)
-
-
-diagonal.batch(along("axis0", "axis1"))
 
 
 @diagonal.vjp

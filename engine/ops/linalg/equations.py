@@ -36,6 +36,7 @@ def _inv(x: Value, *, check: bool) -> Spec:
     aliases=("inverse",),
     call=CallForms(by_place=()),
     numerics=AUTOCAST_FLOAT32,
+    batching=by_itself,
     samples=[sample(regular(3, 3)), sample(regular(2, 2, 2))],
 )
 def inv(x: Array, *, check: bool = True) -> Array:
@@ -51,9 +52,6 @@ def inv(x: Array, *, check: bool = True) -> Array:
     except np.linalg.LinAlgError:
         matrices = [_inverse_or_inf(matrix) for matrix in wide.reshape(-1, *x.shape[-2:])]
         return np.stack(matrices).reshape(x.shape).astype(x.dtype, copy=False)
-
-
-inv.batch(by_itself)
 
 
 def _inverse_or_inf(matrix: Array) -> Array:
@@ -82,6 +80,7 @@ def _solve_matrix(a: Value, b: Value, *, check: bool = True) -> Spec:
 @primitive(
     shape_rule=_solve_matrix,
     numerics=Numerics(promotion="common", autocast="float32"),
+    batching=spread,
     samples=[sample(regular(3, 3), (3, 2)), sample(regular(2, 2, 2), (2, 1)), sample(regular(2, 2), (3, 2, 2))],
 )
 def solve_matrix(a: Array, b: Array, *, check: bool = True) -> Array:
@@ -106,9 +105,6 @@ def _solved_or_nan(a: Array, b: Array) -> Array:
         except np.linalg.LinAlgError:
             result[number] = np.nan
     return result.reshape(*shape, *b.shape[-2:])
-
-
-solve_matrix.batch(spread)
 
 
 @solve_matrix.vjp
@@ -165,6 +161,7 @@ def _solve_triangular_left(a: Value, b: Value, *, upper: bool, unitriangular: bo
 @primitive(
     shape_rule=_solve_triangular_left,
     numerics=Numerics(promotion="common", autocast="float32"),
+    batching=spread,
     samples=[
         sample(regular(3, 3), (3, 2), upper=True),
         sample(regular(2, 2, 2), (2, 1), upper=False),
@@ -174,9 +171,6 @@ def _solve_triangular_left(a: Value, b: Value, *, upper: bool, unitriangular: bo
 def solve_triangular_left(a: Array, b: Array, *, upper: bool, unitriangular: bool = False) -> Array:
     """x with a @ x = b, using only the upper or lower triangle of a: see solve_triangular."""
     return _substituted(widen_half(a), widen_half(b), upper, unitriangular).astype(a.dtype, copy=False)
-
-
-solve_triangular_left.batch(spread)
 
 
 @solve_triangular_left.vjp

@@ -61,6 +61,7 @@ def _cholesky(x: Value, *, upper: bool, check: bool) -> Spec:
 @primitive(
     shape_rule=_cholesky,
     numerics=AUTOCAST_FLOAT32,
+    batching=by_itself,
     samples=[sample(positive_definite(3, 3)), sample(positive_definite(2, 2, 2), upper=True)],
 )
 def cholesky(x: Array, *, upper: bool = False, check: bool = True) -> Array:
@@ -76,9 +77,6 @@ def cholesky(x: Array, *, upper: bool = False, check: bool = True) -> Array:
         return np.ascontiguousarray(lower.swapaxes(-2, -1) if upper else lower, x.dtype)
     lower = call_linalg("cholesky", "is not positive definite", _checked_cholesky, symmetric_part(x))
     return np.ascontiguousarray(lower.swapaxes(-2, -1) if upper else lower, x.dtype)
-
-
-cholesky.batch(by_itself)
 
 
 def _factor_or_nan(matrix: Array) -> Array:
@@ -117,6 +115,7 @@ def _qr(x: Value) -> tuple[Spec, Spec]:
     multi_output=True,
     numerics=AUTOCAST_FLOAT32,
     documentation=Documentation(outputs=("q", "r")),
+    batching=by_itself,
     samples=[sample((3, 3)), sample((2, 4, 2)), sample((2, 4))],
 )
 def reduced_qr(x: Array) -> tuple[Array, Array]:
@@ -126,9 +125,6 @@ def reduced_qr(x: Array) -> tuple[Array, Array]:
     """
     q, r = np.linalg.qr(widen_half(x))
     return q.astype(x.dtype, copy=False), r.astype(x.dtype, copy=False)
-
-
-reduced_qr.batch(by_itself)
 
 
 @reduced_qr.vjp
@@ -172,6 +168,7 @@ def _complement(q: Value) -> Spec:
 @primitive(
     shape_rule=_complement,
     numerics=AUTOCAST_FLOAT32,
+    batching=by_itself,
     samples=[sample(_orthonormal(3, 2)), sample(_orthonormal(2, 2, 1))],
 )
 def orthogonal_complement(q: Array) -> Array:
@@ -182,9 +179,6 @@ def orthogonal_complement(q: Array) -> Array:
     """
     whole = np.linalg.qr(widen_half(q), mode="complete")[0]
     return np.ascontiguousarray(whole[..., q.shape[-1] :], q.dtype)
-
-
-orthogonal_complement.batch(by_itself)
 
 
 @orthogonal_complement.vjp

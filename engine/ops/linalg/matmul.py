@@ -105,6 +105,7 @@ def _split_columns(case: Case) -> Cut | None:
     sharding=Sharding(_split_product, _split_columns),
     flops=_product_flops,
     fans=_product_fans,
+    batching=by_itself,
     samples=[
         sample((2, 3), (3, 4)),
         sample((5, 2, 3), (3, 4)),
@@ -134,9 +135,6 @@ def matrix_product(
         flat = np.matmul(a.reshape(count, a.shape[-1]), b, out=target)
         return flat.reshape(*a.shape[:-1], b.shape[-1]) if out is None else out
     return np.matmul(a, b, out=out)
-
-
-matrix_product.batch(by_itself)
 
 
 @matrix_product.vjp
@@ -234,7 +232,12 @@ def _grouped_product(x: Value, weight: Value, index: Value) -> Spec:
     return Spec((x.shape[0], weight.shape[2]), require_float("grouped_product", x, weight))
 
 
-@primitive(shape_rule=_grouped_product, numerics=AUTOCAST_HALF, samples=[sample((4, 3), (2, 3, 2), integers(0, 2, 4))])
+@primitive(
+    shape_rule=_grouped_product,
+    numerics=AUTOCAST_HALF,
+    batching=folded(0, 2),
+    samples=[sample((4, 3), (2, 3, 2), integers(0, 2, 4))],
+)
 def grouped_product(x: Array, weight: Array, index: Array, *, out: Array | None = None) -> Array:
     """Each row of x [rows, in] times the matrix of its group: y[r] = x[r] @ weight[index[r]]."""
     check_range("grouped_product", index, weight.shape[0])
@@ -244,9 +247,6 @@ def grouped_product(x: Array, weight: Array, index: Array, *, out: Array | None 
     for group, places in _groups(index, weight.shape[0]):
         out[places] = rows[places] @ _wide(weight[group])
     return out
-
-
-grouped_product.batch(folded(0, 2))
 
 
 @grouped_product.vjp

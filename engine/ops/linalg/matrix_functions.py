@@ -117,7 +117,7 @@ def _matrix_exp(x: Value) -> Spec:
     return Spec(x.shape, require_square("matrix_exp", x))
 
 
-@primitive(shape_rule=_matrix_exp, samples=[sample((3, 3)), sample((2, 2, 2))])
+@primitive(shape_rule=_matrix_exp, batching=by_itself, samples=[sample((3, 3)), sample((2, 2, 2))])
 def matrix_exp(x: Array) -> Array:
     """The exponential of square matrices [..., n, n]: the sum of x^k / k!. It is computed in float64."""
     if not x.size:
@@ -144,9 +144,6 @@ def _approximant(x: Array) -> Array:
     odd = x @ (x6 @ (b[13] * x6 + b[11] * x4 + b[9] * x2) + b[7] * x6 + b[5] * x4 + b[3] * x2 + b[1] * one)
     even = x6 @ (b[12] * x6 + b[10] * x4 + b[8] * x2) + b[6] * x6 + b[4] * x4 + b[2] * x2 + b[0] * one
     return np.linalg.solve(even - odd, even + odd)
-
-
-matrix_exp.batch(by_itself)
 
 
 @matrix_exp.vjp

@@ -52,6 +52,7 @@ def _eigh(x: Value) -> tuple[Spec, Spec]:
     multi_output=True,
     numerics=AUTOCAST_FLOAT32,
     documentation=Documentation(outputs=("values", "vectors")),
+    batching=by_itself,
     samples=[sample(separated(3, 3)), sample(separated(2, 2, 2))],
 )
 def eigh(x: Array) -> tuple[Array, Array]:
@@ -61,9 +62,6 @@ def eigh(x: Array) -> tuple[Array, Array]:
     """
     values, vectors = call_linalg("eigh", "has eigenvalues that do not converge", np.linalg.eigh, symmetric_part(x))
     return values.astype(x.dtype, copy=False), vectors.astype(x.dtype, copy=False)
-
-
-eigh.batch(by_itself)
 
 
 @eigh.vjp
@@ -105,6 +103,7 @@ def _svd(x: Value) -> tuple[Spec, Spec, Spec]:
     multi_output=True,
     numerics=AUTOCAST_FLOAT32,
     documentation=Documentation(outputs=("u", "s", "vt")),
+    batching=by_itself,
     samples=[sample(regular(3, 3)), sample(regular(2, 4, 2)), sample(regular(2, 3))],
 )
 def reduced_svd(x: Array) -> tuple[Array, Array, Array]:
@@ -114,9 +113,6 @@ def reduced_svd(x: Array) -> tuple[Array, Array, Array]:
     """
     u, s, vt = call_linalg("svd", "is not finite or does not converge", _thin, widen_half(x))
     return u.astype(x.dtype, copy=False), s.astype(x.dtype, copy=False), vt.astype(x.dtype, copy=False)
-
-
-reduced_svd.batch(by_itself)
 
 
 def _by_eigenvalues(x: Array) -> tuple[Array, Array, Array]:
@@ -200,6 +196,7 @@ def _pinv(x: Value, *, rtol: float | None, atol: float, hermitian: bool) -> Spec
     shape_rule=_pinv,
     call=CallForms(by_place=()),
     numerics=AUTOCAST_FLOAT32,
+    batching=by_itself,
     samples=[
         sample(regular(3, 2)),
         sample(regular(2, 2, 3)),
@@ -222,9 +219,6 @@ def pinv(x: Array, *, rtol: float | None = None, atol: float = 0.0, hermitian: b
     inverse = np.divide(1, s, out=np.zeros_like(s), where=counts)
     result = (vt.swapaxes(-2, -1) * inverse[..., None, :]) @ u.swapaxes(-2, -1)
     return result.astype(x.dtype, copy=False)  # type: ignore[no-any-return]
-
-
-pinv.batch(by_itself)
 
 
 @pinv.vjp
@@ -269,7 +263,9 @@ def _matrix_rank(s: Value, *, largest: int, rtol: float | None, atol: float) -> 
     return Spec(s.shape[:-1], INT64)
 
 
-@primitive(shape_rule=_matrix_rank, differentiable=False, samples=[sample(positive(2, 3), largest=4)])
+@primitive(
+    shape_rule=_matrix_rank, differentiable=False, batching=by_itself, samples=[sample(positive(2, 3), largest=4)]
+)
 def count_of_rank(s: Array, *, largest: Count, rtol: float | None = None, atol: float = 0.0) -> Array:
     """The number of singular values [..., k] above `rtol` times the largest of each row.
 
@@ -280,9 +276,6 @@ def count_of_rank(s: Array, *, largest: Count, rtol: float | None = None, atol: 
         rtol = 0.0 if atol > 0 else largest * float(np.finfo(s.dtype).eps)
     limit = np.maximum(rtol * s.max(axis=-1, keepdims=True, initial=0), atol)
     return np.asarray((s > limit).sum(axis=-1), INT64)
-
-
-count_of_rank.batch(by_itself)
 
 
 @composite(

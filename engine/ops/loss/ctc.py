@@ -168,16 +168,13 @@ def _ctc_losses(log_probs: Value, targets: Value, input_lengths: Value, target_l
     return Spec(log_probs.shape[1:2], log_probs.dtype)
 
 
-@primitive(shape_rule=_ctc_losses, numerics=AUTOCAST_FLOAT32, samples=_samples())
+@primitive(shape_rule=_ctc_losses, numerics=AUTOCAST_FLOAT32, batching=join_rows((0,), (1, 2, 3)), samples=_samples())
 def ctc_losses(
     log_probs: Array, targets: Array, input_lengths: Array, target_lengths: Array, *, blank: int = 0
 ) -> Array:
     """Loss of each row of log_probs [steps, rows, classes]: -log of the label's likelihood; inf if it does not fit."""
     emissions, lattice = _prepared("ctc_loss", log_probs, targets, input_lengths, target_lengths, blank)
     return np.negative(_forward(emissions, lattice, input_lengths)[1]).astype(log_probs.dtype, copy=False)
-
-
-ctc_losses.batch(join_rows((0,), (1, 2, 3)))
 
 
 @ctc_losses.vjp
@@ -200,6 +197,7 @@ def _ctc_losses_backward(
 @primitive(
     shape_rule=_ctc_losses_backward,
     numerics=AUTOCAST_FLOAT32,
+    batching=join_rows((1,), (0, 2, 3, 4)),
     samples=_samples(Argument((2,), lambda generator, shape: generator.random(shape))),
 )
 def ctc_losses_backward(
@@ -219,9 +217,6 @@ def ctc_losses_backward(
     for place in range(states.shape[1]):  # no class twice at once in a row
         gx[:, rows, states[:, place]] += alpha[:, :, place]
     return gx.astype(log_probs.dtype, copy=False)
-
-
-ctc_losses_backward.batch(join_rows((1,), (0, 2, 3, 4)))
 
 
 def _ctc_lattice(

@@ -161,7 +161,10 @@ def _bce_terms(p: Value, target: Value) -> Spec:
 
 
 @primitive(
-    shape_rule=_bce_terms, numerics=PRECISE_FUNCTION, samples=[sample(uniform(0.1, 0.9, 2, 3), uniform(0.0, 1.0, 2, 3))]
+    shape_rule=_bce_terms,
+    numerics=PRECISE_FUNCTION,
+    batching=spread,
+    samples=[sample(uniform(0.1, 0.9, 2, 3), uniform(0.0, 1.0, 2, 3))],
 )
 def bce_terms(p: Array, target: Array, *, out: Array | None = None) -> Array:
     """-(target log p + (1 - target) log(1 - p)), elementwise, the logarithms limited to at least -100."""
@@ -171,9 +174,6 @@ def bce_terms(p: Array, target: Array, *, out: Array | None = None) -> Array:
     yes *= target
     yes += no
     return np.negative(yes, out=out)
-
-
-bce_terms.batch(spread)
 
 
 @bce_terms.vjp

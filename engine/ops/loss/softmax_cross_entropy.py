@@ -60,6 +60,7 @@ def _row_losses(logits: Value, target: Value, *, ignore_index: int) -> tuple[Spe
     multi_output=True,
     numerics=AUTOCAST_FLOAT32,
     sharding=batch_axes("00", "00"),
+    batching=folded(0, 1),
     samples=[sample((4, 3), integers(0, 3, 4)), sample((4, 3), integers(0, 3, 4), ignore_index=1)],
 )
 def softmax_cross_entropy(
@@ -78,9 +79,6 @@ def softmax_cross_entropy(
     if ignored is not None:
         losses[ignored] = 0
     return losses, probabilities
-
-
-softmax_cross_entropy.batch(folded(0, 1))
 
 
 def _fill_rows(losses: Array, probabilities: Array, logits: Array, target: Array) -> None:
@@ -139,6 +137,7 @@ def _row_gradients(g: Value, probabilities: Value, target: Value, *, ignore_inde
     shape_rule=_row_gradients,
     numerics=AUTOCAST_FLOAT32,
     sharding=batch_axes("000", "0"),
+    batching=folded(0, 1, 2),
     samples=[
         sample((4,), positive(4, 3), integers(0, 3, 4)),
         sample((4,), positive(4, 3), integers(0, 3, 4), ignore_index=1),
@@ -157,9 +156,6 @@ def softmax_cross_entropy_backward(
     else:
         gx.reshape(-1)[_flat(target, gx.shape[1], 1)] -= g
     return gx
-
-
-softmax_cross_entropy_backward.batch(folded(0, 1, 2))
 
 
 @softmax_cross_entropy_backward.vjp
@@ -183,7 +179,10 @@ def _class_index(target: Value, *, classes: int, ignore_index: int) -> Spec:
 
 
 @primitive(
-    shape_rule=_class_index, differentiable=False, samples=[sample(integers(0, 3, 4), classes=3, ignore_index=1)]
+    shape_rule=_class_index,
+    differentiable=False,
+    batching=by_itself,
+    samples=[sample(integers(0, 3, 4), classes=3, ignore_index=1)],
 )
 def class_index(target: Array, *, classes: Count, ignore_index: int = IGNORE, out: Array | None = None) -> Array:
     """The target with 0 in place of `ignore_index`; classes outside 0..classes-1 are an error."""
@@ -191,9 +190,6 @@ def class_index(target: Array, *, classes: Count, ignore_index: int = IGNORE, ou
     result = np.empty(target.shape, INT64) if out is None else out
     result[...] = target if ignored is None else np.where(ignored, 0, target)
     return result
-
-
-class_index.batch(by_itself)
 
 
 PAIR = (uniform(0.1, 0.9, 4, 3), uniform(0.1, 0.9, 4, 3))

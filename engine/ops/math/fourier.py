@@ -44,6 +44,7 @@ def _dft(real: Value, imaginary: Value, *, axis: int, inverse: bool) -> tuple[Sp
     multi_output=True,
     numerics=PROMOTE_FLOAT,
     documentation=Documentation(outputs=("real", "imaginary")),
+    batching=along("axis"),
     samples=[sample((2, 5), (2, 5), axis=1), sample((4, 2), (4, 2), axis=0, inverse=True)],
 )
 def dft(real: Array, imaginary: Array, *, axis: int = -1, inverse: bool = False) -> tuple[Array, Array]:
@@ -55,9 +56,6 @@ def dft(real: Array, imaginary: Array, *, axis: int = -1, inverse: bool = False)
     x = real.astype(wide) + 1j * imaginary.astype(wide)
     y = np.fft.ifft(x, axis=axis, norm="forward") if inverse else np.fft.fft(x, axis=axis)
     return y.real.astype(real.dtype), y.imag.astype(real.dtype)
-
-
-dft.batch(along("axis"))
 
 
 @dft.vjp

@@ -33,7 +33,12 @@ def _standardize(x: Value, *, axis: Axes, eps: float, centre: bool) -> tuple[Spe
 
 
 @primitive(
-    shape_rule=_standardize, multi_output=True, numerics=AUTOCAST_FLOAT32, sharding=ALONG_AXIS, samples=AXES_SAMPLES
+    shape_rule=_standardize,
+    multi_output=True,
+    numerics=AUTOCAST_FLOAT32,
+    sharding=ALONG_AXIS,
+    batching=along("axis"),
+    samples=AXES_SAMPLES,
 )
 def standardize(
     x: Array, *, axis: Axes = -1, eps: NonNegative = 1e-5, centre: bool = True, out: tuple[Array, Array] | None = None
@@ -56,9 +61,6 @@ def standardize(
         out[0][...] = y
     out[1][...] = factor
     return out
-
-
-standardize.batch(along("axis"))
 
 
 @standardize.vjp
@@ -87,6 +89,7 @@ def _standardize_backward(g: Value, y: Value, factor: Value, *, axis: Axes, cent
     shape_rule=_standardize_backward,
     numerics=AUTOCAST_FLOAT32,
     sharding=ALONG_AXIS,
+    batching=along("axis"),
     samples=[
         sample((2, 3), (2, 3), positive(2, 1)),
         sample((3, 2, 4), (3, 2, 4), positive(1, 2, 1), axis=(0, 2)),
@@ -111,9 +114,6 @@ def standardize_backward(
     if out is not gx:
         out[...] = gx
     return out
-
-
-standardize_backward.batch(along("axis"))
 
 
 @standardize_backward.vjp

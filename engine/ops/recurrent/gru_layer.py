@@ -44,6 +44,7 @@ def _gru_steps(
     multi_output=True,
     numerics=AUTOCAST_HALF,
     sharding=batch_axes("1--00", "111"),
+    batching=join_rows((0,), (3, 4)),
     samples=[
         sample((3, 2, 6), (6, 2), (2,), (2, 2), integers(3, 4, 2)),
         sample((3, 4, 3), (3, 1), (1,), (4, 1), integers(0, 4, 4), reverse=True),
@@ -98,9 +99,6 @@ def gru_steps(
     return run(kernel, (x, w_hh, b_n, h0, lengths), (states, Spec(x.shape, x.dtype), states), out)
 
 
-gru_steps.batch(join_rows((0,), (3, 4)))
-
-
 @gru_steps.vjp
 def _(
     g: Cotangents, y: tuple[Value, ...], x: Value, w_hh: Value, b_n: Value, h0: Value, lengths: Value, *, reverse: bool
@@ -145,7 +143,7 @@ def _gru_steps_backward(
     shape_rule=_gru_steps_backward,
     multi_output=True,
     sharding=batch_axes("1111-00", "110"),
-    samples=[
+    batching=join_rows((0, 1, 2, 3, 7, 8), (5, 6)), samples=[
         sample((2, 2, 2), (2, 2, 2), uniform(0.1, 0.9, 2, 2, 6), (2, 2, 2), (6, 2), (2, 2), integers(2, 3, 2)),
         sample(
             (2, 3, 1), (2, 3, 1), uniform(0.1, 0.9, 2, 3, 3), (2, 3, 1), (3, 1), (3, 1), integers(0, 3, 3), (2, 3, 3),
@@ -222,9 +220,6 @@ def gru_steps_backward(
     more = () if ggates is None or gq is None else (ggates, gq)
     specs = tuple(Spec(array.shape, array.dtype) for array in (gates, h, h0))
     return run(kernel, (g, h, gates, q, w_hh, h0, lengths, *more), specs, out)
-
-
-gru_steps_backward.batch(join_rows((0, 1, 2, 3, 7, 8), (5, 6)))
 
 
 @gru_steps_backward.vjp_through

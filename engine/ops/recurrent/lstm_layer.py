@@ -43,6 +43,7 @@ def _lstm_steps(
     multi_output=True,
     numerics=AUTOCAST_HALF,
     sharding=batch_axes("1-000", "111"),
+    batching=join_rows((0,), (2, 3, 4)),
     samples=[
         sample((3, 2, 8), (8, 2), (2, 2), (2, 2), integers(3, 4, 2)),
         sample((3, 4, 4), (4, 1), (4, 1), (4, 1), integers(0, 4, 4), reverse=True),
@@ -96,9 +97,6 @@ def lstm_steps(
     return run(kernel, (x, w_hh, h0, c0, lengths), (states, states, Spec(x.shape, x.dtype)), out)
 
 
-lstm_steps.batch(join_rows((0,), (2, 3, 4)))
-
-
 @lstm_steps.vjp
 def _(
     g: Cotangents, y: tuple[Value, ...], x: Value, w_hh: Value, h0: Value, c0: Value, lengths: Value, *, reverse: bool
@@ -138,7 +136,7 @@ def _backward_scratch(attrs: Mapping[str, Any], inputs: Sequence[Spec], outputs:
     multi_output=True,
     memory=Memory(scratch=_backward_scratch),
     sharding=batch_axes("1111-00", "100"),
-    samples=[
+    batching=join_rows((0, 1, 2, 3, 7), (5, 6)), samples=[
         sample((2, 2, 2), (2, 2, 2), (2, 2, 2), uniform(0.1, 0.9, 2, 2, 8), (8, 2), (2, 2), integers(2, 3, 2)),
         sample(
             (2, 3, 1), (2, 3, 1), (2, 3, 1), uniform(0.1, 0.9, 2, 3, 4), (4, 1), (3, 1), integers(0, 3, 3), (2, 3, 4),
@@ -209,9 +207,6 @@ def lstm_steps_backward(
     start = Spec(c0.shape, c0.dtype)
     inputs = (gh, gc, c, gates, w_hh, c0, lengths) if ggates is None else (gh, gc, c, gates, w_hh, c0, lengths, ggates)
     return run(kernel, inputs, (Spec(gates.shape, gates.dtype), start, start), out)
-
-
-lstm_steps_backward.batch(join_rows((0, 1, 2, 3, 7), (5, 6)))
 
 
 @lstm_steps_backward.vjp_through

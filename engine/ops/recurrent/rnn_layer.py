@@ -39,6 +39,7 @@ def _rnn_steps(x: Value, w_hh: Value, h0: Value, lengths: Value, *, nonlinearity
     shape_rule=_rnn_steps,
     numerics=AUTOCAST_HALF,
     sharding=batch_axes("1-00", "1"),
+    batching=join_rows((0,), (2, 3)),
     samples=[
         sample((3, 2, 3), (3, 3), (2, 3), integers(3, 4, 2)),
         sample((3, 4, 2), (2, 2), (4, 2), integers(0, 4, 4), reverse=True),
@@ -76,9 +77,6 @@ def rnn_steps(
     return run(kernel, (x, w_hh, h0, lengths), (Spec(x.shape, x.dtype),), None if out is None else (out,))[0]
 
 
-rnn_steps.batch(join_rows((0,), (2, 3)))
-
-
 @rnn_steps.vjp
 def _(
     g: Value, h: Value, x: Value, w_hh: Value, h0: Value, lengths: Value, *, nonlinearity: Nonlinearity, reverse: bool
@@ -100,6 +98,7 @@ def _rnn_steps_backward(
     shape_rule=_rnn_steps_backward,
     multi_output=True,
     sharding=batch_axes("11-0", "10"),
+    batching=join_rows((0, 1), (3,)),
     samples=[
         sample((3, 2, 3), (3, 2, 3), (3, 3), integers(3, 4, 2)),
         sample((3, 4, 2), (3, 4, 2), (2, 2), integers(0, 4, 4), reverse=True),
@@ -139,9 +138,6 @@ def rnn_steps_backward(
 
     specs = (Spec(g.shape, g.dtype), Spec(g.shape[1:], g.dtype))
     return run(kernel, (g, h, w_hh, lengths), specs, out)
-
-
-rnn_steps_backward.batch(join_rows((0, 1), (3,)))
 
 
 @rnn_steps_backward.vjp_through

@@ -93,7 +93,9 @@ def _counted(weights: Value | None) -> np.dtype[np.generic]:
 
 
 @primitive(
-    shape_rule=_bincount, samples=[sample(integers(0, 4, 6), bins=5), sample(integers(0, 4, 6), positive(6), bins=4)]
+    shape_rule=_bincount,
+    batching=each,
+    samples=[sample(integers(0, 4, 6), bins=5), sample(integers(0, 4, 6), positive(6), bins=4)],
 )
 def bincount(
     index: Array,
@@ -118,9 +120,6 @@ def bincount(
     return counts.astype(weights.dtype if is_float(weights.dtype) else FLOAT64, copy=False)
 
 
-bincount.batch(each)
-
-
 bincount.vjp(lambda g, y, index, weights=None: (None,) if weights is None else (None, embedding(g, index)))
 
 
@@ -132,6 +131,7 @@ def _isin(x: Value, elements: Value, *, invert: bool) -> Spec:
     shape_rule=_isin,
     differentiable=False,
     numerics=PROMOTE_COMMON,
+    batching=each,
     samples=[
         sample(integers(0, 6, 2, 3), integers(0, 6, 3)),
         sample(integers(0, 6, 4), integers(0, 6, 2), invert=True),
@@ -140,6 +140,3 @@ def _isin(x: Value, elements: Value, *, invert: bool) -> Spec:
 def isin(x: Array, elements: Array, *, invert: bool = False) -> Array:
     """Whether each element of x is in `elements`, of any shape, or with `invert` is not; NaN is in none."""
     return np.asarray(np.isin(x, elements, invert=invert))
-
-
-isin.batch(each)

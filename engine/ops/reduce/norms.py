@@ -44,6 +44,7 @@ def _sum_of_squares(x: Value) -> Spec:
     shape_rule=_sum_of_squares,
     numerics=AUTOCAST_FLOAT32,
     sharding=along_first_axis(_split_sum_of_squares),
+    batching=lambda call: sum(square(reshape(call.inputs[0], shape=(call.size, -1))), axis=1),
     samples=[sample((2, 3)), sample((4,)), sample(())],
 )
 def sum_of_squares(x: Array, *, out: Array | None = None) -> Array:
@@ -60,9 +61,6 @@ def sum_of_squares(x: Array, *, out: Array | None = None) -> Array:
         return result
     np.copyto(out, result)
     return out
-
-
-sum_of_squares.batch(lambda call: sum(square(reshape(call.inputs[0], shape=(call.size, -1))), axis=1))
 
 
 sum_of_squares.vjp(lambda g, y, x: x * (g * 2.0))

@@ -20,16 +20,13 @@ from engine.ops.reduce.reduce import REDUCTIONS, spread, sum
 from engine.ops.shape.shape import flip, pad, permute, reshape, slice
 
 
-@primitive(shape_rule=reduction_sum, numerics=AUTOCAST_FLOAT32, samples=REDUCTIONS)
+@primitive(shape_rule=reduction_sum, numerics=AUTOCAST_FLOAT32, batching=along("axis"), samples=REDUCTIONS)
 def prod(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
     """Product over `axis` (all axes when null); with zeros the gradient is the product of the other factors."""
     axes = normalize_axes(axis, x.ndim)
     if x.dtype == FLOAT16:
         return store_result(np.asarray(np.prod(x, axis=axes, keepdims=keepdims, dtype=FLOAT32), dtype=FLOAT16), out)
     return np.prod(x, axis=axes, keepdims=keepdims, dtype=x.dtype if is_float(x.dtype) else INT64, out=out)
-
-
-prod.batch(along("axis"))
 
 
 @prod.vjp
@@ -42,7 +39,12 @@ def _product_of_others(x: Value, *, axis: Axes) -> Spec:
     return x.spec
 
 
-@primitive(shape_rule=_product_of_others, numerics=AUTOCAST_FLOAT32, samples=[sample((2, 3), axis=1), sample((4,))])
+@primitive(
+    shape_rule=_product_of_others,
+    numerics=AUTOCAST_FLOAT32,
+    batching=along("axis"),
+    samples=[sample((2, 3), axis=1), sample((4,))],
+)
 def product_of_others(x: Array, *, axis: Axes = None) -> Array:
     """For each element, the product of the other elements over `axis`: exact when some are zero."""
     axes = normalize_axes(axis, x.ndim)
@@ -56,9 +58,6 @@ def product_of_others(x: Array, *, axis: Axes = None) -> Array:
     after[..., :-1] = np.cumprod(rows[..., :0:-1], axis=-1)[..., ::-1]
     others = (before * after).reshape(kept + gone)
     return others.astype(x.dtype, copy=False).transpose(np.argsort((*rest, *axes)))
-
-
-product_of_others.batch(along("axis"))
 
 
 @product_of_others.vjp

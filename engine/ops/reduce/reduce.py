@@ -127,14 +127,12 @@ def _split_sum(case: Case) -> Cut:
     numerics=AUTOCAST_FLOAT32,
     algebra=Algebra(total=True),
     sharding=along_first_axis(_split_sum),
+    batching=along("axis"),
     samples=REDUCTIONS,
 )
 def sum(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
     """Sum over `axis` (all axes when null); bool and integers give int64."""
     return sum_array(x, normalize_axes(axis, x.ndim), keepdims, out)
-
-
-sum.batch(along("axis"))
 
 
 sum.vjp(lambda g, y, x, *, axis, keepdims: spread(g, x, axis, keepdims))
@@ -193,16 +191,13 @@ def count(shape: Shape, axis: Axes) -> int:
     return math.prod(shape[a] for a in normalize_axes(axis, len(shape)))
 
 
-@primitive(shape_rule=_mean, numerics=AUTOCAST_FLOAT32, samples=REDUCTIONS)
+@primitive(shape_rule=_mean, numerics=AUTOCAST_FLOAT32, batching=along("axis"), samples=REDUCTIONS)
 def mean(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
     """Arithmetic mean over `axis` (all axes when null); NaN over no elements."""
     axes = normalize_axes(axis, x.ndim)
     wide = x.astype(FLOAT32) if x.dtype == FLOAT16 else x
     total = np.true_divide(sum_array(wide, axes, keepdims), count(x.shape, axis))
     return _store(np.asarray(total, dtype=x.dtype), out)
-
-
-mean.batch(along("axis"))
 
 
 mean.vjp(lambda g, y, x, *, axis, keepdims: spread(g / max_int(count(x.shape, axis)), x, axis, keepdims))
@@ -240,6 +235,7 @@ def std(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bool = 
 
 @primitive(
     shape_rule=nonempty_reduction,
+    batching=along("axis"),
     samples=[sample(distinct(2, 3)), sample(distinct(2, 3), axis=0), sample(distinct(2, 3), axis=1, keepdims=True)],
 )
 def amax(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
@@ -247,22 +243,17 @@ def amax(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | No
     return np.max(x, axis=normalize_axes(axis, x.ndim), keepdims=keepdims, out=out)
 
 
-amax.batch(along("axis"))
-
-
 amax.vjp(lambda g, y, x, *, axis, keepdims: _share_ties(g, y, x, axis, keepdims))
 
 
 @primitive(
     shape_rule=nonempty_reduction,
+    batching=along("axis"),
     samples=[sample(distinct(2, 3)), sample(distinct(2, 3), axis=0), sample(distinct(2, 3), axis=1, keepdims=True)],
 )
 def amin(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
     """Smallest element over `axis`; tied elements share the gradient equally."""
     return np.min(x, axis=normalize_axes(axis, x.ndim), keepdims=keepdims, out=out)
-
-
-amin.batch(along("axis"))
 
 
 amin.vjp(lambda g, y, x, *, axis, keepdims: _share_ties(g, y, x, axis, keepdims))
@@ -287,22 +278,26 @@ def _place_along(call: Call) -> Outputs:
     return call.reshaped(*call.made(flat, axis=1, keepdims=False))
 
 
-@primitive(shape_rule=_index_of, differentiable=False, samples=[sample(distinct(2, 3)), sample(distinct(2, 3), axis=1)])
+@primitive(
+    shape_rule=_index_of,
+    differentiable=False,
+    batching=_place_along,
+    samples=[sample(distinct(2, 3)), sample(distinct(2, 3), axis=1)],
+)
 def argmax(x: Array, *, axis: int | None = None, keepdims: bool = False) -> Array:
     """Index of the first largest element (NaN wins) along `axis`, or in the flattened input."""
     return np.asarray(np.argmax(x, axis=axis, keepdims=keepdims))
 
 
-argmax.batch(_place_along)
-
-
-@primitive(shape_rule=_index_of, differentiable=False, samples=[sample(distinct(2, 3)), sample(distinct(2, 3), axis=1)])
+@primitive(
+    shape_rule=_index_of,
+    differentiable=False,
+    batching=_place_along,
+    samples=[sample(distinct(2, 3)), sample(distinct(2, 3), axis=1)],
+)
 def argmin(x: Array, *, axis: int | None = None, keepdims: bool = False) -> Array:
     """Index of the first smallest element (NaN wins) along `axis`, or in the flattened input."""
     return np.asarray(np.argmin(x, axis=axis, keepdims=keepdims))
-
-
-argmin.batch(_place_along)
 
 
 AXIS_SAMPLES: list[Sample] = [sample(distinct(2, 3), axis=0), sample(distinct(2, 3), axis=1, keepdims=True)]
@@ -330,30 +325,31 @@ def _pick(x: Value, index: Value, axis: int, keepdims: bool) -> Value:
 
 
 @primitive(
-    shape_rule=reduction_bool, differentiable=False, samples=[sample(booleans(2, 3)), sample(booleans(2, 3), axis=0)]
+    shape_rule=reduction_bool,
+    differentiable=False,
+    batching=along("axis"),
+    samples=[sample(booleans(2, 3)), sample(booleans(2, 3), axis=0)],
 )
 def all(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
     """Whether every element over `axis` is true (not 0)."""
     return np.all(x, axis=normalize_axes(axis, x.ndim), keepdims=keepdims, out=out)
 
 
-all.batch(along("axis"))
-
-
 @primitive(
-    shape_rule=reduction_bool, differentiable=False, samples=[sample(booleans(2, 3)), sample(booleans(2, 3), axis=0)]
+    shape_rule=reduction_bool,
+    differentiable=False,
+    batching=along("axis"),
+    samples=[sample(booleans(2, 3)), sample(booleans(2, 3), axis=0)],
 )
 def any(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
     """Whether any element over `axis` is true (not 0)."""
     return np.any(x, axis=normalize_axes(axis, x.ndim), keepdims=keepdims, out=out)
 
 
-any.batch(along("axis"))
-
-
 @primitive(
     shape_rule=reduction,
     numerics=PRECISE_FUNCTION,
+    batching=along("axis"),
     samples=[*REDUCTIONS, sample((2, 3), axis=1, zero_grad_at_neg_inf=True)],
 )
 def logsumexp(
@@ -370,9 +366,6 @@ def logsumexp(
     top = np.where(np.isfinite(top), top, 0)
     total = np.log(sum_array(np.exp(x - top), axes, True)) + top
     return _store(total.reshape(reduced_shape(x.shape, axes, keepdims)).astype(x.dtype, copy=False), out)
-
-
-logsumexp.batch(along("axis"))
 
 
 @logsumexp.vjp

@@ -67,13 +67,12 @@ def _shifted(x: Value, axis: int, first: float) -> Value:
     return concat(edge, slice(x, axis=place, stop=-1), axis=place)
 
 
-@primitive(shape_rule=_total, aliases=("cumulative_sum",), numerics=AUTOCAST_FLOAT32, samples=SAMPLES)
+@primitive(
+    shape_rule=_total, aliases=("cumulative_sum",), numerics=AUTOCAST_FLOAT32, batching=along("axis"), samples=SAMPLES
+)
 def cumsum(x: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     """Cumulative sum along `axis`; bool and integers give int64."""
     return _accumulated(np.add, x, axis, out)
-
-
-cumsum.batch(along("axis"))
 
 
 cumsum.vjp(lambda g, y, x, *, axis: _reversed(cumsum, g, axis=axis))
@@ -92,6 +91,7 @@ def _recurrence(a: Value, b: Value, *, axis: int) -> Spec:
 @primitive(
     shape_rule=_recurrence,
     numerics=AUTOCAST_FLOAT32,
+    batching=along("axis"),
     samples=[sample((2, 5), (2, 5)), sample((3, 2), (3, 2), axis=0), sample((9,), (9,))],
 )
 def linear_recurrence(a: Array, b: Array, *, axis: int = -1) -> Array:
@@ -113,9 +113,6 @@ def linear_recurrence(a: Array, b: Array, *, axis: int = -1) -> Array:
     return np.moveaxis(total, 0, axis).astype(b.dtype, copy=False)
 
 
-linear_recurrence.batch(along("axis"))
-
-
 @linear_recurrence.vjp
 def _(g: Value, y: Value, a: Value, b: Value, *, axis: int) -> object:
     terms = _decayed(g, a, axis)
@@ -130,13 +127,12 @@ def _decayed(g: Value, factors: Value, axis: int) -> Value:
     return flip(linear_recurrence(backwards, flip(g, axis=axis), axis=axis), axis=axis)
 
 
-@primitive(shape_rule=_total, aliases=("cumulative_prod",), numerics=AUTOCAST_FLOAT32, samples=SAMPLES)
+@primitive(
+    shape_rule=_total, aliases=("cumulative_prod",), numerics=AUTOCAST_FLOAT32, batching=along("axis"), samples=SAMPLES
+)
 def cumprod(x: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     """Cumulative product along `axis`; bool and integers give int64. The gradient is exact with zeros too."""
     return _accumulated(np.multiply, x, axis, out)
-
-
-cumprod.batch(along("axis"))
 
 
 @cumprod.vjp
@@ -148,6 +144,7 @@ def _(g: Value, y: Value, x: Value, *, axis: int) -> Value:
 @primitive(
     shape_rule=_along,
     numerics=PRECISE_FUNCTION,
+    batching=along("axis"),
     samples=[*SAMPLES, sample(uniform(-9.0, 9.0, 2, 4)), sample((2, 4), zero_grad_at_neg_inf=True)],
 )
 def logcumsumexp(x: Array, *, axis: int = -1, zero_grad_at_neg_inf: bool = False, out: Array | None = None) -> Array:
@@ -156,9 +153,6 @@ def logcumsumexp(x: Array, *, axis: int = -1, zero_grad_at_neg_inf: bool = False
     The gradient where the result is -inf is NaN, as in PyTorch, or 0 with `zero_grad_at_neg_inf`.
     """
     return _accumulated(np.logaddexp, x, axis, out)
-
-
-logcumsumexp.batch(along("axis"))
 
 
 @logcumsumexp.vjp
@@ -175,22 +169,16 @@ def _places(x: Value, *, axis: int) -> Spec:
 EXTREMES: list[Sample] = [sample(distinct(2, 4)), sample(distinct(3, 2), axis=0), sample(distinct(1)), sample(())]
 
 
-@primitive(shape_rule=_places, differentiable=False, samples=EXTREMES)
+@primitive(shape_rule=_places, differentiable=False, batching=along("axis"), samples=EXTREMES)
 def argcummax(x: Array, *, axis: int = -1) -> Array:
     """Index of the largest element so far along `axis`: the last of ties, and of NaN once there is one."""
     return _latest(x, np.maximum, axis)
 
 
-argcummax.batch(along("axis"))
-
-
-@primitive(shape_rule=_places, differentiable=False, samples=EXTREMES)
+@primitive(shape_rule=_places, differentiable=False, batching=along("axis"), samples=EXTREMES)
 def argcummin(x: Array, *, axis: int = -1) -> Array:
     """Index of the smallest element so far along `axis`: the last of ties, and of NaN once there is one."""
     return _latest(x, np.minimum, axis)
-
-
-argcummin.batch(along("axis"))
 
 
 def _latest(x: Array, ufunc: np.ufunc, axis: int) -> Array:

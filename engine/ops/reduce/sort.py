@@ -35,7 +35,12 @@ def _places(x: Value, *, axis: int, **_: bool) -> Spec:
     return Spec(x.shape, INT64)
 
 
-@primitive(shape_rule=_places, differentiable=False, samples=[*SAMPLES, sample(integers(0, 3, 6), descending=True)])
+@primitive(
+    shape_rule=_places,
+    differentiable=False,
+    batching=along("axis"),
+    samples=[*SAMPLES, sample(integers(0, 3, 6), descending=True)],
+)
 def argsort(x: Array, *, axis: int = -1, descending: bool = False) -> Array:
     """Indices that sort x along `axis`; the sort is stable, NaN is the largest."""
     if not x.ndim:
@@ -44,9 +49,6 @@ def argsort(x: Array, *, axis: int = -1, descending: bool = False) -> Array:
         return np.argsort(x, axis=axis, kind="stable")
     backwards = np.flip(np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)
     return np.asarray(x.shape[axis] - 1 - backwards)
-
-
-argsort.batch(along("axis"))
 
 
 def _pick(x: Value, places: Value, axis: int) -> Value:
@@ -120,6 +122,7 @@ def _one_place(x: Value, *, axis: int, **_: bool) -> Spec:
 @primitive(
     shape_rule=_one_place,
     differentiable=False,
+    batching=along("axis"),
     samples=[sample(distinct(2, 4)), sample(distinct(3, 2), axis=0), sample(distinct(4), ignore_nan=True)],
 )
 def argmedian(x: Array, *, axis: int = -1, ignore_nan: bool = False) -> Array:
@@ -128,9 +131,6 @@ def argmedian(x: Array, *, axis: int = -1, ignore_nan: bool = False) -> Array:
     With `ignore_nan` NaN is skipped, and returned only if there is no number.
     """
     return _median_places(x, axis, ignore_nan) if x.ndim else np.zeros((), INT64)
-
-
-argmedian.batch(along("axis"))
 
 
 def _median_places(x: Array, axis: int, ignore_nan: bool) -> Array:
@@ -205,7 +205,10 @@ def nanmedian_with_index(x: Value, *, axis: int = -1, keepdims: bool = False) ->
 
 
 @primitive(
-    shape_rule=_one_place, differentiable=False, samples=[sample(integers(0, 3, 2, 5)), sample(distinct(3), axis=0)]
+    shape_rule=_one_place,
+    differentiable=False,
+    batching=along("axis"),
+    samples=[sample(integers(0, 3, 2, 5)), sample(distinct(3), axis=0)],
 )
 def argmode(x: Array, *, axis: int = -1) -> Array:
     """Index of the most frequent element along `axis`, kept with extent 1: the last occurrence of the smallest mode."""
@@ -221,9 +224,6 @@ def argmode(x: Array, *, axis: int = -1) -> Array:
     length = places - np.maximum.accumulate(np.where(begins, places, 0), axis=-1)
     found = np.take_along_axis(order, np.argmax(length, axis=-1, keepdims=True), -1)
     return np.moveaxis(found, -1, axis)
-
-
-argmode.batch(along("axis"))
 
 
 @composite(documentation=Documentation(outputs=("values", "indices")), samples=PICKS)

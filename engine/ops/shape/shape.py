@@ -52,14 +52,12 @@ def _reshape(x: Value, *, shape: Ints) -> Spec:
     aliases=("view",),
     memory=Memory(view="reshape"),
     algebra=Algebra(identity=True, keeps_elements=True),
+    batching=lambda call: call.again(call.inputs[0], shape=(call.size, *call.outputs[0].shape)),
     samples=[sample((2, 3), shape=(3, 2)), sample((2, 3), shape=(-1,))],
 )
 def reshape(x: Array, *, shape: Ints) -> Array:
     """The same elements in row-major order with another shape; one extent may be -1 and is then inferred."""
     return x.reshape(shape)
-
-
-reshape.batch(lambda call: call.again(call.inputs[0], shape=(call.size, *call.outputs[0].shape)))
 
 
 reshape.vjp(lambda g, y, x: reshape(g, shape=x.shape))
@@ -286,14 +284,12 @@ def _slice(x: Value, *, axis: int, start: int | None, stop: int | None, step: in
     shape_rule=_slice,
     call=CallForms(by_place=()),
     memory=Memory(view="strided"),
+    batching=along("axis"),
     samples=[sample((4, 3), start=1, stop=3), sample((2, 5), axis=1, start=0, stop=5, step=2), sample((4,), start=-2)],
 )
 def slice(x: Array, *, axis: int = 0, start: int | None = None, stop: int | None = None, step: int = 1) -> Array:
     """The slice start:stop:step of one axis, by Python's rule (negative bounds count from the end; step >= 1)."""
     return x[(builtins.slice(None),) * (axis % x.ndim) + (builtins.slice(start, stop, step),)]
-
-
-slice.batch(along("axis"))
 
 
 @slice.vjp
@@ -329,6 +325,7 @@ def _slice_scatter(x: Value, *, axis: int, extent: int, start: int, step: int) -
     call=CallForms(by_place=()),
     algebra=Algebra(additive=True),
     sharding=ALONG_AXIS,
+    batching=along("axis"),
     samples=[sample((2, 3), axis=0, extent=5, start=1), sample((3,), axis=0, extent=6, start=1, step=2)],
 )
 def slice_scatter(
@@ -341,9 +338,6 @@ def slice_scatter(
     out.fill(0)
     out[(builtins.slice(None),) * place + (builtins.slice(start, start + x.shape[place] * step, step),)] = x
     return out
-
-
-slice_scatter.batch(along("axis"))
 
 
 @slice_scatter.vjp
@@ -399,6 +393,7 @@ def _flip(x: Value, *, axis: Axes) -> Spec:
     shape_rule=_flip,
     numerics=Numerics(supports_bfloat16=True),
     sharding=ALONG_AXIS,
+    batching=along("axis"),
     samples=[sample((2, 3), axis=0), sample((2, 3))],
 )
 def flip(x: Array, *, axis: Axes = None, out: Array | None = None) -> Array:
@@ -408,9 +403,6 @@ def flip(x: Array, *, axis: Axes = None, out: Array | None = None) -> Array:
         return backwards.copy()
     np.copyto(out, backwards)
     return out
-
-
-flip.batch(along("axis"))
 
 
 flip.vjp(lambda g, y, x, *, axis: flip(g, axis=axis))
@@ -443,6 +435,7 @@ def _cut(x: Array, widths: Pairs) -> Array:
 @primitive(
     shape_rule=_pad,
     call=CallForms(by_place=("widths", "mode", "value")),
+    batching=lambda call: call.again(call.inputs[0], widths=((0, 0), *call.attrs["widths"])),
     samples=[
         sample((2, 3), widths=((0, 1), (2, 0))),
         sample((2,), widths=((1, 1),), value=7.0),
@@ -472,9 +465,6 @@ def pad(x: Array, *, widths: Pairs, value: float = 0.0, mode: Border = "constant
     out.fill(value)
     out[tuple(builtins.slice(before, before + e) for e, (before, _) in zip(inner.shape, widths, strict=True))] = inner
     return out
-
-
-pad.batch(lambda call: call.again(call.inputs[0], widths=((0, 0), *call.attrs["widths"])))
 
 
 @pad.vjp

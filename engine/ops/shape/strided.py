@@ -68,6 +68,7 @@ def _strided_slice(x: Value, *, shape: Ints, strides: Ints, offset: int) -> Spec
 @primitive(
     shape_rule=_strided_slice,
     aliases=("as_strided",),
+    batching=_strided,
     samples=[sample((3, 4), shape=(2, 2), strides=(4, 1), offset=5), sample((7,), shape=(3,), strides=(3,))],
 )
 def strided_slice(x: Array, *, shape: Ints, strides: Ints, offset: int = 0, out: Array | None = None) -> Array:
@@ -77,9 +78,6 @@ def strided_slice(x: Array, *, shape: Ints, strides: Ints, offset: int = 0, out:
         return part.copy()
     np.copyto(out, part)
     return out
-
-
-strided_slice.batch(_strided)
 
 
 @strided_slice.vjp
@@ -106,16 +104,13 @@ def _copied(x: Array, out: Array | None) -> Array:
     return out
 
 
-@primitive(shape_rule=_slice_add, aliases=("acc",), numerics=PROMOTE_COMMON, samples=PARTS)
+@primitive(shape_rule=_slice_add, aliases=("acc",), numerics=PROMOTE_COMMON, batching=_strided, samples=PARTS)
 def slice_add(x: Array, y: Array, *, strides: Ints, offset: int = 0, out: Array | None = None) -> Array:
     """x with y added to its part of y's shape at `offset` with `strides`, counted in elements of the flattened x."""
     out = _copied(x, out)
     part = _part(out.reshape(-1, copy=False), y.shape, strides, offset)
     part += y
     return out
-
-
-slice_add.batch(_strided)
 
 
 @slice_add.vjp
@@ -128,15 +123,12 @@ def _slice_set(x: Value, y: Value, *, strides: Ints, offset: int) -> Spec:
     return x.spec
 
 
-@primitive(shape_rule=_slice_set, aliases=("set",), numerics=PROMOTE_COMMON, samples=PARTS)
+@primitive(shape_rule=_slice_set, aliases=("set",), numerics=PROMOTE_COMMON, batching=_strided, samples=PARTS)
 def slice_set(x: Array, y: Array, *, strides: Ints, offset: int = 0, out: Array | None = None) -> Array:
     """x with its part of y's shape at `offset` with `strides`, counted in elements of the flattened x, set to y."""
     out = _copied(x, out)
     _part(out.reshape(-1, copy=False), y.shape, strides, offset)[...] = y
     return out
-
-
-slice_set.batch(_strided)
 
 
 @slice_set.vjp
@@ -163,6 +155,7 @@ def _unfold(x: Value, *, axis: int, size: int, step: int) -> Spec:
 @primitive(
     shape_rule=_unfold,
     memory=Memory(view="strided"),
+    batching=along("axis"),
     samples=[sample((5,), axis=0, size=2), sample((2, 6, 2), axis=1, size=3, step=2)],
 )
 def unfold(x: Array, *, axis: int, size: Length, step: Length = 1) -> Array:
@@ -174,9 +167,6 @@ def unfold(x: Array, *, axis: int, size: Length, step: Length = 1) -> Array:
     strides = list(x.strides)
     strides[place] *= step
     return as_strided(x, shape, (*strides, x.strides[place]), writeable=False)
-
-
-unfold.batch(along("axis"))
 
 
 @unfold.vjp
@@ -197,7 +187,9 @@ def _unfold_back(x: Value, *, axis: int, extent: int, step: int) -> Spec:
 
 
 @primitive(
-    shape_rule=_unfold_back, samples=[sample((4, 2), axis=0, extent=5), sample((2, 2, 2, 3), axis=1, extent=6, step=2)]
+    shape_rule=_unfold_back,
+    batching=along("axis"),
+    samples=[sample((4, 2), axis=0, extent=5), sample((2, 2, 2, 3), axis=1, extent=6, step=2)],
 )
 def unfold_back(x: Array, *, axis: int, extent: int, step: int = 1, out: Array | None = None) -> Array:
     """The sum of overlapping windows, along an axis of `extent` elements: the transpose of unfold."""
@@ -213,9 +205,6 @@ def unfold_back(x: Array, *, axis: int, extent: int, step: int = 1, out: Array |
         return wide.astype(x.dtype, copy=False)
     np.copyto(out, wide, casting="same_kind")
     return out
-
-
-unfold_back.batch(along("axis"))
 
 
 @unfold_back.vjp

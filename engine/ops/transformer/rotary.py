@@ -45,6 +45,7 @@ def _rotate_pairs(x: Value, cosines: Value, sines: Value, *, mode: Mode, inverse
 
 @primitive(
     shape_rule=_rotate_pairs,
+    batching=spread,
     samples=[
         sample((2, 3, 4), (3, 2), (3, 2)),
         sample((2, 5), (1, 2), (1, 2), mode="neox"),
@@ -75,9 +76,6 @@ def rotate_pairs(
     if out is not y:
         out[...] = y
     return out
-
-
-rotate_pairs.batch(spread)
 
 
 @rotate_pairs.vjp
