@@ -73,37 +73,32 @@ from engine.core.modes import (
     training_mode,
 )
 from engine.core.value import Value
-from engine.data import (
-    Batch,
+from engine.data.checkpoint import Checkpoint, read_tensors, state_digest, write_tensors
+from engine.data.class_encoding import (
     ClassEncoding,
-    DataLoader,
-    Source,
-    Windows,
     classes_of_checkpoint,
     encode_texts,
-    images_of_checkpoint,
     meta_with_classes,
     read_class_encodings,
 )
-from engine.data.checkpoint import Checkpoint, read_tensors, state_digest, write_tensors
+from engine.data.image_encoding import images_of_checkpoint
+from engine.data.loader import Batch, DataLoader
 from engine.data.made_columns import open_preprocessed
-from engine.data.table import Preprocessing, RawColumn, TextColumn, preprocessing_of_checkpoint, transform_catalogue
+from engine.data.source import Source
 from engine.data.table.facts import ColumnFacts
+from engine.data.table.preprocessing import Preprocessing, preprocessing_of_checkpoint
 from engine.data.table.proposal import Proposal, propose_columns, propose_fit
-from engine.diagnostics import (
-    Nonfinite,
-    Operand,
-    RowLosses,
-    Timing,
-    check_gradients,
-    compute,
-    profile_step,
-    row_losses,
-    trace_nonfinite,
-)
+from engine.data.table.raw import RawColumn, TextColumn
+from engine.data.table.section import transform_catalogue
+from engine.data.windows import Windows
 from engine.diagnostics.catalogue import initializer_catalogue, op_catalogue, op_entry
+from engine.diagnostics.evaluation import compute
+from engine.diagnostics.gradient_check import check_gradients
+from engine.diagnostics.profiling import Timing, profile_step
 from engine.diagnostics.report import graph_report, parse_and_report, plan_report
+from engine.diagnostics.row_losses import RowLosses, row_losses
 from engine.diagnostics.script import graph_program
+from engine.execution.interpreter.nonfinite import Nonfinite, Operand, trace_nonfinite
 from engine.execution.native import executors, load_common_kernels, report_compilation
 from engine.execution.native import why_unusable as why_native_unusable
 from engine.execution.plan import NumpyExecutor, Plan, make_plan, plan_dot, plan_program, plan_text
@@ -126,32 +121,27 @@ from engine.graph.limits import GraphLimits
 from engine.graph.printer import graph_dot, graph_nodes, graph_text
 from engine.graph.tensors import read_tensor_document
 from engine.nn.layers import layer_catalogue, loss_catalogue
-from engine.nn.modules import (
-    DataParallelResult,
-    Layer,
-    Module,
-    Sequential,
-    dp_train,
-    predict_in_chunks,
-    probability_cross_entropy_loss,
-    softmax_cross_entropy_loss,
-)
+from engine.nn.modules.data_parallel import DataParallelResult, dp_train
+from engine.nn.modules.functional import predict_in_chunks, probability_cross_entropy_loss, softmax_cross_entropy_loss
+from engine.nn.modules.layer import Layer
+from engine.nn.modules.module import Module
+from engine.nn.modules.sequential import Sequential
 from engine.ops.random.random import seed
-from engine.optim import (
-    ClosureOptimizer,
-    LossScaler,
-    Scheduler,
-    TapeOptimizer,
+from engine.optim.clipping import (
     clip_grad_adaptive_,
     clip_grad_norm_,
     clip_grad_norm_each_,
     clip_grad_value_,
     clip_gradients,
-    make_optimizer,
-    optimizer_catalogue,
-    schedule_catalogue,
 )
-from engine.session import Forward, Gradients, PassResult, Session, Tape, UpdateResult
+from engine.optim.closure_optimizer import ClosureOptimizer
+from engine.optim.loss_scaler import LossScaler
+from engine.optim.optimizers import make_optimizer, optimizer_catalogue
+from engine.optim.scheduler import Scheduler
+from engine.optim.schedules.schedule import schedule_catalogue
+from engine.optim.tape_optimizer import TapeOptimizer
+from engine.session.results import Forward, Gradients, PassResult, Tape, UpdateResult
+from engine.session.session import Session
 from engine.training import sweep
 from engine.training.check import FitEstimate, check_fit
 from engine.training.class_output import ClassOutput
@@ -159,22 +149,16 @@ from engine.training.column_info import ColumnInfo
 from engine.training.distributed.collective import Alone, Collective
 from engine.training.distributed.gloo import join_ranks, lead_ranks
 from engine.training.distributed.shared_memory import Rendezvous
-from engine.training.evaluation import EvaluationOptions, evaluate
+from engine.training.evaluation.evaluate import EvaluationOptions, evaluate
 from engine.training.execution import Execution
-from engine.training.fit import CapturedGradient, Fit, MetricRow
-from engine.training.metrics import metric_catalogue
+from engine.training.fit.fit import Fit
+from engine.training.fit.steps import CapturedGradient, MetricRow
+from engine.training.metrics.table import metric_catalogue
 from engine.training.predictor import Predictor, prediction_inputs
-from engine.training.recipe import (
-    ADJUSTABLE,
-    CheckpointPolicy,
-    GradientRecord,
-    Recipe,
-    Record,
-    check_continuation,
-    form_of_recipe,
-    read_recipe,
-)
-from engine.training.sweep import Sweep
+from engine.training.recipe.continuation import ADJUSTABLE, check_continuation
+from engine.training.recipe.options import CheckpointPolicy, GradientRecord, Record
+from engine.training.recipe.recipe import Recipe, form_of_recipe, read_recipe
+from engine.training.sweep.sweep import Sweep
 
 __all__ = [
     "ADJUSTABLE",

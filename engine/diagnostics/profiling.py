@@ -19,9 +19,10 @@ from engine.execution.interpreter.point import WITHOUT_MODE, EvaluationPoint, re
 from engine.execution.plan import NumpyExecutor, Plan
 from engine.execution.plan.numpy_executor import prepare
 from engine.graph.definition import Definition
-from engine.training.recipe import Recipe, read_recipe
-from engine.training.step import cached_plan, plan_update, trained_parameters
+from engine.training.recipe.recipe import Recipe, read_recipe
 from engine.training.step.names import GRADIENT
+from engine.training.step.plan_cache import cached_plan
+from engine.training.step.plans import plan_update, trained_parameters
 from engine.training.train_state import StateLayout
 
 REPEATS, REPEATS_MAX = 3, 100

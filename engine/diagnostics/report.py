@@ -17,10 +17,12 @@ from engine.graph.definition import Definition, NodeSpec
 from engine.graph.fans import fan_findings
 from engine.graph.limits import LIMITS, GraphLimits
 from engine.graph.shape_inference import InferredShapes, dims_at, infer_shapes
-from engine.optim import make_transform
 from engine.optim.groups import one_group
-from engine.training.recipe import Recipe, Record
-from engine.training.step import cached_plan, plan_evaluation, plan_training, trained_in, trained_parameters
+from engine.optim.optimizers import make_transform
+from engine.training.recipe.options import Record
+from engine.training.recipe.recipe import Recipe
+from engine.training.step.plan_cache import cached_plan
+from engine.training.step.plans import plan_evaluation, plan_training, trained_in, trained_parameters
 from engine.training.train_state import StateLayout
 
 ADVICE = "make the shapes equal, with squeeze, unsqueeze or reshape, or by declaring the input so"

@@ -18,8 +18,9 @@ from engine.execution.plan import NumpyExecutor
 from engine.graph.definition import Definition
 from engine.graph.tensors import row_inputs
 from engine.graph.trace import KEY, bind_dims
-from engine.training.step import cached_plan, plan_evaluation
 from engine.training.step.names import LOSS
+from engine.training.step.plan_cache import cached_plan
+from engine.training.step.plans import plan_evaluation
 from engine.training.train_state import StateLayout
 
 TOP = 10

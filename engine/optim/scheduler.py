@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, SupportsFloat
 
 from engine.core.errors import AttributeValueError, CheckpointError
-from engine.optim.schedules import Plateau, Schedule, make_schedule
+from engine.optim.schedules.plateau import Plateau
+from engine.optim.schedules.schedule import Schedule, make_schedule
 
 
 class RateGroup(Protocol):

@@ -17,7 +17,7 @@ from engine.graph.trace import KEY
 from engine.session.batch import Batch, BatchReader, Wanted, choose_reduction, loss_scale
 from engine.session.results import Forward, Tape, check_cotangents
 from engine.session.state import SessionState
-from engine.training.recipe import Recipe
+from engine.training.recipe.recipe import Recipe
 from engine.training.step.accumulation import plan_accumulation, plan_backward, plan_forward
 from engine.training.step.names import COTANGENT, EACH_LOSS, LOSS, LOSS_WEIGHT, NEW, OUTPUT, SAVED, SHARE
 from engine.training.step.reduction import Reduction

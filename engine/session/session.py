@@ -13,9 +13,10 @@ from engine.core.array_statistics import ArrayStatistics, array_statistics
 from engine.core.dtypes import FLOAT64
 from engine.core.errors import DataError, DocumentError, Finding, GradientError
 from engine.core.value import Array
-from engine.data import Scales
 from engine.data.checkpoint import SCALES, Checkpoint
-from engine.data.table import Preprocessing, RawColumn, meta_with_preprocessing, preprocessing_of_checkpoint
+from engine.data.scaling import Scales
+from engine.data.table.preprocessing import Preprocessing, meta_with_preprocessing, preprocessing_of_checkpoint
+from engine.data.table.raw import RawColumn
 from engine.diagnostics.profiling import Timing, plan_of_update, profile, profile_update
 from engine.diagnostics.row_losses import losses_by_row
 from engine.execution.interpreter.node_runner import NodeRunner
@@ -34,11 +35,12 @@ from engine.session.state import Counters, SessionState, load_parameters, restor
 from engine.session.update import OptimizerSteps
 from engine.training.execution import AUTO, Execution
 from engine.training.predictor import Predictor
-from engine.training.recipe import read_recipe
 from engine.training.recipe.options import Precision
-from engine.training.step import batch_reduction, plan_evaluation
+from engine.training.recipe.recipe import read_recipe
 from engine.training.step.accumulation import reached_from
+from engine.training.step.plans import plan_evaluation
 from engine.training.step.reduction import Reduction
+from engine.training.step.trial import batch_reduction
 from engine.training.train_state import at_precision
 
 

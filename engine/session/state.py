@@ -18,7 +18,7 @@ from engine.execution.plan import NumpyExecutor
 from engine.graph.definition import Definition
 from engine.session.results import Gradients
 from engine.training.execution import Execution
-from engine.training.recipe import Recipe
+from engine.training.recipe.recipe import Recipe
 from engine.training.step.names import GRADIENT, NEW, SQUARED_NORM, root
 from engine.training.step.plan_cache import Executors
 from engine.training.train_state import LOSS_SCALE, VECTOR, FlatGroup, StateOptions, TrainState, slot_array

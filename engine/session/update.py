@@ -10,7 +10,7 @@ from engine.graph.trace import KEY
 from engine.optim.groups import ParameterGroups, override_options, read_rate
 from engine.session.results import UpdateResult
 from engine.session.state import PLANS, SessionState
-from engine.training.recipe import Recipe
+from engine.training.recipe.recipe import Recipe
 from engine.training.step.names import CLIPPED, FINITE, rate_input
 from engine.training.step.plan_cache import fact
 from engine.training.step.plans import plan_update

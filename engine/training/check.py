@@ -11,7 +11,9 @@ from engine.core.dtypes import is_float
 from engine.core.errors import DocumentError, EngineError, Finding, GradientError, escape, nearest
 from engine.core.options import Reader
 from engine.core.registry import lookup
-from engine.data import CAST_BYTES, Batches, held_out_rows
+from engine.data.batches import Batches
+from engine.data.source import CAST_BYTES
+from engine.data.splitting import held_out_rows
 from engine.graph.definition import Definition, InputSpec, without_inputs
 from engine.graph.limits import LIMITS
 from engine.graph.shape_inference import infer_shapes
@@ -20,15 +22,14 @@ from engine.optim.groups import matches
 from engine.training.column_info import ColumnInfo, check_made_columns, made_bytes, with_made_columns
 from engine.training.estimate import Footprint
 from engine.training.fit.examples import absent_inputs, weigh_classes
-from engine.training.metrics import find_comparison
-from engine.training.metrics.comparisons import numeric_comparisons
+from engine.training.metrics.comparisons import find_comparison, numeric_comparisons
 from engine.training.metrics.operands import BY_CLASS
 from engine.training.metrics.regression import NORMALIZED_LOSS
 from engine.training.metrics.target_units import targets_in_units
-from engine.training.recipe import Recipe
 from engine.training.recipe.options import CAPTURES
-from engine.training.step import batch_reduction
+from engine.training.recipe.recipe import Recipe
 from engine.training.step.reduction import with_units_loss
+from engine.training.step.trial import batch_reduction
 from engine.training.train_state import at_precision
 
 _PLACES = {"metrics": "", "segments": "/recompute", "match": "/recompute", "optimizer": "", "memory_budget": ""}

@@ -9,11 +9,11 @@ import numpy as np
 
 from engine.core.dtypes import is_float
 from engine.core.options import Reader
-from engine.data.table import ColumnFacts, InputColumns
 from engine.data.table.categories import Category
-from engine.data.table.section import section_faults
+from engine.data.table.facts import ColumnFacts
+from engine.data.table.section import InputColumns, section_faults
 from engine.graph.definition import Definition
-from engine.training.recipe import Recipe
+from engine.training.recipe.recipe import Recipe
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,8 @@ from engine.execution.native import most_shards
 from engine.execution.plan import Plan
 from engine.graph.definition import Definition
 from engine.training.fit.nonfinite import LARGEST_BYTES
-from engine.training.recipe import Recipe
-from engine.training.step import (
-    batch_reduction,
+from engine.training.recipe.recipe import Recipe
+from engine.training.step.plans import (
     plan_evaluation,
     plan_gradients,
     plan_part,
@@ -22,6 +21,7 @@ from engine.training.step import (
     plan_update,
     trained_parameters,
 )
+from engine.training.step.trial import batch_reduction
 from engine.training.train_state import StateLayout, StateOptions
 
 

@@ -16,9 +16,10 @@ from engine.core.errors import DocumentError, Finding
 from engine.core.modes import STEP_OPERATIONS, Admit, Cost, admit_any
 from engine.core.registry import lookup
 from engine.core.value import Array
-from engine.data import ClassEncoding, Scales, classes_of_checkpoint, encode_texts
 from engine.data.checkpoint import SCALES, Checkpoint
-from engine.data.table import preprocessing_of_checkpoint
+from engine.data.class_encoding import ClassEncoding, classes_of_checkpoint, encode_texts
+from engine.data.scaling import Scales
+from engine.data.table.preprocessing import preprocessing_of_checkpoint
 from engine.execution.interpreter.point import as_refusals
 from engine.execution.plan import NumpyExecutor, Plan
 from engine.graph.definition import Definition, needed_inputs
@@ -27,11 +28,12 @@ from engine.graph.shape_inference import InferredShapes, infer_shapes
 from engine.graph.tensors import check_feeds
 from engine.graph.trace import Trace, bind_dims
 from engine.training.class_output import ClassOutput
-from engine.training.metrics import find_comparison
+from engine.training.metrics.comparisons import find_comparison
 from engine.training.metrics.operands import BY_CLASS, NUMBERS
 from engine.training.metrics.target_units import predicted_targets
 from engine.training.recipe.options import Precision
-from engine.training.step import cached_plan, plan_evaluation
+from engine.training.step.plan_cache import cached_plan
+from engine.training.step.plans import plan_evaluation
 from engine.training.train_state import TrainState, at_precision
 
 EXECUTORS = 4

@@ -18,10 +18,10 @@ from engine.graph.definition import Definition, StateSpec
 from engine.nn.initializers import initialize
 from engine.ops.optimizer.lazy import RowLayout
 from engine.ops.shape.shape import reshape, slice
-from engine.optim import Optimizer
 from engine.optim.groups import ParameterGroups, matches
-from engine.training.recipe import Recipe
+from engine.optim.optimizer import Optimizer
 from engine.training.recipe.options import Freeze, Precision, master_dtype
+from engine.training.recipe.recipe import Recipe
 
 ALIGNMENT = 64
 PARTS = 8

@@ -9,7 +9,9 @@ from tests.extent import FULL
 WITHOUT_STATE = ("sgd", "chain")
 MAY_AGREE = ("lion",)
 """Steps by signs, which may be the same without the state of before."""
-EVERY_KIND = [kind for kind in engine.optim.OPTIMIZERS if kind not in engine.optim.CLOSURE_OPTIMIZERS]
+EVERY_KIND = [
+    kind for kind in engine.optim.optimizers.OPTIMIZERS if kind not in engine.optim.optimizers.CLOSURE_OPTIMIZERS
+]
 KINDS = EVERY_KIND if FULL else ["sgd", "adam", "adafactor", "muon", "chain"]
 """Without memory, with moments, with factors, of matrices, of one's own; tests/engine/session has every kind."""
 GRAPH = {

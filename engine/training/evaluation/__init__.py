@@ -1,5 +1,1 @@
 """Evaluation of a stored model on rows of a dataset: loss, metrics, and a report on its classes or numbers."""
-
-from engine.training.evaluation.evaluate import EvaluationOptions, evaluate
-
-__all__ = ["EvaluationOptions", "evaluate"]

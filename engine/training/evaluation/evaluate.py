@@ -12,10 +12,12 @@ import numpy as np
 from engine.core.errors import DataError, DocumentError, EngineError, Finding
 from engine.core.modes import STEP_OPERATIONS, Admit, Cost, admit_any
 from engine.core.value import Value
-from engine.data import ClassEncoding, Scales, Source, classes_of_checkpoint
 from engine.data.checkpoint import SCALES, Checkpoint
+from engine.data.class_encoding import ClassEncoding, classes_of_checkpoint
 from engine.data.made_columns import open_preprocessed
-from engine.data.table import Preprocessing, preprocessing_of_checkpoint
+from engine.data.scaling import Scales
+from engine.data.source import Source
+from engine.data.table.preprocessing import Preprocessing, preprocessing_of_checkpoint
 from engine.execution.interpreter.point import as_refusals
 from engine.execution.plan import NumpyExecutor, Plan, make_plan
 from engine.graph.definition import Definition, without_inputs
@@ -26,27 +28,20 @@ from engine.training.fit.evaluation import summarize
 from engine.training.fit.examples import absent_inputs
 from engine.training.fit.preprocessed import Columns
 from engine.training.fit.steps import LossTally
-from engine.training.metrics import (
-    R2,
-    Accuracy,
-    Mae,
-    Metric,
-    Operands,
-    Rmse,
-    Tally,
-    find_comparison,
-    find_operands,
-    metric_statistics,
-)
-from engine.training.metrics.comparisons import numeric_comparisons
-from engine.training.metrics.operands import NUMBERS
+from engine.training.metrics.comparisons import find_comparison, find_operands, numeric_comparisons
+from engine.training.metrics.metric import Metric
+from engine.training.metrics.operands import NUMBERS, Operands
+from engine.training.metrics.regression import R2, Mae, Rmse
+from engine.training.metrics.scores import Accuracy
+from engine.training.metrics.tally import Tally, metric_statistics
 from engine.training.metrics.target_units import operands_in_units, targets_in_units
-from engine.training.recipe import Recipe
 from engine.training.recipe.options import Precision
-from engine.training.step import batch_reduction, cached_plan
+from engine.training.recipe.recipe import Recipe
 from engine.training.step.gradient import trace_model, units_of
 from engine.training.step.names import LOSS, LOSS_WEIGHT
+from engine.training.step.plan_cache import cached_plan
 from engine.training.step.reduction import Reduction, weight_of_targets, with_units_loss
+from engine.training.step.trial import batch_reduction
 from engine.training.train_state import SCALE, SHIFT, StateLayout, StateOptions, TrainState, at_precision
 
 BATCH_BYTES = 2**24

@@ -12,8 +12,8 @@ from engine.execution.plan import NumpyExecutor
 from engine.training.execution import Execution
 from engine.training.fit.examples import Examples
 from engine.training.fit.steps import LossTally
-from engine.training.metrics import Tally
 from engine.training.metrics.regression import loss_in_units_first
+from engine.training.metrics.tally import Tally
 from engine.training.step.names import LOSS, LOSS_WEIGHT
 from engine.training.step.plan_cache import cached_plan
 from engine.training.step.plans import plan_evaluation

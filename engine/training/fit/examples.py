@@ -11,34 +11,24 @@ import numpy as np
 from engine.core.errors import DataError, DocumentError, Finding
 from engine.core.registry import OPS
 from engine.core.value import Array
-from engine.data import (
-    Batches,
-    DataFinding,
-    Prefetcher,
-    RoundedInput,
-    Source,
-    cast_inputs,
-    class_weights,
-    find_imbalance,
-    find_row_names,
-    fit_scales,
-    make_sampler,
-    open_source,
-    prefetch_depth,
-    rounded_inputs,
-    split_examples,
-)
+from engine.data.batches import Batches
 from engine.data.column import Column
-from engine.data.table import TextColumn
+from engine.data.findings import DataFinding, find_imbalance, find_row_names
+from engine.data.loader import Prefetcher, prefetch_depth
+from engine.data.normalization import fit_scales
+from engine.data.sampling import class_weights, make_sampler
+from engine.data.source import RoundedInput, Source, cast_inputs, open_source, rounded_inputs
+from engine.data.splitting import split_examples
+from engine.data.table.raw import TextColumn
 from engine.graph.definition import Definition, NodeSpec, needed_inputs, without_inputs
 from engine.graph.limits import LIMITS
 from engine.graph.shape_inference import infer_shapes
 from engine.graph.trace import bind_dims
 from engine.training.fit.preprocessed import Columns, PreprocessedInputs
 from engine.training.fit.train_step import Rows
-from engine.training.metrics import find_comparison
+from engine.training.metrics.comparisons import find_comparison
 from engine.training.metrics.target_units import targets_in_units
-from engine.training.recipe import Recipe
+from engine.training.recipe.recipe import Recipe
 from engine.training.step.reduction import divides_by_class_weights, with_units_loss
 
 

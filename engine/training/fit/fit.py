@@ -24,7 +24,7 @@ from engine.training.fit.steps import (
 )
 from engine.training.fit.train_step import norm_of
 from engine.training.metrics.regression import loss_in_units_first
-from engine.training.recipe import Recipe
+from engine.training.recipe.recipe import Recipe
 
 Callback = Callable[["Fit", Sequence[MetricRow]], None]
 

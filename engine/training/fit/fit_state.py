@@ -13,10 +13,10 @@ import numpy as np
 from engine.core.errors import CheckpointError
 from engine.core.value import Array
 from engine.data.checkpoint import Checkpoint
-from engine.optim import Plateau
+from engine.optim.schedules.plateau import Plateau
 from engine.training.fit.steps import LossTally
-from engine.training.recipe import Recipe
 from engine.training.recipe.options import Divergence
+from engine.training.recipe.recipe import Recipe
 from engine.training.train_state import SLOT, TrainState
 
 

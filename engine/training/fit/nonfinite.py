@@ -14,14 +14,14 @@ import numpy as np
 
 from engine.core.errors import EngineError, NonfiniteError
 from engine.core.value import Array
-from engine.data import Source
+from engine.data.source import Source
 from engine.execution.interpreter.node_runner import NodeRunner, cost_of_runner
 from engine.execution.interpreter.nonfinite import Nonfinite, first_nonfinite
 from engine.execution.interpreter.point import EvaluationPoint
 from engine.graph.definition import Definition
 from engine.training.fit.fit_state import Cursor
-from engine.training.recipe import Recipe
 from engine.training.recipe.options import low_dtype
+from engine.training.recipe.recipe import Recipe
 from engine.training.train_state import TrainState
 
 SPACING_SECONDS = 1.0

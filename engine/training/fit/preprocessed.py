@@ -10,11 +10,11 @@ import numpy as np
 from engine.core.dtypes import DType
 from engine.core.errors import CheckpointError
 from engine.core.value import Array
-from engine.data import Source
 from engine.data.column import Column
-from engine.data.table import Preprocessing, RawColumn, TextColumn, fit_preprocessing
-from engine.data.table.preprocessing import open_columns
-from engine.training.recipe import Recipe
+from engine.data.source import Source
+from engine.data.table.preprocessing import Preprocessing, fit_preprocessing, open_columns
+from engine.data.table.raw import RawColumn, TextColumn
+from engine.training.recipe.recipe import Recipe
 
 Columns = Mapping[str, Array | Sequence[Array] | TextColumn]
 

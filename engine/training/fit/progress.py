@@ -9,9 +9,12 @@ from typing import Any, Literal
 from engine.core.errors import CheckpointError, EngineError, GradientError
 from engine.core.fingerprint import fingerprint
 from engine.core.value import Array
-from engine.data import DataFinding, RoundedInput, meta_with_classes, meta_with_images
 from engine.data.checkpoint import SCALES, Checkpoint
-from engine.data.table import Preprocessing, meta_with_preprocessing, preprocessing_of_checkpoint
+from engine.data.class_encoding import meta_with_classes
+from engine.data.findings import DataFinding
+from engine.data.image_encoding import meta_with_images
+from engine.data.source import RoundedInput
+from engine.data.table.preprocessing import Preprocessing, meta_with_preprocessing, preprocessing_of_checkpoint
 from engine.graph.definition import Definition
 from engine.training.execution import Execution
 from engine.training.fit.evaluation import Evaluator
@@ -21,10 +24,11 @@ from engine.training.fit.nonfinite import RecentState
 from engine.training.fit.preprocessed import Columns
 from engine.training.fit.steps import LossTally, MetricRow, StepInputs
 from engine.training.fit.train_step import TrainStep
-from engine.training.metrics import Tally
-from engine.training.recipe import Recipe
-from engine.training.step import batch_reduction, trained_parameters
+from engine.training.metrics.tally import Tally
+from engine.training.recipe.recipe import Recipe
+from engine.training.step.plans import trained_parameters
 from engine.training.step.reduction import Reduction
+from engine.training.step.trial import batch_reduction
 from engine.training.train_state import LOSS_SCALE, SCALE, SHIFT, StateOptions, TrainState, at_precision
 
 

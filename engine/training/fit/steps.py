@@ -14,7 +14,7 @@ import numpy as np
 
 from engine.core.dtypes import INT64
 from engine.core.value import Array
-from engine.data import Source
+from engine.data.source import Source
 from engine.execution.plan import NumpyExecutor
 from engine.graph.trace import KEY
 from engine.training.recipe.options import GradientRecord

@@ -10,11 +10,11 @@ from typing import ParamSpec, Protocol
 import numpy as np
 
 from engine.core.value import Array
-from engine.data import Source
+from engine.data.source import Source
 from engine.execution.native import most_shards
 from engine.execution.plan import NumpyExecutor, Plan
 from engine.graph.trace import KEY
-from engine.optim import LBFGS
+from engine.optim.lbfgs import LBFGS
 from engine.training.execution import Execution
 from engine.training.fit.steps import (
     LossTally,
@@ -25,8 +25,8 @@ from engine.training.fit.steps import (
     StepResult,
     extract_gradients,
 )
-from engine.training.metrics import Tally
-from engine.training.recipe import Recipe
+from engine.training.metrics.tally import Tally
+from engine.training.recipe.recipe import Recipe
 from engine.training.step.names import (
     AVERAGING,
     BATCH_LOSS,

@@ -10,8 +10,8 @@ from engine.core.dtypes import FLOAT32
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.options import Reader, options_of
 from engine.core.value import Shape, Spec
-from engine.optim import Optimizer
 from engine.optim.groups import SELECTORS, ParameterGroups
+from engine.optim.optimizer import Optimizer
 from engine.optim.optimizers import Chain
 from engine.training.recipe.recipe import Recipe, read_recipe
 

@@ -15,15 +15,21 @@ from engine.core.attributes import Range
 from engine.core.dtypes import BFLOAT16
 from engine.core.errors import DocumentError, Finding, escape
 from engine.core.options import Reader, Reads, read_options
-from engine.data import ClassEncoding, Sampling, Shuffle, Split, Windows, read_classes, read_normalize, read_shuffle
-from engine.data.normalization import Normalization
-from engine.data.table import Section, read_section
+from engine.data.batches import Shuffle, read_shuffle
+from engine.data.class_encoding import ClassEncoding, read_classes
+from engine.data.normalization import Normalization, read_normalize
+from engine.data.sampling import Sampling
+from engine.data.splitting import Split
+from engine.data.table.section import Section, read_section
+from engine.data.windows import Windows
 from engine.graph.rematerialization import RematOptions
-from engine.optim import LBFGS, Schedule, read_schedule
 from engine.optim.adam import Adam
 from engine.optim.groups import ParameterGroups, one_group, read_groups
+from engine.optim.lbfgs import LBFGS
+from engine.optim.schedules.schedule import Schedule, read_schedule
 from engine.optim.transforms.clipping import Clip, GradientNoise
-from engine.training.metrics import Metric, read_metrics
+from engine.training.metrics.metric import Metric
+from engine.training.metrics.table import read_metrics
 from engine.training.recipe.options import (
     Activations,
     Average,

@@ -12,7 +12,7 @@ from engine.graph.trace import KEY, Trace
 from engine.ops.elementwise.casting import cast
 from engine.ops.reduce.norms import sum_of_squares
 from engine.ops.shape.shape import reshape
-from engine.training.recipe import Recipe
+from engine.training.recipe.recipe import Recipe
 from engine.training.step.gradient import (
     differentiate_loss,
     keep_finite_buffers,

@@ -14,10 +14,10 @@ from engine.ops.elementwise.comparison import isfinite, where
 from engine.ops.elementwise.elementwise import mul
 from engine.ops.reduce.reduce import all
 from engine.ops.shape.shape import pack
-from engine.training.metrics import metric_statistics
+from engine.training.metrics.tally import metric_statistics
 from engine.training.metrics.target_units import Unit
-from engine.training.recipe import Recipe
 from engine.training.recipe.options import low_dtype, waiting_dtype
+from engine.training.recipe.recipe import Recipe
 from engine.training.step.names import LOSS, LOSS_WEIGHT, SHARE
 from engine.training.step.reduction import Reduction, summing, weight_of_targets
 from engine.training.train_state import LOSS_SCALE, SCALE, SHIFT, FlatGroup, StateLayout

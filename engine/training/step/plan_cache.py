@@ -16,9 +16,9 @@ from engine.core.value import Array
 from engine.execution.native import bind
 from engine.execution.plan import NumpyExecutor, Plan
 from engine.graph.definition import Definition
-from engine.optim import Optimizer
-from engine.training.recipe import Recipe
+from engine.optim.optimizer import Optimizer
 from engine.training.recipe.options import Record
+from engine.training.recipe.recipe import Recipe
 from engine.training.train_state import StateLayout
 
 PLANS = 128

@@ -13,8 +13,9 @@ from engine.graph.definition import Definition
 from engine.graph.rematerialization import RematOptions
 from engine.graph.trace import KEY, Trace, build
 from engine.ops.elementwise.casting import cast
-from engine.training.metrics import Metric, metric_statistics
-from engine.training.recipe import Recipe
+from engine.training.metrics.metric import Metric
+from engine.training.metrics.tally import metric_statistics
+from engine.training.recipe.recipe import Recipe
 from engine.training.step.gradient import (
     differentiate_loss,
     keep_finite_buffers,

@@ -14,7 +14,7 @@ from engine.ops.elementwise.casting import cast
 from engine.ops.loss.classification import target_weights
 from engine.ops.reduce.reduce import sum
 from engine.training.metrics.regression import UnitsLoss
-from engine.training.recipe import Recipe
+from engine.training.recipe.recipe import Recipe
 
 Reduction = Literal["mean", "sum", "weighted"]
 """mean over rows; sum over rows; mean over the weights of the classes, of those targets that are not ignored."""

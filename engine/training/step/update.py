@@ -17,7 +17,7 @@ from engine.ops.shape.shape import pack
 from engine.optim.optimizer import ONE_PARAMETER, Transform
 from engine.optim.transforms.clipping import Clip, add_noise_to_gradients, clip_jointly, clip_per_parameter
 from engine.optim.transforms.link import cast_like
-from engine.training.recipe import Recipe
+from engine.training.recipe.recipe import Recipe
 from engine.training.step.gradient import pack_gradients
 from engine.training.step.names import AVERAGING, CLIPPED, FINITE, MOMENTUM, SQUARED_NORM, STEP, rate_input
 from engine.training.train_state import GOOD_STEPS, LOSS_SCALE, FlatGroup, StateLayout, slot_array

@@ -15,8 +15,7 @@ from engine.core.options import FAULTS, Reader
 from engine.graph.definition import Definition
 from engine.training.check import FitEstimate, check_fit
 from engine.training.column_info import ColumnInfo
-from engine.training.recipe import Recipe, form_of_recipe, read_recipe
-from engine.training.recipe.recipe import apply_preset
+from engine.training.recipe.recipe import Recipe, apply_preset, form_of_recipe, read_recipe
 from engine.training.sweep.halving import Mode, SuccessiveHalving, rungs, select_monitor
 from engine.training.sweep.options import Interval, PathError, SweepOptions, remove_at, replace_at
 

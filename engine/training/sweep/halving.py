@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from engine.training.recipe import Recipe
 from engine.training.recipe.options import mode_of
+from engine.training.recipe.recipe import Recipe
 from engine.training.sweep.options import SweepOptions
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from engine.core.attributes import Range
 from engine.core.errors import escape, nearest
 from engine.core.options import Reader, Reads, options_of, read_options, type_name
-from engine.training.recipe import Recipe
+from engine.training.recipe.recipe import Recipe
 
 DEPTH = 16
 

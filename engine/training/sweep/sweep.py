@@ -12,8 +12,10 @@ from engine.core.errors import EngineError
 from engine.data.checkpoint import Checkpoint
 from engine.graph.definition import Definition
 from engine.training.execution import Execution
-from engine.training.fit import Columns, Fit, MetricRow
-from engine.training.recipe import read_recipe
+from engine.training.fit.fit import Fit
+from engine.training.fit.preprocessed import Columns
+from engine.training.fit.steps import MetricRow
+from engine.training.recipe.recipe import read_recipe
 from engine.training.sweep.expansion import Variant, expand
 from engine.training.sweep.halving import (
     LeftBehind,

@@ -14,8 +14,8 @@ from app.api.schemas.fit_request import FitRequest
 from app.service.fits.admission import NOT_RECIPE
 from engine.core.options import Option, options_of
 from engine.data.normalization import KINDS
-from engine.training.recipe import Recipe
 from engine.training.recipe.options import Averaging
+from engine.training.recipe.recipe import Recipe
 from tests.support.patience import LONGEST_WAIT
 
 ROWS = {

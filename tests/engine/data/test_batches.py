@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from engine.data import Batches, held_out_rows, split_rows
+from engine.data.batches import Batches
+from engine.data.splitting import held_out_rows, split_rows
 from tests.support.rows import each_row
 
 

@@ -5,17 +5,11 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from engine.core.options import Reader, Reads, describe_options, read_options, summary
-from engine.data import (
-    MinMax,
-    Robust,
-    Sampling,
-    Shuffle,
-    Split,
-    Standard,
-    Windows,
-    read_normalize,
-    read_shuffle,
-)
+from engine.data.batches import Shuffle, read_shuffle
+from engine.data.normalization import MinMax, Robust, Standard, read_normalize
+from engine.data.sampling import Sampling
+from engine.data.splitting import Split
+from engine.data.windows import Windows
 from tests.support.rows import each_row
 
 KINDS = [Shuffle, Sampling, Split, Windows, Standard, MinMax, Robust]

@@ -3,7 +3,7 @@
 import pytest
 
 import engine
-from engine.data import ImageEncoding, images_of_checkpoint, meta_with_images
+from engine.data.image_encoding import ImageEncoding, images_of_checkpoint, meta_with_images
 
 GOOD = {"size": "32x48", "mode": "RGB", "dtype": "uint8"}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.core.errors import AttributeValueError, DataError
-from engine.data import DataLoader
+from engine.data.loader import DataLoader
 
 COLUMNS = np.arange(240.0).reshape(2, 120)
 

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from engine.core.errors import AttributeValueError, DataError
-from engine.data import Batches, Prefetcher, Shuffle, Windows, open_source, prefetch_depth
+from engine.data.batches import Batches, Shuffle
+from engine.data.loader import Prefetcher, prefetch_depth
+from engine.data.source import open_source
+from engine.data.windows import Windows
 
 pytestmark = pytest.mark.law
 

@@ -3,8 +3,9 @@
 import numpy as np
 
 import engine
-from engine.data import Affine, Scales, Windows, open_source
-from engine.data.source import cast_inputs, rounded_inputs
+from engine.data.scaling import Affine, Scales
+from engine.data.source import cast_inputs, open_source, rounded_inputs
+from engine.data.windows import Windows
 from tests.support.rows import each_row
 
 FLOAT32 = {"x": np.dtype(np.float32)}

@@ -5,7 +5,9 @@ import pytest
 
 from engine.core.errors import DataError
 from engine.core.options import Reader, read_options
-from engine.data import Batches, Sampler, Sampling, class_weights, make_sampler, open_source
+from engine.data.batches import Batches
+from engine.data.sampling import Sampler, Sampling, class_weights, make_sampler
+from engine.data.source import open_source
 from tests.support.rows import each_row
 
 ROWS = 12

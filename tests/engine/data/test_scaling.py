@@ -7,16 +7,10 @@ import pytest
 
 from engine.core.errors import CheckpointError, DataError
 from engine.core.options import Reader
-from engine.data import (
-    MinMax,
-    Robust,
-    Scales,
-    Standard,
-    Windows,
-    fit_scales,
-    open_source,
-    read_normalize,
-)
+from engine.data.normalization import MinMax, Robust, Standard, fit_scales, read_normalize
+from engine.data.scaling import Scales
+from engine.data.source import open_source
+from engine.data.windows import Windows
 from tests.support.rows import each_row
 
 pytestmark = pytest.mark.law

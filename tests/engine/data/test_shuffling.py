@@ -5,7 +5,8 @@ import pytest
 
 from engine.core.errors import DataError
 from engine.core.options import Reader
-from engine.data import Batches, DataLoader, Shuffle, read_shuffle
+from engine.data.batches import Batches, Shuffle, read_shuffle
+from engine.data.loader import DataLoader
 from tests.support.rows import each_row
 
 KINDS = {

@@ -7,8 +7,9 @@ import pytest
 
 from engine.core.dtypes import BFLOAT16
 from engine.core.errors import DataError
-from engine.data import Scales, Windows, open_source
-from engine.data.scaling import Affine
+from engine.data.scaling import Affine, Scales
+from engine.data.source import open_source
+from engine.data.windows import Windows
 from tests.support.rows import each_row
 
 ROWS = 60

@@ -7,17 +7,10 @@ import pytest
 
 from engine.core.errors import DataError
 from engine.core.options import Reader, read_options
-from engine.data import (
-    Split,
-    Windows,
-    check_labels,
-    grouped_split,
-    held_out_rows,
-    open_source,
-    split_examples,
-    split_rows,
-    stratified_split,
-)
+from engine.data.class_encoding import check_labels
+from engine.data.source import open_source
+from engine.data.splitting import Split, grouped_split, held_out_rows, split_examples, split_rows, stratified_split
+from engine.data.windows import Windows
 from tests.support.rows import each_row
 
 ROWS = 97

@@ -7,7 +7,9 @@ import pytest
 
 import engine
 from engine.core.options import Reader
-from engine.data.table import RawColumn, TextColumn, fit_preprocessing, raw_values, read_section
+from engine.data.table.preprocessing import fit_preprocessing
+from engine.data.table.raw import RawColumn, TextColumn, raw_values
+from engine.data.table.section import read_section
 
 AGES = np.array([20.0, np.nan, 40.0, 30.0, np.nan, 100.0])
 TRAIN = np.array([0, 1, 2, 3])  # 100 is held out

@@ -5,7 +5,8 @@ import pytest
 
 from engine.core.errors import DataError
 from engine.core.options import Reader, read_options
-from engine.data import Windows, open_source
+from engine.data.source import open_source
+from engine.data.windows import Windows
 from tests.support.rows import each_row
 
 ROWS = 23

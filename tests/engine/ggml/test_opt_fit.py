@@ -21,7 +21,7 @@ from engine.ggml.opt_params import (
     constant_opt_pars,
     default_opt_pars,
 )
-from engine.optim import make_optimizer
+from engine.optim.optimizers import make_optimizer
 from tests.support.rows import each_row
 
 NDATA = 6

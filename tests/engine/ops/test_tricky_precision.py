@@ -15,7 +15,8 @@ from numpy import inf
 from engine.core.errors import DTypeError
 from engine.core.value import Array, Value, tensor
 from engine.ops import OPS
-from engine.optim import LossScaler, ScaledStep, TapeOptimizer
+from engine.optim.loss_scaler import LossScaler, ScaledStep
+from engine.optim.tape_optimizer import TapeOptimizer
 from tests.extent import FULL
 from tests.support.rows import each_row
 

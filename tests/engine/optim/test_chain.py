@@ -13,8 +13,8 @@ from engine.core.errors import CheckpointError, DocumentError
 from engine.core.modes import tracing
 from engine.core.value import Spec, Value
 from engine.execution.plan import NumpyExecutor, make_plan
-from engine.optim import OPTIMIZERS, TapeOptimizer, make_optimizer
-from engine.optim.optimizers import TRANSFORMS, transform_catalogue
+from engine.optim.optimizers import OPTIMIZERS, TRANSFORMS, make_optimizer, transform_catalogue
+from engine.optim.tape_optimizer import TapeOptimizer
 from tests.support.rows import each_row
 
 pytestmark = pytest.mark.law

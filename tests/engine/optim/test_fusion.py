@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.core.value import tensor
-from engine.optim import OPTIMIZERS, make_optimizer
+from engine.optim.optimizers import OPTIMIZERS, make_optimizer
 from engine.optim.transforms.link import Direction
 
 DECAYS = ({}, {"weight_decay": 0.1}, {"weight_decay": 0.1, "decoupled": True})

@@ -16,8 +16,9 @@ from engine.core.value import Value
 from engine.execution.plan import NumpyExecutor, make_plan
 from engine.ops.elementwise.elementwise import square
 from engine.ops.reduce.reduce import sum
-from engine.optim import AdaptiveClip, Clip
 from engine.optim.transforms.clipping import (
+    AdaptiveClip,
+    Clip,
     clip_adaptively,
     clip_by_each_norm,
     clip_by_global_norm,

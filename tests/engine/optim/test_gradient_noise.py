@@ -11,8 +11,7 @@ from engine.core.rng import key_value
 from engine.core.value import Value
 from engine.execution.plan import NumpyExecutor, make_plan
 from engine.ops.random.random import fold_in
-from engine.optim import GradientNoise
-from engine.optim.transforms.clipping import add_noise, add_noise_to_gradients
+from engine.optim.transforms.clipping import GradientNoise, add_noise, add_noise_to_gradients
 from tests.support.rows import each_row
 
 KEY = key_value(3, 7)

@@ -6,8 +6,8 @@ import pytest
 import engine
 from engine.core.errors import DocumentError
 from engine.core.options import Reader
-from engine.optim import make_optimizer
 from engine.optim.groups import MAX_GROUPS, one_group, read_groups
+from engine.optim.optimizers import make_optimizer
 from tests.support.rows import each_row
 
 SHAPES = {"stem.w": (3, 4), "stem.b": (4,), "head.w": (4, 2), "head.b": (2,), "scale": ()}

@@ -11,7 +11,7 @@ from engine.autograd.creation import parameter
 from engine.core.errors import AttributeValueError
 from engine.core.value import tensor
 from engine.ops.optimizer.lazy import lazy_adam_update
-from engine.optim import make_optimizer
+from engine.optim.optimizers import make_optimizer
 from engine.optim.tape_optimizer import TapeOptimizer
 from engine.optim.transforms.link import Direction
 

@@ -11,8 +11,11 @@ import engine
 from engine import ops
 from engine.core.errors import AttributeValueError, CheckpointError, EngineError
 from engine.core.value import Spec
-from engine.optim import CLOSURE_OPTIMIZERS, LBFGS, ClosureOptimizer, Scheduler, TapeOptimizer, make_optimizer
-from engine.optim.lbfgs import BLOCK, inner, largest
+from engine.optim.closure_optimizer import ClosureOptimizer
+from engine.optim.lbfgs import BLOCK, LBFGS, inner, largest
+from engine.optim.optimizers import CLOSURE_OPTIMIZERS, make_optimizer
+from engine.optim.scheduler import Scheduler
+from engine.optim.tape_optimizer import TapeOptimizer
 from tests.support.rows import each_row
 
 pytestmark = pytest.mark.law

@@ -9,7 +9,8 @@ import pytest
 
 from engine.core.errors import AttributeValueError, CheckpointError, GradientError
 from engine.core.value import Value, tensor
-from engine.optim import LossScaler, ScaledStep, TapeOptimizer
+from engine.optim.loss_scaler import LossScaler, ScaledStep
+from engine.optim.tape_optimizer import TapeOptimizer
 from tests.support.rows import each_row
 
 

@@ -11,7 +11,11 @@ from engine.core.errors import AttributeValueError
 from engine.core.modes import tracing
 from engine.core.value import Spec, Value
 from engine.execution.plan import NumpyExecutor, make_plan
-from engine.optim import OPTIMIZERS, ClosureOptimizer, Scheduler, TapeOptimizer, make_optimizer, make_schedule
+from engine.optim.closure_optimizer import ClosureOptimizer
+from engine.optim.optimizers import OPTIMIZERS, make_optimizer
+from engine.optim.scheduler import Scheduler
+from engine.optim.schedules.schedule import make_schedule
+from engine.optim.tape_optimizer import TapeOptimizer
 from tests.support.rows import each_row
 
 pytestmark = pytest.mark.law

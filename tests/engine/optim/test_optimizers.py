@@ -12,7 +12,8 @@ from engine.core.errors import DocumentError, EngineError, ShapeError
 from engine.core.modes import tracing
 from engine.core.value import Spec, Value
 from engine.execution.plan import NumpyExecutor, make_plan
-from engine.optim import CLOSURE_OPTIMIZERS, OPTIMIZERS, SCHEDULES, make_optimizer, make_schedule
+from engine.optim.optimizers import CLOSURE_OPTIMIZERS, OPTIMIZERS, make_optimizer
+from engine.optim.schedules.schedule import SCHEDULES, make_schedule
 from tests.support.rows import each_row
 
 pytestmark = pytest.mark.law

@@ -9,7 +9,8 @@ import pytest
 
 import engine
 from engine.core.errors import CheckpointError, UnknownName
-from engine.optim import Scheduler, TapeOptimizer
+from engine.optim.scheduler import Scheduler
+from engine.optim.tape_optimizer import TapeOptimizer
 
 GOLDEN = Path(__file__).parent / "golden"
 

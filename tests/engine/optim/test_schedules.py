@@ -9,7 +9,9 @@ import pytest
 
 import engine
 from engine.core.errors import AttributeValueError, CheckpointError
-from engine.optim import SCHEDULES, Scheduler, TapeOptimizer, make_schedule
+from engine.optim.scheduler import Scheduler
+from engine.optim.schedules.schedule import SCHEDULES, make_schedule
+from engine.optim.tape_optimizer import TapeOptimizer
 from tests.support.rows import each_row
 
 pytestmark = pytest.mark.law

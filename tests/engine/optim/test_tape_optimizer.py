@@ -9,7 +9,8 @@ import pytest
 import engine
 from engine import ops
 from engine.core.errors import AttributeValueError, CheckpointError, GradientError, ShapeError, UnknownName
-from engine.optim import OPTIMIZERS, TapeOptimizer
+from engine.optim.optimizers import OPTIMIZERS
+from engine.optim.tape_optimizer import TapeOptimizer
 from tests.extent import FULL
 from tests.support.rows import each_row
 

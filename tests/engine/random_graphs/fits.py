@@ -20,7 +20,7 @@ from engine.execution.plan import numpy_executor
 from engine.execution.plan.numpy_executor import prepare
 from engine.execution.plan.plan import Step
 from engine.graph.definition import Definition
-from engine.optim import OPTIMIZERS
+from engine.optim.optimizers import OPTIMIZERS
 from tests.engine.random_graphs.executors import Results
 from tests.engine.random_graphs.law import Broken, different
 from tests.engine.random_graphs.layers import CLASSES, random_stack

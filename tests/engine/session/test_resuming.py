@@ -21,7 +21,7 @@ def steps(session, batch, count):
     return result
 
 
-@pytest.mark.parametrize("kind", engine.optim.OPTIMIZERS)
+@pytest.mark.parametrize("kind", engine.optim.optimizers.OPTIMIZERS)
 def test_every_optimizer_goes_on_to_the_same_bits_and_needs_its_state_for_that(kind, matrices, pairs, state, tmp_path):
     whole = matrices(kind)
     steps(whole, pairs, 3)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import engine
-from engine.optim import OPTIMIZERS, make_optimizer
 from engine.optim.groups import one_group
+from engine.optim.optimizers import OPTIMIZERS, make_optimizer
 from engine.training.train_state import ALIGNMENT, SLOT, StateLayout, StateOptions, TrainState, at_precision
 from tests.support.rows import each_row
 

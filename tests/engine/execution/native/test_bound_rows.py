@@ -13,7 +13,7 @@ from engine.execution.native.loop import Blocks, Loop, LoopTables
 from engine.execution.native.lowering import address_of
 from engine.execution.plan import make_plan
 from engine.ops import OPS
-from engine.training.step import plan_evaluation
+from engine.training.step.plans import plan_evaluation
 from tests.support.rows import each_row
 
 ROWS, BATCH = 40, 8

@@ -11,7 +11,7 @@ from engine.execution.native.call_interpreter import BARRIER, call_interpreter
 from engine.execution.native.callbacks import PythonCalls
 from engine.execution.native.executor import NativeExecutor
 from engine.execution.native.lowering import address_of
-from engine.training.step import plan_training
+from engine.training.step.plans import plan_training
 
 FACTOR = {
     "inputs": {"x": ["batch", 3, 3]},

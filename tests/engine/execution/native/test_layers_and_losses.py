@@ -12,7 +12,7 @@ import engine
 from engine.core.registry import OPS
 from engine.execution.native.coverage import numpy_steps
 from engine.nn.layers import LAYERS, loss_declarations
-from engine.optim import CLOSURE_OPTIMIZERS, OPTIMIZERS
+from engine.optim.optimizers import CLOSURE_OPTIMIZERS, OPTIMIZERS
 from tests.engine.nn.layers.test_layers import OTHERS, SAMPLES
 
 IN_NUMPY = {

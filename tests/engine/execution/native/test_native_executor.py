@@ -7,7 +7,7 @@ import engine
 from engine.core.errors import ShapeError
 from engine.execution.native.executor import NativeExecutor
 from engine.execution.plan import NumpyExecutor
-from engine.training.step import plan_training
+from engine.training.step.plans import plan_training
 
 LINEAR = {"layer": "linear", "units": 8, "activation": "relu"}
 OUT = {"layer": "linear", "units": 3}

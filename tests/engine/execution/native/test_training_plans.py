@@ -5,7 +5,7 @@ import pytest
 
 import engine
 from engine.execution.native.executor import NativeExecutor
-from engine.training.step import plan_training
+from engine.training.step.plans import plan_training
 from tests.support.rows import each_row
 
 

@@ -25,7 +25,7 @@ from engine.core.shape_rules import same
 from engine.core.value import Array, Value
 from engine.execution.plan import NumpyExecutor, Plan, make_plan, plan_program
 from engine.ops import OPS
-from engine.training.step import plan_training, trained_parameters
+from engine.training.step.plans import plan_training, trained_parameters
 from engine.training.train_state import StateOptions, TrainState
 
 pytestmark = pytest.mark.law

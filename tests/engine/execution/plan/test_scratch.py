@@ -10,8 +10,8 @@ import engine
 from engine.execution.native.blas import numpy_blas
 from engine.execution.plan import NumpyExecutor
 from engine.training.check import ColumnInfo
-from engine.training.recipe import Recipe
-from engine.training.step import plan_training, trained_parameters
+from engine.training.recipe.recipe import Recipe
+from engine.training.step.plans import plan_training, trained_parameters
 from engine.training.train_state import StateOptions, TrainState
 
 LABEL = {"shape": ["batch"], "dtype": "int64"}

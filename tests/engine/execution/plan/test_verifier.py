@@ -18,7 +18,7 @@ from engine.execution.native.executor import NativeExecutor
 from engine.execution.plan import Plan, make_plan
 from engine.execution.plan.plan import Phase
 from engine.execution.plan.verifier import verify_plan
-from engine.training.step import plan_training
+from engine.training.step.plans import plan_training
 from tests.extent import FULL
 
 ROWS = 512

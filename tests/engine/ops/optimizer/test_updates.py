@@ -14,8 +14,8 @@ from engine.core.registry import Op
 from engine.core.value import Array, Spec, Value, tensor
 from engine.execution.plan import NumpyExecutor, make_plan
 from engine.ops.optimizer.updates import BLOCK, adam_rates, adam_update, momentum_update, sgd_update
-from engine.optim import make_optimizer
 from engine.optim.optimizer import Transform
+from engine.optim.optimizers import make_optimizer
 from tests.support.rows import each_row
 
 NUMBERS = {"adam_update": (0.9, 1e-2, 0.03, 1.7), "sgd_update": (1e-2,), "momentum_update": (0.9, 0.7, 1e-2)}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.optim import make_schedule
+from engine.optim.schedules.schedule import make_schedule
 from tests.engine.training.fit.fits import CLASSIFIER, LABELS, LINE, PLATEAU, RECIPE, X, classifier, line, run, state
 
 GOLDEN = Path(__file__).parents[2] / "optim" / "golden"
@@ -54,7 +54,7 @@ REDUCING = {
 
 
 AVERAGED = {
-    **{kind: {} for kind in engine.optim.OPTIMIZERS},
+    **{kind: {} for kind in engine.optim.optimizers.OPTIMIZERS},
     "asgd": {"t0": 1.0},
     "chain": {"transforms": [{"kind": "scale_by_adam"}]},
 }

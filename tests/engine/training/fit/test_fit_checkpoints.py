@@ -30,7 +30,7 @@ def test_a_fit_stopped_after_any_step_goes_on_to_the_same_bits(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", engine.optim.OPTIMIZERS)
+@pytest.mark.parametrize("kind", engine.optim.optimizers.OPTIMIZERS)
 def test_a_fit_by_any_optimizer_goes_on_to_the_same_bits_from_any_step(kind, tmp_path):
     document = {
         "inputs": {"x": ["n", 2], "y": ["n", 2]},

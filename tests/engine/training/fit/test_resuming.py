@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.optim import CLOSURE_OPTIMIZERS, OPTIMIZERS
+from engine.optim.optimizers import CLOSURE_OPTIMIZERS, OPTIMIZERS
 from engine.training.distributed.collective import in_memory
 from tests.extent import FULL, paired
 

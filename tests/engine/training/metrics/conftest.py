@@ -15,8 +15,10 @@ from engine.graph.codec import parse_graph
 from engine.graph.trace import build
 from engine.ops import OPS
 from engine.ops.loss.softmax_cross_entropy import IGNORE
-from engine.training.metrics import Metric, Tally, metric_statistics, read_metrics
+from engine.training.metrics.metric import Metric
 from engine.training.metrics.operands import Operands
+from engine.training.metrics.table import read_metrics
+from engine.training.metrics.tally import Tally, metric_statistics
 
 Measure = Callable[..., dict[str, float]]
 

@@ -9,7 +9,10 @@ from engine.core.registry import OPS
 from engine.execution.plan import make_plan
 from engine.graph.codec import parse_graph
 from engine.graph.trace import Trace, build
-from engine.training.metrics import METRICS, Metric, find_comparison, find_operands, metric_statistics
+from engine.training.metrics.comparisons import find_comparison, find_operands
+from engine.training.metrics.metric import Metric
+from engine.training.metrics.table import METRICS
+from engine.training.metrics.tally import metric_statistics
 from tests.support.rows import each_row
 
 INPUTS = {

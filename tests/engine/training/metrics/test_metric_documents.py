@@ -8,8 +8,10 @@ import pytest
 
 from engine.core.errors import DocumentError
 from engine.core.options import Reader
-from engine.training.metrics import METRICS, Accuracy, Auc, ConfusionMatrix, Precision, TopKAccuracy, metric_catalogue
-from engine.training.metrics import read_metrics as read
+from engine.training.metrics.class_counts import ConfusionMatrix, Precision
+from engine.training.metrics.scores import Accuracy, Auc, TopKAccuracy
+from engine.training.metrics.table import METRICS, metric_catalogue
+from engine.training.metrics.table import read_metrics as read
 from tests.support.rows import each_row
 
 

@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from engine.core.value import Array
-from engine.training.metrics import METRICS
+from engine.training.metrics.table import METRICS
 from tests.extent import paired
 
 pytestmark = pytest.mark.law

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from engine.core.value import Array, tensor
-from engine.training.metrics import METRICS, Accuracy, Auc, Tally
 from engine.training.metrics.operands import Operands
+from engine.training.metrics.scores import Accuracy, Auc
+from engine.training.metrics.table import METRICS
+from engine.training.metrics.tally import Tally
 
 
 def outputs(metrics: list, predictions: Array, targets: Array, form: str) -> dict[str, Array]:

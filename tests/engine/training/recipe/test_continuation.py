@@ -7,7 +7,7 @@ import pytest
 
 import engine
 from engine.core.options import options_of
-from engine.optim import OPTIMIZERS
+from engine.optim.optimizers import OPTIMIZERS
 from tests.support.rows import each_row
 
 pytestmark = pytest.mark.law

@@ -3,9 +3,10 @@
 import pytest
 
 import engine
-from engine.optim import Clip, make_optimizer
 from engine.optim.groups import one_group
-from engine.training.metrics import Accuracy
+from engine.optim.optimizers import make_optimizer
+from engine.optim.transforms.clipping import Clip
+from engine.training.metrics.scores import Accuracy
 from engine.training.recipe.options import Budget
 from tests.support.rows import each_row
 

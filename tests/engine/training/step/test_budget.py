@@ -11,7 +11,7 @@ import engine
 from engine.core.errors import DocumentError
 from engine.execution.plan import Plan, plan_text
 from engine.training.check import ColumnInfo
-from engine.training.step import plan_training, trained_parameters
+from engine.training.step.plans import plan_training, trained_parameters
 from engine.training.train_state import StateLayout
 
 pytestmark = pytest.mark.law

@@ -13,8 +13,8 @@ import engine
 from engine.core.errors import EngineError
 from engine.execution.plan import Plan, make_plan
 from engine.graph.trace import build
-from engine.training.step import PlanCache, plan_evaluation, plan_training, plan_update, trained_parameters
-from engine.training.step.plan_cache import LEFT_OUT, fact
+from engine.training.step.plan_cache import LEFT_OUT, PlanCache, fact
+from engine.training.step.plans import plan_evaluation, plan_training, plan_update, trained_parameters
 from engine.training.train_state import StateLayout, StateOptions
 from tests.support.rows import each_row
 

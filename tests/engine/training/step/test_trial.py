@@ -1,7 +1,7 @@
 """How losses are found to sum up rows."""
 
 import engine
-from engine.training.step import batch_reduction
+from engine.training.step.trial import batch_reduction
 from tests.support.rows import each_row
 
 PAIRS = {"x": ["n", 3], "y": ["n", 3]}

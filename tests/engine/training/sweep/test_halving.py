@@ -5,8 +5,7 @@ import math
 import random
 
 import engine
-from engine.training.sweep import SuccessiveHalving
-from engine.training.sweep.halving import rungs
+from engine.training.sweep.halving import SuccessiveHalving, rungs
 from tests.support.rows import each_row
 
 

@@ -4,7 +4,8 @@ import threading
 
 import pytest
 
-from engine.training.sweep import Ended, Halted, LeftBehind, Reached, SuccessiveHalving, VariantPool
+from engine.training.sweep.halving import LeftBehind, SuccessiveHalving
+from engine.training.sweep.sweep import Ended, Halted, Reached, VariantPool
 from tests.support.patience import PATIENCE
 
 
