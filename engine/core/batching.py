@@ -1,8 +1,8 @@
 """Batching rules: how an op applies to a whole batch of examples at once. `vmap` runs them.
 
 A rule gets a `Call`: one application of an op in which some inputs carry a batch axis in front. It returns the outputs
-with the batch axis in front. Rules are declared beside the op, `op.batch(rule)`, mostly from the strategies below; an
-elementwise op needs none, and `each`, which works for every op, applies it example by example.
+with the batch axis in front. Rules are declared with the op, as its `batching` or by `@op.batch`, mostly from the
+strategies below; an elementwise op needs none, and `each`, which works for every op, applies it example by example.
 """
 
 from __future__ import annotations
