@@ -1,10 +1,9 @@
 """Several servers on one database and one Ray cluster, in one thread: a seeded scheduler decides what happens next.
 
 The use cases, the repositories, the election, the supervisor and its Ray runner are the real ones. The clocks, the
-links to the database, the nodes and what their actors compute are played.
+links to the database, the nodes and what their actors compute are simulated.
 """
 
-import json
 import random
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -15,9 +14,7 @@ import psycopg
 
 from app.config.settings import Settings
 from app.domain.errors import Conflict, RetryLater
-from app.domain.fit import FitRecord, FitState
-from app.domain.ids import new_id
-from app.domain.records import GraphRecord
+from app.domain.fit import FitState
 from app.domain.servers import ServerRecord
 from app.runner.cluster.protocol import Connect
 from app.runner.cluster.runner import RayRunner
@@ -34,12 +31,10 @@ from app.store.database import Database
 from app.store.postgres import election
 from app.store.postgres.election import LEASE_SECONDS, Election
 from app.store.unit_of_work import Store
-from tests.chaos.driver import Event
-from tests.chaos.invariants import Broken, moves_are_legal, rows_are_gap_free, there_is_one_end
+from tests.chaos.invariants import Broken
 from tests.chaos.simulated_database import START, Elections, Link, TrueTime
+from tests.chaos.simulated_fits import add_graph, check_fit, delete_unfinished, new_fit, require
 from tests.chaos.simulated_nodes import Nodes, SimulatedBridge
-from tests.chaos.simulation import DATASET_ID, GRAPH_ID, STEPS, row_of
-from tests.support.fits import fit_record
 from tests.support.manual_clock import ManualClock
 from tests.support.memory_blobs import MemoryBlobStore
 from tests.support.storage import storage_context
@@ -103,7 +98,7 @@ class NoProcesses:
 
 
 class SimulatedRunner(RayRunner):
-    """The real runner over a bridge that is played."""
+    """The real runner over a simulated bridge."""
 
     def __init__(self, server: "Server") -> None:
         super().__init__(server.clock, NoProcesses(), TERMS, "auto", str(server.staging))  # type: ignore[arg-type]  # none run
@@ -118,7 +113,7 @@ class SimulatedRunner(RayRunner):
 
 
 class SimulatedElection(Election):
-    """The real election over a connection that is played."""
+    """The real election over a simulated connection."""
 
     def __init__(self, server: "Server") -> None:
         super().__init__(None, ServerRecord(server.id, "", "", {}), runs_fits=True)  # type: ignore[arg-type]  # none
@@ -187,8 +182,7 @@ class ClusterWorld:
         self.settings = Settings(data_dir=folder, workers=WORKERS, metrics_flush_seconds=0.05, retry_seconds=0.5)
         self.schedule = 0
         self._count = nodes
-        with Store(self.database, ManualClock()).begin() as work:
-            work.graphs.add(GraphRecord(GRAPH_ID, "g", "0" * 64, {}, {}, START))
+        add_graph(Store(self.database, ManualClock()), START)
 
     def begin(self, chance: random.Random) -> None:
         """Forget what was, for the next schedule."""
@@ -200,15 +194,13 @@ class ClusterWorld:
         self.acknowledged: list[str] = []
         self._is_faulty = False
         self.store = Store(self.database, ManualClock())
-        with self.store.begin() as work:
-            for fit in work.fits.unfinished():
-                work.fits.delete(fit.id)
+        delete_unfinished(self.store)
         self.elections.heartbeats.clear()
         self.servers = [self._new_server() for _ in range(SERVERS)]
 
     def run(self, fits: int, actions: int) -> None:
         """Carry out a random schedule of so many `fits`, then let everything end; Broken where anything is wrong."""
-        deeds: list[tuple[Callable[[], None], int]] = [
+        weighted: list[tuple[Callable[[], None], int]] = [
             (self._submit, 3),
             (self._pass_time, 8),
             (self._lead, 12),
@@ -228,9 +220,9 @@ class ClusterWorld:
         self._is_faulty = True
         self._pass_time(BEAT_SECONDS)
         self._submit()
-        for deed in self.chance.choices([deed for deed, _ in deeds], [weight for _, weight in deeds], k=actions):
-            self.trace.append(deed.__name__)
-            deed()
+        for action in self.chance.choices([a for a, _ in weighted], [weight for _, weight in weighted], k=actions):
+            self.trace.append(action.__name__)
+            action()
         self.trace.append("settle")
         self._is_faulty = False
         self._settle()
@@ -266,24 +258,12 @@ class ClusterWorld:
         """Acknowledge some fits, as soon as they are committed."""
         count = self.chance.randint(1, max(1, self._left // 4))
         for _ in range(min(count, self._left)):
-            fit = self._new_fit()
+            fit = new_fit(self.chance, START, attempts_max=LIMITS.attempts_max)
             with suppress(RetryLater), self._one().store.begin() as work:
                 work.fits.add(fit)
                 record_state(work, fit)
                 work.after_commit(lambda fit=fit: self.acknowledged.append(fit.id))  # type: ignore[misc]
                 self._left -= 1
-
-    def _new_fit(self) -> FitRecord:
-        return fit_record(
-            new_id("fit"),
-            graph_id=GRAPH_ID,
-            dataset_id=DATASET_ID,
-            request={"graph": GRAPH_ID, "dataset": [], "steps": STEPS, "checkpoint": {"keep_last": 2}},
-            total_steps=STEPS,
-            created_at=START,
-            priority=self.chance.choice((-1, 0, 0, 1)),
-            attempts_max=LIMITS.attempts_max,
-        )
 
     def _pass_time(self, seconds: float | None = None) -> None:
         """Let time pass, in which every server that goes on sends its heartbeats."""
@@ -391,7 +371,7 @@ class ClusterWorld:
             server.act()
             server.bridge.create_actors()
         for actor in self.nodes.actors.values():
-            while not actor.over:
+            while not actor.has_ended:
                 actor.work()
         for server in self.servers:
             for token in server.bridge.followed:
@@ -400,32 +380,8 @@ class ClusterWorld:
 
     def _check(self) -> None:
         for fit_id in self.acknowledged:
-            self._check_fit(fit_id)
+            fit = check_fit(self.store, self.blobs, fit_id)
+            require(fit.state in (FitState.SUCCEEDED, FitState.CANCELLED), f"{fit_id} is {fit.state}: {fit.error}")
         with self.store.begin() as work:
             for fit_id in self.acknowledged:
                 work.fits.delete(fit_id)
-
-    def _check_fit(self, fit_id: str) -> None:
-        with self.store.read() as work:
-            fit = work.fits.get(fit_id)
-            events = [Event(e.seq, e.kind, json.loads(e.body)) for e in work.events.after(fit_id, 0, 10_000)]
-            attempts = work.attempts.for_fit(fit_id)
-            kept = work.checkpoints.kept(fit_id)
-        moves_are_legal(events)
-        there_is_one_end(events)
-        rows = [event.body for event in events if event.kind == "metric"]
-        rows_are_gap_free(rows)
-        expected = [json.loads(row_of(fit_id, step)) for step in range(1, len(rows) + 1)]
-        _demand(rows == expected, "a row changed")
-        _demand(fit.state is not FitState.SUCCEEDED or len(rows) == STEPS, f"{len(rows)} rows of {STEPS}")
-        _demand(fit.state in (FitState.SUCCEEDED, FitState.CANCELLED), f"{fit_id} is {fit.state}: {fit.error}")
-        _demand([a.number for a in attempts] == [*range(1, fit.attempt + 1)], "attempts are misnumbered")
-        _demand(all(attempt.ended_at for attempt in attempts), "an attempt has not ended")
-        for checkpoint in kept:
-            content = json.loads(self.blobs.local_path(checkpoint.digest).read_bytes())
-            _demand(content == {"fit": fit_id, "step": checkpoint.step}, "a checkpoint is not what it was")
-
-
-def _demand(holds: bool, complaint: str) -> None:
-    if not holds:
-        raise Broken(complaint)

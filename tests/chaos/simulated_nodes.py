@@ -1,13 +1,8 @@
-"""The nodes of a simulated Ray cluster, their actors, and each server's bridge to them.
+"""The nodes of a simulated Ray cluster, their actors, and each server's bridge to them."""
 
-An actor numbers what it reports, and keeps it until it is acknowledged, as a real one does.
-"""
-
-import hashlib
-import json
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +13,6 @@ from app.domain.messages import (
     Finished,
     Heartbeat,
     Message,
-    MetricRows,
     Started,
     decode,
     encode,
@@ -38,68 +32,39 @@ from app.runner.cluster.protocol import (
     Start,
 )
 from tests.chaos.invariants import Broken
-from tests.chaos.simulation import row_of
-
-_OUTCOMES: dict[str, Any] = {"cancel": "cancelled", "drain": "drained"}
+from tests.chaos.simulated_fits import SimulatedAttempt
 
 
-@dataclass(eq=False)
-class Actor:
-    """An attempt on a node: computes from the checkpoint that it was given, and reports what it has done."""
+class Actor(SimulatedAttempt):
+    """An attempt on a node. It numbers what it reports, and keeps it until it is acknowledged, as a real actor does."""
 
-    token: str
-    fit_id: str
-    attempt: int
-    node: int
-    step: int
-    steps: int
-    staging: str
-    kept: list[tuple[int, Message | Ended]] = field(default_factory=list)
-    files: dict[str, bytes] = field(default_factory=dict)
-    last: int = 0
-    wanted: str | None = None
-    over: bool = False
-
-    @classmethod
-    def of(cls, order: Start, node: int) -> "Actor":
+    def __init__(self, order: Start, node: int) -> None:
         """Begin an attempt on a node."""
         assignment = decode(order.assignment.encode())
         assert isinstance(assignment, Assignment)
-        path = assignment.resume_from
-        found = json.loads(Path(path).read_bytes()) if path else {"step": 0, "fit": assignment.fit_id}
-        if found["fit"] != assignment.fit_id:
-            raise Broken(f"{assignment.fit_id} goes on from a checkpoint of {found['fit']}")
-        steps = assignment.request["steps"]
-        made = cls(order.token, assignment.fit_id, assignment.attempt, node, found["step"], steps, order.staging)
-        made.report(Started(1))
-        return made
+        super().__init__(assignment.fit_id, assignment.attempt, assignment.resume_from)
+        self.node = node
+        self.kept: list[tuple[int, Message | Ended]] = []
+        self.files: dict[str, bytes] = {}
+        self._order = order
+        self._last = 0
+        self.report(Started(1))
 
-    def report(self, message: Message | Ended) -> None:
-        """Number a report, and keep it."""
-        self.last += 1
-        self.kept.append((self.last, message))
+    def report(self, message: Message) -> None:
+        """Number a report, and keep it; the last one is followed by the end of the actor."""
+        self._keep(message)
+        if isinstance(message, Finished):
+            self._keep(Ended(self._order.token, "finished", "it has ended"))
 
-    def work(self) -> None:
-        """Do the next thing: a step, now and then a checkpoint, in the end a verdict."""
-        if self.over:
-            return
-        if self.wanted is not None or self.step == self.steps:
-            self._save()
-            self.report(Finished("succeeded" if self.step == self.steps else _OUTCOMES[str(self.wanted)]))
-            self.report(Ended(self.token, "finished", "it has ended"))
-            self.over = True
-            return
-        self.step += 1
-        self.report(MetricRows([row_of(self.fit_id, self.step)], self.step, 1, {}, None))
-        if self.step % 2 == 0:
-            self._save()
-
-    def _save(self) -> None:
-        content = json.dumps({"fit": self.fit_id, "step": self.step}).encode()
-        path = f"{self.staging}/{self.attempt}-{self.step}-{self.last}"
+    def write(self, content: bytes) -> str:
+        """Keep a checkpoint on the node."""
+        path = f"{self._order.staging}/{self.attempt}-{self.step}-{self._last}"
         self.files[path] = content
-        digest = hashlib.sha256(content).hexdigest()
-        self.report(CheckpointWritten(path, self.step, 1, self.step, {}, digest, len(content), is_best=False))
+        return path
+
+    def _keep(self, message: Message | Ended) -> None:
+        self._last += 1
+        self.kept.append((self._last, message))
 
 
 class Nodes:
@@ -114,7 +79,7 @@ class Nodes:
         """Make the actor of an attempt on one of the nodes."""
         if order.token in self.actors:
             raise Broken("two actors have one token")
-        self.actors[order.token] = Actor.of(order, chance.choice(self.alive))
+        self.actors[order.token] = Actor(order, chance.choice(self.alive))
 
     def lose(self, chance: random.Random) -> None:
         """Lose a node with its actors; another one joins."""
@@ -176,7 +141,7 @@ class SimulatedBridge:
         if actor is None:
             self._emit(Ended(token, "node_lost", "its node was lost"))
             return
-        if not actor.over:
+        if not actor.has_ended:
             self._emit(Reported(token, 0, encode(Heartbeat()).decode()))
         for number, message in [each for each in actor.kept if each[0] > passed][:count]:
             self._pass_on(token, staging, actor, number, message)
@@ -219,7 +184,7 @@ class SimulatedBridge:
     def _control(self, token: str, message: object) -> None:
         actor = self._nodes.actors.get(token)
         if actor is not None and isinstance(message, Control):
-            actor.wanted = message.kind
+            actor.request = message.kind
 
     def _end(self, token: str) -> None:
         self._forget(token)

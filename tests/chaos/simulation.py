@@ -1,23 +1,19 @@
 """The queue and its attempts without processes: a seeded scheduler decides what happens next, and what goes wrong.
 
-The use cases and the database are the real ones; the clock, the processes and what they compute are played. A process
-of an attempt that was given up lives on here, and goes on talking, as one would that was cut off for a while.
+The use cases and the database are the real ones; the clock, the processes and what they compute are simulated. A
+process whose attempt was given up goes on and sends reports, as one does that was cut off for a while.
 """
 
-import hashlib
-import json
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from app.domain.errors import Conflict, DatabaseBusy, IdempotencyMismatch, NotFound
-from app.domain.fit import FitRecord, FitState
-from app.domain.ids import new_id
-from app.domain.messages import CheckpointWritten, Died, Finished, Message, MetricRows
-from app.domain.records import GraphRecord, IdempotencyRecord
+from app.domain.fit import FitState
+from app.domain.messages import Assignment, Died, Message, MetricRows
+from app.domain.records import IdempotencyRecord
 from app.service.admin.quarantine import FolderBlobQuarantine, Orphans, Quarantine
 from app.service.attempts.assignments import WorkerConfig
 from app.service.attempts.attempts import Attempts
@@ -31,85 +27,68 @@ from app.service.resources.notifier import Notifier
 from app.service.resources.workers import WorkerStatus
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
-from tests.chaos.driver import Event
-from tests.chaos.invariants import Broken, moves_are_legal, rows_are_gap_free, there_is_one_end
-from tests.support.fits import fit_record
+from tests.chaos.invariants import Broken
+from tests.chaos.simulated_fits import (
+    SimulatedAttempt,
+    add_graph,
+    check_fit,
+    delete_unfinished,
+    new_fit,
+    require,
+    row_of,
+)
 from tests.support.manual_clock import ManualClock
 from tests.support.memory_blobs import MemoryBlobStore
 from tests.support.storage import storage_context
 
-GRAPH_ID = "graph_1"
-DATASET_ID = "ds_1"
-STEPS = 3
 WORKERS = 2
 ACTIONS = 12
-TERMS = FitLimits(max_queue=100, attempts_max=4, fair_share_label="team")
+LIMITS = FitLimits(max_queue=100, attempts_max=4, fair_share_label="team")
 SETTLED_WITHIN = 100
 """So many rounds without faults are enough for every fit to end."""
 
-
-def row_of(fit_id: str, step: int) -> str:
-    """Return the row that every attempt at this fit makes at this step."""
-    loss = int.from_bytes(hashlib.sha256(f"{fit_id} {step}".encode()).digest()[:4], "big") / 2**32
-    return json.dumps({"seq": step, "step": step, "split": "train", "values": {"loss": loss}})
-
-
-@dataclass(eq=False)
-class Process:
-    """What works on an attempt: computes from the checkpoint that it was given, and says what it has done."""
-
-    claim: Claim
-    staging: Path
-    step: int
-    said: list[Message] = field(default_factory=list)
-    wanted: str | None = None
-    over: bool = False
-    dead: bool = False
-
-    def work(self) -> None:
-        """Do the next thing: a step, now and then a checkpoint, in the end a verdict."""
-        if self.over:
-            return
-        if self.wanted is not None or self.step == STEPS:
-            self._save()
-            self.said.append(Finished("succeeded" if self.step == STEPS else _OUTCOMES[str(self.wanted)]))
-            self.over = True
-            return
-        self.step += 1
-        self.said.append(MetricRows([row_of(self.claim.fit.id, self.step)], self.step, 1, {}, None))
-        if self.step % 2 == 0:
-            self._save()
-
-    def _save(self) -> None:
-        content = json.dumps({"fit": self.claim.fit.id, "step": self.step}).encode()
-        path = self.staging / f"{self.claim.fit.attempt}-{self.step}-{len(self.said)}"
-        with suppress(FileNotFoundError):  # its folder is gone once it was given up
-            path.write_bytes(content)
-        digest = hashlib.sha256(content).hexdigest()
-        self.said.append(CheckpointWritten(str(path), self.step, 1, self.step, {}, digest, len(content), is_best=False))
-
-
-_OUTCOMES: dict[str, Any] = {"cancel": "cancelled", "drain": "drained"}
 _REQUESTS = {FitState.CANCELLING: "cancel", FitState.PAUSING: "drain"}
 
 
-class Floor:
-    """The worker_pool (see `service.worker_pool`): it looks in the database for what is wanted, some time later."""
+class Process(SimulatedAttempt):
+    """What works on an attempt."""
+
+    def __init__(self, claim: Claim, assignment: Assignment) -> None:
+        super().__init__(claim.fit.id, claim.fit.attempt, assignment.resume_from)
+        self.claim = claim
+        self.reports: list[Message] = []
+        self.was_killed = False
+        self._staging = Path(assignment.staging)
+
+    def report(self, message: Message) -> None:
+        """Send a message, which the server receives some time later."""
+        self.reports.append(message)
+
+    def write(self, content: bytes) -> str:
+        """Write a checkpoint to the folder of the attempt."""
+        path = self._staging / f"{self.attempt}-{self.step}-{len(self.reports)}"
+        with suppress(FileNotFoundError):  # the folder is gone once the attempt was given up
+            path.write_bytes(content)
+        return str(path)
+
+
+class SimulatedWorkerPool:
+    """Does nothing by itself: the scheduler claims fits, and looks later on what is requested of their processes."""
 
     def __init__(self) -> None:
         self.processes: list[Process] = []
 
     def wake(self) -> None:
-        """Nothing: the scheduler claims."""
+        """Do nothing."""
 
     def cancel(self, fit_id: str, variant: str | None = None) -> None:
-        """Nothing: the scheduler looks."""
+        """Do nothing."""
 
     def pause(self, fit_id: str) -> None:
-        """Nothing: the scheduler looks."""
+        """Do nothing."""
 
     def kill(self, fit_id: str) -> None:
-        """Nothing: the scheduler looks."""
+        """Do nothing."""
 
     def workers(self) -> list[WorkerStatus]:
         """Return none."""
@@ -131,8 +110,7 @@ class SimulatedServer:
         self._staging = folder / "staging"
         self._blobs = MemoryBlobStore(folder)
         self._schedule = 0
-        with self.store.begin() as work:
-            work.graphs.add(GraphRecord(GRAPH_ID, "g", "0" * 64, {}, {}, self.clock.now()))
+        add_graph(self.store, self.clock.now())
         self.begin(random.Random(0))
 
     def begin(self, chance: random.Random) -> None:
@@ -141,44 +119,42 @@ class SimulatedServer:
         self.trace: list[str] = []
         self._schedule += 1
         self.acknowledged: dict[str, str] = {}
-        self.strays: list[Process] = []
-        self._faulty = True
-        with self.store.begin() as work:
-            for fit_id in [fit.id for fit in work.fits.unfinished()]:
-                work.fits.delete(fit_id)
+        self.abandoned: list[Process] = []
+        self._is_faulty = True
+        delete_unfinished(self.store)
         self._open()
 
     def run(self, actions: int = ACTIONS) -> None:
         """Carry out a random schedule, then let everything end; Broken where something is not as it must be."""
-        deeds: list[tuple[Callable[[], None], int]] = [
+        weighted: list[tuple[Callable[[], None], int]] = [
             (self._submit, 3),
             (self._submit_again, 1),
             (self._claim, 5),
             (self._work, 10),
             (self._deliver, 8),
-            (self._hear_stray, 3),
-            (self._die, 2),
+            (self._receive_late_report, 3),
+            (self._kill_process, 2),
             (self._crash, 1),
             (self._control_a_fit, 2),
-            (self._obey, 3),
-            (self._let_time_pass, 1),
+            (self._pass_on_requests, 3),
+            (self._pass_time, 1),
         ]
         self._submit()
-        for deed in self.chance.choices([deed for deed, _ in deeds], [weight for _, weight in deeds], k=actions):
-            self.trace.append(deed.__name__)
-            deed()
-        self._faulty = False
+        for action in self.chance.choices([a for a, _ in weighted], [weight for _, weight in weighted], k=actions):
+            self.trace.append(action.__name__)
+            action()
+        self._is_faulty = False
         self._settle()
         self._check()
 
     def _open(self) -> None:
         """Start a server over what the last one left."""
         self._sweeper = BlobSweeper(self.store, self._blobs)
-        self._floor = Floor()
+        self._pool = SimulatedWorkerPool()
         self._idempotency = Idempotency(self.store)
         storage = storage_context(self.store, self._blobs, self._staging, sweeper=self._sweeper, clock=self.clock)
         self._attempts = Attempts(storage, self._staging, lambda _fit_id: None, WorkerConfig(WORKERS))
-        self._control = FitControl(self.store, Notifier(), self._floor, TERMS)
+        self._control = FitControl(self.store, Notifier(), self._pool, LIMITS)
         quarantine = Quarantine(self._folder, Durable(), self.clock)
         Orphans(
             self.store,
@@ -193,7 +169,7 @@ class SimulatedServer:
         self._post(f"key-{len(self.acknowledged)}")
 
     def _submit_again(self) -> None:
-        """A client did not hear the answer, and asks again."""
+        """A client that has received no answer sends its request again."""
         if self.acknowledged:
             key = self.chance.choice([*self.acknowledged])
             before = self.acknowledged[key]
@@ -211,7 +187,7 @@ class SimulatedServer:
     def _queued(self, kept: IdempotencyRecord | None, key: str) -> str:
         if kept is not None:
             return kept.resource_id
-        fit = self._new_fit()
+        fit = new_fit(self.chance, self.clock.now())
         with self.store.begin() as work:
             work.fits.add(fit)
             record_state(work, fit)
@@ -225,107 +201,91 @@ class SimulatedServer:
             )
         return fit.id
 
-    def _new_fit(self) -> FitRecord:
-        return fit_record(
-            new_id("fit"),
-            graph_id=GRAPH_ID,
-            dataset_id=DATASET_ID,
-            request={"graph": GRAPH_ID, "dataset": [], "steps": STEPS, "checkpoint": {"keep_last": 2}},
-            total_steps=STEPS,
-            created_at=self.clock.now(),
-            priority=self.chance.choice((-1, 0, 0, 1)),
-        )
-
     def _claim(self) -> None:
-        if len(self._floor.processes) >= WORKERS:
+        if len(self._pool.processes) >= WORKERS:
             return
         claim = self._attempts.claim()
         if claim is None:
             return
-        assignment = self._attempts.assignment(claim)
-        content = Path(assignment.resume_from).read_bytes() if assignment.resume_from else b'{"step": 0}'
-        found = json.loads(content)
-        if found.get("fit", claim.fit.id) != claim.fit.id:
-            raise Broken(f"{claim.fit.id} goes on from a checkpoint of {found['fit']}")
-        process = Process(claim, Path(assignment.staging), found["step"])
-        self._floor.processes.append(process)
+        process = Process(claim, self._attempts.assignment(claim))
+        self._pool.processes.append(process)
         self._record(process, AttemptReport(pid=1))
 
     def _work(self) -> None:
-        for process in self.chance.choices(self._floor.processes, k=2) if self._floor.processes else ():
+        for process in self.chance.choices(self._pool.processes, k=2) if self._pool.processes else ():
             process.work()
 
     def _deliver(self) -> None:
-        """The server hears some of what a process has said; now and then it cannot write, or writes rows twice."""
-        if not self._floor.processes:
+        """The server receives some of a process's reports."""
+        if not self._pool.processes:
             return
-        process = self.chance.choice(self._floor.processes)
-        heard = self.chance.randint(1, max(len(process.said), 1)) if self._faulty else len(process.said)
-        self._hear(process, heard)
+        process = self.chance.choice(self._pool.processes)
+        count = self.chance.randint(1, max(len(process.reports), 1)) if self._is_faulty else len(process.reports)
+        self._receive(process, count)
 
-    def _hear(self, process: Process, heard: int) -> None:
-        messages, process.said = process.said[:heard], process.said[heard:]
-        news = AttemptReport()
+    def _receive(self, process: Process, count: int) -> None:
+        messages, process.reports = process.reports[:count], process.reports[count:]
+        report = AttemptReport()
         for message in messages:
-            news.add(message)
-        if process.dead and not process.said and news.verdict is None:
-            news.verdict = Died("killed", "it was killed")
-        self._record(process, news)
+            report.add(message)
+        if process.was_killed and not process.reports and report.verdict is None:
+            report.verdict = Died("killed", "it was killed")
+        self._record(process, report)
 
-    def _record(self, process: Process, news: AttemptReport) -> None:
-        if self._faulty and self.chance.random() < 0.1:
+    def _record(self, process: Process, report: AttemptReport) -> None:
+        """Store a report; now and then the database is locked at first, or metric rows are stored twice."""
+        if self._is_faulty and self.chance.random() < 0.1:
             with suppress(DatabaseBusy), _busy(self.store):
-                self._attempts.record(process.claim, news)
+                self._attempts.record(process.claim, report)
         if self._attempts.fit(process.claim) is None:
-            self._attempts.discard_report(news)
-            self._obey()
+            self._attempts.discard_report(report)
+            self._pass_on_requests()
             return
         try:
-            recorded = self._attempts.record(process.claim, news)
-            if news.metric_rows is not None and not recorded.ended and self._faulty and self.chance.random() < 0.2:
-                self._attempts.record(process.claim, AttemptReport(metric_rows=news.metric_rows))
+            recorded = self._attempts.record(process.claim, report)
+            if report.metric_rows is not None and not recorded.ended and self._is_faulty and self.chance.random() < 0.2:
+                self._attempts.record(process.claim, AttemptReport(metric_rows=report.metric_rows))
         except (Conflict, NotFound) as error:
             raise Broken(f"an attempt in force is refused: {error.detail}") from error
         if recorded.ended:
-            self._floor.processes.remove(process)
-            self.strays.append(process)
+            self._pool.processes.remove(process)
+            self.abandoned.append(process)
 
-    def _hear_stray(self) -> None:
-        """A process that was given up is heard after all: it must not count."""
-        if not self.strays:
+    def _receive_late_report(self) -> None:
+        """A process whose attempt was given up sends a report, which must change nothing."""
+        if not self.abandoned:
             return
-        stray = self.chance.choice(self.strays)
-        stray.work()
-        before = self._state_of(stray.claim.fit.id)
-        news = AttemptReport(
-            metric_rows=MetricRows([row_of(stray.claim.fit.id, stray.step + 1)], stray.step + 1, 1, {}, None)
-        )
-        for message in stray.said:
-            news.add(message)
+        process = self.chance.choice(self.abandoned)
+        process.work()
+        before = self._state_of(process.fit_id)
+        step = process.step + 1
+        report = AttemptReport(metric_rows=MetricRows([row_of(process.fit_id, step)], step, 1, {}, None))
+        for message in process.reports:
+            report.add(message)
         with suppress(Conflict, NotFound):
-            self._attempts.record(stray.claim, news)
-            raise Broken(f"attempt {stray.claim.fit.attempt} of {stray.claim.fit.id} was given up, and still counts")
-        if self._state_of(stray.claim.fit.id) != before:
+            self._attempts.record(process.claim, report)
+            raise Broken(f"attempt {process.attempt} of {process.fit_id} was given up, and is still recorded")
+        if self._state_of(process.fit_id) != before:
             raise Broken("an attempt that was given up has changed its fit")
 
     def _state_of(self, fit_id: str) -> tuple[int, int]:
         with self.store.begin() as work:
             return work.fits.get(fit_id).version, work.events.last_seq(fit_id)
 
-    def _die(self) -> None:
-        """A process is killed; of what it has said last the server may not hear."""
-        if self._floor.processes:
-            process = self.chance.choice(self._floor.processes)
-            process.over = process.dead = True
-            del process.said[self.chance.randint(0, len(process.said)) :]
+    def _kill_process(self) -> None:
+        """A process is killed; some of its last reports are lost."""
+        if self._pool.processes:
+            process = self.chance.choice(self._pool.processes)
+            process.has_ended = process.was_killed = True
+            del process.reports[self.chance.randint(0, len(process.reports)) :]
 
     def _crash(self) -> None:
-        """The server is killed; its processes do not know yet."""
-        self.strays += self._floor.processes
+        """The server is killed; its processes go on for a while."""
+        self.abandoned += self._pool.processes
         self._open()
 
     def _control_a_fit(self) -> None:
-        """A client wants something of a fit; it may be too late for that."""
+        """A client sends a request about a fit; it may be too late for that."""
         stop_request = self.chance.choice(
             (self._control.cancel, self._control.kill, self._control.pause, self._control.resume, self._control.resume)
         )
@@ -333,27 +293,27 @@ class SimulatedServer:
             with suppress(Conflict):
                 stop_request(self.chance.choice([*self.acknowledged.values()]))
 
-    def _obey(self) -> None:
-        """The worker_pool looks at what is wanted of its processes."""
-        for process in [*self._floor.processes]:
+    def _pass_on_requests(self) -> None:
+        """Pass on to the processes what clients have requested of their fits."""
+        for process in [*self._pool.processes]:
             fit = self._attempts.fit(process.claim)
             if fit is None:
-                self._floor.processes.remove(process)
-                self.strays.append(process)
+                self._pool.processes.remove(process)
+                self.abandoned.append(process)
             else:
-                process.wanted = _REQUESTS.get(fit.state)
+                process.request = _REQUESTS.get(fit.state)
 
-    def _let_time_pass(self) -> None:
+    def _pass_time(self) -> None:
         self.clock.advance(self.chance.uniform(0.0, 100.0))
 
     def _settle(self) -> None:
-        """Let everybody work until all fits have ended."""
+        """Let everything work without faults until all fits have ended."""
         for _ in range(SETTLED_WITHIN):
-            self._obey()
-            for process in [*self._floor.processes]:
-                while not process.over:
+            self._pass_on_requests()
+            for process in [*self._pool.processes]:
+                while not process.has_ended:
                     process.work()
-                self._hear(process, len(process.said))
+                self._receive(process, len(process.reports))
             with self.store.begin() as work:
                 unfinished = work.fits.unfinished()
             if not unfinished:
@@ -366,32 +326,11 @@ class SimulatedServer:
 
     def _check(self) -> None:
         for fit_id in self.acknowledged.values():
-            with self.store.begin() as work:
-                fit = work.fits.get(fit_id)
-                events = [Event(e.seq, e.kind, json.loads(e.body)) for e in work.events.after(fit_id, 0, 10_000)]
-                attempts = work.attempts.for_fit(fit_id)
-                kept = work.checkpoints.kept(fit_id)
-            moves_are_legal(events)
-            there_is_one_end(events)
-            rows = [event.body for event in events if event.kind == "metric"]
-            rows_are_gap_free(rows)
-            self._demand(
-                rows == [json.loads(row_of(fit_id, step)) for step in range(1, len(rows) + 1)], "a row changed"
-            )
-            self._demand(fit.state is not FitState.SUCCEEDED or len(rows) == STEPS, f"{len(rows)} rows of {STEPS}")
-            self._demand([a.number for a in attempts] == [*range(1, fit.attempt + 1)], "attempts are misnumbered")
-            self._demand(all(attempt.ended_at for attempt in attempts), "an attempt has not ended")
-            for checkpoint in kept:
-                content = json.loads(self._blobs.local_path(checkpoint.digest).read_bytes())
-                self._demand(content == {"fit": fit_id, "step": checkpoint.step}, "a checkpoint is not what it was")
+            check_fit(self.store, self._blobs, fit_id)
         with self.store.begin() as work:
-            self._demand(set(self._blobs.digests()) == work.blob_references.all(), "blobs are lost or left over")
+            require(set(self._blobs.digests()) == work.blob_references.all(), "blobs are lost or left over")
             for fit_id in self.acknowledged.values():
                 work.fits.delete(fit_id)
-
-    def _demand(self, holds: bool, complaint: str) -> None:
-        if not holds:
-            raise Broken(complaint)
 
 
 @contextmanager

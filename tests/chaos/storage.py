@@ -28,7 +28,7 @@ from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store, UnitOfWork
 from app.system.durable import Durable
 from tests.chaos.driver import Journal
-from tests.chaos.simulation import row_of
+from tests.chaos.simulated_fits import row_of
 from tests.support.fits import fit_record
 from tests.support.storage import storage_context
 
