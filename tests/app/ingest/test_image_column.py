@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 
 from app.ingest.limits import ImageOptions, IngestLimits
-from tests.security.corpus.image_tables import REFUSED, arrow_file, parquet_file
+from tests.security.corpus.image_tables import REFUSED, WRITERS, arrow_file, parquet_file
 from tests.security.corpus.images import picture
 
 Image = pytest.importorskip("PIL.Image")
 arrow = pytest.importorskip("pyarrow")
-
-WRITERS = {"arrow": arrow_file, "parquet": parquet_file}
 
 
 def encoded(pixels: Any) -> bytes:

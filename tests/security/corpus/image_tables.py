@@ -1,9 +1,12 @@
 """Hostile images as bytes in Arrow and Parquet files by name: the bytes, and the code with which they are refused."""
 
 import io
+from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
+from tests.security.corpus.entries import Entries
 from tests.security.corpus.images import INSTALLED as PILLOW
 from tests.security.corpus.images import animated, picture, png, resized, text
 
@@ -29,10 +32,13 @@ def parquet_file(rows: Any, **options: Any) -> bytes:
     return file.getvalue()
 
 
-def images() -> dict[str, tuple[list[Any], str]]:
+WRITERS = {"arrow": arrow_file, "parquet": parquet_file}
+
+
+def images() -> Entries[tuple[list[Any], str]]:
     """Values of a column, of which the last one is refused."""
     good, jpeg, pixels = picture(), picture("JPEG"), b"".join(b"\0" + bytes(9) for _ in range(2))
-    return {
+    columns: dict[str, tuple[list[Any], str] | Callable[[], tuple[list[Any], str]]] = {
         "no image": ([b"\0\1"], "bad_dtype"),
         "no image later": ([good, b"<script>alert(1)</script>"], "bad_image"),
         "nothing": ([good, b""], "bad_image"),
@@ -45,28 +51,37 @@ def images() -> dict[str, tuple[list[Any], str]]:
         "bytes behind the image": ([good, good + b"PK\3\4"], "bad_image"),
         "a bomb": ([good, png(60_000, 60_000, data=bytes(1000))], "too_many_pixels"),
         "a bomb of JPEG": ([good, resized(jpeg, 65_000, 65_000)], "too_many_pixels"),
-        "a text that expands": ([good, png(3, 2, data=pixels, more=text(64 << 20))], "bad_image"),
+        "a text that expands": lambda: ([good, png(3, 2, data=pixels, more=text(64 << 20))], "bad_image"),
         "16 bits a sample": ([good, png(3, 2, depth=16, data=pixels)], "unsupported_image"),
         "CMYK": ([good, picture("JPEG", "CMYK")], "unsupported_image"),
         "animated": ([good, animated()], "unsupported_image"),
         "transparent": ([good, picture(mode="RGBA")], "unsupported_image"),
         "images of two sizes": ([good, picture(size=(4, 4))], "unequal_images"),
-        "a large image": ([good, good + bytes(33 << 20)], "expanded_too_large"),
+        "a large image": lambda: ([good, good + bytes(33 << 20)], "expanded_too_large"),
     }
+    return Entries(columns)
 
 
-def refused() -> dict[str, tuple[str, bytes, str]]:
+def refused() -> Entries[tuple[str, bytes, str]]:
     """Files by name, with their formats: each value as bytes and in a structure, in turns."""
-    import pyarrow as pa
+    columns = images()
 
-    found = {}
-    for number, (name, (values, code)) in enumerate(images().items()):
-        if number % 2 and None not in values:
+    def file(format: str, name: str, nested: bool) -> tuple[str, bytes, str]:
+        import pyarrow as pa
+
+        values, code = columns[name]
+        if nested and None not in values:
             values = [{"bytes": value, "path": "a.png"} for value in values]
         rows = pa.table({"x": values, "y": range(len(values))})
-        found[f"{name} in Arrow"] = ("arrow", arrow_file(rows), code)
-        found[f"{name} in Parquet"] = ("parquet", parquet_file(rows), code)
-    return found
+        return format, WRITERS[format](rows), code
+
+    return Entries(
+        {
+            f"{name} in {format.capitalize()}": partial(file, format, name, bool(number % 2))
+            for number, name in enumerate(columns)
+            for format in WRITERS
+        }
+    )
 
 
 def good() -> dict[str, list[bytes]]:
@@ -81,5 +96,5 @@ def good() -> dict[str, list[bytes]]:
     }
 
 
-REFUSED = refused() if INSTALLED else {}
+REFUSED = refused() if INSTALLED else Entries[tuple[str, bytes, str]]({})
 GOOD: dict[str, list[bytes]] = good() if INSTALLED else {"arrow": [], "parquet": []}

@@ -5,9 +5,11 @@ import stat
 import struct
 import zipfile
 import zlib
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
+from tests.security.corpus.entries import Entries
 from tests.security.corpus.npz import archive, member
 
 Members = tuple[str | zipfile.ZipInfo, bytes]
@@ -47,11 +49,11 @@ def link(name: str) -> zipfile.ZipInfo:
     return info
 
 
-def refused() -> dict[str, tuple[bytes, str]]:
-    """The files; images are made when they are asked for, by Pillow."""
+def refused() -> Entries[tuple[bytes, str]]:
+    """The files, whose images Pillow makes."""
     good, jpeg = picture(), picture("JPEG")
     pixels = b"".join(b"\0" + bytes(9) for _ in range(2))
-    return {
+    files: dict[str, tuple[bytes, str] | Callable[[], tuple[bytes, str]]] = {
         "nothing in it": (archive(), "no_columns"),
         "no images": (archive(("a/", b"")), "no_rows"),
         "another file": (archive(("a.png", good), ("a.exe", b"MZ")), "bad_name"),
@@ -69,7 +71,7 @@ def refused() -> dict[str, tuple[bytes, str]]:
         "bytes before the archive": (good + archive(("a.png", good)), "bad_zip"),
         "bytes behind the archive": (archive(("a.png", good)) + good, "bad_zip"),
         "a wrong checksum": (member("a.png", good, crc=1), "bad_zip"),
-        "an archive that expands": (
+        "an archive that expands": lambda: (
             zip_of(("a.png", png(1000, 1000, data=bytes(1)) + bytes(30 << 20))),
             "ratio_too_large",
         ),
@@ -87,7 +89,10 @@ def refused() -> dict[str, tuple[bytes, str]]:
         "a wrong checksum within": (archive(("a.png", png(3, 2, data=pixels).replace(b"IDAT", b"IDAU"))), "bad_image"),
         "a bomb": (archive(("a.png", png(60_000, 60_000, data=bytes(1000)))), "too_many_pixels"),
         "a bomb of JPEG": (archive(("a.jpg", resized(jpeg, 65_000, 65_000))), "too_many_pixels"),
-        "a text that expands": (archive(("a.png", png(3, 2, data=pixels, more=text(64 << 20)))), "bad_image"),
+        "a text that expands": lambda: (
+            archive(("a.png", png(3, 2, data=pixels, more=text(64 << 20)))),
+            "bad_image",
+        ),
         "16 bits a sample": (archive(("a.png", png(3, 2, depth=16, data=pixels))), "unsupported_image"),
         "16 bits of grey": (archive(("a.png", picture(mode="I;16"))), "unsupported_image"),
         "CMYK": (archive(("a.jpg", picture("JPEG", "CMYK"))), "unsupported_image"),
@@ -103,10 +108,11 @@ def refused() -> dict[str, tuple[bytes, str]]:
             archive(("a.png", good), ("b.png", good), ("a.csv", b"f,y\na.png,1\n")),
             "bad_labels",
         ),
-        "a large member": (archive(("a.png", good + bytes(33 << 20))), "expanded_too_large"),
+        "a large member": lambda: (archive(("a.png", good + bytes(33 << 20))), "expanded_too_large"),
         "labels of one column": (archive(("a.png", good), ("a.csv", b"f\na.png\n")), "bad_labels"),
         "a label called image": (archive(("a.png", good), ("a.csv", b"f,image\na.png,1\n")), "duplicate_name"),
     }
+    return Entries(files)
 
 
 def zip_of(*members: Members) -> bytes:
@@ -129,7 +135,7 @@ def resized(jpeg: bytes, width: int, height: int) -> bytes:
 
 
 INSTALLED = find_spec("PIL") is not None
-REFUSED = refused() if INSTALLED else {}
+REFUSED = refused() if INSTALLED else Entries[tuple[bytes, str]]({})
 GOOD = (
     [
         archive(("a/1.png", picture()), ("b/2.jpg", picture("JPEG"))),
