@@ -16,7 +16,6 @@ from engine.nn.layers import recurrent
 from engine.nn.layers import embedding
 from engine.nn.layers import shape
 from engine.nn.layers import transformer
-from engine.nn.layers import transformer_stack
 from engine.nn.layers import tabular
 
 # isort: on
@@ -44,5 +43,4 @@ __all__ = [
     "shape",
     "tabular",
     "transformer",
-    "transformer_stack",
 ]

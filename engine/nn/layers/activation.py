@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 from engine.core.attributes import Length
 from engine.core.errors import ShapeError
@@ -15,11 +15,7 @@ Activation = Literal[
     "softshrink", "tanhshrink", "rrelu", "none",
 ]  # fmt: skip
 
-PLAIN = (
-    "relu", "sigmoid", "tanh", "gelu", "silu", "softplus", "softmax", "log_softmax", "leaky_relu", "elu", "relu6",
-    "celu", "selu", "mish", "softmin", "softsign", "logsigmoid", "hardsigmoid", "hardswish", "hardtanh", "hardshrink",
-    "softshrink", "tanhshrink", "rrelu",
-)  # fmt: skip
+PLAIN = tuple(name for name in get_args(Activation) if name != "none")
 """Activations without options."""
 
 for _name in (*PLAIN, "threshold", "glu", "geglu", "reglu", "swiglu"):
