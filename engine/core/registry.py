@@ -149,7 +149,7 @@ class Op(Generic[R]):
         self.rule: Rule | None = None
         self.composition: Rule | None = None
         self.batching = batching
-        self._rule_attrs: tuple[str, ...] = ()
+        self._rule_attrs: tuple[str, ...] | None = ()
         self._signatures: dict[Key, Signature | None] = {}
         self._has_signatures = shape_rule is not None and not (random or multi_output or data_dependent)
         self.takes_out = "out" in keywords_of(body)
@@ -232,10 +232,10 @@ class Op(Generic[R]):
 
         `g` is the cotangent of the output `y`, both tuples when there are several outputs (entries of `g` may be None).
         An entry of the answer is a Value, None, or a function of no arguments called only when that input needs it.
-        The rule names the attributes it takes as keyword-only parameters.
+        The rule names the attributes it takes as keyword-only parameters, or takes all of them as `**attrs`.
         """
         self.rule = rule
-        self._rule_attrs = keywords_of(rule)
+        self._rule_attrs = None if rule.__code__.co_flags & inspect.CO_VARKEYWORDS else keywords_of(rule)
         self._signatures.clear()
         return rule
 
@@ -259,7 +259,7 @@ class Op(Generic[R]):
     ) -> tuple[Any, ...]:
         """Run the backward rule of `node`, an application of this op to `inputs` that gave `outputs`."""
         assert self.rule is not None
-        attrs = {name: node.attrs[name] for name in self._rule_attrs}
+        attrs = node.attrs if self._rule_attrs is None else {name: node.attrs[name] for name in self._rule_attrs}
         if len(outputs) == 1:
             result = self.rule(cotangents[0], outputs[0], *inputs, **attrs)
         else:

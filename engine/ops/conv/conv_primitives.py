@@ -76,8 +76,8 @@ def _expect(op: str, g: Value, wanted: Shape) -> None:
         raise ShapeError(f"{op}: g has shape {list(g.shape)}, a convolution of these shapes gives {list(wanted)}")
 
 
-def _convolution(x: Value, weight: Value, *, stride: Ints, padding: Pairs, dilation: Ints, groups: int) -> Spec:
-    shape = _positions("convolution", x.shape, weight.shape, stride, padding, dilation, groups)
+def _convolution(x: Value, weight: Value, **window: Any) -> Spec:
+    shape = _positions("convolution", x.shape, weight.shape, **window)
     return Spec(shape, require_float("convolution", x, weight))
 
 
@@ -132,21 +132,16 @@ def _(call: Call) -> Outputs:
 
 
 @convolution.vjp
-def _(
-    g: Value, y: Value, x: Value, weight: Value, *, stride: Ints, padding: Pairs, dilation: Ints, groups: int
-) -> object:
-    window = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+def _(g: Value, y: Value, x: Value, weight: Value, **window: Any) -> object:
     return (
         lambda: convolution_input(g, weight, shape=x.shape, **window),
         lambda: convolution_weight(x, g, kernel=weight.shape[2:], **window),
     )
 
 
-def _convolution_input(
-    g: Value, weight: Value, *, shape: Ints, stride: Ints, padding: Pairs, dilation: Ints, groups: int
-) -> Spec:
+def _convolution_input(g: Value, weight: Value, *, shape: Ints, **window: Any) -> Spec:
     op = "convolution_input"
-    _expect(op, g, _positions(op, shape, weight.shape, stride, padding, dilation, groups))
+    _expect(op, g, _positions(op, shape, weight.shape, **window))
     return Spec(shape, require_float(op, g, weight))
 
 
@@ -226,24 +221,19 @@ def _(call: Call) -> Outputs:
 
 
 @convolution_input.vjp
-def _(
-    c: Value, y: Value, g: Value, weight: Value, *, stride: Ints, padding: Pairs, dilation: Ints, groups: int
-) -> object:
-    window = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+def _(c: Value, y: Value, g: Value, weight: Value, *, shape: Ints, **window: Any) -> object:
     return (
         lambda: convolution(c, weight, **window),
         lambda: convolution_weight(c, g, kernel=weight.shape[2:], **window),
     )
 
 
-def _convolution_weight(
-    x: Value, g: Value, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints, groups: int
-) -> Spec:
+def _convolution_weight(x: Value, g: Value, *, kernel: Ints, groups: int, **window: Any) -> Spec:
     op = "convolution_weight"
     if x.ndim < 3 or g.ndim != x.ndim or groups < 1:
         raise ShapeError(f"{op} needs x and g [N, C, *spatial] of one rank, got {list(x.shape)} and {list(g.shape)}")
     shape = (g.shape[1], x.shape[1] // groups, *kernel)
-    _expect(op, g, _positions(op, x.shape, shape, stride, padding, dilation, groups))
+    _expect(op, g, _positions(op, x.shape, shape, groups=groups, **window))
     return Spec(shape, require_float(op, x, g))
 
 
@@ -295,6 +285,5 @@ def _(call: Call) -> Outputs:
 
 
 @convolution_weight.vjp
-def _(c: Value, y: Value, x: Value, g: Value, *, stride: Ints, padding: Pairs, dilation: Ints, groups: int) -> object:
-    window = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+def _(c: Value, y: Value, x: Value, g: Value, *, kernel: Ints, **window: Any) -> object:
     return (lambda: convolution_input(g, c, shape=x.shape, **window), lambda: convolution(x, c, **window))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -71,8 +72,8 @@ def im2col(
 
 
 @im2col.vjp
-def _(g: Value, y: Value, x: Value, *, kernel: Window, stride: Window, padding: Window, dilation: Window) -> Value:
-    return col2im(g, size=x.shape[2:], kernel=kernel, stride=stride, padding=padding, dilation=dilation)
+def _(g: Value, y: Value, x: Value, **window: Any) -> Value:
+    return col2im(g, size=x.shape[2:], **window)
 
 
 def _col2im(x: Value, *, size: Ints, kernel: Window, stride: Window, padding: Window, dilation: Window) -> Spec:
@@ -131,5 +132,5 @@ def col2im(
 
 
 @col2im.vjp
-def _(g: Value, y: Value, x: Value, *, kernel: Window, stride: Window, padding: Window, dilation: Window) -> Value:
-    return im2col(g, kernel=kernel, stride=stride, padding=padding, dilation=dilation)
+def _(g: Value, y: Value, x: Value, *, size: Ints, **window: Any) -> Value:
+    return im2col(g, **window)

@@ -93,10 +93,8 @@ def _misses(extent: int, count: int, stride: int, padding: int, dilation: int) -
     return any((start * stride - padding) % dilation >= extent for start in range(before))
 
 
-def _max_pool(
-    x: Value, *, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
-) -> tuple[Spec, Spec]:
-    shape = _pooled("max_pool", x.shape, kernel, stride, padding, dilation, ceil_mode)
+def _max_pool(x: Value, *, stride: Ints, padding: Ints, dilation: Ints, **window: Any) -> tuple[Spec, Spec]:
+    shape = _pooled("max_pool", x.shape, stride=stride, padding=padding, dilation=dilation, **window)
     for axis, geometry in enumerate(zip(x.shape[2:], shape[2:], stride, padding, dilation, strict=True)):
         if _misses(*geometry):
             raise ShapeError(
@@ -269,24 +267,17 @@ def _(g: Value, y: Value, x: Value, index: Value) -> object:
     return reshape(gather(planes, reshape(index, shape=rows), axis=2), shape=x.shape), None
 
 
-def _check_divisor(op: str, divisor: int | None) -> None:
+def _mean_shape(
+    op: str, x: Shape, *, kernel: Ints, count_include_pad: bool, divisor: int | None, **window: Any
+) -> Shape:
+    """Check the attributes of an average pooling of x and return the shape of its result."""
     if divisor == 0:
         raise AttributeValueError(f"{op}: divisor 0 must be another number, or null for the size of the window")
+    return _pooled(op, x, kernel, dilation=(1,) * len(kernel), **window)
 
 
-def _avg_pool(
-    x: Value,
-    *,
-    kernel: Ints,
-    stride: Ints,
-    padding: Ints,
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor: int | None,
-) -> Spec:
-    _check_divisor("avg_pool", divisor)
-    shape = _pooled("avg_pool", x.shape, kernel, stride, padding, (1,) * len(kernel), ceil_mode)
-    return Spec(shape, require_float("avg_pool", x))
+def _avg_pool(x: Value, **window: Any) -> Spec:
+    return Spec(_mean_shape("avg_pool", x.shape, **window), require_float("avg_pool", x))
 
 
 @primitive(
@@ -340,43 +331,12 @@ def _counts(
 
 
 @avg_pool.vjp
-def _(
-    g: Value,
-    y: Value,
-    x: Value,
-    *,
-    kernel: Ints,
-    stride: Ints,
-    padding: Ints,
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor: int | None,
-) -> Value:
-    return avg_pool_input(
-        g,
-        shape=x.shape,
-        kernel=kernel,
-        stride=stride,
-        padding=padding,
-        ceil_mode=ceil_mode,
-        count_include_pad=count_include_pad,
-        divisor=divisor,
-    )
+def _(g: Value, y: Value, x: Value, **window: Any) -> Value:
+    return avg_pool_input(g, shape=x.shape, **window)
 
 
-def _avg_pool_input(
-    g: Value,
-    *,
-    shape: Ints,
-    kernel: Ints,
-    stride: Ints,
-    padding: Ints,
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor: int | None,
-) -> Spec:
-    _check_divisor("avg_pool_input", divisor)
-    wanted = _pooled("avg_pool_input", shape, kernel, stride, padding, (1,) * len(kernel), ceil_mode)
+def _avg_pool_input(g: Value, *, shape: Ints, **window: Any) -> Spec:
+    wanted = _mean_shape("avg_pool_input", shape, **window)
     if g.shape != wanted:
         raise ShapeError(f"avg_pool_input: g has shape {list(g.shape)}, pooling {list(shape)} gives {list(wanted)}")
     return Spec(shape, require_float("avg_pool_input", g))
@@ -427,24 +387,5 @@ def _unfold_axis(g: Array, axis: int, extent: int, kernel: int, stride: int) -> 
 
 
 @avg_pool_input.vjp
-def _(
-    c: Value,
-    y: Value,
-    g: Value,
-    *,
-    kernel: Ints,
-    stride: Ints,
-    padding: Ints,
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor: int | None,
-) -> Value:
-    return avg_pool(
-        c,
-        kernel=kernel,
-        stride=stride,
-        padding=padding,
-        ceil_mode=ceil_mode,
-        count_include_pad=count_include_pad,
-        divisor=divisor,
-    )
+def _(c: Value, y: Value, g: Value, *, shape: Ints, **window: Any) -> Value:
+    return avg_pool(c, **window)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -115,11 +115,17 @@ def _check(op: str, extent: int, size: int, scale: float | None) -> None:
         raise AttributeValueError(f"{op}: scale {scale} must be positive")
 
 
-def _resample(x: Value, *, axis: int, size: int, method: Method, align_corners: bool, scale: float | None) -> Spec:
-    require_float("resample", x)
+def _check_axis(op: str, x: Value, axis: int) -> int:
+    """Check the input and return the axis, counted from the front."""
+    require_float(op, x)
     place = normalize_axis(axis, x.ndim)
     if not x.ndim:
-        raise ShapeError("resample needs at least one axis")
+        raise ShapeError(f"{op} needs at least one axis")
+    return place
+
+
+def _resample(x: Value, *, axis: int, size: int, scale: float | None, **_: Any) -> Spec:
+    place = _check_axis("resample", x, axis)
     _check("resample", x.shape[place], size, scale)
     return Spec((*x.shape[:place], size, *x.shape[place + 1 :]), x.dtype)
 
@@ -160,19 +166,13 @@ def _along(weights: Array, place: int, like: Array) -> Array:
 
 
 @resample.vjp
-def _(g: Value, y: Value, x: Value, *, axis: int, method: Method, align_corners: bool, scale: float | None) -> Value:
+def _(g: Value, y: Value, x: Value, *, axis: int, size: int, **how: Any) -> Value:
     place = normalize_axis(axis, x.ndim)
-    extent = x.shape[place]
-    return resample_back(g, axis=place, extent=extent, method=method, align_corners=align_corners, scale=scale)
+    return resample_back(g, axis=place, extent=x.shape[place], **how)
 
 
-def _resample_back(
-    x: Value, *, axis: int, extent: int, method: Method, align_corners: bool, scale: float | None
-) -> Spec:
-    require_float("resample_back", x)
-    place = normalize_axis(axis, x.ndim)
-    if not x.ndim:
-        raise ShapeError("resample_back needs at least one axis")
+def _resample_back(x: Value, *, axis: int, extent: int, scale: float | None, **_: Any) -> Spec:
+    place = _check_axis("resample_back", x, axis)
     _check("resample_back", extent, x.shape[place], scale)
     return Spec((*x.shape[:place], extent, *x.shape[place + 1 :]), x.dtype)
 
@@ -203,9 +203,9 @@ def resample_back(
 
 
 @resample_back.vjp
-def _(g: Value, y: Value, x: Value, *, axis: int, method: Method, align_corners: bool, scale: float | None) -> Value:
+def _(g: Value, y: Value, x: Value, *, axis: int, extent: int, **how: Any) -> Value:
     place = normalize_axis(axis, x.ndim)
-    return resample(g, axis=place, size=x.shape[place], method=method, align_corners=align_corners, scale=scale)
+    return resample(g, axis=place, size=x.shape[place], **how)
 
 
 Mode = Literal["nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area"]
