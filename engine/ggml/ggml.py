@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +46,18 @@ ggml_graph_overhead = graph_overhead
 ggml_threadpool_params = ThreadpoolParams
 ggml_threadpool_params_default = ThreadpoolParams
 ggml_free = Context.free
+ggml_used_mem = attrgetter("used_mem")
+ggml_new_tensor_1d = ggml_new_tensor_2d = ggml_new_tensor_3d = ggml_new_tensor_4d = Context.new_tensor
 ggml_set_loss = Graph.set_loss
 ggml_set_name = Graph.set_name
 ggml_get_name = Graph.name_of
+ggml_build_forward_expand = Graph.expand
 ggml_build_forward_select = Graph.select
 ggml_graph_plan = Graph.plan
 ggml_graph_node = Graph.node
+ggml_graph_nodes = attrgetter("nodes")
+ggml_graph_n_nodes = attrgetter("n_nodes")
+ggml_graph_size = attrgetter("size")
 ggml_graph_get_tensor = Graph.find
 ggml_graph_get_grad = Graph.grad
 ggml_graph_get_grad_acc = Graph.grad_leaf
@@ -59,6 +66,7 @@ ggml_graph_cpy = Graph.copy_to
 ggml_graph_view = Graph.view
 ggml_threadpool_params_init = ThreadpoolParams.init
 ggml_threadpool_params_match = ThreadpoolParams.matches
+ggml_threadpool_get_n_threads = attrgetter("n_threads")
 ggml_threadpool_free = Threadpool.free
 ggml_threadpool_pause = Threadpool.pause
 ggml_threadpool_resume = Threadpool.resume
@@ -72,34 +80,9 @@ def ggml_init(mem_size: int, mem_buffer: Any = None, no_alloc: bool = False) -> 
     return Context(mem_size, mem_buffer, no_alloc=no_alloc)
 
 
-def ggml_used_mem(ctx: Context) -> int:
-    """`Context.used_mem`."""
-    return ctx.used_mem
-
-
 def ggml_new_tensor(ctx: Context, dtype: object, ne: Sequence[int]) -> Value:
     """`Context.new_tensor`."""
     return ctx.new_tensor(dtype, *ne)
-
-
-def ggml_new_tensor_1d(ctx: Context, dtype: object, ne0: int) -> Value:
-    """`Context.new_tensor`."""
-    return ctx.new_tensor(dtype, ne0)
-
-
-def ggml_new_tensor_2d(ctx: Context, dtype: object, ne0: int, ne1: int) -> Value:
-    """`Context.new_tensor`."""
-    return ctx.new_tensor(dtype, ne0, ne1)
-
-
-def ggml_new_tensor_3d(ctx: Context, dtype: object, ne0: int, ne1: int, ne2: int) -> Value:
-    """`Context.new_tensor`."""
-    return ctx.new_tensor(dtype, ne0, ne1, ne2)
-
-
-def ggml_new_tensor_4d(ctx: Context, dtype: object, ne0: int, ne1: int, ne2: int, ne3: int) -> Value:
-    """`Context.new_tensor`."""
-    return ctx.new_tensor(dtype, ne0, ne1, ne2, ne3)
 
 
 def ggml_opt_step_adamw(graph: Graph, a: Value, grad: Value, m: Value, v: Value, params: Value) -> Value:
@@ -132,11 +115,6 @@ def ggml_graph_overhead_custom(size: int, grads: bool) -> int:
     return graph_overhead(size, grads=grads)
 
 
-def ggml_build_forward_expand(graph: Graph, tensor: Value) -> None:
-    """`Graph.expand`."""
-    graph.expand(tensor)
-
-
 def ggml_build_forward_order(graph: Graph, tensor: Value) -> None:
     """`Graph.expand` without computing."""
     graph.expand(tensor, compute=False)
@@ -162,21 +140,6 @@ def ggml_graph_compute(graph: Graph, plan: ComputePlan) -> Status:
 def ggml_graph_compute_with_ctx(ctx: Context, graph: Graph, n_threads: int) -> Status:
     """`Graph.compute` with a work buffer of the context."""
     return graph.compute(n_threads=n_threads, context=ctx)
-
-
-def ggml_graph_size(graph: Graph) -> int:
-    """`Graph.size`."""
-    return graph.size
-
-
-def ggml_graph_n_nodes(graph: Graph) -> int:
-    """`Graph.n_nodes`."""
-    return graph.n_nodes
-
-
-def ggml_graph_nodes(graph: Graph) -> tuple[Value, ...]:
-    """`Graph.nodes`."""
-    return graph.nodes
 
 
 def ggml_graph_reset(graph: Graph | None, momenta: bool = False) -> None:
@@ -206,10 +169,7 @@ def ggml_set_f32(holder: DataAccess, tensor: Value, value: float) -> Value:
     return tensor
 
 
-def ggml_set_i32(holder: DataAccess, tensor: Value, value: int) -> Value:
-    """`set` of one number."""
-    holder.set(tensor, value)
-    return tensor
+ggml_set_i32 = ggml_set_f32
 
 
 def ggml_get_f32_1d(holder: DataAccess, tensor: Value, i: int) -> float:
@@ -237,9 +197,7 @@ def ggml_set_f32_nd(holder: DataAccess, tensor: Value, *i: int, value: float) ->
     holder.set_at(tensor, _axes(tensor, i), value)
 
 
-def ggml_set_i32_nd(holder: DataAccess, tensor: Value, *i: int, value: int) -> None:
-    """`set_at` an index for each axis, the fastest first."""
-    holder.set_at(tensor, _axes(tensor, i), value)
+ggml_set_i32_nd = ggml_set_f32_nd
 
 
 def ggml_threadpool_new(params: ThreadpoolParams) -> Threadpool | None:
@@ -248,11 +206,6 @@ def ggml_threadpool_new(params: ThreadpoolParams) -> Threadpool | None:
         return Threadpool(params)
     except PoolError:
         return None
-
-
-def ggml_threadpool_get_n_threads(threadpool: Threadpool) -> int:
-    """`Threadpool.n_threads`."""
-    return threadpool.n_threads
 
 
 def _axes(tensor: Value, indices: Sequence[int]) -> list[int]:

@@ -6,6 +6,7 @@ which `ggml_opt_eval` takes together with the arguments of `ggml_opt_alloc`; not
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -38,9 +39,15 @@ ggml_opt_get_constant_optimizer_params = constant_opt_pars
 ggml_opt_result_init = OptResult
 ggml_opt_epoch = opt_epoch
 ggml_opt_epoch_callback_progress_bar = progress_bar
+ggml_opt_dataset_ndata = attrgetter("ndata")
+ggml_opt_dataset_data = attrgetter("data")
+ggml_opt_dataset_labels = attrgetter("labels")
+ggml_opt_result_ndata = attrgetter("ndata")
+ggml_opt_result_pred = attrgetter("predictions")
 ggml_opt_result_reset = OptResult.reset
 ggml_opt_result_loss = OptResult.loss
 ggml_opt_result_accuracy = OptResult.accuracy
+ggml_opt_inputs = attrgetter("inputs")
 ggml_opt_outputs = OptContext.outputs
 ggml_opt_grad_acc = OptContext.grad_acc
 
@@ -50,21 +57,6 @@ def ggml_opt_dataset_init(
 ) -> OptDataset:
     """`OptDataset.zeros`."""
     return OptDataset.zeros(ne_datapoint, ne_label, ndata, ndata_shard, type_data=type_data, type_label=type_label)
-
-
-def ggml_opt_dataset_ndata(dataset: OptDataset) -> int:
-    """`OptDataset.ndata`."""
-    return dataset.ndata
-
-
-def ggml_opt_dataset_data(dataset: OptDataset) -> Array:
-    """`OptDataset.data`."""
-    return dataset.data
-
-
-def ggml_opt_dataset_labels(dataset: OptDataset) -> Array | None:
-    """`OptDataset.labels`."""
-    return dataset.labels
 
 
 def ggml_opt_dataset_shuffle(opt_ctx: OptContext, dataset: OptDataset, idata: int) -> None:
@@ -117,24 +109,9 @@ def ggml_opt_eval(
     return opt_ctx.evaluate(data, labels, backward=backward, result=result)
 
 
-def ggml_opt_inputs(opt_ctx: OptContext) -> Value:
-    """`OptContext.inputs`."""
-    return opt_ctx.inputs
-
-
 def ggml_opt_optimizer_name(optimizer: OptimizerType) -> str:
     """Return the name in lower case."""
     return optimizer.name.lower()
-
-
-def ggml_opt_result_ndata(result: OptResult) -> int:
-    """`OptResult.ndata`."""
-    return result.ndata
-
-
-def ggml_opt_result_pred(result: OptResult) -> Array:
-    """`OptResult.predictions`."""
-    return result.predictions
 
 
 def ggml_opt_fit(
