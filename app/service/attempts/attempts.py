@@ -5,7 +5,6 @@ ended, and every report is checked against the fencing token of its attempt. So 
 still running, cannot change anything.
 """
 
-import json
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -25,7 +24,7 @@ from app.service.attempts.checkpoint_import import CheckpointImport, SpoolDirs
 from app.service.attempts.input_files import PREPARED_MAX, InputFiles
 from app.service.attempts.leadership import SOLE_SERVER
 from app.service.attempts.progress import AttemptReport, Claim, MemoryNeed
-from app.service.attempts.recorder import AttemptRecorder
+from app.service.attempts.recorder import AttemptRecorder, read_metric_seq
 from app.service.fits.bundles import digest_outcome, digest_state, find_last_checkpoint
 from app.service.fits.event_log import record_log, record_state
 from app.service.fits.limits import fail_overdue
@@ -69,7 +68,7 @@ def _new_rows(store: Store, fit_id: str, progress: AttemptReport) -> Iterator[st
         last = seq
         yield row
     if progress.metric_rows is not None:
-        yield from (row for row in progress.metric_rows.rows if json.loads(row)["seq"] > last)
+        yield from (row for row in progress.metric_rows.rows if read_metric_seq(row) > last)
 
 
 def _stored_rows(store: Store, fit_id: str) -> Iterator[str]:

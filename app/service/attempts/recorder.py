@@ -1,6 +1,7 @@
 """What the reports of an attempt, or its crash, change: the fit's record, event log and checkpoints."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from types import MappingProxyType
@@ -68,6 +69,15 @@ EVENTS_MAX = 10_000
 OUTCOMES = MappingProxyType({"succeeded": FitState.SUCCEEDED, "cancelled": FitState.CANCELLED})
 
 
+_SEQ_FIRST = re.compile(r'\{"seq":(\d{1,18})[,}]')
+
+
+def read_metric_seq(row: str) -> int:
+    """Return the `seq` of a metric row (JSON text): by far the quickest where it comes first, as fits write it."""
+    first = _SEQ_FIRST.match(row)
+    return int(first[1]) if first else int(json.loads(row)["seq"])
+
+
 class AttemptRecorder:
     """The changes of one attempt. They are committed with the unit of work; `save` comes last."""
 
@@ -118,7 +128,7 @@ class AttemptRecorder:
 
         With changed numerics they may differ, and are dropped: a row that a client has read never changes.
         """
-        rows = [(json.loads(row)["seq"], row) for row in metric_rows.rows]
+        rows = [(read_metric_seq(row), row) for row in metric_rows.rows]
         last = self._work.events.last_metric_seq(self.fit.id)
         repeated = {seq: row for seq, row in rows if seq <= last}
         clear_storage_wait = self._work.events.metric_bodies(self.fit.id, repeated) if repeated else {}

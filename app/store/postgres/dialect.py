@@ -7,10 +7,11 @@ from sqlalchemy import Connection
 
 _LOCK = "SELECT pg_advisory_xact_lock(%s)"
 
+# The texts in binary form (%b): the driver takes seven times as long to quote them.
 _INSERT_METRICS = """
 INSERT INTO events (fit_id, seq, kind, body, metric_seq, created_at)
 SELECT %s, %s + place, 'metric', body, %s + place, %s
-FROM unnest(%s::text[]) WITH ORDINALITY AS row (body, place)
+FROM unnest(%b::text[]) WITH ORDINALITY AS row (body, place)
 """
 
 # Whose row is locked is having a turn at this moment: that one notes it.

@@ -35,6 +35,9 @@ _REASONS: Mapping[str, tuple[type[ApiError], str]] = MappingProxyType(
     }
 )
 
+_NUL = ("NUL", "0x00")
+"""What the driver and PostgreSQL call the character that text must not contain."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -80,6 +83,6 @@ def _named(error: DBAPIError) -> ApiError | None:
         if state.startswith(start):
             _logger.error("the database failed (%s): %s", state, reason_of(error.orig))
             return kind(detail)
-    if isinstance(error.orig, psycopg.DataError) and "NUL" in str(error.orig):
+    if isinstance(error.orig, psycopg.DataError) and any(nul in str(error.orig) for nul in _NUL):
         return Invalid("text must not contain NUL characters; remove them", code="nul_byte")
     return None

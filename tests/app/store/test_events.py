@@ -37,6 +37,15 @@ def test_an_event_reads_back_word_for_word(with_fits: Store) -> None:
         assert uow.events.after("fit_1", 0, 10) == [event]
 
 
+def test_metric_rows_read_back_word_for_word(with_fits: Store) -> None:
+    bodies = ['{"seq":1,"note":"\\"a\\", {b} \\\\ \\u0000 \u2713 \U0001f600"}', "{}", '{"x":"\\n\\t"}', "NULL", ""]
+    written = [*enumerate(bodies, 1)]
+    with with_fits.begin() as uow:
+        uow.events.append_metrics("fit_1", written)
+    with with_fits.read() as uow:
+        assert uow.events.metric_rows("fit_1", 0, 100) == written
+
+
 def test_metric_rows_are_events_with_a_number_of_their_own(with_fits: Store) -> None:
     with with_fits.begin() as uow:
         uow.events.append("fit_1", "state", "{}")

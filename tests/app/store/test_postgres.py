@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.clock import SystemClock
-from app.domain.errors import DatabaseBusy, DatabaseUnavailable, DatabaseUnusable, NotFound
+from app.domain.errors import DatabaseBusy, DatabaseUnavailable, DatabaseUnusable, Invalid, NotFound
 from app.domain.fit import FitRecord
 from app.store.unit_of_work import Store
 from tests.support import backends, postgres
@@ -62,6 +62,17 @@ def terminate_others(admin: Engine, where: str = "true") -> int:
     )
     with admin.connect() as connection:
         return int(connection.execute(text(statement)).scalar_one())
+
+
+def test_text_that_postgresql_cannot_hold_is_an_error_of_the_input(shared: Store, a_fit: AFit) -> None:
+    with shared.begin() as work:
+        work.fits.add(a_fit("fit_1"))
+    with pytest.raises(Invalid, match="NUL"), shared.begin() as work:
+        work.events.append_metrics("fit_1", [(1, "a\0b")])
+    with pytest.raises(Invalid, match="NUL"), shared.begin() as work:
+        work.events.append("fit_1", "log", "a\0b")
+    with shared.read() as work:
+        assert work.events.last_seq("fit_1") == 0
 
 
 def test_the_migrations_make_the_tables_that_the_code_expects(shared: Store, admin: Engine) -> None:
