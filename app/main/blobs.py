@@ -74,7 +74,7 @@ def _opened_objects(
             "ADJOINT_BLOB_URL names with `adjoint migrate`"
         )
     client = ObjectClient(read_address(url))
-    check_usable(client)
+    check_usable(client, settings.blob_redirect_seconds)
     cache = BlobCache(cache_dir, settings.blob_cache_bytes)
     try:
         opened = ObjectBlobStore(client, cache, settings.storage_quota_bytes)

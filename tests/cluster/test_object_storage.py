@@ -15,13 +15,10 @@ import httpx
 import pytest
 
 from adjoint_client import Client
-from app.domain.errors import ApiError
 from app.store.objects.address import read_address
-from app.store.objects.cache import BlobCache
 from app.store.objects.client import ObjectClient
 from app.store.objects.identity import ORPHANS
 from app.store.objects.keys import list_blobs, object_key
-from app.store.objects.store import ObjectBlobStore
 from tests.app.test_storage import FIT, ROWS, created
 from tests.support import seaweed
 from tests.support.journal import until_logged
@@ -56,35 +53,6 @@ def eventually(what: str, holds: Callable[[], bool]) -> None:
 def ended(http: httpx.Client, fit_id: str) -> dict[str, Any]:
     fit: dict[str, Any] = http.get(f"/v1/fits/{fit_id}", params={"wait": LONGEST_WAIT}).json()
     return fit
-
-
-def test_files_are_in_the_bucket_and_a_server_without_copies_has_all(
-    start_server: StartServer, tmp_path: Path, blob_url: str, client: ObjectClient
-) -> None:
-    first = start_server(blob_url=blob_url, environment=CREDENTIALS)
-    dataset = created(first.http.post("/v1/datasets", json={"name": "rows", **ROWS}))
-    fit = created(first.http.post("/v1/fits", json={**STEPS, "dataset": dataset["id"]}))
-    assert ended(first.http, fit["id"])["state"] == "succeeded"
-    checkpoint = first.http.get(f"/v1/fits/{fit['id']}/checkpoints/latest").json()
-    content = first.http.get(f"/v1/checkpoints/{checkpoint['id']}/content")
-    digest = hashlib.sha256(content.content).hexdigest()
-    assert digest in stored(client)
-    assert client.digest(object_key(digest)) == (digest, len(content.content))
-    assert not [*(tmp_path / "data" / "blobs").glob("sha256/*/*")]
-    counted = first.http.get("/v1/system").json()["stored_bytes"]
-    # Checkpoints that are not kept are deleted in the background.
-    eventually("the usage is not what is stored", lambda: counted == sum(entry.size for entry in list_blobs(client)))
-    assert first.stop() == 0
-    shutil.rmtree(tmp_path / "data" / "cache")
-
-    again = start_server(blob_url=blob_url, environment=CREDENTIALS)
-    part = again.http.get(f"/v1/checkpoints/{checkpoint['id']}/content", headers={"Range": "bytes=8-19"})
-    assert (part.status_code, part.content) == (206, content.content[8:20])
-    longer = created(again.http.post(f"/v1/fits/{fit['id']}:extend", json={"steps": 20}))
-    assert ended(again.http, longer["id"])["state"] == "succeeded"
-    assert again.http.delete(f"/v1/fits/{fit['id']}").status_code == 204
-    assert again.http.delete(f"/v1/datasets/{dataset['id']}").status_code == 204
-    eventually("files of what was deleted stay in the bucket", lambda: not stored(client))
 
 
 def test_downloads_are_redirected_where_the_operator_allows_it(
@@ -270,29 +238,6 @@ def test_a_prefix_belongs_to_one_database_and_unknown_files_stay(
     expired = start_server(blob_url=blob_url, environment=CREDENTIALS, quarantine_days=0)
     eventually("an orphan stays for ever", lambda: stored(client) == before - {unknown})
     assert expired.http.get(f"/v1/datasets/{dataset['id']}/content").status_code == 200
-
-
-def test_a_torn_upload_is_not_kept(client: ObjectClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    put_file = ObjectClient.put_file
-
-    def torn(self: ObjectClient, key: str, file: Any, size: int) -> None:
-        self.put(key, file.read()[: size // 2])
-
-    opened = ObjectBlobStore(client, BlobCache(tmp_path, 1 << 20))
-    monkeypatch.setattr(ObjectClient, "put_file", torn)
-    with pytest.raises(ApiError) as failed:
-        opened.put(b"content" * 1000)
-    assert failed.value.code == "storage_unavailable"
-    monkeypatch.setattr(ObjectClient, "put_file", put_file)
-    large = os.urandom(20 * 1024 * 1024)  # of three parts
-    blob = opened.put(large)
-    assert client.digest(object_key(blob.digest)) == (blob.digest, len(large))
-    shutil.rmtree(tmp_path / "sha256" / blob.digest[:2])
-    with opened.open(blob.digest) as file:
-        file.seek(9_000_000)
-        assert file.read(10) == large[9_000_000:9_000_010]
-    assert opened.verified_path(blob.digest).read_bytes() == large
-    opened.close()
 
 
 def test_a_shared_folder_is_an_object_storage_too(tmp_path: Path, start_server: StartServer) -> None:

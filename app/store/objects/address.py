@@ -1,5 +1,6 @@
 """Which object storage a URL names, and how it is opened."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -24,12 +25,21 @@ REQUEST_SECONDS = 10
 _PARAMETERS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "s3": {"endpoint": "endpoint", "region": "region", "style": "virtual_hosted_style_request"},
-        "gs": {},
+        "gs": {"endpoint": "base_url"},
         "az": {"account": "account_name", "endpoint": "endpoint"},
         "file": {},
     }
 )
 """The parameters of each scheme, and what obstore calls them."""
+
+_CREDENTIALS: Mapping[str, str] = MappingProxyType(
+    {
+        "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+        "gs": "GOOGLE_SERVICE_ACCOUNT (the JSON file of a service account)",
+        "az": "AZURE_STORAGE_ACCOUNT_KEY (in base64)",
+    }
+)
+"""The variables that set the credentials of each scheme."""
 
 _STYLES = {"path": False, "virtual": True}
 
@@ -48,6 +58,11 @@ class ObjectAddress:
         """What messages call it: no secret."""
         return f"{self.scheme}://{self.bucket}/{self.prefix}".rstrip("/")
 
+    @property
+    def credentials(self) -> str:
+        """The variables that set its credentials, empty if it takes none."""
+        return _CREDENTIALS.get(self.scheme, "")
+
     def open(self, seconds: int) -> "ObjectStore":
         """Return the store, which has asked for nothing yet; BlobStorageUnusable if it cannot be set up.
 
@@ -58,11 +73,9 @@ class ObjectAddress:
             return stores[self.scheme](self, seconds)
         except BlobStorageUnusable:
             raise
-        except Exception as error:  # noqa: BLE001 (obstore has one class for each fault, and its texts may hold keys)
-            raise BlobStorageUnusable(
-                f"{self.name} cannot be used ({type(error).__name__}); correct ADJOINT_BLOB_URL and the variables of "
-                "its provider"
-            ) from None
+        except Exception:  # noqa: BLE001 (obstore has one class for each fault, and its texts may hold keys)
+            variables = f" and {self.credentials}" if self.credentials else ""
+            raise BlobStorageUnusable(f"{self.name} cannot be set up; correct ADJOINT_BLOB_URL{variables}") from None
 
 
 def read_address(url: str) -> ObjectAddress:
@@ -102,7 +115,7 @@ def _stores() -> "dict[str, Callable[[ObjectAddress, int], ObjectStore]]":
 
 
 def _transport(parameters: Mapping[str, Any], seconds: int) -> dict[str, Any]:
-    plain = str(parameters.get("endpoint", "")).startswith("http://")
+    plain = str(parameters.get("endpoint") or parameters.get("base_url", "")).startswith("http://")
     return {
         "client_options": {
             "allow_http": plain,
@@ -123,9 +136,7 @@ def _s3(address: ObjectAddress, seconds: int) -> "ObjectStore":
 
     parameters = dict(address.parameters)
     if "endpoint" in parameters and not has_s3_credentials():
-        raise BlobStorageUnusable(
-            f"there are no credentials for {address.name}; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-        )
+        raise BlobStorageUnusable(f"there are no credentials for {address.name}; set {address.credentials}")
     if "endpoint" in parameters:
         parameters.setdefault("region", "us-east-1")
     return S3Store(address.bucket, prefix=address.prefix or None, **parameters, **_transport(parameters, seconds))
@@ -134,13 +145,18 @@ def _s3(address: ObjectAddress, seconds: int) -> "ObjectStore":
 def _gcs(address: ObjectAddress, seconds: int) -> "ObjectStore":
     from obstore.store import GCSStore
 
-    return GCSStore(address.bucket, prefix=address.prefix or None, **_transport(address.parameters, seconds))
+    parameters = dict(address.parameters)
+    return GCSStore(address.bucket, prefix=address.prefix or None, **parameters, **_transport(parameters, seconds))
 
 
 def _azure(address: ObjectAddress, seconds: int) -> "ObjectStore":
     from obstore.store import AzureStore
 
     parameters = dict(address.parameters)
+    if "account_name" not in parameters and not os.environ.get("AZURE_STORAGE_ACCOUNT_NAME"):
+        raise BlobStorageUnusable(
+            f"ADJOINT_BLOB_URL names no storage account; write it as az://{address.bucket}/prefix?account=name"
+        )
     return AzureStore(address.bucket, prefix=address.prefix or None, **parameters, **_transport(parameters, seconds))
 
 

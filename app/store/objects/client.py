@@ -44,6 +44,9 @@ _REFUSALS = {
     "InvalidAccessKeyId": "the access key is not known",
     "SignatureDoesNotMatch": "the secret key is wrong",
     "AuthenticationFailed": "the account key is wrong",
+    "AuthenticationRequired": "the credentials are wrong",
+    "AuthorizationPermissionMismatch": "the credentials do not permit it",
+    "AuthorizationFailure": "the credentials do not permit it",
     "ExpiredToken": "the credentials have expired",
     "RequestTimeTooSkewed": "the clock of this machine differs too much from that of the storage",
     "AccessDenied": "the credentials do not permit it",
@@ -78,6 +81,7 @@ class ObjectClient:
         self._part_store: ObjectStore = address.open(PART_SECONDS)
         self._folder = Path("/") / address.prefix if address.scheme == "file" else None
         self._signs = address.scheme != "file"
+        self._credentials = address.credentials
         self._clock = clock
         self._lock = threading.Lock()
         self._paused_until = float("-inf")
@@ -225,21 +229,21 @@ class ObjectClient:
 
     def _failed(self, what: str, error: Exception) -> StorageUnavailable:
         # The texts of the library hold addresses, and answers that name keys: neither is passed on.
-        fault = f"{self.name} does not let the server {what}: {explain(error)}"
+        fault = f"{self.name} does not let the server {what}: {explain(error, self._credentials)}"
         with self._lock:
             self._fault, self._paused_until = fault, self._clock() + PAUSE_SECONDS
         _logger.warning("%s", fault)
         return StorageUnavailable(fault)
 
 
-def explain(error: Exception) -> str:
-    """Return why a request failed, in words that hold nothing of the credentials."""
+def explain(error: Exception, variables: str) -> str:
+    """Return why a request failed, in words that hold nothing of the credentials, which are set by `variables`."""
     text = str(error)
     code, status = _CODE.search(text), _STATUS.search(text)
     if code is not None:
         return _REFUSALS.get(code[1], f"it answers {code[1]}")
     if "169.254." in text:
-        return "there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        return f"there are no credentials; set {variables}"
     if status is not None:
         return _STATUSES.get(status[1], f"it answers with status {status[1]}")
     if isinstance(error, OSError) and error.strerror:
@@ -256,9 +260,11 @@ def explain(error: Exception) -> str:
 PROBE = "probe"
 
 
-def check_usable(client: ObjectClient) -> None:
-    """BlobStorageUnusable unless objects can be listed, written, read and deleted."""
+def check_usable(client: ObjectClient, sign_seconds: int | None = None) -> None:
+    """BlobStorageUnusable unless objects can be listed, written, read and deleted, and URLs signed for so long."""
     try:
+        if sign_seconds is not None:
+            client.sign(PROBE, sign_seconds)
         next(client.list(""), None)
         client.put(PROBE, b"adjoint")
         if client.get(PROBE) != b"adjoint":
