@@ -112,10 +112,10 @@ async def get_fit(
     is over.
     """
 
-    def news(view: FitView) -> bool:
+    def is_new(view: FitView) -> bool:
         return until == "change" and if_none_match is not None and not matches(if_none_match, entity_tag_of(view))
 
-    view = await fits.wait(fit_id, seconds=wait, any_change=until == "change", changed=news)
+    view = await fits.wait(fit_id, seconds=wait, any_change=until == "change", changed=is_new)
     return fit_answer(request, view)
 
 

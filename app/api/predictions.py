@@ -228,11 +228,11 @@ async def _read(call: _Call, document: type[T], options: type[RowOptions]) -> T 
         accepted = ", ".join((JSON, NPY, *TABLES))
         raise UnsupportedMedia(f"this route reads {accepted}; set Content-Type to one of them")
     _check_query(call.request, ())
-    _, said = await read_json_body(call.request)
+    _, body = await read_json_body(call.request)
     try:
-        return validated(document, said)  # type: ignore[type-var]
+        return validated(document, body)  # type: ignore[type-var]
     except ApiError as error:
-        raise redact(error, said) from error
+        raise redact(error, body) from error
 
 
 def _check_query(request: Request, allowed: tuple[str, ...]) -> None:
@@ -256,9 +256,9 @@ def _given(shape: Any, choice: type[Any]) -> dict[str, Any]:
 
 def _choice(request: Request, shape: RowOptions) -> RowChoice:
     feeds = getattr(shape, "feeds", None) or {}
-    said = request.query_params.get("feeds")
-    if said is not None:
-        pairs = [pair.partition(":") for pair in said.split(",")]
+    listed = request.query_params.get("feeds")
+    if listed is not None:
+        pairs = [pair.partition(":") for pair in listed.split(",")]
         if not all(name and column for name, _, column in pairs):
             raise _misplaced("feeds", "must be pairs INPUT:COLUMN, joined by commas", "malformed")
         feeds = {name.strip(): column.strip() for name, _, column in pairs}

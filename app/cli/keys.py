@@ -47,8 +47,8 @@ def create_key(
     """Make a key, and print what clients send; it cannot be recovered later.
 
     The scope train includes read, and admin both. The first key needs admin, for from then on no request is answered
-    without a key; you are asked before that, unless --yes is given. Which server or data directory it is for is said on
-    standard error.
+    without a key; you are asked before that, unless --yes is given. Standard error says
+    which server or data directory it is for.
     """
     place = _place(url, data_dir)
     with administration(url, key_file, data_dir) as office:

@@ -101,7 +101,7 @@ def verified(entries: Iterable[AuditRecord], after: tuple[int, str] = (0, GENESI
         if entry.previous != previous:
             raise TrailBroken(entry.seq, "it does not follow the entry before it")
         if entry.hash != _hash_of(entry):
-            raise TrailBroken(entry.seq, "it does not say what it said when it was written")
+            raise TrailBroken(entry.seq, "its content is not what was written")
         after = (entry.seq, entry.hash)
     return after
 

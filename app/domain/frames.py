@@ -24,7 +24,7 @@ class Step:
     Attributes:
         id: which request this is; one that is sent again after the process was lost keeps its id.
         verb: what to do; "batch" does what `options["steps"]` lists, each a `verb` with its own `seq`.
-        options: what the client said, checked by its shape.
+        options: what the client has sent, validated.
         seq: the place in the order of steps; None takes the next one when its turn has come.
         key: the client's Idempotency-Key.
         media: the type of the body, None if there is none: then all is in the options.
@@ -97,7 +97,7 @@ class StepReply:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRequest:
-    """From a process that computes: what the order takes, and that it waits to hear whether it may.
+    """From a process that computes: what the order takes, and that it waits for permission.
 
     Attributes:
         id: the order's.

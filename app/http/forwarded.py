@@ -33,8 +33,8 @@ def read_forwarded(scope: Scope, secret: bytes | None) -> ForwardedCaller | None
         return None
     if secret is None or not compare_digest(sent.encode("latin-1"), secret):
         raise Forbidden("only servers that share a database may pass requests on", code="not_a_server")
-    said = json.loads(header(scope, CALLER) or "{}")
+    fields = json.loads(header(scope, CALLER) or "{}")
     caller = None
-    if said.get("key") is not None:
-        caller = Caller(said["key"], said["tenant"], frozenset(KeyScope(each) for each in said["scopes"]))
-    return ForwardedCaller(caller, said.get("address"))
+    if fields.get("key") is not None:
+        caller = Caller(fields["key"], fields["tenant"], frozenset(KeyScope(each) for each in fields["scopes"]))
+    return ForwardedCaller(caller, fields.get("address"))

@@ -1,7 +1,7 @@
 """Refuses requests that the server cannot take: too many at once, or while it shuts down.
 
-A request that waits for news (a long poll, a stream of events) costs next to nothing, for a long time, and there are
-many of them; the others cost something, for a short time. They are counted apart, so that neither takes the others'
+A request that waits for an event (a long poll, a stream of events) costs next to nothing, for a long time, and there
+are many of them; the others cost something, for a short time. They are counted apart, so that neither takes the others'
 places.
 """
 
@@ -55,10 +55,10 @@ class OverloadMiddleware:
     """Answers 503 with Retry-After above the limits; health, readiness and metrics are answered nevertheless."""
 
     def __init__(self, app: ASGIApp, working: int, waiting: int) -> None:
-        """Have `app` answer `working` requests at a time, and besides `waiting` that wait for news."""
+        """Have `app` answer `working` requests at a time, and besides `waiting` that wait for events."""
         self._app = app
         self._working = ConcurrencyLimit(working, "requests are being answered")
-        self._waiting = ConcurrencyLimit(waiting, "requests wait for news")
+        self._waiting = ConcurrencyLimit(waiting, "requests wait for events")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in MONITORING_PATHS:

@@ -50,7 +50,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class ColumnSelection:
-    """A column of the dataset, and the columns of the file that it is made of; None: not said."""
+    """A column of the dataset, and the columns of the file that it is made of; None: not given."""
 
     plan: ColumnPlan
     sources: tuple[Source, ...] | None = None

@@ -131,7 +131,7 @@ class IngestOptions:
         image_dtype: uint8 from 0 to 255, or float32 from 0 to 1.
         images: how the images of a column, by its identifier, are read where the three fields before leave it open.
         image_names: whether a zip file of images has a column of their file names instead of one of their folders.
-        content_encoding: how the file is said to be compressed; None leaves that to its first bytes.
+        content_encoding: how the request declares the file to be compressed; None leaves that to its first bytes.
     """
 
     columns_spec: str | None = None

@@ -219,12 +219,12 @@ class Supervisor:
         """Wait for messages, and kill processes whose heartbeat has timed out."""
         timeout = self._poll_timeout()
         on_hold = [attempt.handle for attempt in self._active if attempt.on_hold]
-        heard = set()
+        reporting = set()
         for report in self._runner.receive(timeout, on_hold):
-            heard.add(report.handle)
+            reporting.add(report.handle)
             if not self._processes.handle_message(report):
                 self._recorder.receive(report, draining=self._draining)
-        for stalled in self._monitor.update(self._monitored(), heard, timeout):
+        for stalled in self._monitor.update(self._monitored(), reporting, timeout):
             stalled.stalled = True
             _logger.warning("%s: heartbeat timed out; killing its process", stalled.handle.owner_id)
             self._runner.kill(stalled.handle)

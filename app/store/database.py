@@ -73,7 +73,7 @@ def _named(cause: object) -> StorageFull | StorageFailed | DatabaseBusy | None:
     if code is None:
         return None
     if code == sqlite3.SQLITE_IOERR_DIR_FSYNC:
-        _logger.critical("the disk cannot tell whether a commit lasts (%s); the server ends, start it again", cause)
+        _logger.critical("it is not known whether a commit is durable (%s); the server ends, start it again", cause)
         os._exit(IN_DOUBT)
     if code & PRIMARY == sqlite3.SQLITE_FULL:
         return StorageFull("the database cannot grow: the disk is full; free some space, then try again")

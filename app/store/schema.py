@@ -48,7 +48,7 @@ def migrate(connection: Connection, present: str | None, finish: Callable[[Conne
     known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
     if present is not None and present not in known:
         raise DatabaseUnusable(
-            f"the database is at revision {present}, which this server does not know: a newer one wrote it; "
-            "run that one, or restore a backup"
+            f"the database is at revision {present}, which is newer than this server; "
+            "run the newer version, or restore a backup"
         )
     command.upgrade(config, "head")

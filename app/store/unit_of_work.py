@@ -107,7 +107,7 @@ class StoreDatabase(Protocol):
         ...
 
     def announce(self, changed: Collection[str]) -> None:
-        """Let other servers on this database know of changes that are committed."""
+        """Notify other servers on this database of committed changes."""
         ...
 
     def listen(self, on_change: Callable[[str], object], on_gap: Callable[[], object]) -> None:

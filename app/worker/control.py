@@ -119,7 +119,7 @@ class VariantControl:
 def agree_on_stop(collective: engine.Collective, stop_requested: StopRequest | None) -> StopRequest | None:
     """Return the stop request of rank 0, on every rank.
 
-    All ranks call it at the same step. Only rank 0 talks to the server; if each rank decided for itself, one could
-    leave a step that others wait for in a collective operation.
+    All ranks call it at the same step. Only rank 0 is connected to the server; if each rank decided for itself, one
+    could leave a step that others wait for in a collective operation.
     """
     return STOP_REQUESTS[collective.gather(bytes([STOP_REQUESTS.index(stop_requested)]))[0][0]]

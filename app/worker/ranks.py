@@ -1,4 +1,4 @@
-"""The processes of a data-parallel fit: rank 0, which talks to the server, and the ranks that it forks.
+"""The processes of a data-parallel fit: rank 0, which is connected to the server, and the ranks that it forks.
 
 They exit together. Rank 0 exits in the same way as the first lost rank, so that the server classifies the loss and
 resumes the fit; the others exit with rank 0, immediately where the kernel supports it.

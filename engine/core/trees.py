@@ -53,8 +53,8 @@ def leaves_like(tree: Tree, other: Tree, place: str) -> list[Any]:
         return [other]
     if isinstance(tree, Mapping):
         if not isinstance(other, Mapping) or set(other) != set(tree):
-            said = sorted(map(str, other)) if isinstance(other, Mapping) else type(other).__name__
-            raise ShapeError(f"{place} must be a dict of {sorted(map(str, tree))}, not {said}")
+            found = sorted(map(str, other)) if isinstance(other, Mapping) else type(other).__name__
+            raise ShapeError(f"{place} must be a dict of {sorted(map(str, tree))}, not {found}")
         return [leaf for key, part in tree.items() for leaf in leaves_like(part, other[key], f"{place}[{key!r}]")]
     if not isinstance(other, Sequence) or isinstance(other, str) or len(other) != len(tree):
         raise ShapeError(f"{place} must hold {len(tree)} parts, as what it belongs to")

@@ -207,6 +207,6 @@ def _match_names(
     missing = [name for name in names if name not in given]
     unknown = [name for name in given if name not in names]
     if missing or unknown:
-        said = f"lacks {missing[0]!r}" if missing else f"has no input or state {unknown[0]!r}"
-        raise ShapeError(f"the graph {graph!r} takes ({', '.join(names)}): the call {said}")
+        fault = f"lacks {missing[0]!r}" if missing else f"has no input or state {unknown[0]!r}"
+        raise ShapeError(f"the graph {graph!r} takes ({', '.join(names)}): the call {fault}")
     return {name: as_value(operand) for name, operand in given.items()}

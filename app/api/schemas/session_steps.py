@@ -23,7 +23,7 @@ Tensors = dict[str, TensorDocument]
 
 
 class VerbRequest(RequestShape):
-    """What is said with a verb."""
+    """The arguments of a verb."""
 
     carried: ClassVar[str | None] = None
     """The field that a body of bytes holds in the place of JSON: arrays by name."""

@@ -24,7 +24,7 @@ _STOP_SECONDS = 15.0
 
 
 class ServerDidNotStart(RuntimeError):  # noqa: N818 (named as what happened)
-    """The server ended, or fell silent, before it was ready; the message holds what it said."""
+    """The server ended, or fell silent, before it was ready; the message holds its output."""
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def _address(process: "subprocess.Popen[str]", log: Path) -> str:
     overdue.cancel()
     if not line.startswith(READY):
         process.wait()
-        raise ServerDidNotStart(log.read_text("utf-8", "replace").strip() or "the server said nothing")
+        raise ServerDidNotStart(log.read_text("utf-8", "replace").strip() or "the server printed nothing")
     return line.removeprefix(READY).strip()
 
 

@@ -1,4 +1,4 @@
-"""The bridge: the only process of a server that talks to Ray.
+"""The bridge: the only process of a server that is connected to Ray.
 
 The server starts it as `python -m app.runner.cluster.bridge FORMAT DESCRIPTOR`, with the format of its log, a socket
 as its standard input, and another one over which the sockets of sessions come. It ends when the other end of its

@@ -127,7 +127,7 @@ def _check_nodes() -> None:
             asked[call.remote()] = node["NodeManagerAddress"]
     answered, silent = ray.wait([*asked], num_returns=len(asked), timeout=NODE_SECONDS) if asked else ([], [])
     for call in silent:
-        _logger.warning("the Ray node %s has not said what it has installed", asked[call])
+        _logger.warning("the Ray node %s has not reported what is installed on it", asked[call])
     for call in answered:
         _check_node(asked[call], call)
 

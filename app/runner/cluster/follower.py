@@ -222,7 +222,7 @@ class Follower:
     async def _wait_for_node(self, order: Start | None) -> tuple[str, str | None] | None:
         """Return the node of the actor, and why it is of no use; None if other nodes may be chosen by now."""
         placed = asyncio.ensure_future(_result(self._actor.place.remote()))
-        since, said = time.monotonic(), False
+        since, is_logged = time.monotonic(), False
         while True:
             done, _ = await asyncio.wait([placed], timeout=POLL_SECONDS)
             if done:
@@ -236,8 +236,8 @@ class Follower:
             if self._selector != self._nodes.selector():
                 placed.cancel()
                 return None
-            if not said and time.monotonic() - since > PLACING_SECONDS:
-                said = True
+            if not is_logged and time.monotonic() - since > PLACING_SECONDS:
+                is_logged = True
                 self._report(Log("info", f"the {self.what} is waiting for {order.needs}", "waiting_for_node"))
 
     async def _pass_on(self) -> bool:
@@ -267,13 +267,13 @@ class Follower:
         assert parts
         assert ".." not in parts
         target = self._staging.joinpath(*parts)
-        said = False
+        is_logged = False
         while True:
             try:
                 await self._copy_once(file, target)
             except OSError as error:
-                if not said:
-                    said = True
+                if not is_logged:
+                    is_logged = True
                     text = f"the fit is waiting for disk space: its file cannot be copied ({error.strerror})"
                     self._report(Log("warning", text, "storage_full"))
                 self._report(Heartbeat())

@@ -82,7 +82,7 @@ class Outbox:
             self._changed.notify_all()
 
     def after(self, number: int, wait: float) -> tuple[bool, list[Kept]]:
-        """Return whether the process was heard since the last call, and the first reports after a number.
+        """Return whether the process has sent anything since the last call, and the first reports after a number.
 
         Waits for `wait` seconds if there are none.
         """

@@ -147,7 +147,7 @@ class PeerWatch:
         """Follow a peer to its end; return its loss, None if it has done its part."""
         if not self._wait_for_node(peer):
             return None
-        after, heard, patience = 0, time.monotonic(), max(STARTING_SECONDS, self._lease_seconds)
+        after, answered_at, patience = 0, time.monotonic(), max(STARTING_SECONDS, self._lease_seconds)
         failed: Failed | None = None
         while not self._is_closed:
             try:
@@ -157,8 +157,8 @@ class PeerWatch:
                 time.sleep(RETRY_SECONDS)
             now = time.monotonic()
             if is_alive or kept:
-                heard = now
-            elif now - heard > patience:
+                answered_at = now
+            elif now - answered_at > patience:
                 return self._silent(peer)
             for number, kind, text in kept:
                 after, patience = number, self._lease_seconds

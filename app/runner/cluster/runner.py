@@ -41,7 +41,7 @@ BACKOFF_SECONDS = (1.0, 5.0, 25.0)
 """Delay before the bridge is started again, by the number of its ends in a row."""
 
 KILL_SECONDS = 15.0
-"""After this time an attempt that was killed counts as gone, even if the bridge has not said so."""
+"""After this time an attempt that was killed counts as gone, even if the bridge has not reported it."""
 
 _logger = logging.getLogger(__name__)
 

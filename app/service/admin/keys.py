@@ -61,7 +61,7 @@ class KeyRing:
         parts = parse_key(sent)
         known = None if parts is None else self._keys.get(parts[0])
         if parts is None or known is None or not _is_secret(known[0], parts[1]):
-            raise Unauthorized("this server does not know the key that was sent, or not any more", code="unknown_key")
+            raise Unauthorized("the key that was sent is not one of this server, or was removed", code="unknown_key")
         key, caller = known
         now = self._clock.now()
         if key.expires_at is not None and now >= key.expires_at:
@@ -90,7 +90,7 @@ def _is_secret(key: ApiKeyRecord, secret: bytes) -> bool:
 
 KEYS_MAX = 10_000
 CHANGED = "keys"
-"""What other servers hear when keys have changed."""
+"""The notification that other servers receive when keys have changed."""
 
 Enter = Callable[[UnitOfWork, str], object]
 """Called with the id of a changed key, before the commit."""

@@ -44,7 +44,7 @@ def compare_replay(store: Store, integrity: Integrity, fit: FitRecord, progress:
         store: where its rows are, and those of the fit that is run again, if it is of this server.
         integrity: opens its checkpoints.
         fit: the replay as it is stored.
-        progress: its last news, which are not stored yet; their checkpoints are blobs already.
+        progress: its last report, which is not stored yet; its checkpoints are blobs already.
     """
     assert fit.replay is not None
     steps = fit.step if progress.metric_rows is None else progress.metric_rows.step

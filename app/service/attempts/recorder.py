@@ -19,7 +19,7 @@ _LESS_MEMORY = "give it less to hold: a smaller batch_size or model, fewer worke
 
 CRASHES: Mapping[str, str] = MappingProxyType(
     {
-        "killed": "find out who kills it (the kernel's log may tell), then {again}",
+        "killed": "find out who kills it (see the kernel's log), then {again}",
         "out_of_memory": _LESS_MEMORY,
         "blas_abort": _LESS_MEMORY,
         "stalled": "find out what holds it up (a disk, a paused process, an overloaded machine), then {again}",

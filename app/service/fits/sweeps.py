@@ -62,7 +62,7 @@ def find_extendable(work: UnitOfWork, sweep: FitRecord) -> Sequence[FitRecord]:
     return _find_continuable(work, sweep, "extend", succeeded=True)
 
 
-def _find_continuable(work: UnitOfWork, sweep: FitRecord, wish: str, *, succeeded: bool) -> Sequence[FitRecord]:
+def _find_continuable(work: UnitOfWork, sweep: FitRecord, action: str, *, succeeded: bool) -> Sequence[FitRecord]:
     terms, variants = sweep_config_of(sweep), work.fits.variants(sweep.id)
     if terms.rungs and len(variants) < (terms.variants or 0):
         raise Conflict(
@@ -74,7 +74,7 @@ def _find_continuable(work: UnitOfWork, sweep: FitRecord, wish: str, *, succeede
     found = _still_competing(terms, variants, {variant.id for variant in ended})
     if not found:
         raise Conflict(
-            f"no variant of sweep {sweep.id}, which has {sweep.state}, is left to {wish}: each has come to its end, "
+            f"no variant of sweep {sweep.id}, which has {sweep.state}, is left to {action}: each has come to its end, "
             "was cancelled by itself, or failed by its numbers; extend the sweep, or fork the variant that is to go on",
             code="already_terminal",
         )

@@ -39,7 +39,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Changes:
-    """A server's own connection to the database: it holds the server's lock and hears of changes; and a sender."""
+    """A server's own connection to the database: with the server's lock, notified of changes; and a sender."""
 
     def __init__(self, engine: Engine, *, shared: bool = False) -> None:
         """Let servers that share the database use it too, if it is `shared`."""

@@ -122,7 +122,7 @@ class DatasetRows:
         if dataset is None:
             raise _invalid("/rows/dataset", "missing_field", "the session has no dataset; name one here")
         if dataset not in self._datasets:
-            raise _invalid("/rows/dataset", "unknown_name", f"the session knows no dataset {dataset[:64]!r}")
+            raise _invalid("/rows/dataset", "unknown_name", f"the session has no dataset {dataset[:64]!r}")
         asked = {**self._feeds, **with_identifiers({"feeds": feeds or {}})["feeds"]}
         names = [*names]
         made = (

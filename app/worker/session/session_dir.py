@@ -102,7 +102,7 @@ class SessionDir:
     def remove_stale(self, number: int | None, saved: Iterable[int], next_seq: int) -> None:
         """Delete what earlier processes have left: partial files, and files that the server will not fetch.
 
-        These are checkpoints that the server has imported or never heard of, and bodies of old replies.
+        These are checkpoints that the server has imported, or has received no message about, and bodies of old replies.
         """
         replies = {LOCK, *(() if number is None else (self.snapshot_path(number).name, self._log_path(number).name))}
         taken = set(saved)

@@ -52,7 +52,7 @@ class ServerError(AdjointError):
         lines = [f"{self.status} {self.code}: {self.detail or self.title}"]
         for finding in self.findings:
             place = finding.pointer or "/"
-            # What is the only fault has been said in the first line.
+            # A fault that is the only one is in the first line already.
             lines.append(f"  at {place}" if finding.detail == self.detail else f"  {place}: {finding.detail}")
         return "\n".join(lines)
 

@@ -129,7 +129,7 @@ class Preprocessing:
         Raises:
             DocumentError: a raw column is missing, or holds a value that the model does not take.
         """
-        raw, said = self.columns, given
+        raw, unresolved = self.columns, given
         given = self._by_name(given, pointer)
         rest = {name: value for name, value in given.items() if name not in raw}
         if not any(name in given for name in raw):
@@ -155,7 +155,7 @@ class Preprocessing:
                     made[name] = self.transform(name, read, rows, dtypes[name])
                 except DataError as error:
                     place = next((c for c in fitted.columns if f"column {read[c].title}" in str(error)), "")
-                    place = place if place in said else self.labels.get(place, place)
+                    place = place if place in unresolved else self.labels.get(place, place)
                     at = f"{pointer}/{escape(place)}" if place else pointer
                     raise DocumentError([Finding(at, "value_invalid", str(error))]) from error
         return {**rest, **made}

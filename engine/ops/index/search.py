@@ -106,7 +106,7 @@ def _distinct(
 ) -> Value | tuple[Value, ...]:
     if x.data is None or MODES.tracing:
         raise ShapeError(
-            "unique gives as many elements as there are distinct ones, which a graph cannot know beforehand; use "
+            "unique gives as many elements as there are distinct ones, which is not known when a graph is built; use "
             "unique_padded, which keeps the shape"
         )
     values, inverse, counts = unique_padded(x, axis=axis, consecutive=consecutive)
@@ -190,8 +190,8 @@ def bucketize(x: Value, boundaries: Value, *, right: bool = False) -> Value:
 def _argwhere(x: Value) -> Spec:
     if x.data is None or MODES.tracing:
         raise ShapeError(
-            "nonzero, masked_select and masks as indices give as many elements as there are true ones, which a graph "
-            "cannot know beforehand; use where or masked_fill, which keep the shape"
+            "nonzero, masked_select and masks as indices give as many elements as there are true ones, which is "
+            "not known when a graph is built; use where or masked_fill, which keep the shape"
         )
     return Spec((int(np.count_nonzero(x.data)), x.ndim), INT64)
 

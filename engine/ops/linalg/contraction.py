@@ -70,12 +70,12 @@ def _filled(term: tuple[str, ...], dots: int) -> tuple[str, ...]:
     return (*term[:place], *(str(k) for k in range(dots, 0, -1)), *term[place + 1 :])
 
 
-def _result(said: tuple[str, ...] | None, terms: list[tuple[str, ...]], dots: int, equation: str) -> tuple[str, ...]:
+def _result(given: tuple[str, ...] | None, terms: list[tuple[str, ...]], dots: int, equation: str) -> tuple[str, ...]:
     every = [label for term in terms for label in term]
-    if said is None:  # the labels that occur once, in alphabetical order, after those of "..."
+    if given is None:  # the labels that occur once, in alphabetical order, after those of "..."
         once = sorted(label for label in set(every) if label in LETTERS and every.count(label) == 1)
         return (*(str(k) for k in range(dots, 0, -1)), *once)
-    result = _filled(said, dots)
+    result = _filled(given, dots)
     if len(set(result)) != len(result) or not set(result) <= set(every):
         raise AttributeValueError(
             f"einsum: the result of {equation[:64]!r} must name labels of the operands, each once"

@@ -163,8 +163,8 @@ class InMemory:
 
     def allreduce_(self, buffer: Array) -> None:
         refuse_unsummable(buffer)
-        said = self._table.exchange(self._rank, f"allreduce_ of {buffer.size} {buffer.dtype}", buffer.copy())
-        sum_in_order(said, out=buffer)
+        buffers = self._table.exchange(self._rank, f"allreduce_ of {buffer.size} {buffer.dtype}", buffer.copy())
+        sum_in_order(buffers, out=buffer)
 
     def gather(self, payload: bytes) -> list[bytes]:
         return self._table.exchange(self._rank, "gather", payload)

@@ -52,11 +52,11 @@ class ControlLinks:
             raise RankLost(self.rank)
         own = (operation, payload)
         if self.rank == 0:
-            said = [own, *(_receive(self._links[rank], rank) for rank in range(1, self.size))]
-            packed = b"".join(_pack(*each) for each in said)
+            calls = [own, *(_receive(self._links[rank], rank) for rank in range(1, self.size))]
+            packed = b"".join(_pack(*each) for each in calls)
             for rank in range(1, self.size):
                 _send(self._links[rank], rank, packed)
-            return said
+            return calls
         _send(self._links[0], 0, _pack(*own))
         return [_receive(self._links[0], 0) for _ in range(self.size)]
 
@@ -110,11 +110,11 @@ def _read_hello(link: socket.socket, secret: bytes) -> int | None:
     """Return the rank of who has connected, None if it has not sent the secret."""
     try:
         link.settimeout(HELLO_SECONDS)
-        said, rank = _HELLO.unpack(_read(link, _HELLO.size))
+        digest, rank = _HELLO.unpack(_read(link, _HELLO.size))
         _configure(link)
     except OSError:
         return None
-    return int(rank) if hmac.compare_digest(said, sha256(secret).digest()) else None
+    return int(rank) if hmac.compare_digest(digest, sha256(secret).digest()) else None
 
 
 def _configure(link: socket.socket) -> None:

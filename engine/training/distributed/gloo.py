@@ -95,8 +95,8 @@ class _Addresses:
 
     def wait(self, keys: Sequence[str]) -> None:
         if not self._known.keys() >= set(keys):
-            for _, said in self._links.exchange("connect", json.dumps(self._own).encode()):
-                self._known.update(json.loads(said))
+            for _, payload in self._links.exchange("connect", json.dumps(self._own).encode()):
+                self._known.update(json.loads(payload))
 
     def get_tcp(self, key: str) -> bytes:
         return b64decode(self._known[key])

@@ -91,12 +91,12 @@ class NetworkCollective:
 
     def _meet(self, operation: str, payload: bytes = b"") -> list[bytes]:
         """Wait for all ranks, check that they call the same operation, and return their payloads."""
-        said = self._links.exchange(operation, payload)
-        for rank, (name, reason) in enumerate(said):
+        calls = self._links.exchange(operation, payload)
+        for rank, (name, reason) in enumerate(calls):
             if name == ABORT:
                 raise RankAborted(rank, reason)
-        refuse_disagreement([name for name, _ in said])
-        return [each for _, each in said]
+        refuse_disagreement([name for name, _ in calls])
+        return [each for _, each in calls]
 
     def _sum(self, piece: Array) -> None:
         if self.size == 2 or piece.nbytes <= WHOLE_BYTES:

@@ -118,17 +118,17 @@ class SharedCollective:
             self._sum(buffer[start : start + step], buffer.size)
 
     def gather(self, payload: bytes) -> list[bytes]:
-        said = [bytearray() for _ in range(self.size)]
+        payloads = [bytearray() for _ in range(self.size)]
         done = 0
         while True:
-            self._board.say(self._turn, self._rank, payload[done : done + self._board.piece_bytes])
+            self._board.write(self._turn, self._rank, payload[done : done + self._board.piece_bytes])
             turn = self._meet(b"gather", length=len(payload))
             lengths = [self._board.length(turn, rank) for rank in range(self.size)]
             for rank, length in enumerate(lengths):
-                said[rank] += self._board.said(turn, rank, length - done)
+                payloads[rank] += self._board.read(turn, rank, length - done)
             done += self._board.piece_bytes
             if done >= max(lengths):
-                return [bytes(whole) for whole in said]
+                return [bytes(whole) for whole in payloads]
 
     def barrier(self) -> None:
         self._meet(b"barrier")
@@ -136,7 +136,7 @@ class SharedCollective:
     def abort(self, reason: bytes) -> None:
         reason = reason[: self._board.piece_bytes]
         with suppress(CollectiveError):
-            self._board.say(self._turn, self._rank, reason)
+            self._board.write(self._turn, self._rank, reason)
             self._meet(ABORT, length=len(reason))
 
     def close(self) -> None:
@@ -204,12 +204,12 @@ class _Board:
         length: int = CALL.unpack_from(self._memory, self._call(turn, rank))[3]
         return length
 
-    def say(self, turn: int, rank: int, words: bytes) -> None:
-        """Write `words`, at most a piece, into the slot of `rank`."""
+    def write(self, turn: int, rank: int, content: bytes) -> None:
+        """Write `content`, at most a piece, into the slot of `rank`."""
         start = self._slot(turn, rank)
-        self._memory[start : start + len(words)] = words
+        self._memory[start : start + len(content)] = content
 
-    def said(self, turn: int, rank: int, length: int) -> bytes:
+    def read(self, turn: int, rank: int, length: int) -> bytes:
         """Return the content of the slot of `rank`, at most `length` bytes."""
         start = self._slot(turn, rank)
         return self._memory[start : start + max(0, min(length, self.piece_bytes))]
@@ -222,7 +222,7 @@ class _Board:
             return
         for rank, call in enumerate(calls):
             if call.startswith(ABORT):
-                raise RankAborted(rank, self.said(turn, rank, self.length(turn, rank)))
+                raise RankAborted(rank, self.read(turn, rank, self.length(turn, rank)))
         refuse_disagreement([_described(self._memory, start) for start in starts])
 
     def _call(self, turn: int, rank: int) -> int:

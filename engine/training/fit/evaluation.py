@@ -55,11 +55,11 @@ class Evaluator:
         """
         if self._collective.size == 1:
             return self._computed(averaged=averaged)
-        said = b""
+        encoded = b""
         if self._collective.rank == 0:
             values = self._computed(averaged=averaged)
-            said = "\n".join(f"{value.hex()} {name}" for name, value in values.items()).encode()
-        lines = [line.partition(" ") for line in self._collective.gather(said)[0].decode().split("\n")]
+            encoded = "\n".join(f"{value.hex()} {name}" for name, value in values.items()).encode()
+        lines = [line.partition(" ") for line in self._collective.gather(encoded)[0].decode().split("\n")]
         return {name: float.fromhex(value) for value, _, name in lines}
 
     def _computed(self, *, averaged: bool) -> dict[str, float]:

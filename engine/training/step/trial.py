@@ -31,21 +31,21 @@ def batch_reduction(definition: Definition, *, parted: bool = True) -> Reduction
     their sum, and a loss that compares rows something else. Unless batches are computed in parts (`parted`), the name
     of the loss's op decides.
     """
-    said: Reduction = "weighted" if weighted_loss(definition) is not None else named_reduction(definition)
+    declared: Reduction = "weighted" if weighted_loss(definition) is not None else named_reduction(definition)
     node = only_loss(definition)
     op = None if node is None else find_op(node.op)
     if not parted and op is not None and op.loss is not None:
-        return said
+        return declared
     try:
         first, second = _rows(definition, 0), _rows(definition, 1)
         a, b = _loss(definition, first), _loss(definition, second)
         both = _loss(definition, {name: np.concatenate([first[name], second[name]]) for name in first})
     except (EngineError, *REFUSALS):
-        return said
+        return declared
     if not all(map(math.isfinite, (a, b, both))) or a == b == both == 0:
-        return said
+        return declared
     if _near(both, (a + b) / 2):
-        return "weighted" if said == "weighted" else "mean"
+        return "weighted" if declared == "weighted" else "mean"
     return "sum" if _near(both, a + b) else None
 
 

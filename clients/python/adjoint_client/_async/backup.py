@@ -18,7 +18,7 @@ async def download_backup(transport: AsyncTransport, path: Path) -> Manifest:
     The bytes gather in `<path>.partial`, which is removed in every case.
 
     Raises:
-        BackupDamaged: what arrived is not a whole backup; its message says what the server said.
+        BackupDamaged: what arrived is not a whole backup; its message holds what the server answered.
         ServerError: the server makes no backup now.
         ServerUnreachable: the connection was lost. A backup cannot be continued: the next one is another.
     """

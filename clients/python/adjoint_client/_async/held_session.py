@@ -38,7 +38,7 @@ def carries_out(build: Callable[P, Step[T]]) -> Callable[Concatenate[AsyncHeldSe
 
 
 class AsyncHeldSession:
-    """What sessions of both kinds have; `info` is what the server said of it last."""
+    """What sessions of both kinds have; `info` is the latest answer about it."""
 
     def __init__(self, transport: AsyncTransport, info: SessionInfo, patience: float, keep: bool = False) -> None:
         self._transport = transport

@@ -32,7 +32,7 @@ _CURVE_POINTS = 200
 
 
 class FitHandle(Displayed):
-    """A fit on the server; `info` is what the server said about it last."""
+    """A fit on the server; `info` is the latest answer about it."""
 
     def __init__(self, transport: Transport, info: Fit) -> None:
         self._transport = transport

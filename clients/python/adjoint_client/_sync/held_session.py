@@ -39,7 +39,7 @@ def carries_out(build: Callable[P, Step[T]]) -> Callable[Concatenate[HeldSession
 
 
 class HeldSession:
-    """What sessions of both kinds have; `info` is what the server said of it last."""
+    """What sessions of both kinds have; `info` is the latest answer about it."""
 
     def __init__(self, transport: Transport, info: SessionInfo, patience: float, keep: bool = False) -> None:
         self._transport = transport

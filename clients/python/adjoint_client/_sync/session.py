@@ -8,7 +8,7 @@ from adjoint_client._sync.pipeline import Pipeline
 
 
 class Session(HeldSession):
-    """A model in training on the server, whose steps the caller takes; `info` is what the server said of it last.
+    """A model in training on the server, whose steps the caller takes; `info` is the latest answer about it.
 
     Gradients add up until `optim_step`. As a context it is closed in the end, unless it was opened to be kept.
     """
