@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from xdist.scheduler import LoadFileScheduling
 
 ROOT = Path(__file__).parents[2]
 ENGINE = "tests/engine/"
+APP = "tests/app/"
 KINDS = {
     "law": ("engine/laws", "engine/golden", "engine/random_graphs", "engine/execution/native", "engine/session"),
     "kill": ("chaos",),
@@ -21,8 +23,11 @@ KINDS = {
 SERVERS = frozenset({"server", "start_server"})
 """Fixtures with a server in a process of its own."""
 
-INSTALLED = frozenset({"tests/deploy/test_wheels.py", "tests/deploy/test_installed.py"})
-"""Files that share an installation, which takes seconds to make."""
+SHARING = {
+    "installed": re.compile(r"tests/deploy/test_(wheels|installed)\.py"),
+    "page": re.compile(r"tests/page/"),
+}
+"""Files that share what takes seconds to make, an installation or a browser: one process runs them all."""
 
 PART = 16
 """Number of tests that a process gets at a time of a file of the engine that has many more."""
@@ -45,24 +50,44 @@ def is_left_out(path: Path, wanted: str) -> bool:
 
 
 def prepare(items: list[pytest.Item]) -> None:
-    """Mark tests, and sort them: files with servers first, then the engine's by falling size, in the end the laws.
+    """Mark tests, and sort them: files that wait for servers and files that compute in turns, in the end the laws.
 
-    What is dealt out in small parts comes last, so that no process is without work for long.
+    A process that waits for a server leaves a core to those that compute. What is dealt out in small parts comes last,
+    so that no process is without work for long.
     """
+    served = set()
     for item in items:
         if kind := kind_of(item.path):
             item.add_marker(kind)
         if not SERVERS.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker("server")
-    counts = Counter(item.path for item in items)
-
-    def place(path: Path) -> float:
-        if not path.is_relative_to(ROOT / ENGINE):
-            return float("-inf")
-        return 1.0 if counts[path] > PART and kind_of(path) else -counts[path]
-
-    places = {path: place(path) for path in counts}
+            served.add(item.path)
+    places = _places(Counter(item.path for item in items), served)
     items.sort(key=lambda item: places[item.path])
+
+
+def _places(counts: Counter[Path], served: set[Path]) -> dict[Path, float]:
+    """Return numbers by which files are sorted, from how many tests each has and which of them ask a server.
+
+    Those that wait and those that compute, of the engine the larger ones first, are spread over 0 to 1.
+    """
+    waiting: list[Path] = []
+    computing: list[Path] = []
+    places = {}
+    for path in sorted(counts, key=lambda path: -counts[path] if _is_in(path, ENGINE) else 0):
+        if _is_in(path, ENGINE) and counts[path] > PART and kind_of(path):
+            places[path] = 1.0
+        elif path in served or not (_is_in(path, ENGINE) or _is_in(path, APP)):
+            waiting.append(path)
+        else:
+            computing.append(path)
+    for files in (waiting, computing):
+        places.update({path: number / len(files) for number, path in enumerate(files)})
+    return places
+
+
+def _is_in(path: Path, folder: str) -> bool:
+    return path.is_relative_to(ROOT / folder)
 
 
 class Schedule(LoadFileScheduling):
@@ -70,8 +95,9 @@ class Schedule(LoadFileScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         path: str = super()._split_scope(nodeid)
-        if path in INSTALLED:
-            return "installed"
+        for shared, files in SHARING.items():
+            if files.match(path):
+                return shared
         if not path.startswith(ENGINE) or self.collection is None:
             return path
         count = self._counts[path]
