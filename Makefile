@@ -37,8 +37,9 @@ export PYTHONDONTWRITEBYTECODE :=
 # Most tests of other folders need a server: it takes longer to read them than to leave them out.
 QUICK := tests/engine tests/app/domain tests/app/store tests/app/service tests/app/config/test_settings.py
 
+# One process more than for those that compute: half of these tests wait for servers, which leaves cores idle.
 test: $(VENV)/test.stamp $(VENV)/kernels.stamp ## run all tests but those of test-cluster
-	$(PYTEST) --ignore=tests/cluster
+	$(PYTEST) -n 4 --ignore=tests/cluster
 
 # What is not installed, or cannot be on this machine, is skipped; -rs says what and why.
 test-cluster: $(VENV)/cluster.stamp ## run the tests of servers beside this one (S3, Ray), which are large to install
