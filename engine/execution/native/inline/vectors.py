@@ -119,6 +119,13 @@ class Emitter:
         place = self.builder.inttoptr(address, pointer)
         self.builder.call(function, [value, place, ir.Constant(INDEX, 4), mask])
 
+    def prefetch(self, address: Any) -> None:
+        """Fetch the cache line at an address, which is soon written."""
+        pointer = ir.IntType(8).as_pointer()
+        function = self._function("llvm.prefetch.p0", ir.VoidType(), [pointer, INDEX, INDEX, INDEX])
+        options = [ir.Constant(INDEX, option) for option in (1, 3, 1)]  # to be written, kept, data
+        self.builder.call(function, [self.builder.inttoptr(address, pointer), *options])
+
     def first_lanes(self, count: Any) -> Any:
         """Return the mask of the first `count` lanes; of all lanes if there are fewer."""
         steps = ir.Constant(ir.VectorType(WORD, self.lanes), list(range(self.lanes)))

@@ -1,4 +1,4 @@
-"""Matrix products, most by NumPy's own BLAS, straight on views: leading dimensions spare transposes and copies."""
+"""Matrix products, small ones by NumPy's own BLAS, on views: leading dimensions spare transposes and copies."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from engine.core.value import Array
 from engine.execution.native.inline.products import gemm
 from engine.execution.native.kernel import FLOATS, kernel, real
+from engine.execution.native.kernels.blocked_product import by_blocks
 from engine.execution.native.kernels.matrix_vector import by_vector
 from engine.execution.native.kernels.packed_product import by_transposed
 from engine.execution.native.lowering import Call, Work, lowers
@@ -87,7 +88,7 @@ def _one(a: Array, b: Array, c: Array, ta: bool, tb: bool, *more: int) -> list[C
     m, n = c.shape
     k = a.shape[0] if ta else a.shape[1]
     words = (lies_a != ta, lies_b != tb, m, n, k, a, lda, b, ldb, c, ldc, 0, *more)
-    plain = None if more else by_vector(words, c.dtype) or by_transposed(words, c.dtype)
+    plain = None if more else by_vector(words, c.dtype) or by_transposed(words, c.dtype) or by_blocks(words, c.dtype)
     return plain or [Call(products if more else product, c.dtype, words)]
 
 

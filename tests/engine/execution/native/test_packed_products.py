@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from engine.core.value import Array
-from engine.execution.native.inline.vectors import registers
 from engine.execution.native.kernels.packed_product import DEPTH, FEW_ROWS, LEAST, packed_product
 from engine.execution.native.lowering import Work
 from engine.execution.native.packing import calls_of
@@ -31,7 +30,7 @@ def part(draw: np.random.Generator, rows: int, columns: int, dtype: Any) -> Arra
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_products_of_any_extents_are_right(dtype: Any, run_both: RunBoth) -> None:
     draw = np.random.default_rng(int(os.environ["LAW_SEED"]))
-    limits = (100, FEW_ROWS if registers() == 16 else 100, 3 * DEPTH)
+    limits = (100, FEW_ROWS, 3 * DEPTH)
     for _ in range(12):
         m, n, k = (int(draw.integers(least, most)) for least, most in zip(LEAST, limits, strict=True))
         a, b, c = part(draw, m, k, dtype), part(draw, n, k, dtype), part(draw, m, n, dtype)

@@ -1,0 +1,66 @@
+"""Products by blocks: any extents, strides and transposition, against extended precision, and within their memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.core.value import Array
+from engine.execution.native.inline.vectors import vector_bytes
+from engine.execution.native.kernels.blocked_product import DEPTH, LEAST, ROWS_BLOCK, blocked_product
+from engine.execution.native.lowering import Work
+from engine.execution.native.packing import calls_of
+
+RunBoth = Callable[..., tuple[list[Array], list[Array]]]
+
+pytestmark = pytest.mark.skipif(vector_bytes() != 64, reason="only machines with AVX-512 multiply by these blocks")
+
+
+def part(draw: np.random.Generator, rows: int, columns: int, dtype: Any) -> Array:
+    """Return a matrix whose rows lie apart in an array of NaN."""
+    before, behind = draw.integers(1, 20, 2)
+    whole = np.full((rows, before + columns + behind), np.nan, dtype)
+    whole[:, before : before + columns] = draw.standard_normal((rows, columns))
+    return whole[:, before : before + columns]
+
+
+def multiplied(a: Array, b: Array, c: Array, run_both: RunBoth, **attrs: bool) -> None:
+    """Multiply by blocks, in place of what `c` holds."""
+    attrs["transpose_b"] = False
+    (call,) = calls_of("matrix_product", Work([a, b], [c], attrs)) or []
+    assert call.kernel is blocked_product
+    run_both("matrix_product", a, b, outputs=[c], **attrs)
+
+
+@pytest.mark.law
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("ta", [False, True])
+def test_products_of_any_extents_are_right(ta: bool, dtype: Any, run_both: RunBoth) -> None:
+    draw = np.random.default_rng(int(os.environ["LAW_SEED"]))
+    for most in [(150, 150, 3 * DEPTH)] * 4 + [(2 * ROWS_BLOCK, 510, 2 * DEPTH), (100, 1200, 2 * DEPTH)]:
+        m, n, k = (int(draw.integers(low, high)) for low, high in zip((LEAST,) * 3, most, strict=True))
+        a = part(draw, *((k, m) if ta else (m, k)), dtype)
+        b, c = part(draw, k, n, dtype), part(draw, m, n, dtype)
+        multiplied(a, b, c, run_both, transpose_a=ta)
+        # Of each sum: the rounding of at most DEPTH products in a row, and of the sums of these.
+        left, right = (x.astype(np.longdouble) for x in (a.T if ta else a, b))
+        bound = (DEPTH + 2 * k / DEPTH + 1) * np.finfo(dtype).eps * (abs(left) @ abs(right))
+        assert (abs(c - left @ right) <= bound).all(), (m, n, k)
+        c[...] = np.nan
+        assert c.base is not None and np.isnan(c.base).all(), "it wrote beside the result"  # noqa: PT018
+
+
+@pytest.mark.parametrize("ta", [False, True])
+def test_not_a_number_stays_in_its_row_and_column(ta: bool, run_both: RunBoth) -> None:
+    draw = np.random.default_rng(1)
+    a, b = draw.standard_normal((70, 300)), draw.standard_normal((300, 83))
+    a[3, 290], b[0, 65] = np.nan, np.inf
+    c = np.zeros((70, 83))
+    multiplied(np.ascontiguousarray(a.T) if ta else a, b, c, run_both, transpose_a=ta)
+    finite = np.ones((70, 83), bool)
+    finite[3], finite[:, 65] = False, False
+    np.testing.assert_array_equal(np.isfinite(c), finite)
